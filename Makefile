@@ -1,0 +1,32 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test setup lint types slow check clean
+
+demo: setup  ## the main job on an embedded default
+	$(BIN)/python -m maxentry.demo
+
+test: setup  ## the quick tests, in parallel
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+slow: setup  ## the long statistical tests
+	$(BIN)/python -m pytest -n auto -m slow
+
+check: lint types test slow
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

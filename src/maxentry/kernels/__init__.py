@@ -1,0 +1,1 @@
+"""Compiled inner loops: plain arrays in and out. Each has a slow, obvious twin in `tests/reference`."""

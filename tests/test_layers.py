@@ -1,0 +1,62 @@
+"""A module imports only from lower layers, and from its own folder without cycles."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import maxentry
+
+ROOT = Path(maxentry.__file__).parent
+LAYERS = {
+    "errors": 1,
+    "observations": 2, "belief": 2, "kernels": 2, "progress": 2,
+    "distributions": 3, "model": 3, "design": 3,
+    "completion": 4, "acquisition": 4,
+    "posterior": 5,
+    "campaign": 6,
+    "studies": 7, "frames": 7, "estimators": 7, "plots": 7, "demo": 7,
+    "server": 8,
+    "cli": 9,
+}  # fmt: skip
+
+
+def modules() -> dict[str, Path]:
+    files = [p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py"]
+    return {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in files}
+
+
+def imported(path: Path, known: dict[str, Path]) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("maxentry"):
+            base = node.module.removeprefix("maxentry").removeprefix(".")
+            for alias in node.names:
+                full = f"{base}.{alias.name}".removeprefix(".")
+                names.add(full if full in known else base)
+        elif isinstance(node, ast.Import):
+            names |= {a.name.removeprefix("maxentry.") for a in node.names if a.name.startswith("maxentry.")}
+        assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: use absolute imports"
+    return names - {""}
+
+
+def violations(graph: dict[str, set[str]]) -> list[str]:
+    top = {m: LAYERS[m.split(".")[0]] for m in graph}
+    return [
+        f"{m} (L{top[m]}) imports {dep} (L{top[dep]})"
+        for m, deps in graph.items()
+        for dep in deps
+        if top[dep] > top[m]
+    ]
+
+
+def test_modules_import_only_from_lower_layers_and_without_cycles() -> None:
+    known = modules()
+    graph = {m: imported(p, known) for m, p in known.items()}
+    assert violations(graph) == []
+    TopologicalSorter({m: deps - {m} for m, deps in graph.items()}).prepare()
+
+
+def test_the_check_can_fail() -> None:
+    assert violations({"kernels": {"posterior"}, "posterior": set()}) == [
+        "kernels (L2) imports posterior (L5)"
+    ]
