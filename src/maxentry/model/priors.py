@@ -1,0 +1,95 @@
+"""Priors of the model's variances (paper, Eq. prior), extended by those of the row and column effects.
+
+The frames U and V always have the paper's uniform (Haar) prior, so only variances appear here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxentry.errors import ParameterError, RankError
+
+
+def _check_positive(what: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise ParameterError(f"{what} must be a positive finite number, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class InverseGamma:
+    """IG(shape, scale), the law of a variance: density ∝ x^(-shape-1) exp(-scale/x)."""
+
+    shape: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        _check_positive("the shape of an inverse gamma", self.shape)
+        _check_positive("the scale of an inverse gamma", self.scale)
+
+    @property
+    def mean(self) -> float:
+        """scale / (shape - 1); infinite where shape <= 1."""
+        return self.scale / (self.shape - 1) if self.shape > 1 else math.inf
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """One draw: the scale over a unit gamma variate."""
+        return float(self.scale / rng.standard_gamma(self.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Priors:
+    """Everything the posterior needs to know before it sees data.
+
+    noise:  eta2, the variance of the measurement noise
+    signal: sigma2, the variance of the entries of M in X = U M V'
+    rows, cols: the variances of the row effects r_i and of the column effects c_j
+    mu_var: the (fixed) prior variance of the overall mean mu, whose prior mean is zero
+    """
+
+    noise: InverseGamma
+    signal: InverseGamma
+    rows: InverseGamma
+    cols: InverseGamma
+    mu_var: float
+
+    def __post_init__(self) -> None:
+        _check_positive("the prior variance of the overall mean", self.mu_var)
+
+    @classmethod
+    def paper(cls) -> Priors:
+        """The paper's simulations: eta2 ~ IG(9, 1e-3), sigma2 ~ IG(9, 10).
+
+        The paper's model has no effects: the priors given to them here matter only to a run that asks for
+        effects.
+        """
+        effects = InverseGamma(2.0, 0.1)
+        return cls(InverseGamma(9.0, 1e-3), InverseGamma(9.0, 10.0), effects, effects, 1.0)
+
+    @classmethod
+    def weak(
+        cls,
+        shape: tuple[int, int],
+        rank: int,
+        *,
+        share: float = 0.5,
+        noise: float = 0.25,
+        effects: float = 0.25,
+    ) -> Priors:
+        """Weak priors for values standardised to mean zero and variance one.
+
+        All are IG(2, b), whose mean is b and whose variance is infinite. `share`, `noise` and `effects` are
+        the expected variances, out of one, of X, of the noise and of each of the two effects; they need not
+        add up to one. An entry of X has variance sigma2 R^2 / (m1 m2) a priori, hence sigma2's scale
+        share * m1 m2 / R^2. At rank 0 there is no X and nothing informs sigma2, whose prior is still proper.
+        """
+        m1, m2 = shape
+        if rank < 0:
+            raise RankError(f"the rank must be 0 or more, got {rank}")
+        if m1 < 1 or m2 < 1:
+            raise ParameterError(f"the shape must be two positive numbers, got {shape}")
+        signal = InverseGamma(2.0, share * m1 * m2 / max(rank, 1) ** 2)
+        effect = InverseGamma(2.0, effects)
+        return cls(InverseGamma(2.0, noise), signal, effect, effect, 1.0)
