@@ -1,0 +1,59 @@
+"""Small random draws for the compiled loops: normals, inverse gamma, Wishart (Bartlett 1933)."""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True)
+def fill_normal(out: Array, rng: np.random.Generator) -> None:
+    """Fill an array of any shape with independent N(0, 1)."""
+    flat = out.reshape(-1)
+    for i in range(flat.size):
+        flat[i] = rng.standard_normal()
+
+
+@njit(cache=True, nogil=True)
+def inverse_gamma(a: float, b: float, rng: np.random.Generator) -> float:
+    """Draw x ~ IG(a, b), density proportional to x^(-a-1) exp(-b/x)."""
+    return b / rng.standard_gamma(a)
+
+
+@njit(cache=True, nogil=True)
+def bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
+    """Fill T with the lower-triangular factor of T T' ~ Wishart(df, I), df > R - 1 real."""
+    R = T.shape[0]
+    for k in range(R):
+        for j in range(k):
+            T[k, j] = rng.standard_normal()
+        T[k, k] = math.sqrt(2.0 * rng.standard_gamma(0.5 * (df - k)))
+        for j in range(k + 1, R):
+            T[k, j] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def wishart(df: float, factor: Array, out: Array, rng: np.random.Generator) -> None:
+    """Fill `out` with a draw of Wishart(df, factor factor'); `factor` may be any square root of the scale."""
+    R = factor.shape[0]
+    T = np.empty((R, R))
+    bartlett(df, T, rng)
+    for i in range(R):
+        for j in range(R):
+            s = 0.0
+            for k in range(j, R):
+                s += factor[i, k] * T[k, j]
+            out[i, j] = s
+    for i in range(R):
+        for j in range(R):
+            T[i, j] = out[i, j]
+    for i in range(R):
+        for j in range(i + 1):
+            s = 0.0
+            for k in range(R):
+                s += T[i, k] * T[j, k]
+            out[i, j] = s
+            out[j, i] = s
