@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maxentry.distributions import inverse_gamma
 from maxentry.errors import ParameterError, RankError
 
 
@@ -35,8 +36,8 @@ class InverseGamma:
         return self.scale / (self.shape - 1) if self.shape > 1 else math.inf
 
     def draw(self, rng: np.random.Generator) -> float:
-        """One draw: the scale over a unit gamma variate."""
-        return float(self.scale / rng.standard_gamma(self.shape))
+        """One draw from this law."""
+        return float(inverse_gamma.draw(self.shape, self.scale, rng))
 
 
 @dataclass(frozen=True, slots=True)
