@@ -1,0 +1,152 @@
+"""What a fit is watched by: quantities that do not depend on the gauge of U and V, from factor-form draws.
+
+X_ij = mu + r_i + c_j + left_i . right_j, for draws `left` (chain, draw, m1, R), `right` (chain, draw, m2, R),
+`row` (chain, draw, m1), `col` (chain, draw, m2) and `mu`, `eta2`, `sigma2` (chain, draw). Entries of U and V
+are never watched: rotations of the frames leave X as it is, so their chains need not agree. Nothing of size
+m1 x m2 is formed.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from maxentry.errors import ParameterError
+
+MAX_ENTRIES = 200
+MAX_PROJECTIONS = 8
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Draws(NamedTuple):
+    """The draws of a fit in factor form; `sigma2` may be None at rank 0, where nothing depends on it."""
+
+    left: Array
+    right: Array
+    row: Array
+    col: Array
+    mu: Array
+    eta2: Array
+    sigma2: Array | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """m1, m2."""
+        return self.left.shape[2], self.right.shape[2]
+
+    @property
+    def rank(self) -> int:
+        """R."""
+        return int(self.left.shape[3])
+
+
+class Monitored(NamedTuple):
+    """Quantities by name, each in a group, with their draws (chain, draw, quantity)."""
+
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    draws: Array
+
+
+Labels = tuple[Sequence[object], Sequence[object]]
+
+
+def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: Labels) -> Monitored:
+    """Draws of a random subset of X, of eta2, sigma2, the singular values and a few coherences.
+
+    `observed` are the observed entries as sorted distinct numbers i m2 + j.
+    """
+    check_shapes(draws)
+    seen, unseen = choose_entries(draws.shape, observed, rng)
+    i, j = (np.concatenate(pair) for pair in zip(seen, unseen, strict=True))
+    names = [f"X[{labels[0][a]}, {labels[1][b]}]" for a, b in zip(i, j, strict=True)]
+    groups = ["X observed"] * len(seen[0]) + ["X unobserved"] * len(unseen[0])
+    parts = [entries(draws, i, j), draws.eta2[..., None]]
+    names.append("eta2")
+    groups.append("eta2")
+    if draws.rank:
+        for name, group, values in low_rank_quantities(draws, rng, labels):
+            names += name
+            groups += [group] * len(name)
+            parts.append(values)
+    return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2))
+
+
+def check_shapes(draws: Draws) -> None:
+    """Refuse arrays that do not belong to one run."""
+    (m1, m2), rank, run = draws.shape, draws.rank, draws.mu.shape
+    expected = Draws((*run, m1, rank), (*run, m2, rank), (*run, m1), (*run, m2), run, run, run)  # type: ignore[arg-type]
+    for name, array, shape in zip(Draws._fields, draws, expected, strict=True):
+        if array is None and rank:
+            raise ParameterError(f"draws of {name} are needed at rank {rank}, got None")
+        if array is not None and array.shape != shape:
+            raise ParameterError(f"draws of {name} should have shape {shape}, got {array.shape}")
+
+
+def choose_entries(
+    shape: tuple[int, int], observed: Indices, rng: np.random.Generator
+) -> tuple[tuple[Indices, Indices], tuple[Indices, Indices]]:
+    """Up to `MAX_ENTRIES` distinct entries, half unobserved; one half grows where the other is too small."""
+    m1, m2 = shape
+    free = m1 * m2 - observed.size
+    n_free = min(free, max(MAX_ENTRIES // 2, MAX_ENTRIES - observed.size))
+    n_seen = min(observed.size, MAX_ENTRIES - n_free)
+    seen = observed[rng.choice(observed.size, n_seen, replace=False)]
+    # The k-th entry not in the sorted `observed` is k + how many of them come before it: no m1 x m2 list.
+    k = rng.choice(free, n_free, replace=False)
+    unseen = k + np.searchsorted(observed - np.arange(observed.size), k, side="right")
+    return (seen // m2, seen % m2), (unseen // m2, unseen % m2)
+
+
+def entries(draws: Draws, i: Indices, j: Indices) -> Array:
+    """Draws of X at the entries (i, j), shape (chain, draw, entry)."""
+    return np.stack(
+        [
+            mu[:, None] + row[:, i] + col[:, j] + np.einsum("sea,sea->se", left[:, i], right[:, j])
+            for left, right, row, col, mu in zip(*draws[:5], strict=True)
+        ]
+    ).astype(float)
+
+
+def low_rank_quantities(
+    draws: Draws, rng: np.random.Generator, labels: Labels
+) -> list[tuple[list[str], str, Array]]:
+    """sigma2, the R singular values of left right', diagonals of P_U and P_V: (names, group, draws)."""
+    assert draws.sigma2 is not None
+    i, j = (np.sort(rng.choice(m, min(m, MAX_PROJECTIONS), replace=False)) for m in draws.shape)
+    with threadpool_limits(1):
+        gram_left, gram_right = gram(draws.left), gram(draws.right)
+        values = singular_values(gram_left, gram_right)
+        mu_u = coherences(draws.left[:, :, i], gram_left)
+        mu_v = coherences(draws.right[:, :, j], gram_right)
+    return [
+        (["sigma2"], "sigma2", draws.sigma2[..., None]),
+        ([f"singular value {r + 1}" for r in range(draws.rank)], "singular values", values),
+        ([f"P_U[{labels[0][a]}]" for a in i], "projections", mu_u),
+        ([f"P_V[{labels[1][b]}]" for b in j], "projections", mu_v),
+    ]
+
+
+def gram(factors: Array) -> Array:
+    """F'F of every draw, (chain, draw, R, R); chain by chain, so that no copy of all the draws is made."""
+    chains = (np.asarray(chain, dtype=float) for chain in factors)
+    return np.stack([np.matmul(chain.swapaxes(1, 2), chain) for chain in chains])
+
+
+def singular_values(gram_left: Array, gram_right: Array) -> Array:
+    """Singular values of left right', largest first: roots of the eigenvalues of G_l^(1/2) G_r G_l^(1/2)."""
+    eigenvalues, vectors = np.linalg.eigh(gram_left)
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0))[..., None, :]
+    squared = np.linalg.eigvalsh(root.swapaxes(-1, -2) @ gram_right @ root)
+    return np.sqrt(np.maximum(squared, 0))[..., ::-1]
+
+
+def coherences(factor_rows: Array, gram_matrix: Array) -> Array:
+    """Diagonal of P = F (F'F)^-1 F' at the given rows (chain, draw, row, R)."""
+    inverse = np.linalg.pinv(gram_matrix, hermitian=True)
+    diagonal: Array = np.einsum("csia,csab,csib->csi", factor_rows, inverse, factor_rows)
+    return diagonal

@@ -1,0 +1,78 @@
+"""What a user sees while waiting: a progress bar on a terminal, and a word when kernels are compiled."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+
+class Progress(Protocol):
+    """Something that can be told how far the work has come, from any thread."""
+
+    def advance(self, n: int = 1) -> None:
+        """Count `n` more steps as done."""
+
+
+class _Silent:
+    def advance(self, n: int = 1) -> None:
+        pass
+
+
+@contextmanager
+def track(total: int, description: str, enabled: bool | None = None) -> Iterator[Progress]:
+    """Show progress of `total` steps on stderr: by default on a terminal, always if True, never if False."""
+    if not (_on_terminal() if enabled is None else enabled):
+        yield _Silent()
+        return
+    # Imported here: rich takes a good part of what `import maxentry` may cost.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with RichProgress(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task(description, total=total)
+
+        class Bar:
+            def advance(self, n: int = 1) -> None:
+                bars.advance(task, n)
+
+        yield Bar()
+
+
+def compiling_notice(dispatchers: Sequence[Any]) -> None:
+    """Say once, on stderr, that kernels must be compiled: Numba has one neither in memory nor on disk."""
+    if any(_must_compile(dispatcher) for dispatcher in dispatchers):
+        _announce_compilation()
+
+
+@cache
+def _announce_compilation() -> None:
+    print("maxentry: compiling kernels, once (cached afterwards) …", file=sys.stderr, flush=True)
+
+
+def _must_compile(dispatcher: Any) -> bool:
+    if not hasattr(dispatcher, "signatures"):  # a plain function: NUMBA_DISABLE_JIT is set
+        return False
+    return not dispatcher.signatures and not _on_disk(dispatcher)
+
+
+def _on_disk(dispatcher: Any) -> bool:
+    """Whether Numba's cache holds this function. Numba has no public way to ask."""
+    kept = getattr(dispatcher, "_cache", None)
+    folder = getattr(kept, "cache_path", None)
+    if folder is None:
+        return False
+    try:
+        # Numba's own reading of the index: empty if it is of other source or of another version of Numba.
+        return bool(kept._cache_file._load_index())  # type: ignore[union-attr]
+    except Exception:  # private names may move; then any index of this name will do
+        function = dispatcher.py_func
+        stem = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-"
+        return any(Path(folder).glob(f"{stem}*.nbi"))
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()

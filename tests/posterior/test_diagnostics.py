@@ -1,0 +1,283 @@
+"""What is watched is right and independent of the gauge; each kind of run is judged by its rule."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maxentry.errors import ParameterError
+from maxentry.posterior.diagnostics import Draws, diagnose, split_rhat
+from maxentry.posterior.monitored import (
+    MAX_ENTRIES,
+    choose_entries,
+    coherences,
+    entries,
+    gram,
+    monitor,
+    singular_values,
+)
+
+SHAPE = (20, 15)
+N = 120
+
+
+def independent(rng, chains=48, n=8, shape=SHAPE, rank=2):
+    """Draws that are independent across and within chains."""
+    m1, m2 = shape
+    left, right = rng.normal(size=(chains, n, m1, rank)), rng.normal(size=(chains, n, m2, rank))
+    row, col, mu = (
+        rng.normal(size=(chains, n, m1)),
+        rng.normal(size=(chains, n, m2)),
+        rng.normal(size=(chains, n)),
+    )
+    return Draws(left, right, row, col, mu, rng.gamma(3, size=(chains, n)), rng.gamma(3, size=(chains, n)))
+
+
+def observed(rng, shape=SHAPE, n=N):
+    return np.divmod(rng.choice(shape[0] * shape[1], n, replace=False), shape[1])
+
+
+def judged(draws, kind, n=N, **options):
+    rows, cols = observed(np.random.default_rng(5), draws.shape, n)
+    return diagnose(draws, rows, cols, kind, **options)
+
+
+def in_modes(draws, rng, size):
+    """Every chain around a centre of its own."""
+    shift = [size * rng.normal(size=(a.shape[0], 1, *a.shape[2:])) for a in (draws.row, draws.col)]
+    return draws._replace(row=draws.row + shift[0], col=draws.col + shift[1])
+
+
+# What is watched
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 30), st.floats(0, 1), st.integers(0, 2**32))
+def test_entries_are_distinct_and_half_of_them_unobserved(m1, m2, share, seed):
+    rng = np.random.default_rng(seed)
+    known = np.sort(rng.choice(m1 * m2, round(share * m1 * m2), replace=False))
+    (i, j), (k, h) = choose_entries((m1, m2), known, rng)
+    seen, unseen = i * m2 + j, k * m2 + h
+    assert np.isin(seen, known).all()
+    assert not np.isin(unseen, known).any()
+    assert ((unseen >= 0) & (unseen < m1 * m2)).all()
+    assert len({*seen, *unseen}) == seen.size + unseen.size == min(MAX_ENTRIES, m1 * m2)
+    free = m1 * m2 - known.size
+    assert min(seen.size, unseen.size) >= min(MAX_ENTRIES // 2, known.size, free)
+
+
+def test_unobserved_entries_are_chosen_evenly():
+    known = np.arange(0, 900, 3)
+    chosen = np.concatenate(
+        [choose_entries((30, 30), known, np.random.default_rng(s))[1][1] % 15 for s in range(200)]
+    )
+    counts = np.bincount(chosen, minlength=15)
+    share = np.bincount(np.setdiff1d(np.arange(900), known) % 15, minlength=15) / 600
+    assert chosen.size == 20_000
+    assert (np.abs(counts - chosen.size * share) <= 4 * np.sqrt(chosen.size * share)).all()
+
+
+def test_a_large_matrix_is_no_trouble():
+    rng = np.random.default_rng(0)
+    known = np.unique(rng.integers(0, 10**10, 10_000))
+    (i, _), (k, h) = choose_entries((10**5, 10**5), known, rng)
+    assert i.size == k.size == 100
+    assert not np.isin(k * 10**5 + h, known).any()
+
+
+def dense(draws):
+    low_rank = draws.left @ draws.right.swapaxes(-1, -2)
+    return low_rank, low_rank + draws.mu[..., None, None] + draws.row[..., :, None] + draws.col[..., None, :]
+
+
+def test_factor_form_gives_what_dense_algebra_gives():
+    draws = independent(np.random.default_rng(0), chains=3, n=5, rank=3)
+    low_rank, x = dense(draws)
+    i, j = np.array([0, 7, 19]), np.array([14, 3, 3])
+    assert np.allclose(entries(draws, i, j), x[:, :, i, j], rtol=1e-12)
+    values = singular_values(gram(draws.left), gram(draws.right))
+    assert np.allclose(values, np.linalg.svd(low_rank, compute_uv=False)[..., :3], rtol=1e-10)
+    frame = np.linalg.svd(low_rank)[0][..., :3]
+    expected = np.square(frame[:, :, i]).sum(axis=-1)
+    assert np.allclose(coherences(draws.left[:, :, i], gram(draws.left)), expected, rtol=1e-9)
+
+
+def test_nothing_watched_depends_on_the_gauge():
+    rng = np.random.default_rng(0)
+    draws = independent(rng)
+    draws = draws._replace(left=draws.left + 3)
+    turn = rng.normal(size=(48, 1, 2, 2)) + 3 * np.eye(2)
+    back = np.linalg.inv(turn).swapaxes(-1, -2)
+    turned = draws._replace(left=draws.left @ turn, right=draws.right @ back)
+    labels = range(20), range(15)
+    here, there = (monitor(d, np.arange(50), np.random.default_rng(1), labels) for d in (draws, turned))
+    assert here.names == there.names
+    assert np.allclose(here.draws, there.draws, rtol=1e-9)
+    assert judged(turned, "population").converged
+    assert split_rhat(turned.left).max() > 1.5  # which is why U and V themselves are not watched
+
+
+def test_float32_and_labels():
+    rng = np.random.default_rng(0)
+    draws = Draws(*(a.astype(np.float32) for a in independent(rng)))
+    record = judged(
+        draws, "population", row_labels=[f"<r{i}>" for i in range(20)], col_labels=list("abcdefghijklmno")
+    )
+    assert record.converged
+    assert record.names[0].startswith("X[<r")
+    assert {name[:3] for name in record.names if name.startswith("P_")} == {"P_U", "P_V"}
+    stuck = judged(in_modes(draws, rng, 3), "population", row_labels=[f"<r{i}>" for i in range(20)])
+    assert "<r" in stuck.advice
+    assert "<r" not in stuck._repr_html_()
+
+
+def test_the_seed_fixes_what_is_watched():
+    draws = independent(np.random.default_rng(0), shape=(40, 40))
+    assert judged(draws, "population").names == judged(draws, "population").names
+    assert judged(draws, "population").names != judged(draws, "population", seed=1).names
+
+
+# A population
+
+
+def test_independent_draws_have_converged_though_no_short_population_has_rhat_below_101():
+    record = judged(independent(np.random.default_rng(0)), "population")
+    assert record.converged
+    assert record.advice == "Nothing to do."
+    assert 1.01 < record.worst_rhat < 1.1
+    assert record.ess_bulk[record.of("X")].min() > 100
+
+
+def test_no_more_false_alarms_than_promised():
+    """Drift may be seen in 1% of good runs; 4 of 60 would be beyond chance (p < 0.003)."""
+    alarms = sum(not judged(independent(np.random.default_rng(s)), "population").converged for s in range(60))
+    assert alarms < 4
+
+
+def test_chains_in_several_modes_are_told_with_the_reason():
+    rng = np.random.default_rng(0)
+    draws = in_modes(independent(rng), rng, 3.0)
+    few = judged(draws, "population", n=60)
+    assert not few.converged
+    assert "several explanations (60 entries observed, fewer than the 66 degrees of freedom" in few.advice
+    assert "anneal" in few.advice
+    assert f"R-hat {few.worst_rhat:.2f} at the worst entry" in few.advice
+    many = judged(draws, "population", n=120)
+    assert "different modes" in many.advice
+    assert "explanations" not in many.advice
+
+
+def test_modes_that_show_in_unobserved_entries_only_are_found():
+    """The observed entries, fixed by the data in every mode, must not outvote the others."""
+    rng = np.random.default_rng(0)
+    rows, cols = np.divmod(np.arange(10 * 15), 15)
+    draws = independent(rng)
+    draws.row[:, :, 10:] += 6 * rng.normal(size=(48, 1, 10))
+    record = diagnose(draws, rows, cols, "population")
+    assert np.median(record.rhat[record.of("X observed")]) < 1.1
+    assert np.median(record.rhat[record.of("X unobserved")]) > 1.1
+    assert not record.converged
+
+
+def test_disagreement_on_the_noise_is_found():
+    rng = np.random.default_rng(0)
+    draws = independent(rng)
+    record = judged(draws._replace(eta2=draws.eta2 * np.exp(2 * rng.normal(size=(48, 1)))), "population")
+    assert not record.converged
+    assert "eta2" in record.advice
+
+
+def test_chains_that_were_kept_too_early_are_found():
+    draws = independent(np.random.default_rng(0))
+    falling = draws._replace(eta2=draws.eta2 * np.exp(-np.arange(8) / 4))
+    record = judged(falling, "population")
+    assert not record.converged
+    assert "still moving" in record.advice
+    assert "drift of eta2" in record.advice
+
+
+def test_too_few_chains_are_told_how_many_to_run():
+    record = judged(independent(np.random.default_rng(0), chains=4), "population")
+    assert not record.converged
+    assert "chains or more" in record.advice
+
+
+# Long chains
+
+
+def test_long_chains_that_mix_have_converged():
+    record = judged(independent(np.random.default_rng(0), chains=4, n=500), "long")
+    assert record.converged
+    assert record.worst_rhat < 1.01
+
+
+def test_long_chains_that_are_too_short_are_told_how_much_longer_and_that_suffices():
+    """Most of the time: the length is an estimate."""
+    good = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        record = judged(independent(rng, chains=4, n=60), "long")
+        assert not record.converged
+        factor = int(record.advice.split("Run about ")[1].split()[0])
+        assert f"{60 * factor} draws a chain" in record.advice
+        good += judged(independent(rng, chains=4, n=60 * factor), "long").converged
+    assert good >= 8
+
+
+def test_long_chains_in_several_modes_are_sent_to_the_population():
+    rng = np.random.default_rng(0)
+    record = judged(in_modes(independent(rng, chains=4, n=500), rng, 3.0), "long", n=60)
+    assert not record.converged
+    assert "population" in record.advice
+    assert "explanations" in record.advice
+
+
+# Edges
+
+
+@pytest.mark.parametrize("kind", ["long", "population"])
+def test_runs_that_cannot_be_judged_have_not_converged(kind):
+    rng = np.random.default_rng(0)
+    assert "One chain" in judged(independent(rng, chains=1, n=500), kind).advice
+    short = judged(independent(rng, n=3), kind)
+    assert not short.converged
+    assert "Too few draws" in short.advice
+    broken = independent(rng)
+    broken.eta2[3, 2] = np.nan
+    record = judged(broken, kind)
+    assert not record.converged
+    assert "eta2 are not finite" in record.advice
+    assert "nan" in short.summary()
+
+
+@pytest.mark.parametrize(("kind", "chains", "n"), [("long", 4, 500), ("population", 48, 8)])
+def test_rank_zero_and_a_fixed_noise(kind, chains, n):
+    draws = independent(np.random.default_rng(0), chains, n, rank=0)
+    record = judged(draws._replace(sigma2=None, eta2=np.full((chains, n), 0.1)), kind)
+    assert record.converged
+    assert set(record.groups) == {"X observed", "X unobserved", "eta2"}
+    assert np.isnan(record.rhat[record.of("eta2")]).all()
+
+
+def test_a_fully_observed_matrix():
+    record = judged(independent(np.random.default_rng(0)), "population", n=300)
+    assert record.converged
+    assert "X unobserved" not in record.groups
+
+
+def test_the_record_can_be_read():
+    record = judged(independent(np.random.default_rng(0)), "population")
+    assert str(record).startswith("population run, 48 chains x 8 draws: converged; R-hat of X 1.01 (median)")
+    for text in (record.summary(), record._repr_html_()):
+        assert all(group in text for group in ("X observed", "singular values", "projections", "worst R-hat"))
+    assert len(repr(record)) < 150
+
+
+def test_arrays_that_do_not_belong_together_are_refused():
+    draws = independent(np.random.default_rng(0))
+    with pytest.raises(ParameterError, match=r"row should have shape \(48, 8, 20\), got \(48, 8, 15\)"):
+        judged(draws._replace(row=draws.col), "population")
+    with pytest.raises(ParameterError, match="sigma2 are needed at rank 2"):
+        judged(draws._replace(sigma2=None), "population")
+    with pytest.raises(ParameterError, match="'short'"):
+        judged(draws, "short")
