@@ -1,7 +1,9 @@
 """Coherence and cross-coherence against their definitions with basis vectors."""
 
 import numpy as np
+from scipy.stats import beta, kstest
 
+from maxentry.distributions.stiefel import uniform_frame
 from maxentry.model.coherence import (
     coherence,
     cross_coherence,
@@ -42,3 +44,16 @@ def test_a_mean_of_projections_takes_its_diagonal_and_keeps_the_trace() -> None:
     mean = np.mean([F @ F.T for F in frames], axis=0)
     assert np.isclose(projection_coherence(mean).sum(), R)
     assert np.all(projection_coherence(mean) > np.einsum("ij,ij->i", mean, mean))  # ||P e_i||^2 is less
+
+
+def test_under_the_uniform_prior_coherence_is_beta_and_sharing_a_row_correlates() -> None:
+    """E nu^2 is R(R+2)/(m(m+2)) within a row and R(m-R)/(m(m-1)(m+2)) across rows: hence balance."""
+    rng = np.random.default_rng(2)
+    frames = [uniform_frame(M, R, rng) for _ in range(4000)]
+    assert kstest([coherence(F)[3] for F in frames], beta(R / 2, (M - R) / 2).cdf).pvalue > 1e-3
+    within, across = R * (R + 2) / (M * (M + 2)), R * (M - R) / (M * (M - 1) * (M + 2))
+    nu2 = np.array([cross_coherence(F, EVERY[:1], EVERY[:2])[0] ** 2 for F in frames])
+    z = (nu2.mean(axis=0) - [within, across]) / (nu2.std(axis=0) / np.sqrt(len(nu2)))
+    assert np.all(np.abs(z) < 4)
+    swapped = (nu2.mean(axis=0) - [across, within]) / (nu2.std(axis=0) / np.sqrt(len(nu2)))
+    assert np.all(np.abs(swapped) > 10)  # negative control
