@@ -160,10 +160,11 @@ def test_chains_in_several_modes_are_told_with_the_reason():
     few = judged(draws, "population", n=60)
     assert not few.converged
     assert "several explanations (60 entries observed, fewer than the 66 degrees of freedom" in few.advice
-    assert "anneal" in few.advice
+    assert "measure more" in few.advice
     assert f"R-hat {few.worst_rhat:.2f} at the worst entry" in few.advice
     many = judged(draws, "population", n=120)
     assert "different modes" in many.advice
+    assert "keep draws further apart" in many.advice
     assert "explanations" not in many.advice
 
 

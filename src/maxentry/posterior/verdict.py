@@ -120,31 +120,39 @@ def _disagreement(s: Statistics) -> str:
     x = members(s.groups, "X")
     halves = [median(s.rhat[members(s.groups, f"X {half}")]) for half in ("observed", "unobserved")]
     eta2 = largest(s.rhat[members(s.groups, "eta2")])
-    lower = ", lower the rank" if s.rank else ""
-    sharper = f"for sharper ones measure more{lower} or anneal longer (anneal=...)"
     if largest(np.array(halves)) >= POPULATION_RHAT:
         worst = _worst_name(np.where(x, s.rhat, np.nan), s.names)
         return (
             f"The chains disagree on X (R-hat {largest(s.rhat[x]):.2f} at the worst entry, {worst}): "
-            f"{_cause(s)}. Intervals include this; {sharper}."
+            f"{_cause(s)}. Intervals include this; {_remedy(s)}."
         )
     if eta2 >= POPULATION_RHAT:
         return (
             f"The chains disagree on the noise variance eta2 (R-hat {eta2:.2f}): "
-            f"{_cause(s)}. Predictive intervals include this; {sharper}."
+            f"{_cause(s)}. Predictive intervals include this; {_remedy(s)}."
         )
     return ""
 
 
-def _cause(s: Statistics) -> str:
+def _freedom(s: Statistics) -> int:
     m1, m2 = s.shape
-    freedom = s.rank * (m1 + m2 - s.rank)
-    if s.n_observed < freedom:
+    return s.rank * (m1 + m2 - s.rank)
+
+
+def _cause(s: Statistics) -> str:
+    if s.n_observed < _freedom(s):
         return (
             f"the data leave several explanations ({s.n_observed} entries observed, fewer than the "
-            f"{freedom} degrees of freedom R(m1 + m2 - R))"
+            f"{_freedom(s)} degrees of freedom R(m1 + m2 - R))"
         )
     return "they sit in different modes, or the kept draws are too close together to tell"
+
+
+def _remedy(s: Statistics) -> str:
+    if s.n_observed < _freedom(s):
+        return "for sharper ones measure more, lower the rank, or anneal longer (anneal=...)"
+    lower = ", or lower the rank" if s.rank else ""
+    return f"anneal longer (anneal=...), keep draws further apart{lower}"
 
 
 def _few_chains(s: Statistics) -> str:
