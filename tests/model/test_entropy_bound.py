@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from maxentry.distributions.stiefel import uniform_frame
 from maxentry.errors import ParameterError
 from maxentry.model.coherence import coherence, cross_coherence
 from maxentry.model.entropy import R_N, entropy_bound, observational_entropy
@@ -114,6 +115,15 @@ def test_random_designs_violate_the_printed_bound_too() -> None:
         for problem in map(random_problem, range(1500))
     )
     assert violated > 0
+
+
+def test_in_the_papers_simulations_both_bounds_are_negative() -> None:
+    """30 x 30, R = 3, one entry per row and column: true, and of no use."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        U, V = uniform_frame(30, 3, rng), uniform_frame(30, 3, rng)
+        problem = (U, V, np.arange(30), rng.permutation(30), 1.0, 1e-4)
+        assert entropy_bound(*problem) < printed_bound(*problem) < 0 < det_root(*problem)
 
 
 def test_no_entry_is_refused() -> None:
