@@ -7,15 +7,12 @@ the kind that came in. Neither pandas nor polars is imported before a frame of t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
-
-if TYPE_CHECKING:
-    import narwhals as nw
 
 LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
 
@@ -43,15 +40,16 @@ class _Table(NamedTuple):
 
     kind: str | None
     names: list[Hashable]
-    column: Callable[[int], nw.Series[Any]]
+    column: Callable[[int], Any]  # a pandas or a narwhals series
     index: Any
     counted: bool = False  # the columns are pandas' default ones, 0, 1, ...
 
     def position(self, name: Hashable) -> int:
         places = [j for j, known in enumerate(self.names) if known == name]
         if len(places) != 1:
-            came = "twice" if places else f"only among {', '.join(map(repr, self.names))}"
-            raise DataError(f"expected one frame column named {name!r}, but it came {came}.")
+            names = ", ".join(map(repr, self.names))
+            came = f"{len(places)} of them" if places else f"the names {names}"
+            raise DataError(f"expected one frame column named {name!r}, but {came} came.")
         return places[0]
 
 
@@ -67,7 +65,7 @@ def is_frame(data: object) -> bool:
 
 def is_long(data: Any) -> bool:
     """Whether the frame's columns are recognisably named row, col (or column) and value."""
-    names = set(_table(data).names)
+    names = set(_table(_index_as_columns(data, {})).names)
     return all(any(name in names for name in choices) for choices in LONG_NAMES.values())
 
 
@@ -111,11 +109,8 @@ def _table(frame: Any) -> _Table:
     frame = nw.to_native(frame, pass_through=True)
     if nw.dependencies.is_pandas_dataframe(frame):
         # Read pandas by position: narwhals refuses repeated names, and we have a clearer sentence for those.
-        def column(j: int) -> nw.Series[Any]:
-            return nw.from_native(frame.iloc[:, j], series_only=True)
-
         counted = _index_labels(frame.columns) is None
-        return _Table("pandas", list(frame.columns), column, frame.index, counted)
+        return _Table("pandas", list(frame.columns), lambda j: frame.iloc[:, j], frame.index, counted)
     table = nw.from_native(frame)
     eager = table.collect() if isinstance(table, nw.LazyFrame) else table
     kind = "polars" if eager.implementation.is_polars() else None
@@ -123,13 +118,17 @@ def _table(frame: Any) -> _Table:
     return _Table(kind, names, lambda j: eager.get_column(str(names[j])), None)
 
 
-def _plain(series: nw.Series[Any]) -> NDArray[Any]:
+def _plain(series: Any) -> NDArray[Any]:
     """The column as floats with NaN for null, or, where its type is not numeric, as objects."""
     import narwhals as nw
 
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    return object_array(series.to_list())
+    # pandas on NumPy needs no narwhals, which takes its time where a frame has very many columns.
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "fiub":
+        return np.asarray(series, dtype=np.float64)
+    column = nw.from_native(series, series_only=True)
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return object_array(column.to_list())
 
 
 def _label_column(table: _Table) -> int | None:
@@ -154,9 +153,8 @@ def _index_labels(index: Any) -> list[Hashable] | None:
 def _index_as_columns(frame: Any, given: Mapping[str, Hashable | None]) -> Any:
     """The frame, its index as columns where that carries a role (a MultiIndex named row, col, say)."""
     names = getattr(getattr(frame, "index", None), "names", ())
-    wanted = {
-        name for role in given for name in ((given[role],) if given[role] is not None else LONG_NAMES[role])
-    }
+    named = [name for name in given.values() if name is not None]
+    wanted = {*named, *(name for choices in LONG_NAMES.values() for name in choices)}
     carried = any(name in wanted and name not in frame.columns for name in names if name is not None)
     return frame.reset_index() if carried else frame
 

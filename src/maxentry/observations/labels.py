@@ -58,7 +58,7 @@ class Axis:
             return found
         wanted = listed(labels)
         try:
-            return np.array([self.positions[x] for x in wanted], dtype=np.int64)
+            return np.fromiter(map(self.positions.__getitem__, wanted), dtype=np.int64, count=len(wanted))
         except (KeyError, TypeError):
             self._refuse([x for x in wanted if not self._knows(x)])
 
