@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import DataError, LabelError
-from maxentry.frames import is_missing, listed
-from maxentry.observations.numbers import positions_within
+from maxentry.frames import is_missing, is_number, listed, object_array
+from maxentry.observations.numbers import as_array, positions_within
 
 Labels = tuple[Hashable, ...]
 
@@ -61,6 +61,15 @@ class Axis:
             return np.fromiter(map(self.positions.__getitem__, wanted), dtype=np.int64, count=len(wanted))
         except (KeyError, TypeError):
             self._refuse([x for x in wanted if not self._knows(x)])
+
+    def within(self, items: NDArray[Any]) -> NDArray[np.int64]:
+        """Items that must be positions on this axis."""
+        found, bad = positions_within(items, self.size)
+        if bad.any():
+            k = int(np.argmax(bad))
+            wanted = f"{self.name} indices from 0 to {self.size - 1}"
+            raise DataError(f"expected {wanted}, but measurement {k} has {show(items[k])}.")
+        return found
 
     def extended(self, labels: Iterable[Hashable]) -> "Axis":
         """This axis with more labels after its own."""
@@ -133,6 +142,29 @@ def coded(
         )
     known = tuple(came) if labels is None else checked_labels(labels, name)
     return Axis(name, len(known), known).look_up(wanted), known
+
+
+def column_of(items: Any, name: str) -> NDArray[Any]:
+    """One column of triples: whole numbers as they are, anything else as objects."""
+    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
+        raise DataError(f"expected a sequence of {name}s, but {show(items)} came.")
+    array = items.to_numpy() if hasattr(items, "to_numpy") else items
+    if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):
+        return as_array(array)
+    return object_array(listed(items))
+
+
+def positions_or_labels(
+    items: NDArray[Any], labels: Iterable[Hashable] | None, shape: tuple[int, int] | None, side: str
+) -> tuple[NDArray[Any], Labels | None]:
+    """Positions stand for themselves where only a shape is given; anything else is a label."""
+    if labels is None and shape is not None:
+        return items, None
+    name = {"row": "row", "col": "column"}[side]
+    numbered = items.dtype.kind in "iu" or all(is_number(x) for x in items)
+    if labels is None and numbered:
+        raise DataError(f"expected shape= or {side}_labels= with numbered {name}s, but neither came.")
+    return coded(items, labels, name)
 
 
 def _hashable(label: Any, name: str) -> Hashable:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
 from maxentry.errors import DataError
-from maxentry.observations.labels import Axis, Labels, coded, place, show
+from maxentry.observations.labels import Axis, Labels, coded, column_of, place, positions_or_labels, show
 from maxentry.observations.numbers import (
     NOTHING,
     as_array,
@@ -63,7 +63,7 @@ class Observations:
         shape = checked_shape(self.shape)
         row_axis = Axis.of("row", shape[0], self.row_labels)
         col_axis = Axis.of("column", shape[1], self.col_labels)
-        rows, cols = _within(given_rows, row_axis), _within(given_cols, col_axis)
+        rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
         values = floats(self.values, lambda k: place(row_axis, rows[k], col_axis, cols[k]))
         known = ~np.isnan(values)
         if not known.any():
@@ -133,7 +133,8 @@ class Observations:
         """A dense matrix, NaN (None, masked) where missing."""
         given = as_array(array)
         if given.ndim != 2:
-            raise DataError(f"expected an array of 2 dimensions, but one of {given.ndim} came.")
+            came = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {array!r:.40}"
+            raise DataError(f"expected an array of 2 dimensions, but {came} came.")
         m1, m2 = checked_shape(given.shape)
         row_axis, col_axis = Axis.of("row", m1, row_labels), Axis.of("column", m2, col_labels)
         matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
@@ -175,10 +176,10 @@ class Observations:
         Labels are kept in order of appearance, or in the order of row_labels and col_labels, which may also
         name rows and columns that were never measured.
         """
-        row_items, col_items, given = _column(rows, "row"), _column(cols, "column"), as_array(values)
+        row_items, col_items, given = column_of(rows, "row"), column_of(cols, "column"), as_array(values)
         check_lengths(row_items, col_items, given)
-        row_codes, row_known = _positions_or_labels(row_items, row_labels, shape, "row")
-        col_codes, col_known = _positions_or_labels(col_items, col_labels, shape, "col")
+        row_codes, row_known = positions_or_labels(row_items, row_labels, shape, "row")
+        col_codes, col_known = positions_or_labels(col_items, col_labels, shape, "col")
         size = (len(row_known or ()), len(col_known or ())) if shape is None else shape
         return cls(size, row_codes, col_codes, given, row_known, col_known)
 
@@ -350,41 +351,9 @@ def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:
         raise DataError(f"expected {taken} with {kind}, but {', '.join(extra)} came.")
 
 
-def _column(items: Any, name: str) -> NDArray[Any]:
-    """One column of triples: whole numbers as they are, anything else as objects."""
-    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
-        raise DataError(f"expected a sequence of {name}s, but {show(items)} came.")
-    array = items.to_numpy() if hasattr(items, "to_numpy") else items
-    if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):
-        return as_array(array)
-    return frames.object_array(frames.listed(items))
-
-
-def _positions_or_labels(
-    items: NDArray[Any], labels: Iterable[Hashable] | None, shape: tuple[int, int] | None, side: str
-) -> tuple[NDArray[Any], Labels | None]:
-    """Positions stand for themselves where only a shape is given; anything else is a label."""
-    if labels is None and shape is not None:
-        return items, None
-    name = {"row": "row", "col": "column"}[side]
-    numbered = items.dtype.kind in "iu" or all(frames.is_number(x) for x in items)
-    if labels is None and numbered:
-        raise DataError(f"expected shape= or {side}_labels= with numbered {name}s, but neither came.")
-    return coded(items, labels, name)
-
-
 def _is_sparse(data: Any) -> bool:
     sparse = sys.modules.get("scipy.sparse")  # a sparse matrix cannot come before its module
     return sparse is not None and bool(sparse.issparse(data))
-
-
-def _within(items: NDArray[Any], axis: Axis) -> NDArray[np.int64]:
-    found, bad = positions_within(items, axis.size)
-    if bad.any():
-        k = int(np.argmax(bad))
-        wanted = f"{axis.name} indices from 0 to {axis.size - 1}"
-        raise DataError(f"expected {wanted}, but measurement {k} has {show(items[k])}.")
-    return found
 
 
 def _row_order(
