@@ -4,8 +4,8 @@ The dual of  min_X sum w (y - x)^2 + lambda |X|_*  is
 
     max_Theta  sum (theta y - theta^2 / (4 w))    over Theta on the observed entries with |Theta|_2 <= lambda,
 
-and G = 2 W (Y - X), scaled into the ball, is such a Theta. The gap between the two values bounds the excess of the
-objective at X over the optimum.
+and G = 2 W (Y - X), scaled into the ball, is such a Theta. The gap between the two values bounds the excess
+of the objective at X over the optimum.
 """
 
 from typing import NamedTuple

@@ -4,9 +4,9 @@
 
     F(A, B) = sum w (y - a_i' b_j)^2 + lambda / 2 (|A|^2 + |B|^2),
 
-a ridge regression of every row on B for fixed B, and of every column on A for fixed A. One sweep does both. The
-sweep is a fixed-point map of B alone; Anderson's extrapolation over the last few sweeps speeds it up, and is
-taken back where it fails to lower F, so F never rises.
+a ridge regression of every row on B for fixed B, and of every column on A for fixed A. One sweep does both.
+The sweep is a fixed-point map of B alone; Anderson's extrapolation over the last few sweeps speeds it up, and
+is taken back where it fails to lower F, so F never rises.
 """
 
 from collections import deque

@@ -24,8 +24,8 @@ def nuclear_norm(
 ) -> Completion:
     """The nuclear-norm estimate at `penalty`, or at a penalty chosen by hold-out (drawn with `seed`).
 
-    Every measurement counts once, replicates too. The result is certified: `gap` bounds the relative excess of
-    the objective over the optimum, and the solver stops when it is at most `tol` or after `max_iter`
+    Every measurement counts once, replicates too. The result is certified: `gap` bounds the relative excess
+    of the objective over the optimum, and the solver stops when it is at most `tol` or after `max_iter`
     sweeps over the data. With `center`, row and column means are removed first and added to the predictions.
     """
     _check(tol, max_iter)

@@ -1,4 +1,4 @@
-"""The penalty of Eq. (nuc): its largest useful value, the path down from there, and the choice by hold-out."""
+"""The penalty of Eq. (nuc): its largest useful value, the path down from it, the choice by hold-out."""
 
 from typing import NamedTuple
 

@@ -78,7 +78,7 @@ def _positions(index: ArrayLike, name: str, m: int) -> NDArray[np.intp]:
     positions = np.asarray(index)
     if positions.dtype.kind not in "iu":
         raise DataError(f"expected whole numbers as {name} positions, but {positions.dtype} came.")
-    if positions.size and not (0 <= positions.min() and positions.max() < m):
+    if positions.size and not (positions.min() >= 0 and positions.max() < m):
         came = f"{positions.min()} to {positions.max()}"
         raise DataError(f"expected {name} positions from 0 to {m - 1}, but {came} came.")
     return positions.astype(np.intp)

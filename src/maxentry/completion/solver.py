@@ -1,10 +1,10 @@
 """Eq. (nuc) to a certified duality gap, for one penalty.
 
-Each round (1) certifies X; (2) drops components whose removal lowers the objective; (3) adds the leading directions
-in which G = 2 W (Y - X) exceeds lambda, by an exact line search; (4) descends on the factors. Step 3 alone
-is a conditional-gradient method for the penalised problem, which converges from any start
-(Zhang, Yu and Schuurmans 2012, after Hsieh and Olsen 2014 for the active subspace), and no other step raises the
-objective. The m1 x m2 array is never formed unless it is small.
+Each round (1) certifies X; (2) drops components whose removal lowers the objective; (3) adds the leading
+directions in which G = 2 W (Y - X) exceeds lambda, by an exact line search; (4) descends on the factors.
+Step 3 with step 4 is a conditional-gradient method for the penalised problem, which converges from any start
+(Zhang, Yu and Schuurmans 2012; the active subspace as in Hsieh and Olsen 2014); no step raises the objective.
+ The m1 x m2 array is never formed unless it is small.
 """
 
 from typing import NamedTuple
@@ -78,7 +78,7 @@ def drop(entries: Entries, X: LowRank, penalty: float, state: Certificate) -> Lo
 def add(entries: Entries, X: LowRank, penalty: float, outside: LowRank) -> tuple[LowRank, int]:
     """With the directions beyond lambda, at the length of the exact line search; and their number.
 
-    The directions are orthogonal to U and V, so |X + t Z|_* = |X|_* + t |Z|_* and the objective is a parabola in t.
+    They are orthogonal to U and V, so |X + t Z|_* = |X|_* + t |Z|_* and the objective is a parabola in t.
     """
     Z = outside.keep(outside.d > penalty)
     Z = Z._replace(d=Z.d - penalty)

@@ -73,6 +73,6 @@ def _outside_lanczos(G: csr_array, X: LowRank, p: int) -> LowRank:
     operator = LinearOperator(G.shape, matvec=product, rmatvec=adjoint, matmat=product, rmatmat=adjoint)
     # A fixed start makes the solve a function of its input; any start not orthogonal to the answer will do.
     start = np.random.default_rng(0).standard_normal(min(G.shape))
-    u, s, vt = svds(operator, k=p, tol=ACCURACY, v0=start)
+    u, s, vt = svds(operator, k=p, tol=ACCURACY, v0=start)  # type: ignore[type-var]
     order = np.argsort(-s)
-    return LowRank(u[:, order], s[order], vt[order].T)
+    return LowRank(*(np.asarray(x, dtype=np.float64) for x in (u[:, order], s[order], vt[order].T)))

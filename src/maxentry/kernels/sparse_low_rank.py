@@ -43,17 +43,45 @@ def component_energies(start: Starts, index: Indices, w: Floats, U: Floats, V: F
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
+def add_gram(T: Floats, P: Floats) -> None:
+    """P <- P + T T', upper triangle only; in tiles of 2 x 2, so that each row read serves two sums."""
+    k, n = T.shape
+    for r in range(0, k, 2):
+        x0, x1 = T[r], T[min(r + 1, k - 1)]
+        for q in range(r, k, 2):
+            y0, y1 = T[q], T[min(q + 1, k - 1)]
+            s00, s01, s10, s11 = 0.0, 0.0, 0.0, 0.0
+            for p in range(n):
+                s00 += x0[p] * y0[p]
+                s01 += x0[p] * y1[p]
+                s10 += x1[p] * y0[p]
+                s11 += x1[p] * y1[p]
+            P[r, q] += s00
+            if q + 1 < k:
+                P[r, q + 1] += s01
+            if r + 1 < k:
+                P[r + 1, q] += s10
+            if r + 1 < k and q + 1 < k:
+                P[r + 1, q + 1] += s11
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
 def solve_positive(P: Floats, b: Floats) -> None:
-    """b <- P^-1 b by Cholesky, P = C'C with C upper triangular; only P's upper triangle is read, and lost."""
+    """b <- P^-1 b by Cholesky, P = C'C; only P's upper triangle is read, and overwritten by C."""
     n = b.size
     for k in range(n):
+        whole = k - k % 4
+        for i in range(0, whole, 4):
+            c0, c1, c2, c3 = P[i, k], P[i + 1, k], P[i + 2, k], P[i + 3, k]
+            for j in range(k, n):
+                P[k, j] -= c0 * P[i, j] + c1 * P[i + 1, j] + c2 * P[i + 2, j] + c3 * P[i + 3, j]
+        for i in range(whole, k):
+            c0 = P[i, k]
+            for j in range(k, n):
+                P[k, j] -= c0 * P[i, j]
         inverse = 1.0 / math.sqrt(P[k, k])
         for j in range(k, n):
             P[k, j] *= inverse
-        for i in range(k + 1, n):
-            c = P[k, i]
-            for j in range(i, n):
-                P[i, j] -= c * P[k, j]
     for i in range(n):
         b[i] /= P[i, i]
         for j in range(i + 1, n):
@@ -66,58 +94,53 @@ def solve_positive(P: Floats, b: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def ridge_rows(
-    start: Starts, index: Indices, y: Floats, w: Floats, B: Floats, ridge: float, A: Floats
-) -> float:
-    """a_i <- argmin sum_e w_e (y_e - <a_i, b_e>)^2 + ridge |a_i|^2 for each row; sum_e w_e y_e <a_i, b_e>.
+def ridge(Z: Floats, z: Floats, rho: float, a: Floats) -> float:
+    """a <- argmin |z - Z a|^2 + rho |a|^2; z'Z a.
 
-    Solves the smaller of the two forms: (B'WB + ridge I) a = B'W y with as many unknowns as the rank, or
-    a = B'c, (BB' + ridge W^-1) c = y with as many as the row has entries.
+    Solves the smaller of (Z'Z + rho I) a = Z'z and a = Z'c, (ZZ' + rho I) c = z.
     """
+    n, k = Z.shape
+    fitted = 0.0
+    if n < k:
+        P = rho * np.eye(n)
+        add_gram(Z, P)
+        c = z.copy()
+        solve_positive(P, c)
+        a[:] = 0.0
+        for p in range(n):
+            fitted += z[p] * (z[p] - rho * c[p])
+            for r in range(k):
+                a[r] += c[p] * Z[p, r]
+        return fitted
+    P = rho * np.eye(k)
+    add_gram(np.ascontiguousarray(Z.T), P)
+    b = np.zeros(k)
+    for p in range(n):
+        for r in range(k):
+            b[r] += z[p] * Z[p, r]
+    a[:] = b
+    solve_positive(P, a)
+    for r in range(k):
+        fitted += b[r] * a[r]
+    return fitted
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def ridge_rows(
+    start: Starts, index: Indices, y: Floats, w: Floats, B: Floats, rho: float, A: Floats
+) -> float:
+    """a_i <- argmin sum_e w_e (y_e - <a_i, b_e>)^2 + rho |a_i|^2 for every row; sum_e w_e y_e <a_i, b_e>."""
     k = B.shape[1]
-    longest = 0
-    for i in range(start.size - 1):
-        longest = max(longest, start[i + 1] - start[i])
-    small = min(k, longest)
-    P = np.empty((small, small))
-    c = np.empty(small)
     fitted = 0.0
     for i in range(start.size - 1):
         lo, n = start[i], start[i + 1] - start[i]
-        a = A[i]
-        a[:] = 0.0
-        if n == 0:
-            continue
-        if n < k:
-            for p in range(n):
-                b = B[index[lo + p]]
-                for q in range(p, n):
-                    d = B[index[lo + q]]
-                    s = 0.0
-                    for r in range(k):
-                        s += b[r] * d[r]
-                    P[p, q] = s
-                P[p, p] += ridge / w[lo + p]
-                c[p] = y[lo + p]
-            solve_positive(P, c[:n])
-            for p in range(n):
-                b = B[index[lo + p]]
-                for r in range(k):
-                    a[r] += c[p] * b[r]
-                fitted += y[lo + p] * (w[lo + p] * y[lo + p] - ridge * c[p])
-        else:
-            P[:, :] = 0.0
+        Z = np.empty((n, k))
+        z = np.empty(n)
+        for p in range(n):
+            root = math.sqrt(w[lo + p])
+            z[p] = root * y[lo + p]
+            b = B[index[lo + p]]
             for r in range(k):
-                P[r, r] = ridge
-            for e in range(lo, lo + n):
-                b = B[index[e]]
-                for r in range(k):
-                    t = w[e] * b[r]
-                    a[r] += t * y[e]
-                    for q in range(r, k):
-                        P[r, q] += t * b[q]
-            c[:] = a
-            solve_positive(P, a)
-            for r in range(k):
-                fitted += c[r] * a[r]
+                Z[p, r] = root * b[r]
+        fitted += ridge(Z, z, rho, A[i])
     return fitted
