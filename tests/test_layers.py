@@ -9,12 +9,12 @@ import maxentry
 ROOT = Path(maxentry.__file__).parent
 LAYERS = {
     "errors": 1,
-    "observations": 2, "belief": 2, "kernels": 2, "progress": 2,
+    "observations": 2, "frames": 2, "belief": 2, "kernels": 2, "progress": 2,
     "distributions": 3, "model": 3, "design": 3,
     "completion": 4, "acquisition": 4,
     "posterior": 5,
     "campaign": 6,
-    "studies": 7, "frames": 7, "estimators": 7, "plots": 7, "demo": 7,
+    "studies": 7, "estimators": 7, "plots": 7, "demo": 7,
     "server": 8,
     "cli": 9,
 }  # fmt: skip

@@ -26,3 +26,7 @@ class ParameterError(MaxentryError, ValueError):
 
 class MissingDependencyError(MaxentryError, ImportError):
     """An optional package is needed; the message names the extra to install."""
+
+
+class SizeError(MaxentryError, MemoryError):
+    """What was asked for would not fit in memory; the message says what to ask for instead."""

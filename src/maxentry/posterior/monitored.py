@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from maxentry.belief import Belief
 from maxentry.errors import ParameterError
 
 MAX_ENTRIES = 200
@@ -23,7 +24,11 @@ Indices = NDArray[np.int64]
 
 
 class Draws(NamedTuple):
-    """The draws of a fit in factor form; `sigma2` may be None at rank 0, where nothing depends on it."""
+    """The draws of a fit in factor form, in the user's units.
+
+    `sigma2` may be None at rank 0, where nothing depends on it; `nu` are the degrees of freedom of Student noise
+    (whose scale squared is eta2), None for Gaussian noise.
+    """
 
     left: Array
     right: Array
@@ -32,6 +37,7 @@ class Draws(NamedTuple):
     mu: Array
     eta2: Array
     sigma2: Array | None
+    nu: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -42,6 +48,18 @@ class Draws(NamedTuple):
     def rank(self) -> int:
         """R."""
         return int(self.left.shape[3])
+
+    def belief(self) -> Belief:
+        """The draws of all chains in one row, as views."""
+        left, right, row, col = (array.reshape(self.mu.size, *array.shape[2:]) for array in self[:4])
+        return Belief(left, right, row, col, self.mu.ravel(), self.eta2.ravel())
+
+    def of_chains(self, which: NDArray[np.intp], rank: int) -> "Draws":
+        """Only some chains, with factors cut to their rank."""
+        left, right, *rest = (None if array is None else array[which] for array in self)
+        assert left is not None and right is not None
+        sigma2 = rest[4] if rank else None
+        return Draws(left[..., :rank], right[..., :rank], *rest[:4], sigma2, rest[5])  # type: ignore[arg-type]
 
 
 class Monitored(NamedTuple):
@@ -79,9 +97,9 @@ def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: L
 def check_shapes(draws: Draws) -> None:
     """Refuse arrays that do not belong to one run."""
     (m1, m2), rank, run = draws.shape, draws.rank, draws.mu.shape
-    expected = Draws((*run, m1, rank), (*run, m2, rank), (*run, m1), (*run, m2), run, run, run)  # type: ignore[arg-type]
+    expected = Draws((*run, m1, rank), (*run, m2, rank), (*run, m1), (*run, m2), run, run, run, run)  # type: ignore[arg-type]
     for name, array, shape in zip(Draws._fields, draws, expected, strict=True):
-        if array is None and rank:
+        if array is None and rank and name == "sigma2":
             raise ParameterError(f"draws of {name} are needed at rank {rank}, got None")
         if array is not None and array.shape != shape:
             raise ParameterError(f"draws of {name} should have shape {shape}, got {array.shape}")

@@ -1,0 +1,91 @@
+"""The seam between what makes a posterior and what chooses entries from it.
+
+A `Belief` is what acquisition may know: draws of the matrix in factor form and the variance of the noise. It is
+made by `posterior` (or from a point estimate) and read by `acquisition`, which therefore know nothing of each
+other. Entries of draw s:  X_ij = mu_s + row_si + col_sj + left_si . right_sj.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+Array = NDArray[np.float64]
+Indices = NDArray[np.integer]
+
+BLOCK_NUMBERS = 4_000_000  # a block of a dense map holds about this many numbers (32 MB)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Belief:
+    """S draws of an m1 x m2 matrix in factor form; nothing here forms a dense map unless its name says so."""
+
+    left: Floats  # (S, m1, R)
+    right: Floats  # (S, m2, R)
+    row: Floats  # (S, m1)
+    col: Floats  # (S, m2)
+    mu: Array  # (S,)
+    noise_var: Array  # (S,) variance (scale squared, for Student noise) of one measurement
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return self.left.shape[1], self.right.shape[1]
+
+    @property
+    def n_draws(self) -> int:
+        """S."""
+        return int(self.left.shape[0])
+
+    def at(self, rows: Indices, cols: Indices) -> Array:
+        """The draws at the given entries, (S, n)."""
+        i, j = np.asarray(rows), np.asarray(cols)
+        x = np.empty((self.n_draws, i.size))
+        for s in range(self.n_draws):  # draw by draw: gathering all at once would copy S n R numbers
+            x[s] = np.einsum("nr,nr->n", self.left[s, i], self.right[s, j])
+            x[s] += self.mu[s] + self.row[s, i] + self.col[s, j]
+        return x
+
+    def draw(self, s: int) -> Array:
+        """Draw s as a dense m1 x m2 matrix."""
+        return self.block(s, slice(None))
+
+    def block(self, s: int, rows: slice) -> Array:
+        """Some rows of draw s, dense."""
+        x: Array = np.asarray(self.left[s, rows] @ self.right[s].T, dtype=np.float64)
+        x += self.mu[s] + self.row[s, rows][:, None]
+        x += self.col[s]
+        return x
+
+    def row_blocks(self, numbers_an_entry: int = 1) -> Iterator[slice]:
+        """Slices of rows such that a dense block of this many numbers an entry stays small."""
+        step = max(1, BLOCK_NUMBERS // (numbers_an_entry * self.shape[1]))
+        for start in range(0, self.shape[0], step):
+            yield slice(start, min(start + step, self.shape[0]))
+
+    def moments(self) -> tuple[Array, Array]:
+        """Dense maps of the mean and of the standard deviation over the draws."""
+        mean, sd = np.empty(self.shape), np.empty(self.shape)
+        for rows in self.row_blocks():
+            total = np.zeros((rows.stop - rows.start, self.shape[1]))
+            for s in range(self.n_draws):
+                total += self.block(s, rows)
+            mean[rows] = total / self.n_draws
+            squares = np.zeros_like(total)
+            for s in range(self.n_draws):  # around the mean, not E x^2 - (E x)^2, which loses small variances
+                squares += (self.block(s, rows) - mean[rows]) ** 2
+            sd[rows] = np.sqrt(squares / max(self.n_draws - 1, 1))
+        return mean, sd
+
+    def mean(self) -> Array:
+        """Dense map of the mean: one product of inner dimension S R, a block of draws at a time."""
+        mean = self.row.mean(0, dtype=float)[:, None] + self.col.mean(0, dtype=float) + self.mu.mean()
+        (m1, m2), R = self.shape, self.left.shape[2]
+        step = max(1, BLOCK_NUMBERS // (max(m1, m2) * max(R, 1)))
+        for start in range(0, self.n_draws, step):
+            A, B = self.left[start : start + step], self.right[start : start + step]
+            flat = A.swapaxes(0, 1).reshape(m1, -1) @ B.swapaxes(0, 1).reshape(m2, -1).T
+            mean += flat / self.n_draws
+        return mean

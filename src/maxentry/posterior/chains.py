@@ -1,0 +1,166 @@
+"""Run chains side by side: one thread each, its own random stream, so the result is the same on any machine.
+
+The compiled sweeps release the interpreter. Between two calls of them a chain reports progress and looks whether
+it should stop; an interrupted run keeps what every chain has drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.kernels import conjugate as kernel
+from maxentry.model.priors import Priors
+from maxentry.posterior import conjugate
+from maxentry.posterior.conjugate import Data, Kept, State
+from maxentry.posterior.sampling import Sampling, sweep_work
+from maxentry.progress import Progress, compiling_notice
+
+Array = NDArray[np.float64]
+PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
+
+CHUNK_WORK = 1e8  # multiplications between two looks at the stop flag: about a tenth of a second
+
+
+class Chain(NamedTuple):
+    """What a chain needs to go on: its rank, where it stands and its random stream."""
+
+    rank: int
+    state: State
+    stream: dict[str, Any]  # the state of the bit generator, plain numbers
+
+    def generator(self) -> np.random.Generator:
+        """The chain's random generator, where it left off."""
+        bits = np.random.PCG64()
+        bits.state = self.stream
+        return np.random.Generator(bits)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Chains and their draws in standard units: arrays (chain, draw, ...); factors padded to the largest rank."""
+
+    chains: tuple[Chain, ...]
+    kept: Kept
+    places: tuple[int, ...]  # which of the chains that were started these are: an interrupt may lose some
+    interrupted: bool = False
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The rank of each chain."""
+        return tuple(chain.rank for chain in self.chains)
+
+
+def spawn(seed: np.random.SeedSequence, data: Data, ranks: Sequence[int], priors: PriorsOf) -> tuple[Chain, ...]:
+    """New chains, one for each rank given, each a draw from the prior with a stream of its own."""
+    chains = []
+    for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
+        rng = np.random.Generator(np.random.PCG64(child))
+        state = conjugate.init(data, rank, priors(rank), rng)
+        chains.append(Chain(rank, state, _stream(rng)))
+    return tuple(chains)
+
+
+def run(
+    chains: Sequence[Chain],
+    data: Data,
+    priors: PriorsOf,
+    sampling: Sampling,
+    progress: Progress,
+    *,
+    threads: int | None = None,
+    dtype: type[np.floating] = np.float64,
+) -> Run:
+    """Run every chain for its annealing, settling and kept sweeps; Ctrl-C keeps what has been drawn."""
+    compiling_notice([kernel.sweeps])
+    kept = _room(len(chains), sampling.draws, data.shape, max(chain.rank for chain in chains), dtype)
+    done = [0] * len(chains)  # draws kept by each chain
+    stop = threading.Event()
+
+    def work(c: int) -> Chain:
+        chain, mine = chains[c], Kept(*(array[c] for array in kept))
+        return _run_one(chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress)
+
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        futures = [pool.submit(work, c) for c in range(len(chains))]
+        interrupted = _wait(futures, stop)
+        if not interrupted:
+            return Run(tuple(future.result() for future in futures), kept, tuple(range(len(chains))))
+    alive = [c for c, future in enumerate(futures) if not future.cancelled() and not future.exception()]
+    return _what_is_drawn({c: futures[c].result() for c in alive}, kept, done)
+
+
+def _run_one(
+    chain: Chain, data: Data, priors: Priors, sampling: Sampling, kept: Kept, done: list[int], c: int,
+    stop: threading.Event, progress: Progress,
+) -> Chain:  # fmt: skip
+    rng, state, rank = chain.generator(), chain.state, chain.rank
+    hyper = conjugate.hyperparameters(priors)
+    nothing = kept.part(0, 0)
+    chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
+    betas = sampling.betas()
+    for start in range(0, betas.size, chunk):
+        if stop.is_set():
+            return Chain(rank, state, _stream(rng))
+        part = betas[start : start + chunk]
+        state = conjugate.step(state, data, rank, hyper, rng, part, nothing, 0)
+        progress.advance(part.size)
+    draws = max(1, chunk // sampling.thin)
+    for start in range(0, sampling.draws, draws):
+        if stop.is_set():
+            break
+        n = min(draws, sampling.draws - start)
+        ones = np.ones(n * sampling.thin)
+        state = conjugate.step(state, data, rank, hyper, rng, ones, kept.part(start, start + n), sampling.thin)
+        done[c] = start + n
+        progress.advance(ones.size)
+    return Chain(rank, state, _stream(rng))
+
+
+def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:
+    """Wait for all; True if Ctrl-C came, after which every chain ends at its next look at the flag."""
+    try:
+        wait(futures, return_when=FIRST_EXCEPTION)
+        for future in futures:
+            if future.done() and (error := future.exception()):
+                raise error
+        return False
+    except BaseException as error:
+        stop.set()
+        for future in futures:
+            future.cancel()
+        wait(futures)
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        raise
+
+
+def _what_is_drawn(chains: dict[int, Chain], kept: Kept, done: list[int]) -> Run:
+    """The largest rectangle of draws after an interrupt: d draws of every chain that has at least d."""
+    have = np.array([done[c] if c in chains else 0 for c in range(len(done))])
+    best = max(range(1, have.max() + 1), key=lambda d: d * int((have >= d).sum()), default=0)
+    if best == 0:
+        raise KeyboardInterrupt("interrupted before the first draw; nothing to keep")
+    keep = np.flatnonzero(have >= best)
+    arrays = (np.ascontiguousarray(array[keep, :best]) for array in kept)
+    places = tuple(int(c) for c in keep)
+    return Run(tuple(chains[c] for c in places), Kept(*arrays), places, interrupted=True)
+
+
+def _room(n_chains: int, n_draws: int, shape: tuple[int, int], rank: int, dtype: type[np.floating]) -> Kept:
+    m1, m2 = shape
+    lead = (n_chains, n_draws)
+    factors = (np.zeros((*lead, m, rank), dtype) for m in shape)
+    effects = (np.zeros((*lead, m1), dtype), np.zeros((*lead, m2), dtype))
+    return Kept(*factors, *effects, np.empty((*lead, kernel.N_SCALARS)))
+
+
+def _stream(rng: np.random.Generator) -> dict[str, Any]:
+    return dict(rng.bit_generator.state)

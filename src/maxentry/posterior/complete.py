@@ -1,0 +1,126 @@
+"""`complete`: a partially observed matrix goes in, its posterior comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any, Literal
+
+import numpy as np
+
+from maxentry.errors import ParameterError, RankError
+from maxentry.model.priors import Priors
+from maxentry.observations import Observations
+from maxentry.posterior import chains, conjugate
+from maxentry.posterior.fit import Fit, user_draws
+from maxentry.posterior.posterior import Posterior
+from maxentry.posterior.rank import RankChoice, choose, log_predictive
+from maxentry.posterior.sampling import Kind, Sampling
+from maxentry.posterior.warm import restarted
+from maxentry.progress import track
+
+
+def complete(
+    data: Any,
+    rank: int | Literal["auto"] = "auto",
+    *,
+    noise: conjugate.Noise = "gaussian",
+    effects: bool = True,
+    priors: Priors | None = None,
+    sampling: Kind | Sampling = "population",
+    start: Posterior | None = None,
+    seed: int | None = None,
+    progress: bool | None = None,
+    threads: int | None = None,
+    dtype: type[np.floating] = np.float64,
+    shape: tuple[int, int] | None = None,
+    row_labels: Iterable[Hashable] | None = None,
+    col_labels: Iterable[Hashable] | None = None,
+    row: Hashable | None = None,
+    col: Hashable | None = None,
+    value: Hashable | None = None,
+    row_column: Hashable | None = None,
+) -> Posterior:
+    """Complete a matrix: sample the posterior of all its entries from the noisy ones that were observed.
+
+    data: an array with NaN for missing, scipy.sparse (unstored = missing), a wide or long pandas or polars frame,
+        `(rows, cols, values)` with `shape=`, or `Observations`. How to read it: `shape`, `row_labels`,
+        `col_labels`, `row`, `col`, `value`, `row_column`, as in `Observations.of`.
+    rank: of the matrix less its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
+    noise: "gaussian", or "student" for data with outliers.
+    effects: whether rows and columns have means of their own.
+    priors: in the units of the data; by default weak ones scaled by the data. `Priors.paper()` for the paper's.
+    sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
+        `Sampling(...)`.
+    start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to go on from.
+    seed: the same seed gives the same draws, whatever the number of threads.
+    progress: show a bar; by default on a terminal only.
+    """
+    observations = Observations.of(
+        data, shape=shape, row_labels=row_labels, col_labels=col_labels,
+        row=row, col=col, value=value, row_column=row_column,
+    )  # fmt: skip
+    fit = Fit(noise, bool(effects), priors, None if start is None else start.fit.units)
+    fit = fit.in_units_of(observations)
+    _check_options(observations.shape, rank, fit, sampling, start)
+    seeds = np.random.SeedSequence(seed)
+    for_rank, for_chains = seeds.spawn(2)
+    choice = None
+    if start is not None:
+        choice, plan, begun = start.rank_choice, *restarted(start, observations, fit, sampling, for_chains)
+    else:
+        if rank == "auto":
+            choice = _choose_rank(observations, fit, for_rank, progress, threads)
+        top = choice.best if choice else int(rank)
+        plan = Sampling.of(sampling, observations.shape, observations.n, top)
+        ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
+        begun = chains.spawn(for_chains, fit.data(observations), ranks, fit.priors_of(observations.shape))
+    run = _run(begun, observations, fit, plan, "sampling", progress, threads, dtype)
+    return Posterior(observations, fit, plan, run.chains, user_draws(run, fit), choice, run.interrupted)
+
+
+def _check_options(
+    shape: tuple[int, int], rank: object, fit: Fit, sampling: object, start: Posterior | None
+) -> None:
+    if isinstance(rank, str) and rank != "auto":
+        raise RankError(f"the rank must be 'auto' or a whole number of at least 0, got {rank!r}")
+    if rank != "auto":
+        conjugate.check_rank(rank, shape, fit.effects)  # type: ignore[arg-type]
+    Sampling.of(sampling, shape, 1, 1)  # type: ignore[arg-type]
+    if start is None:
+        return
+    if rank not in ("auto", start.rank):
+        raise ParameterError(f"start= has rank {start.rank}, so rank must be 'auto' or {start.rank}, got {rank}")
+    if (start.fit.noise, start.fit.effects) != (fit.noise, fit.effects):
+        raise ParameterError(
+            f"start= was fitted with noise={start.fit.noise!r}, effects={start.fit.effects}; "
+            f"got noise={fit.noise!r}, effects={fit.effects}"
+        )
+
+
+def _run(
+    begun: tuple[chains.Chain, ...], observations: Observations, fit: Fit, plan: Sampling, what: str,
+    progress: bool | None, threads: int | None, dtype: type[np.floating] = np.float64,
+) -> chains.Run:  # fmt: skip
+    with track(len(begun) * plan.sweeps, what, progress) as bar:
+        return chains.run(
+            begun, fit.data(observations), fit.priors_of(observations.shape), plan, bar,
+            threads=threads, dtype=dtype,
+        )  # fmt: skip
+
+
+def _choose_rank(
+    observations: Observations, fit: Fit, seed: np.random.SeedSequence, progress: bool | None, threads: int | None
+) -> RankChoice:
+    def score(train: Observations, test: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
+        plan = Sampling.scout(train.shape, train.n, rank)
+        data, priors = fit.data(train), fit.priors_of(train.shape)
+        begun = chains.spawn(seed, data, [rank] * plan.chains, priors)
+        run = _run(begun, train, fit, plan, f"trying rank {rank}", progress, threads)
+        if run.interrupted:
+            raise KeyboardInterrupt
+        draws = user_draws(run, fit)
+        belief = draws.belief()
+        nu = None if draws.nu is None else draws.nu.ravel()
+        return log_predictive(belief.at(test.rows, test.cols), test.values, belief.noise_var, nu)
+
+    return choose(observations, fit.effects, score, seed)

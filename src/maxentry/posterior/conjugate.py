@@ -1,0 +1,139 @@
+"""The default sampler (docs/mathematics.md): exact, conjugate, no imputation, linear in the observations.
+
+Each sweep draws the rows of A given V, the rows of B given U, the row and column effects along with them, then
+mu, eta2, sigma2 and the variances of the effects. The inner loop is `maxentry.kernels.conjugate`.
+"""
+
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.distributions.stiefel import uniform_frame
+from maxentry.errors import ParameterError, RankError
+from maxentry.kernels import conjugate as kernel
+from maxentry.model.priors import Priors
+from maxentry.observations import Half, Observations
+
+Array = NDArray[np.float64]
+Noise = Literal["gaussian", "student"]
+
+# Student degrees of freedom that may be drawn; 100 is Gaussian to the eye.
+NU_GRID = np.array([1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0])
+
+
+class Units(NamedTuple):
+    """Values are standardised inside: y = shift + scale * z."""
+
+    shift: float
+    scale: float
+
+
+class Data(NamedTuple):
+    """Standardised observations, row by row and column by column, and the model that is fitted to them."""
+
+    by_row: Half
+    by_col: Half
+    shape: tuple[int, int]
+    units: Units
+    effects: bool
+    noise: Noise
+
+
+class State(NamedTuple):
+    """Where a chain stands: X = A B' with A, B the first R columns; with effects, r and c are the last."""
+
+    left: Array  # (m1, K)
+    right: Array  # (m2, K)
+    scalars: Array  # mu, sigma2, eta2, tau2_row, tau2_col, nu
+    weights: Array  # (N,) of Student noise in row order; empty for Gaussian noise
+
+
+class Kept(NamedTuple):
+    """Where the draws of one chain go; factors may have more columns than the chain's rank, left at zero."""
+
+    left: NDArray[np.floating]  # (D, m1, R)
+    right: NDArray[np.floating]  # (D, m2, R)
+    row: NDArray[np.floating]  # (D, m1)
+    col: NDArray[np.floating]  # (D, m2)
+    scalars: Array  # (D, 6)
+
+    def part(self, start: int, stop: int) -> "Kept":
+        """Draws from start to stop, as views."""
+        return Kept(*(array[start:stop] for array in self))
+
+
+def check_rank(rank: int, shape: tuple[int, int], effects: bool) -> None:
+    """Refuse a rank that the sampler cannot use, with the reason."""
+    m1, m2 = shape
+    most = min(m1, m2) // 2
+    if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 0:
+        raise RankError(f"the rank must be 'auto' or a whole number of at least 0, got {rank!r}")
+    if rank > most:
+        raise RankError(
+            f"a {m1} x {m2} matrix can be fitted with rank at most {most}, half its shorter side "
+            f"(beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank), got {rank}"
+        )
+    if rank == 0 and not effects:
+        raise RankError("rank 0 without row and column effects leaves nothing to fit; use effects=True or a rank")
+
+
+def prepare(observations: Observations, effects: bool, noise: str, standardise: bool, units: Units | None) -> Data:
+    """Standardise the observations (to `units` where given, as a warm start needs) for the kernel."""
+    if noise not in get_args(Noise):
+        raise ParameterError(f"noise must be 'gaussian' or 'student', got {noise!r}")
+    if units is None:
+        units = standard_units(observations.values, effects) if standardise else Units(0.0, 1.0)
+    halves = (
+        Half(half.indptr, half.index, (half.values - units.shift) / units.scale, half.source)
+        for half in (observations.by_row, observations.by_col)
+    )
+    return Data(*halves, observations.shape, units, effects, noise)  # type: ignore[arg-type]
+
+
+def standard_units(values: Array, effects: bool) -> Units:
+    """Zero mean (where the model has a mean) and unit mean square; constant data are only shifted."""
+    shift = float(values.mean()) if effects else 0.0
+    scale = float(np.sqrt(np.mean((values - shift) ** 2)))
+    return Units(shift, scale if scale > 1e-12 * max(abs(shift), 1e-300) else 1.0)
+
+
+def hyperparameters(priors: Priors) -> Array:
+    """The priors as the kernel wants them."""
+    p = priors
+    pairs = [(law.shape, law.scale) for law in (p.signal, p.noise, p.rows, p.cols)]
+    return np.array([*np.ravel(pairs), p.mu_var])
+
+
+def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> State:
+    """A draw from the prior."""
+    m1, m2 = data.shape
+    sigma2, eta2, tau2_row, tau2_col = (
+        law.draw(rng) for law in (priors.signal, priors.noise, priors.rows, priors.cols)
+    )
+    K = rank + data.effects
+    left, right = np.zeros((m1, K)), np.zeros((m2, K))
+    if rank:
+        M = np.sqrt(sigma2) * rng.standard_normal((rank, rank))
+        left[:, :rank] = uniform_frame(m1, rank, rng) @ M
+        right[:, :rank] = uniform_frame(m2, rank, rng)
+    if data.effects:
+        left[:, rank] = np.sqrt(tau2_row) * rng.standard_normal(m1)
+        right[:, rank] = np.sqrt(tau2_col) * rng.standard_normal(m2)
+    weights = np.ones(data.by_row.values.size if data.noise == "student" else 0)
+    return State(left, right, np.array([0.0, sigma2, eta2, tau2_row, tau2_col, 4.0]), weights)
+
+
+def step(
+    state: State, data: Data, rank: int, hyper: Array, rng: np.random.Generator, betas: Array, kept: Kept, thin: int
+) -> State:
+    """One sweep for each beta; every `thin`-th state goes to `kept` (0: none). The given state is not changed."""
+    left, right, scalars, weights = (array.copy() for array in state)
+    by_row, by_col = data.by_row, data.by_col
+    kernel.sweeps(
+        betas, thin, rank, data.effects,
+        by_row.indptr, by_row.index, by_row.values, by_col.indptr, by_col.index, by_col.values, by_col.source,
+        weights, weights[by_col.source] if weights.size else weights, NU_GRID, hyper,
+        left, right, scalars, rng, *kept,
+    )  # fmt: skip
+    return State(left, right, scalars, weights)

@@ -1,0 +1,107 @@
+"""Intervals of entries and of new measurements, from draws in factor form; dense maps block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from maxentry import frames
+from maxentry.belief import Belief
+from maxentry.errors import ParameterError
+from maxentry.observations import Observations
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.integer]
+
+COPIES = 4  # noisy copies of each draw in a predictive interval
+
+
+class Noise(NamedTuple):
+    """The law of the noise in each draw: N(0, var), or sqrt(var) times Student's t with nu degrees of freedom."""
+
+    var: Array  # (S,)
+    nu: Array | None  # (S,)
+
+    def stratified(self) -> Array:
+        """`COPIES` noise values for each draw, (COPIES, S), evenly spread over the law.
+
+        The quantiles (k + 1/2) / n, each once, in a fixed random order: far less noisy than independent draws, so a
+        predictive interval has the width of the noise where the entry itself is known well.
+        """
+        S = self.var.size
+        n = COPIES * S
+        p = (np.random.default_rng(0).permutation(n).reshape(COPIES, S) + 0.5) / n
+        z: Array = ndtri(p) if self.nu is None else stdtrit(self.nu, p)
+        return z * np.sqrt(self.var)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Entries asked for by label: `low`, `high` hold the entry, `new_low`, `new_high` a new measurement of it."""
+
+    rows: tuple[Any, ...]
+    cols: tuple[Any, ...]
+    mean: Array
+    sd: Array
+    low: Array
+    high: Array
+    new_low: Array
+    new_high: Array
+    level: float
+    frame_kind: str | None = None
+
+    def to_frame(self) -> Any:
+        """One line an entry."""
+        names = ("mean", "sd", "low", "high", "new_low", "new_high")
+        columns = {name: np.atleast_1d(getattr(self, name)) for name in names}
+        return frames.make_frame({"row": self.rows, "col": self.cols} | columns, self.frame_kind)
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is no probability."""
+    if not (isinstance(level, int | float | np.floating) and 0 < level < 1):
+        raise ParameterError(f"the level must lie between 0 and 1, like 0.9, got {level!r}")
+
+
+def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
+    """The central interval over the first axis, at probabilities k/(S + 1), where a new draw falls between exactly."""
+    tail = 0.5 * (1 - level)
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0, method="weibull", overwrite_input=True)
+    return low, high
+
+
+def interval_map(belief: Belief, level: float, noise: Noise | None = None) -> tuple[Array, Array]:
+    """Dense (low, high) maps of the entries, or with noise of new measurements of them."""
+    low, high = np.empty(belief.shape), np.empty(belief.shape)
+    extra = noise.stratified() if noise else np.zeros((1, belief.n_draws))
+    for rows in belief.row_blocks(extra.size):
+        x = np.stack([belief.block(s, rows) for s in range(belief.n_draws)])
+        noisy = (x[None] + extra[:, :, None, None]).reshape(extra.size, *x.shape[1:])
+        low[rows], high[rows] = quantiles(noisy, level)
+    return low, high
+
+
+def predict(
+    belief: Belief, i: Indices, j: Indices, level: float, noise: Noise, observations: Observations
+) -> Prediction:
+    """Everything about the entries (i, j), in blocks, so that many can be asked for."""
+    flat_i, flat_j = i.ravel(), j.ravel()
+    out = np.empty((6, flat_i.size))
+    extra = noise.stratified()
+    step = max(1, 4_000_000 // extra.size)
+    for start in range(0, flat_i.size, step):
+        part = slice(start, start + step)
+        x = belief.at(flat_i[part], flat_j[part])
+        noisy = (x[None] + extra[:, :, None]).reshape(extra.size, -1)
+        sd = x.std(0, ddof=1) if x.shape[0] > 1 else np.zeros(x.shape[1])
+        out[:, part] = x.mean(0), sd, *quantiles(noisy, level), *quantiles(x, level)
+    mean, sd, new_low, new_high, low, high = (row.reshape(i.shape) for row in out)
+    labels = (
+        tuple(int(k) if axis.labels is None else axis.labels[k] for k in index)
+        for axis, index in ((observations.row_axis, flat_i), (observations.col_axis, flat_j))
+    )
+    return Prediction(*labels, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)

@@ -1,0 +1,233 @@
+"""`Posterior`: what is known of every entry of the matrix, in the user's units and by the user's labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry import frames
+from maxentry.belief import Belief
+from maxentry.errors import ParameterError, SizeError
+from maxentry.observations import Observations
+from maxentry.posterior import chains as running
+from maxentry.posterior import intervals, report
+from maxentry.posterior.chains import Chain
+from maxentry.posterior.diagnostics import Diagnostics, diagnose
+from maxentry.posterior.fit import Fit, user_draws
+from maxentry.posterior.intervals import Prediction
+from maxentry.posterior.monitored import Draws
+from maxentry.posterior.rank import RankChoice
+from maxentry.posterior.sampling import Sampling
+from maxentry.progress import track
+
+Array = NDArray[np.float64]
+Map = Literal["mean", "sd", "low", "high"]
+
+LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
+
+
+class Posterior:
+    """Draws of the whole matrix given the observations, kept as factors; dense maps are made only when asked for.
+
+    Made by `maxentry.complete`. The draws themselves are in `draws` (chain, draw, …), pooled in `belief`.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        fit: Fit,
+        sampling: Sampling,
+        chains: tuple[Chain, ...],
+        draws: Draws,
+        rank_choice: RankChoice | None = None,
+        interrupted: bool = False,
+    ) -> None:
+        self.observations = observations
+        self.fit = fit
+        self.sampling = sampling
+        self.chains = chains
+        self.draws = draws
+        self.rank_choice = rank_choice
+        self.interrupted = interrupted
+
+    # What was fitted
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return self.observations.shape
+
+    @property
+    def rank_weights(self) -> dict[int, float]:
+        """The share of the chains that each rank has; a single one unless the rank was chosen by stacking."""
+        counts = Counter(chain.rank for chain in self.chains)
+        return {rank: counts[rank] / len(self.chains) for rank in sorted(counts)}
+
+    @property
+    def rank(self) -> int:
+        """The rank, or the one with the most weight where several are stacked."""
+        weights = self.rank_weights
+        return max(weights, key=lambda rank: weights[rank])
+
+    @property
+    def noise_sd(self) -> float:
+        """Posterior mean of eta, the standard deviation (the scale, for Student noise) of one measurement."""
+        return float(np.sqrt(self.draws.eta2).mean())
+
+    @property
+    def noise_df(self) -> float | None:
+        """Posterior mean of the degrees of freedom of Student noise; None for Gaussian noise."""
+        return None if self.draws.nu is None else float(self.draws.nu.mean())
+
+    @cached_property
+    def belief(self) -> Belief:
+        """All draws in one row: what is needed to choose the next entries."""
+        return self.draws.belief()
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """R-hat and ESS of X, eta2, sigma2, singular values and projections, of the chains of the main rank."""
+        which = np.array([c for c, chain in enumerate(self.chains) if chain.rank == self.rank])
+        data = self.observations
+        return diagnose(
+            self.draws.of_chains(which, self.rank), data.rows, data.cols, self.sampling.kind,
+            row_labels=data.row_labels, col_labels=data.col_labels,
+        )  # fmt: skip
+
+    # Dense maps
+
+    @property
+    def mean(self) -> Array:
+        """Posterior mean of every entry, m1 x m2."""
+        return self._mean if "_moments" not in self.__dict__ else self._moments[0]
+
+    @property
+    def sd(self) -> Array:
+        """Posterior standard deviation of every entry, m1 x m2."""
+        return self._moments[1]
+
+    @cached_property
+    def _mean(self) -> Array:
+        self._check_dense()
+        return self.belief.mean()
+
+    @cached_property
+    def _moments(self) -> tuple[Array, Array]:
+        self._check_dense()
+        return self.belief.moments()
+
+    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high) maps: each entry lies between with this probability."""
+        intervals.check_level(level)
+        self._check_dense()
+        return intervals.interval_map(self.belief, level)
+
+    def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high) maps: a new measurement of the entry falls between with this probability."""
+        intervals.check_level(level)
+        self._check_dense()
+        return intervals.interval_map(self.belief, level, self._noise())
+
+    def sample(self, n: int = 1, seed: int | None = None) -> Array:
+        """`n` matrices from the posterior, (n, m1, m2), without replacement while there are enough draws."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
+        self._check_dense(n)
+        rng, S = np.random.default_rng(seed), self.belief.n_draws
+        which = rng.choice(S, n, replace=n > S)
+        return np.stack([self.belief.draw(int(s)) for s in which])
+
+    def _check_dense(self, copies: int = 1) -> None:
+        m1, m2 = self.shape
+        if m1 * m2 * copies > LARGEST_MAP:
+            raise SizeError(
+                f"a dense map of {m1} x {m2} entries{f', {copies} times,' if copies > 1 else ''} would take "
+                f"{8e-9 * m1 * m2 * copies:.3g} GB; ask for the entries you need with .predict(rows, cols)"
+            )
+
+    def _noise(self) -> intervals.Noise:
+        nu = None if self.draws.nu is None else self.draws.nu.ravel()
+        return intervals.Noise(self.belief.noise_var, nu)
+
+    # By label
+
+    def predict(self, rows: Any, cols: Any, level: float = 0.9) -> Prediction:
+        """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column serves them all."""
+        intervals.check_level(level)
+        i, j = self.observations.row_index(rows), self.observations.col_index(cols)
+        try:
+            i, j = np.broadcast_arrays(i, j)
+        except ValueError:
+            raise ParameterError(
+                f"rows and cols must be of the same length, or one of them a single label, got {i.size} and {j.size}"
+            ) from None
+        return intervals.predict(self.belief, i, j, level, self._noise(), self.observations)
+
+    def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
+        """A frame by label, of the kind that came in (pandas where none did).
+
+        long: one line an entry with row, col, mean, sd, low, high, observed (how often it was measured).
+        wide: one line a row and one column a column, holding `what`: "mean", "sd", "low" or "high".
+        """
+        if form not in ("long", "wide") or what not in ("mean", "sd", "low", "high"):
+            raise ParameterError(
+                f"form must be 'long' or 'wide' and what 'mean', 'sd', 'low' or 'high', got {form!r} and {what!r}"
+            )
+        data, (m1, m2) = self.observations, self.shape
+        labels = data.row_labels, data.col_labels, data.frame_kind
+        if form == "wide":
+            maps = {"mean": lambda: self.mean, "sd": lambda: self.sd}
+            maps |= {"low": lambda: self.interval(level)[0], "high": lambda: self.interval(level)[1]}
+            return frames.wide_frame(maps[what](), *labels)
+        low, high = self.interval(level)
+        times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
+        maps_of = {"sd": self.sd, "mean": self.mean, "low": low, "high": high}
+        measures = {name: maps_of[name].ravel() for name in ("mean", "sd", "low", "high")} | {"observed": times}
+        i, j = np.divmod(np.arange(m1 * m2), m2)
+        return frames.long_frame(i, j, measures, *labels)
+
+    # Going on, keeping, showing
+
+    def more(self, draws: int, *, progress: bool | None = None, threads: int | None = None) -> Posterior:
+        """Go on where the chains stopped: a new posterior with `draws` more draws of every chain."""
+        plan = Sampling(self.sampling.kind, len(self.chains), 0, 0, draws, self.sampling.thin)
+        data, priors = self.fit.data(self.observations), self.fit.priors_of(self.shape)
+        with track(len(self.chains) * plan.sweeps, "sampling", progress) as bar:
+            run = running.run(
+                self.chains, data, priors, plan, bar, threads=threads, dtype=self.draws.left.dtype.type
+            )
+        later = user_draws(run, self.fit)
+        kept = list(run.places)
+        pairs = zip(self.draws, later, strict=True)
+        joined = (None if a is None or b is None else np.concatenate([a[kept], b], axis=1) for a, b in pairs)
+        return Posterior(
+            self.observations, self.fit, self.sampling, run.chains, Draws(*joined), self.rank_choice, run.interrupted
+        )  # type: ignore[arg-type]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one .npz file (no pickle): `Posterior.load` gives it back, ready to go on."""
+        from maxentry.posterior import storage
+
+        storage.save(self, path)
+
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Posterior:
+        """Read a posterior written by `save`."""
+        from maxentry.posterior import storage
+
+        return storage.load(path)
+
+    def to_arviz(self) -> Any:
+        """ArviZ's InferenceData of mu, eta2, sigma2, singular values and a fixed random subset of entries."""
+        return report.to_arviz(self)
+
+    def __repr__(self) -> str:
+        return report.text(self)
+
+    def _repr_html_(self) -> str:
+        return report.html(self)
