@@ -1,8 +1,9 @@
 """The nuclear-norm estimate against fancyimpute's SoftImpute, in one run, at equal objective.
 
 SoftImpute runs to its own convergence (its defaults), once with full and once with truncated SVDs of the
-right rank (a gift: it would have to be guessed). Ours runs at the loosest tolerance of a ladder whose objective
-is at least as low, and at its default tolerance. The two alternate; each figure is the best of a few runs.
+right rank (a gift: it would have to be guessed). Ours runs at the loosest tolerance of a ladder whose
+objective is at least as low, and at its default tolerance. The two alternate; each figure is the best of a
+few runs.
 
     python benchmarks/soft_impute.py            # writes benchmarks/soft_impute.md
 """

@@ -7,9 +7,11 @@ Step 3 with step 4 is a conditional-gradient method for the penalised problem, w
  The m1 x m2 array is never formed unless it is small.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from maxentry.completion.certificate import Certificate, certify
 from maxentry.completion.descent import descend
@@ -35,6 +37,18 @@ class Solution(NamedTuple):
 
 def solve(entries: Entries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
     """Minimise Eq. (nuc) from `start` until the relative duality gap is at most `tol`."""
+    with _blas().limit(
+        limits=1
+    ):  # its matrices are too thin to gain from threads, and lose much on a busy machine
+        return _rounds(entries, penalty, start, tol, max_iter)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _rounds(entries: Entries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
     X, directions, sweeps, since_best, best_gap = start, DIRECTIONS, 0, 0, np.inf
     while True:
         state = certify(entries, X, penalty, directions)

@@ -1,0 +1,95 @@
+"""The compiled loops against their slow twins."""
+
+import numpy as np
+import pytest
+from tests.completion.conditions import simulated
+from tests.reference import nuclear_norm_slow as slow
+
+from maxentry.completion.certificate import certify
+from maxentry.completion.descent import sweep
+from maxentry.completion.entries import Entries, LowRank
+from maxentry.completion.solver import add, drop
+from maxentry.kernels import sparse_low_rank
+
+OBSERVATIONS = simulated(17, 13, 2, 0.5, 0.2, replicates=40)[0]
+ENTRIES = Entries.of(OBSERVATIONS.shape, OBSERVATIONS.rows, OBSERVATIONS.cols, OBSERVATIONS.values)
+W, Y = slow.sums(OBSERVATIONS.shape, OBSERVATIONS.rows, OBSERVATIONS.cols, OBSERVATIONS.values)
+
+
+def low_rank(k, seed=0):
+    rng = np.random.default_rng(seed)
+    return LowRank.of_factors(rng.standard_normal((17, k)), rng.standard_normal((13, k)))
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 8, 12])  # more and fewer than a row has entries, odd and even
+def test_ridge_rows(k):
+    B = np.random.default_rng(k).standard_normal((13, k))
+    A, fitted = ENTRIES.by_row.ridge(B, 0.3)
+    expected = slow.ridge_rows(W, Y, B, 0.3)
+    assert np.allclose(A, expected, atol=1e-10)
+    assert fitted == pytest.approx(np.sum(W * Y * (expected @ B.T)))
+    A = np.random.default_rng(k).standard_normal((17, k))
+    assert np.allclose(ENTRIES.by_col.ridge(A, 0.3)[0], slow.ridge_rows(W.T, Y.T, A, 0.3), atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 21])
+def test_gram_and_solve(n):
+    rng = np.random.default_rng(n)
+    T, P, b = rng.standard_normal((n, 7)), 0.5 * np.eye(n), rng.standard_normal(n)
+    expected = P + T @ T.T
+    sparse_low_rank.add_gram(T, P)
+    assert np.allclose(np.triu(P), np.triu(expected))
+    x = b.copy()
+    sparse_low_rank.solve_positive(P, x)
+    assert np.allclose(expected @ x, b)
+
+
+def test_entries_and_energies():
+    X = low_rank(3)
+    dense = (X.U * X.d) @ X.V.T
+    seen = W > 0
+    assert np.allclose(ENTRIES.at(X), dense[seen])
+    half = ENTRIES.by_row
+    h = sparse_low_rank.component_energies(half.start, half.index, half.w, X.U, X.V)
+    assert np.allclose(h, [np.sum(W * np.outer(u, v) ** 2) for u, v in zip(X.U.T, X.V.T, strict=True)])
+
+
+def test_measurements_become_entries():
+    assert np.allclose(ENTRIES.by_row.w, W[W > 0])
+    assert np.allclose(ENTRIES.by_row.y, Y[W > 0])
+    assert ENTRIES.by_row.w.sum() == OBSERVATIONS.n
+    X = low_rank(2)
+    dense = (X.U * X.d) @ X.V.T
+    assert ENTRIES.objective(X, 0.7) == pytest.approx(slow.objective(dense, OBSERVATIONS, 0.7))
+
+
+def test_a_sweep_reports_the_objective_of_the_factors():
+    A, B, F = sweep(ENTRIES, low_rank(3).V, 0.7)
+    expected = np.sum(W * (Y - A @ B.T) ** 2) + 0.35 * (np.sum(A**2) + np.sum(B**2))
+    assert np.isclose(F, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("k", [0, 1, 4, 13])
+def test_the_gap_bounds_the_excess_anywhere(k):
+    penalty = 2.0
+    X = low_rank(k) if k else LowRank.zero((17, 13))
+    optimum = slow.objective(slow.proximal_gradient(OBSERVATIONS, penalty, 3000), OBSERVATIONS, penalty)
+    state = certify(ENTRIES, X, penalty, 5)
+    excess = state.objective - optimum
+    assert excess > 0
+    assert state.gap * state.objective >= excess
+
+
+def test_dropping_and_adding_never_raise_the_objective():
+    rng = np.random.default_rng(0)
+    for seed in range(30):
+        X = low_rank(int(rng.integers(1, 8)), seed)
+        X = X._replace(d=X.d * 10.0 ** rng.uniform(-4, 0, X.d.size))
+        penalty = float(rng.uniform(0.5, 5.0))
+        state = certify(ENTRIES, X, penalty, 4)
+        fewer = drop(ENTRIES, X, penalty, state)
+        lower = ENTRIES.objective(fewer, penalty)
+        assert lower <= state.objective * (1 + 1e-12)
+        more, added = add(ENTRIES, fewer, penalty, state.outside)
+        assert ENTRIES.objective(more, penalty) <= lower * (1 + 1e-12)
+        assert more.d.size <= fewer.d.size + added
