@@ -81,7 +81,7 @@ class Belief:
 
     def mean(self) -> Array:
         """Dense map of the mean: one product of inner dimension S R, a block of draws at a time."""
-        mean = self.row.mean(0, dtype=float)[:, None] + self.col.mean(0, dtype=float) + self.mu.mean()
+        mean: Array = self.row.mean(0, dtype=float)[:, None] + self.col.mean(0, dtype=float) + self.mu.mean()
         (m1, m2), R = self.shape, self.left.shape[2]
         step = max(1, BLOCK_NUMBERS // (max(m1, m2) * max(R, 1)))
         for start in range(0, self.n_draws, step):

@@ -28,8 +28,11 @@ class Certificate(NamedTuple):
     outside: LowRank  # leading triplets of G outside U and V, all at most lambda at the optimum
 
 
-def certify(entries: Entries, X: LowRank, penalty: float, directions: int) -> Certificate:
-    """The duality gap at X, and up to this many leading directions outside its subspaces."""
+def certify(entries: Entries, X: LowRank, penalty: float, directions: int, accuracy: float) -> Certificate:
+    """The duality gap at X, and up to this many leading directions outside its subspaces.
+
+    The norm outside is found to the relative `accuracy` and padded by it, so the gap can be too large by that.
+    """
     y, w = entries.by_row.y, entries.by_row.w
     r = entries.residual(X)
     G = entries.sparse(2.0 * w * r)
@@ -40,8 +43,8 @@ def certify(entries: Entries, X: LowRank, penalty: float, directions: int) -> Ce
     beyond = float(np.sqrt(max(energy, 0.0)))
     out = LowRank.zero(entries.shape)
     if beyond > penalty:
-        out = spectrum.outside(G, X, directions)
-        beyond = min(beyond, float(out.d.max(initial=0.0)) * (1.0 + spectrum.ACCURACY))
+        out = spectrum.outside(G, X, directions, accuracy)
+        beyond = min(beyond, float(out.d.max(initial=0.0)) * (1.0 + accuracy))
     blocks = [
         [spectrum.spectral_norm(core), spectrum.spectral_norm(GtU - X.V @ core.T)],
         [spectrum.spectral_norm(GV - X.U @ core), beyond],

@@ -39,8 +39,7 @@ def largest(entries: Entries) -> float:
     G = entries.sparse(2.0 * entries.by_row.w * entries.by_row.y)
     if not G.data.any():
         return 0.0
-    # Lanczos approaches the norm from below, to second order in the accuracy it stops at.
-    return float(spectrum.outside(G, LowRank.zero(entries.shape), 1).d[0])
+    return float(spectrum.outside(G, LowRank.zero(entries.shape), 1, 1e-9).d[0])
 
 
 def largest_penalty(observations: Measured, *, center: bool = False) -> float:

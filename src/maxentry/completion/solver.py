@@ -37,9 +37,8 @@ class Solution(NamedTuple):
 
 def solve(entries: Entries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
     """Minimise Eq. (nuc) from `start` until the relative duality gap is at most `tol`."""
-    with _blas().limit(
-        limits=1
-    ):  # its matrices are too thin to gain from threads, and lose much on a busy machine
+    # The matrices are too thin to gain from threads, which cost a lot where other work runs beside.
+    with _blas().limit(limits=1):
         return _rounds(entries, penalty, start, tol, max_iter)
 
 
@@ -51,7 +50,7 @@ def _blas() -> ThreadpoolController:
 def _rounds(entries: Entries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
     X, directions, sweeps, since_best, best_gap = start, DIRECTIONS, 0, 0, np.inf
     while True:
-        state = certify(entries, X, penalty, directions)
+        state = certify(entries, X, penalty, directions, min(1e-3, 0.3 * tol))
         since_best = 0 if state.gap < best_gap else since_best + 1
         best_gap = min(best_gap, state.gap)
         status = _status(state.gap <= tol, sweeps >= max_iter, since_best >= PATIENCE)

@@ -11,8 +11,6 @@ Floats = NDArray[np.float64]
 
 # LAPACK on the dense matrix beats Lanczos up to about this size.
 DENSE_SIDE, DENSE_SIZE = 256, 1_000_000
-# Lanczos stops at this relative accuracy; bounds are padded by it.
-ACCURACY = 1e-3
 
 
 def fits_dense(shape: tuple[int, int]) -> bool:
@@ -28,14 +26,14 @@ def spectral_norm(M: Floats) -> float:
     return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
 
 
-def outside(G: csr_array, X: LowRank, p: int) -> LowRank:
-    """The p leading triplets of (I - UU') G (I - VV'), for the U and V of X."""
+def outside(G: csr_array, X: LowRank, p: int, accuracy: float) -> LowRank:
+    """The p leading triplets of (I - UU') G (I - VV'), for the U and V of X, to this relative accuracy."""
     p = min(p, min(G.shape) - X.d.size)
     if p <= 0:
         return LowRank.zero(G.shape)
     if fits_dense(G.shape) or p >= min(G.shape):
         return _outside_dense(G, X, p)
-    return _outside_lanczos(G, X, p)
+    return _outside_lanczos(G, X, p, accuracy)
 
 
 def _outside_dense(G: csr_array, X: LowRank, p: int) -> LowRank:
@@ -58,7 +56,7 @@ def _leading(D: Floats, p: int) -> tuple[Floats, Floats, Floats]:
     return (D @ V) / s, s, V
 
 
-def _outside_lanczos(G: csr_array, X: LowRank, p: int) -> LowRank:
+def _outside_lanczos(G: csr_array, X: LowRank, p: int, accuracy: float) -> LowRank:
     U, V = X.U, X.V
     GT = G.T.tocsr()
 
@@ -73,6 +71,6 @@ def _outside_lanczos(G: csr_array, X: LowRank, p: int) -> LowRank:
     operator = LinearOperator(G.shape, matvec=product, rmatvec=adjoint, matmat=product, rmatmat=adjoint)
     # A fixed start makes the solve a function of its input; any start not orthogonal to the answer will do.
     start = np.random.default_rng(0).standard_normal(min(G.shape))
-    u, s, vt = svds(operator, k=p, tol=ACCURACY, v0=start)  # type: ignore[type-var]
+    u, s, vt = svds(operator, k=p, tol=accuracy, v0=start)  # type: ignore[type-var]
     order = np.argsort(-s)
     return LowRank(*(np.asarray(x, dtype=np.float64) for x in (u[:, order], s[order], vt[order].T)))

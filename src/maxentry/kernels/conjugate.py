@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maxentry.kernels.random import bartlett, inverse_gamma
 from maxentry.kernels.small_linalg import cholesky, gram, regauge, solve_lower, solve_upper
 
-Array = NDArray
+Array = NDArray[np.float64]
 
 # positions in the vector of scalars
 MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU = 0, 1, 2, 3, 4, 5
@@ -168,8 +168,12 @@ def update_scales(
         c2 = 0.0
         for j in range(right.shape[0]):
             c2 += right[j, R] * right[j, R]
-        scalars[TAU2_ROW] = inverse_gamma(hyper[H_ROW] + 0.5 * left.shape[0], hyper[H_ROW + 1] + 0.5 * r2, rng)
-        scalars[TAU2_COL] = inverse_gamma(hyper[H_COL] + 0.5 * right.shape[0], hyper[H_COL + 1] + 0.5 * c2, rng)
+        scalars[TAU2_ROW] = inverse_gamma(
+            hyper[H_ROW] + 0.5 * left.shape[0], hyper[H_ROW + 1] + 0.5 * r2, rng
+        )
+        scalars[TAU2_COL] = inverse_gamma(
+            hyper[H_COL] + 0.5 * right.shape[0], hyper[H_COL + 1] + 0.5 * c2, rng
+        )
     rss = max(sums[2], 0.0)
     scalars[ETA2] = inverse_gamma(hyper[H_ETA] + 0.5 * beta * n_obs, hyper[H_ETA + 1] + 0.5 * beta * rss, rng)
     if R > 0:

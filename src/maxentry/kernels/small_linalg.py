@@ -2,10 +2,11 @@
 
 import math
 
+import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Array = NDArray
+Array = NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -90,7 +91,7 @@ def _orthonormalise_once(A: Array, B: Array, R: int, C: Array) -> float:
             for k in range(a, R):
                 s += B[j, k] * C[k, a]
             B[j, a] = s
-    return low / high
+    return float(low / high)
 
 
 @njit(cache=True, nogil=True, fastmath=True)
@@ -100,6 +101,8 @@ def regauge(A: Array, B: Array, R: int, C: Array) -> None:
         return
     spread = _orthonormalise_once(A, B, R, C)
     passes = 0
-    while spread < 1e-3 and passes < 4:  # squaring the condition number loses digits; a second pass restores them
+    while (
+        spread < 1e-3 and passes < 4
+    ):  # squaring the condition number loses digits; a second pass restores them
         spread = _orthonormalise_once(A, B, R, C)
         passes += 1

@@ -39,7 +39,7 @@ class Chain(NamedTuple):
     def generator(self) -> np.random.Generator:
         """The chain's random generator, where it left off."""
         bits = np.random.PCG64()
-        bits.state = self.stream
+        bits.state = self.stream  # type: ignore[assignment]
         return np.random.Generator(bits)
 
 
@@ -58,7 +58,9 @@ class Run:
         return tuple(chain.rank for chain in self.chains)
 
 
-def spawn(seed: np.random.SeedSequence, data: Data, ranks: Sequence[int], priors: PriorsOf) -> tuple[Chain, ...]:
+def spawn(
+    seed: np.random.SeedSequence, data: Data, ranks: Sequence[int], priors: PriorsOf
+) -> tuple[Chain, ...]:
     """New chains, one for each rank given, each a draw from the prior with a stream of its own."""
     chains = []
     for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
@@ -85,7 +87,7 @@ def run(
     stop = threading.Event()
 
     def work(c: int) -> Chain:
-        chain, mine = chains[c], Kept(*(array[c] for array in kept))
+        chain, mine = chains[c], kept.of_chain(c)
         return _run_one(chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress)
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
@@ -118,7 +120,9 @@ def _run_one(
             break
         n = min(draws, sampling.draws - start)
         ones = np.ones(n * sampling.thin)
-        state = conjugate.step(state, data, rank, hyper, rng, ones, kept.part(start, start + n), sampling.thin)
+        state = conjugate.step(
+            state, data, rank, hyper, rng, ones, kept.part(start, start + n), sampling.thin
+        )
         done[c] = start + n
         progress.advance(ones.size)
     return Chain(rank, state, _stream(rng))
@@ -149,17 +153,18 @@ def _what_is_drawn(chains: dict[int, Chain], kept: Kept, done: list[int]) -> Run
     if best == 0:
         raise KeyboardInterrupt("interrupted before the first draw; nothing to keep")
     keep = np.flatnonzero(have >= best)
-    arrays = (np.ascontiguousarray(array[keep, :best]) for array in kept)
+    left, right, row, col, scalars = (np.ascontiguousarray(array[keep, :best]) for array in kept)
     places = tuple(int(c) for c in keep)
-    return Run(tuple(chains[c] for c in places), Kept(*arrays), places, interrupted=True)
+    drawn = Kept(left, right, row, col, scalars)
+    return Run(tuple(chains[c] for c in places), drawn, places, interrupted=True)
 
 
 def _room(n_chains: int, n_draws: int, shape: tuple[int, int], rank: int, dtype: type[np.floating]) -> Kept:
     m1, m2 = shape
     lead = (n_chains, n_draws)
-    factors = (np.zeros((*lead, m, rank), dtype) for m in shape)
-    effects = (np.zeros((*lead, m1), dtype), np.zeros((*lead, m2), dtype))
-    return Kept(*factors, *effects, np.empty((*lead, kernel.N_SCALARS)))
+    left, right = np.zeros((*lead, m1, rank), dtype), np.zeros((*lead, m2, rank), dtype)
+    row, col = np.zeros((*lead, m1), dtype), np.zeros((*lead, m2), dtype)
+    return Kept(left, right, row, col, np.empty((*lead, kernel.N_SCALARS)))
 
 
 def _stream(rng: np.random.Generator) -> dict[str, Any]:

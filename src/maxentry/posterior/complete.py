@@ -89,7 +89,9 @@ def _check_options(
     if start is None:
         return
     if rank not in ("auto", start.rank):
-        raise ParameterError(f"start= has rank {start.rank}, so rank must be 'auto' or {start.rank}, got {rank}")
+        raise ParameterError(
+            f"start= has rank {start.rank}, so rank must be 'auto' or {start.rank}, got {rank}"
+        )
     if (start.fit.noise, start.fit.effects) != (fit.noise, fit.effects):
         raise ParameterError(
             f"start= was fitted with noise={start.fit.noise!r}, effects={start.fit.effects}; "
@@ -109,7 +111,11 @@ def _run(
 
 
 def _choose_rank(
-    observations: Observations, fit: Fit, seed: np.random.SeedSequence, progress: bool | None, threads: int | None
+    observations: Observations,
+    fit: Fit,
+    seed: np.random.SeedSequence,
+    progress: bool | None,
+    threads: int | None,
 ) -> RankChoice:
     def score(train: Observations, test: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         plan = Sampling.scout(train.shape, train.n, rank)

@@ -58,9 +58,15 @@ class Kept(NamedTuple):
     col: NDArray[np.floating]  # (D, m2)
     scalars: Array  # (D, 6)
 
+    def of_chain(self, c: int) -> "Kept":
+        """The place of chain c, as views, where the arrays have a chain in front."""
+        left, right, row, col = (array[c] for array in self[:4])
+        return Kept(left, right, row, col, self.scalars[c])
+
     def part(self, start: int, stop: int) -> "Kept":
         """Draws from start to stop, as views."""
-        return Kept(*(array[start:stop] for array in self))
+        left, right, row, col = (array[start:stop] for array in self[:4])
+        return Kept(left, right, row, col, self.scalars[start:stop])
 
 
 def check_rank(rank: int, shape: tuple[int, int], effects: bool) -> None:
@@ -75,20 +81,24 @@ def check_rank(rank: int, shape: tuple[int, int], effects: bool) -> None:
             f"(beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank), got {rank}"
         )
     if rank == 0 and not effects:
-        raise RankError("rank 0 without row and column effects leaves nothing to fit; use effects=True or a rank")
+        raise RankError(
+            "rank 0 without row and column effects leaves nothing to fit; use effects=True or a rank"
+        )
 
 
-def prepare(observations: Observations, effects: bool, noise: str, standardise: bool, units: Units | None) -> Data:
+def prepare(
+    observations: Observations, effects: bool, noise: str, standardise: bool, units: Units | None
+) -> Data:
     """Standardise the observations (to `units` where given, as a warm start needs) for the kernel."""
     if noise not in get_args(Noise):
         raise ParameterError(f"noise must be 'gaussian' or 'student', got {noise!r}")
     if units is None:
         units = standard_units(observations.values, effects) if standardise else Units(0.0, 1.0)
-    halves = (
+    by_row, by_col = (
         Half(half.indptr, half.index, (half.values - units.shift) / units.scale, half.source)
         for half in (observations.by_row, observations.by_col)
     )
-    return Data(*halves, observations.shape, units, effects, noise)  # type: ignore[arg-type]
+    return Data(by_row, by_col, observations.shape, units, effects, noise)  # type: ignore[arg-type]
 
 
 def standard_units(values: Array, effects: bool) -> Units:
@@ -125,7 +135,14 @@ def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> Sta
 
 
 def step(
-    state: State, data: Data, rank: int, hyper: Array, rng: np.random.Generator, betas: Array, kept: Kept, thin: int
+    state: State,
+    data: Data,
+    rank: int,
+    hyper: Array,
+    rng: np.random.Generator,
+    betas: Array,
+    kept: Kept,
+    thin: int,
 ) -> State:
     """One sweep for each beta; every `thin`-th state goes to `kept` (0: none). The given state is not changed."""
     left, right, scalars, weights = (array.copy() for array in state)

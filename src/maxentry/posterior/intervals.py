@@ -57,8 +57,9 @@ class Prediction:
     def to_frame(self) -> Any:
         """One line an entry."""
         names = ("mean", "sd", "low", "high", "new_low", "new_high")
-        columns = {name: np.atleast_1d(getattr(self, name)) for name in names}
-        return frames.make_frame({"row": self.rows, "col": self.cols} | columns, self.frame_kind)
+        columns: dict[str, Any] = {"row": self.rows, "col": self.cols}
+        columns |= {name: np.ravel(getattr(self, name)) for name in names}
+        return frames.make_frame(columns, self.frame_kind)
 
 
 def check_level(level: float) -> None:
@@ -100,8 +101,9 @@ def predict(
         sd = x.std(0, ddof=1) if x.shape[0] > 1 else np.zeros(x.shape[1])
         out[:, part] = x.mean(0), sd, *quantiles(noisy, level), *quantiles(x, level)
     mean, sd, new_low, new_high, low, high = (row.reshape(i.shape) for row in out)
-    labels = (
-        tuple(int(k) if axis.labels is None else axis.labels[k] for k in index)
-        for axis, index in ((observations.row_axis, flat_i), (observations.col_axis, flat_j))
-    )
-    return Prediction(*labels, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)
+    rows, cols = _labels_at(observations.row_labels, flat_i), _labels_at(observations.col_labels, flat_j)
+    return Prediction(rows, cols, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)
+
+
+def _labels_at(labels: tuple[Any, ...] | None, index: Indices) -> tuple[Any, ...]:
+    return tuple(int(k) if labels is None else labels[k] for k in index)

@@ -20,6 +20,7 @@ MAX_ENTRIES = 200
 MAX_PROJECTIONS = 8
 
 Array = NDArray[np.float64]
+Floats = NDArray[np.floating]  # draws may be kept in single precision
 Indices = NDArray[np.int64]
 
 
@@ -30,10 +31,10 @@ class Draws(NamedTuple):
     (whose scale squared is eta2), None for Gaussian noise.
     """
 
-    left: Array
-    right: Array
-    row: Array
-    col: Array
+    left: Floats
+    right: Floats
+    row: Floats
+    col: Floats
     mu: Array
     eta2: Array
     sigma2: Array | None
@@ -54,12 +55,20 @@ class Draws(NamedTuple):
         left, right, row, col = (array.reshape(self.mu.size, *array.shape[2:]) for array in self[:4])
         return Belief(left, right, row, col, self.mu.ravel(), self.eta2.ravel())
 
+    def followed_by(self, later: "Draws", places: list[int]) -> "Draws":
+        """These draws and later ones of the chains at `places`."""
+        pairs = zip(self, later, strict=True)
+        joined = [
+            None if a is None or b is None else np.concatenate([a[places], b], axis=1) for a, b in pairs
+        ]
+        return Draws(*joined)  # type: ignore[arg-type]
+
     def of_chains(self, which: NDArray[np.intp], rank: int) -> "Draws":
         """Only some chains, with factors cut to their rank."""
-        left, right, *rest = (None if array is None else array[which] for array in self)
-        assert left is not None and right is not None
-        sigma2 = rest[4] if rank else None
-        return Draws(left[..., :rank], right[..., :rank], *rest[:4], sigma2, rest[5])  # type: ignore[arg-type]
+        left, right = self.left[which, ..., :rank], self.right[which, ..., :rank]
+        row, col, mu, eta2 = self.row[which], self.col[which], self.mu[which], self.eta2[which]
+        sigma2 = self.sigma2[which] if rank and self.sigma2 is not None else None
+        return Draws(left, right, row, col, mu, eta2, sigma2, None if self.nu is None else self.nu[which])
 
 
 class Monitored(NamedTuple):
@@ -149,7 +158,7 @@ def low_rank_quantities(
     ]
 
 
-def gram(factors: Array) -> Array:
+def gram(factors: Floats) -> Array:
     """F'F of every draw, (chain, draw, R, R); chain by chain, so that no copy of all the draws is made."""
     chains = (np.asarray(chain, dtype=float) for chain in factors)
     return np.stack([np.matmul(chain.swapaxes(1, 2), chain) for chain in chains])
@@ -163,7 +172,7 @@ def singular_values(gram_left: Array, gram_right: Array) -> Array:
     return np.sqrt(np.maximum(squared, 0))[..., ::-1]
 
 
-def coherences(factor_rows: Array, gram_matrix: Array) -> Array:
+def coherences(factor_rows: Floats, gram_matrix: Array) -> Array:
     """Diagonal of P = F (F'F)^-1 F' at the given rows (chain, draw, row, R)."""
     inverse = np.linalg.pinv(gram_matrix, hermitian=True)
     diagonal: Array = np.einsum("csia,csab,csib->csi", factor_rows, inverse, factor_rows)

@@ -187,7 +187,9 @@ class Posterior:
         low, high = self.interval(level)
         times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
         maps_of = {"sd": self.sd, "mean": self.mean, "low": low, "high": high}
-        measures = {name: maps_of[name].ravel() for name in ("mean", "sd", "low", "high")} | {"observed": times}
+        measures = {name: maps_of[name].ravel() for name in ("mean", "sd", "low", "high")} | {
+            "observed": times
+        }
         i, j = np.divmod(np.arange(m1 * m2), m2)
         return frames.long_frame(i, j, measures, *labels)
 
@@ -202,12 +204,16 @@ class Posterior:
                 self.chains, data, priors, plan, bar, threads=threads, dtype=self.draws.left.dtype.type
             )
         later = user_draws(run, self.fit)
-        kept = list(run.places)
-        pairs = zip(self.draws, later, strict=True)
-        joined = (None if a is None or b is None else np.concatenate([a[kept], b], axis=1) for a, b in pairs)
+        joined = self.draws.followed_by(later, list(run.places))
         return Posterior(
-            self.observations, self.fit, self.sampling, run.chains, Draws(*joined), self.rank_choice, run.interrupted
-        )  # type: ignore[arg-type]
+            self.observations,
+            self.fit,
+            self.sampling,
+            run.chains,
+            joined,
+            self.rank_choice,
+            run.interrupted,
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle): `Posterior.load` gives it back, ready to go on."""

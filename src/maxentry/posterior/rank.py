@@ -91,7 +91,9 @@ def _hopeless(tried: dict[int, Array]) -> bool:
     return bool(np.all(lost.mean(1) > 3 * lost.std(1) / np.sqrt(lost.shape[1]) + 1e-12))
 
 
-def _folds(observations: Observations, rng: np.random.Generator) -> Iterator[tuple[Observations, Observations]]:
+def _folds(
+    observations: Observations, rng: np.random.Generator
+) -> Iterator[tuple[Observations, Observations]]:
     """Random (training, held-out) parts: folds of a fifth, or enough tenths where data abound.
 
     Replicates of an entry go to one part: to predict a measurement by its own repetition says nothing of rank.
@@ -111,11 +113,11 @@ def stacking_weights(log_density: Array) -> Array:
     """Weights w maximising sum_n log sum_k w_k p_k(y_n), with a weak pull to equal weights, by EM."""
     K, n = log_density.shape
     weights = np.full(K, 1.0 / K)
-    density = np.exp(log_density - log_density.max(0))
+    density: Array = np.exp(log_density - log_density.max(0))
     for _ in range(1000):
         share = weights[:, None] * density
         share /= share.sum(0)
-        new = (share.sum(1) + PSEUDO_COUNT / K) / (n + PSEUDO_COUNT)
+        new: Array = (share.sum(1) + PSEUDO_COUNT / K) / (n + PSEUDO_COUNT)
         if np.abs(new - weights).max() < 1e-6:
             return new
         weights = new

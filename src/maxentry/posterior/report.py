@@ -19,7 +19,9 @@ def lines(posterior: Posterior) -> list[tuple[str, str]]:
     p, data = posterior, posterior.observations
     (m1, m2), chains, draws = p.shape, *p.draws.mu.shape
     ranks = ", ".join(f"{rank} ({share:.0%})" for rank, share in p.rank_weights.items())
-    noise = f"{p.noise_sd:.4g}" + (f", Student with {p.noise_df:.3g} degrees of freedom" if p.noise_df else "")
+    noise = f"{p.noise_sd:.4g}" + (
+        f", Student with {p.noise_df:.3g} degrees of freedom" if p.noise_df else ""
+    )
     found = [
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),

@@ -78,7 +78,9 @@ class Sampling:
     def scout(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
         """A smaller population, to compare ranks on held-out entries."""
         full = cls.population(shape, n_obs, rank)
-        return replace(full, chains=max(8, full.chains // 4), anneal=full.anneal // 2, settle=full.settle // 2)
+        return replace(
+            full, chains=max(8, full.chains // 4), anneal=full.anneal // 2, settle=full.settle // 2
+        )
 
     @classmethod
     def long(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:

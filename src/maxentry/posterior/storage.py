@@ -32,7 +32,7 @@ FORMAT = 1
 def save(posterior: Posterior, path: str | PathLike[str]) -> None:
     """Write beside the target and rename, so that a crash leaves the old file or the new one, never half."""
     p, data = posterior, posterior.observations
-    arrays = {"rows": data.rows, "cols": data.cols, "values": data.values}
+    arrays: dict[str, Any] = {"rows": data.rows, "cols": data.cols, "values": data.values}
     arrays |= {f"draws_{name}": array for name, array in p.draws._asdict().items() if array is not None}
     for c, chain in enumerate(p.chains):
         arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
@@ -56,7 +56,9 @@ def load(path: str | PathLike[str]) -> Posterior:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(str(arrays["meta"]))
     except (ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise DataError(f"expected a posterior written by maxentry, but {path} is not one ({error}).") from error
+        raise DataError(
+            f"expected a posterior written by maxentry, but {path} is not one ({error})."
+        ) from error
     if meta.get("maxentry_posterior") != FORMAT:
         raise DataError(
             f"expected a posterior of format {FORMAT}, but {path} has format {meta.get('maxentry_posterior')}; "
@@ -71,11 +73,9 @@ def load(path: str | PathLike[str]) -> Posterior:
         for k, c in enumerate(meta["chains"])
     )
     draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
-    choice = meta["rank_choice"]
     return Posterior(
         observations, _fit(meta["fit"]), Sampling(**meta["sampling"]), chains, draws,
-        None if choice is None else RankChoice(**{k: tuple(v) if isinstance(v, list) else v for k, v in choice.items()}),
-        meta["interrupted"],
+        _choice(meta["rank_choice"]), meta["interrupted"],
     )  # fmt: skip
 
 
@@ -101,9 +101,16 @@ def _meta(p: Posterior) -> dict[str, Any]:
 
 
 def _fit(meta: dict[str, Any]) -> Fit:
-    given = meta["priors"]
-    laws = {} if given is None else {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
+    given: dict[str, Any] = meta["priors"] or {}
+    laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
     return Fit(meta["noise"], meta["effects"], Priors(**laws) if laws else None, Units(*meta["units"]))
+
+
+def _choice(meta: dict[str, Any] | None) -> RankChoice | None:
+    if meta is None:
+        return None
+    lists = {name: tuple(meta[name]) for name in ("ranks", "scores", "weights")}
+    return RankChoice(**lists, n_held_out=meta["n_held_out"])
 
 
 def _plain(labels: tuple[Any, ...] | None) -> list[Any] | None:

@@ -22,7 +22,11 @@ Array = NDArray[np.float64]
 
 
 def restarted(
-    start: Posterior, observations: Observations, fit: Fit, sampling: str | Sampling, seed: np.random.SeedSequence
+    start: Posterior,
+    observations: Observations,
+    fit: Fit,
+    sampling: str | Sampling,
+    seed: np.random.SeedSequence,
 ) -> tuple[Sampling, tuple[Chain, ...]]:
     """The chains of `start`, moved to the new observations, and how long to run them: no annealing from the prior."""
     rows, cols = _positions(start.observations, observations)
@@ -43,7 +47,9 @@ def restarted(
 def _positions(old: Observations, new: Observations) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the rows and columns of the earlier matrix stand in the new one."""
     if any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
-        raise ParameterError(f"start= is of a {old.shape} matrix, so the data must be as large, got {new.shape}")
+        raise ParameterError(
+            f"start= is of a {old.shape} matrix, so the data must be as large, got {new.shape}"
+        )
     try:
         rows = new.row_index(list(old.row_axis.labels or range(old.shape[0])))
         cols = new.col_index(list(old.col_axis.labels or range(old.shape[1])))
