@@ -74,7 +74,7 @@ def test_the_gap_bounds_the_excess_anywhere(k):
     penalty = 2.0
     X = low_rank(k) if k else LowRank.zero((17, 13))
     optimum = slow.objective(slow.proximal_gradient(OBSERVATIONS, penalty, 3000), OBSERVATIONS, penalty)
-    state = certify(ENTRIES, X, penalty, 5)
+    state = certify(ENTRIES, X, penalty, 5, 1e-6)
     excess = state.objective - optimum
     assert excess > 0
     assert state.gap * state.objective >= excess
@@ -86,7 +86,7 @@ def test_dropping_and_adding_never_raise_the_objective():
         X = low_rank(int(rng.integers(1, 8)), seed)
         X = X._replace(d=X.d * 10.0 ** rng.uniform(-4, 0, X.d.size))
         penalty = float(rng.uniform(0.5, 5.0))
-        state = certify(ENTRIES, X, penalty, 4)
+        state = certify(ENTRIES, X, penalty, 4, 1e-6)
         fewer = drop(ENTRIES, X, penalty, state)
         lower = ENTRIES.objective(fewer, penalty)
         assert lower <= state.objective * (1 + 1e-12)

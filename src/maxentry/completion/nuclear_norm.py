@@ -16,7 +16,7 @@ def nuclear_norm(
     observations: Measured,
     penalty: float | None = None,
     *,
-    tol: float = 1e-4,
+    tol: float = 1e-3,
     max_iter: int = 1000,
     center: bool = False,
     seed: int | np.random.Generator | None = None,
@@ -43,7 +43,7 @@ def nuclear_norm_path(
     *,
     points: int = 20,
     ratio: float = 1e-3,
-    tol: float = 1e-4,
+    tol: float = 1e-3,
     max_iter: int = 1000,
     center: bool = False,
 ) -> Iterator[Completion]:

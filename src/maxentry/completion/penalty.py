@@ -12,7 +12,7 @@ from maxentry.errors import DataError, ParameterError
 from maxentry.model.effects import Effects, row_column_means
 
 Floats = NDArray[np.float64]
-PATIENCE = 3  # penalties beyond the best one before the path is left
+PATIENCE = 2  # penalties beyond the best one before the path is left
 MAX_ITER = 300
 
 
