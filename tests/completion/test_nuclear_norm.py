@@ -8,7 +8,8 @@ import pytest
 from tests.completion.conditions import simulated, violation
 from tests.reference import nuclear_norm_slow as slow
 
-from maxentry.completion import Status, largest_penalty, nuclear_norm, nuclear_norm_path, spectrum
+from maxentry.completion import Status, largest_penalty, nuclear_norm, nuclear_norm_path, solver, spectrum
+from maxentry.completion.certificate import certify
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.effects import row_column_means
 from maxentry.observations import Observations
@@ -235,3 +236,22 @@ def test_a_warm_start_of_another_shape_and_a_rising_path_are_refused():
         nuclear_norm_path(observations, [1.0, 2.0])
     with pytest.raises(ParameterError, match="positive penalty"):
         nuclear_norm_path(observations, [1.0, -1.0])
+
+
+def just_above_the_second_component(observations):
+    """A penalty slightly above the largest one with an estimate of rank 2."""
+    low, high = 0.1 * largest_penalty(observations), largest_penalty(observations)
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if nuclear_norm(observations, middle, tol=1e-9).rank > 1 else (low, middle)
+    return high * (1 + 1e-4)
+
+
+def test_a_direction_that_is_nearly_active_does_not_stall_the_certificate(monkeypatch):
+    observations, _ = simulated(40, 30, 3, 0.4, 0.2)
+    penalty = just_above_the_second_component(observations)
+    monkeypatch.setattr(spectrum, "DENSE_SIDE", 0)
+    assert nuclear_norm(observations, penalty, tol=1e-4).converged
+    # The control: with a norm known no better than to 1e-2, the certificate cannot be had.
+    monkeypatch.setattr(solver, "certify", lambda *given: certify(*given[:-1], 1e-2))
+    assert nuclear_norm(observations, penalty, tol=1e-4).status is Status.STALLED

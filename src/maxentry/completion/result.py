@@ -21,8 +21,8 @@ class Status(Enum):
         "or start from the solution at a larger penalty (warm_start)."
     )
     STALLED = (
-        "the duality gap no longer shrinks in floating point: the result is as good as it gets; loosen tol, "
-        "or raise the penalty."
+        "neither the objective nor the duality gap shrinks any more, which is the limit of floating point: the "
+        "result is as good as it gets; loosen tol, or raise the penalty."
     )
 
     @property

@@ -22,7 +22,7 @@ from maxentry.kernels.sparse_low_rank import component_energies
 DIRECTIONS = 8  # looked for at first; doubled while all of them are needed
 SWEEPS = 40  # of descent in a round, at most
 FORCING = 0.3  # descent in a round goes to this part of the gap
-PATIENCE = 5  # rounds without a smaller gap before giving up
+PATIENCE = 5  # rounds with neither a smaller gap nor a smaller objective before giving up
 
 
 class Solution(NamedTuple):
@@ -48,12 +48,13 @@ def _blas() -> ThreadpoolController:
 
 
 def _rounds(entries: Entries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
-    X, directions, sweeps, since_best, best_gap = start, DIRECTIONS, 0, 0, np.inf
+    X, directions, sweeps, idle = start, DIRECTIONS, 0, 0
+    gap = objective = np.inf
     while True:
         state = certify(entries, X, penalty, directions, min(1e-3, 0.3 * tol))
-        since_best = 0 if state.gap < best_gap else since_best + 1
-        best_gap = min(best_gap, state.gap)
-        status = _status(state.gap <= tol, sweeps >= max_iter, since_best >= PATIENCE)
+        idle = 0 if state.gap < gap or state.objective < objective * (1.0 - 1e-12) else idle + 1
+        gap, objective = min(gap, state.gap), min(objective, state.objective)
+        status = _status(state.gap <= tol, sweeps >= max_iter, idle >= PATIENCE)
         if status is not None:
             return Solution(X, state.objective, state.gap, sweeps, status)
         X = drop(entries, X, penalty, state)
