@@ -1,0 +1,198 @@
+"""Completion as scikit-learn imputers: they fill the NaN of a dense array or frame and leave the rest as it is.
+
+`fit` learns the columns from the rows it is given; `transform` fills each row, new or old, from what is observed
+of it and the fitted columns ("fold-in"). `fit_transform(X)` is `fit(X).transform(X)`: for the rows of the fit
+that is the posterior mean up to Monte Carlo error, and `posterior_` has everything else about them.
+
+Needs scikit-learn: pip install 'maxentry[sklearn]'.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Integral
+from typing import Any, Literal, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from maxentry.completion import Completion, nuclear_norm
+from maxentry.completion.fold_in import fold_in as fold_in_completion
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.model.priors import Priors
+from maxentry.observations import Observations
+from maxentry.posterior.complete import complete
+from maxentry.posterior.conjugate import Noise
+from maxentry.posterior.fold_in import fold_in, fold_in_mean
+from maxentry.posterior.posterior import Posterior
+from maxentry.posterior.sampling import Kind, Sampling
+
+try:
+    from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise MissingDependencyError(
+        "maxentry.estimators needs scikit-learn 1.6 or later: pip install 'maxentry[sklearn]'"
+    ) from error
+
+Array = NDArray[np.float64]
+
+
+class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """What both imputers share: reading X, and filling only what is missing."""
+
+    @abstractmethod
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn the columns of X."""
+
+    @abstractmethod
+    def _new_rows(self, Y: Array) -> Array:
+        """The estimate of every entry of these rows."""
+
+    def transform(self, X: Any) -> Any:
+        """X with its NaN replaced, each row from what is observed of it and the fitted columns."""
+        check_is_fitted(self)
+        Y = self._read(X, reset=False)
+        missing = np.isnan(Y)
+        rows = missing.any(axis=1)
+        filled = Y.copy()
+        if rows.any():
+            filled[rows] = np.where(missing[rows], self._new_rows(Y[rows].astype(np.float64)), Y[rows])
+        return filled
+
+    def _read(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
+        """X as floats, checked as scikit-learn's users expect; on fit (reset) it needs 2 rows and 2 columns."""
+        if issparse(X):
+            raise DataError(
+                f"{type(self).__name__} expected a dense array or frame with NaN where missing, but a sparse matrix "
+                "came: maxentry.complete takes those (unstored is missing there)."
+            )
+        least = {"ensure_min_samples": 2, "ensure_min_features": 2} if reset else {}
+        Y: NDArray[np.floating] = validate_data(
+            self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite="allow-nan", **least
+        )
+        return Y
+
+    def _observations(self, X: Any) -> Observations:
+        """The observations to fit; columns by their names where X has names, rows by position."""
+        Y = self._read(X, reset=True)
+        return Observations.from_array(Y, col_labels=getattr(self, "feature_names_in_", None))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class BayesianCompleter(_Completer):
+    """Fill missing values by their posterior means under `maxentry.complete`'s low-rank model.
+
+    rank, noise, effects, priors, sampling, progress, threads: as in `maxentry.complete`; no progress bar by default.
+    random_state: an integer gives the draws of `maxentry.complete(X, ..., seed=random_state)`.
+
+    A column without any observation is kept, and filled by the overall mean and the rows' effects; a row without
+    any is filled by the columns' means.
+
+    After `fit`: `posterior_` (a `maxentry.Posterior`: intervals, diagnostics, ...; its rows go by position), `rank_`
+    (the rank, or that with the most weight), `n_features_in_`, and `feature_names_in_` for frames.
+    """
+
+    def __init__(
+        self,
+        rank: int | Literal["auto"] = "auto",
+        *,
+        noise: Noise = "gaussian",
+        effects: bool = True,
+        priors: Priors | None = None,
+        sampling: Kind | Sampling = "population",
+        random_state: int | np.random.RandomState | None = None,
+        progress: bool | None = False,
+        threads: int | None = None,
+    ) -> None:
+        self.rank = rank
+        self.noise = noise
+        self.effects = effects
+        self.priors = priors
+        self.sampling = sampling
+        self.random_state = random_state
+        self.progress = progress
+        self.threads = threads
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Sample the posterior of the matrix X; y is ignored."""
+        self.posterior_: Posterior = complete(
+            self._observations(X), self.rank, noise=self.noise, effects=self.effects, priors=self.priors,
+            sampling=self.sampling, seed=_seed(self.random_state), progress=self.progress, threads=self.threads,
+        )  # fmt: skip
+        self.rank_ = self.posterior_.rank
+        return self
+
+    def predict_sd(self, X: Any) -> Array:
+        """The posterior standard deviation of every entry of these rows, without measurement noise.
+
+        At observed entries it is that of the true value behind the measurement.
+        """
+        check_is_fitted(self)
+        return fold_in(self.posterior_, self._read(X, reset=False)).sd
+
+    def _new_rows(self, Y: Array) -> Array:
+        return fold_in_mean(self.posterior_, Y)
+
+
+class NuclearNormCompleter(_Completer):
+    """Fill missing values by the nuclear-norm estimate, Eq. (nuc).
+
+    penalty: lambda; None chooses it by predicting held-out entries.
+    center: remove row and column means first, so that a row without observations is filled by the columns'
+        means; without, missing values shrink to zero.
+    tol, max_iter: as in `maxentry.completion.nuclear_norm`; a warning says if it stopped early.
+    random_state: which entries are held out.
+
+    After `fit`: `completion_` (with its certificate), `penalty_`, `rank_`, `n_iter_`, `n_features_in_`, and
+    `feature_names_in_` for frames.
+    """
+
+    def __init__(
+        self,
+        penalty: float | None = None,
+        *,
+        center: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.center = center
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Solve Eq. (nuc) for X; y is ignored."""
+        self.completion_: Completion = nuclear_norm(
+            self._observations(X), self.penalty, tol=self.tol, max_iter=self.max_iter, center=self.center,
+            seed=_seed(self.random_state),
+        )  # fmt: skip
+        if not self.completion_.converged:
+            warn(self.completion_.status.advice, ConvergenceWarning, stacklevel=2)
+        self.penalty_ = self.completion_.penalty
+        self.rank_ = self.completion_.rank
+        self.n_iter_ = self.completion_.iterations
+        return self
+
+    def _new_rows(self, Y: Array) -> Array:
+        return fold_in_completion(self.completion_, Y)
+
+
+def _seed(random_state: object) -> int:
+    """A seed from scikit-learn's random_state: integers as they are, else drawn from the RandomState."""
+    if isinstance(random_state, Integral):
+        if random_state < 0:
+            raise ParameterError(f"random_state must be at least 0, got {random_state!r}")
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
