@@ -1,0 +1,234 @@
+"""The default sampler gets the joint law right (Geweke 2004): measurements given the state, a sweep given them."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, invgamma
+from tests.reference import conjugate_slow as slow
+from tests.reference.chains import z_between
+from tests.reference.conjugate_slow import Model, State
+from tests.reference.laws import ACCEPT, REJECT, ks
+
+from maxentry.kernels import conjugate as kernel
+from maxentry.model.priors import InverseGamma, Priors
+from maxentry.observations import Observations
+from maxentry.posterior import conjugate
+
+PRIORS = Priors(
+    InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
+)
+PASS, FAIL = 4.0, 6.0  # largest |z| of a right sampler; a wrong one must exceed FAIL
+
+
+class Case(NamedTuple):
+    shape: tuple[int, int]
+    R: int
+    effects: bool = False
+    student: bool = False
+    beta: float = 1.0
+    replicates: int = 0
+
+    def model(self):
+        grid = conjugate.NU_GRID if self.student else None
+        return Model(self.shape, self.R, PRIORS, self.effects, grid, self.beta)
+
+    def positions(self, rng):
+        """Half of the entries, (0, 0) first, and the first of them twice more, sorted by row."""
+        m1, m2 = self.shape
+        flat = np.append(0, 1 + rng.permutation(m1 * m2 - 1)[: m1 * m2 // 2 - 1])
+        flat = np.concatenate([flat, flat[: self.replicates], flat[: self.replicates]])
+        return np.divmod(np.sort(flat), m2)
+
+    def tempered(self, N):
+        """Priors under which a beta-tempered sweep is exact for noise of variance eta2/beta.
+
+        That likelihood, as a function of eta2, is eta^-N exp(-beta RSS/2 eta2), the tempered one eta^-(beta N)
+        times the same: N (1 - beta)/2 more in the shape of the prior makes up for it (Gaussian noise only).
+        """
+        shape = PRIORS.noise.shape + N * (1 - self.beta) / 2
+        return PRIORS if self.beta == 1 else Priors(InverseGamma(shape, PRIORS.noise.scale), *_rest(PRIORS))
+
+
+def _rest(p):
+    return p.signal, p.rows, p.cols, p.mu_var
+
+
+def statistics(s: State, y):
+    """Moments of everything, and products that are zero a priori; y is bounded, since nu = 1 has no moments."""
+    x, total, y = s.X[:, 0, 0], (s.X**2).sum(axis=(1, 2)), y / (1 + np.abs(y))
+    log_eta2 = np.log(s.eta2 / PRIORS.noise.scale)
+    out = [log_eta2, log_eta2**2, s.eta2, y, y**2]
+    if s.X.any():
+        d = np.linalg.svd(s.X, compute_uv=False)[:, : np.linalg.matrix_rank(s.X[0])]
+        out += [x, x**2, x * y, total, np.log(total), np.log(d[:, -1]), np.log(s.sigma2), s.sigma2]
+        out += [log_eta2 * np.log(total), coherence(s.X, d.shape[1]), coherence(s.X.mT, d.shape[1])]
+    if s.r.any():
+        out += [s.mu, s.mu**2, s.r[:, 0] ** 2, s.c[:, 0] ** 2, s.r[:, 0] * s.c[:, 0], s.mu * s.r[:, 0]]
+        out += [np.log(s.tau2_row), np.log(s.tau2_col), s.tau2_row, s.tau2_col, s.r[:, 0] * y, s.mu * y]
+    if np.isfinite(s.nu).all():
+        log_nu, w = np.log(s.nu), s.w[:, 0]
+        out += [log_nu, log_nu**2, w, np.log(w), w**2, log_nu * np.log(w), log_nu * log_eta2, log_eta2 * w]
+    return np.stack(out, axis=1)
+
+
+def coherence(X, R):
+    U = np.linalg.svd(X, full_matrices=False)[0][:, :, :R]
+    return (U[:, 0] ** 2).sum(axis=1)
+
+
+def stacked(states):
+    return State(*(np.array(field) for field in zip(*states, strict=True)))
+
+
+def marginal_conditional(n, case, i, j, rng):
+    s = slow.prior_draws(n, case.model(), i.size, rng)
+    noise = np.sqrt(s.eta2 / (case.beta * s.w[:, 0])) * rng.standard_normal(n)
+    return statistics(s, s.mu + s.r[:, 0] + s.c[:, 0] + s.X[:, 0, 0] + noise)
+
+
+def successive_conditional(n, step, state, case, i, j, rng):
+    """Alternate measurements given the state with a sweep given the measurements; (i_0, j_0) = (0, 0)."""
+    states, y0 = [], []
+    for _ in range(n):
+        y = slow.measure(state, i, j, case.beta, rng)
+        states.append(state)
+        y0.append(y[0])
+        state = step(state, y)
+    return statistics(stacked(states), np.array(y0))
+
+
+class Compiled:
+    """The compiled sweep behind the state of the slow twin; factors are kept between calls, as in a chain."""
+
+    def __init__(self, case, start, i, j, priors, rng):
+        self.case, self.rng = case, rng
+        obs = Observations(case.shape, i, j, np.zeros(i.size))
+        self.data = conjugate.prepare(
+            obs, case.effects, "student" if case.student else "gaussian", False, None
+        )
+        self.hyper = conjugate.hyperparameters(priors)
+        self.state = conjugate.init(self.data, case.R, priors, rng)
+        self.state.scalars[:] = start.mu, start.sigma2, start.eta2, start.tau2_row, start.tau2_col, start.nu
+        U, d, Vt = np.linalg.svd(start.X)
+        self.state.left[:, : case.R] = (U[:, : len(d)] * d)[:, : case.R]
+        self.state.right[:, : case.R] = Vt[: case.R].T
+        if case.effects:
+            self.state.left[:, case.R], self.state.right[:, case.R] = start.r, start.c
+        self.state.weights[:] = start.w[: self.state.weights.size]
+        self.nothing = conjugate.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+        self.betas = np.array([case.beta])
+
+    def __call__(self, _, y):
+        data, R = self.data, self.case.R
+        data.by_row.values[:] = y  # positions are sorted by row
+        data.by_col.values[:] = y[data.by_col.source]
+        self.state = conjugate.step(self.state, data, R, self.hyper, self.rng, self.betas, self.nothing, 0)
+        left, right, k, w = self.state
+        m1, m2 = self.case.shape
+        r, c = (left[:, R], right[:, R]) if self.case.effects else (np.zeros(m1), np.zeros(m2))
+        return State(
+            left[:, :R] @ right[:, :R].T, k[kernel.MU], r, c, k[kernel.SIGMA2], k[kernel.ETA2],
+            k[kernel.TAU2_ROW], k[kernel.TAU2_COL], k[kernel.NU] if w.size else np.inf,
+            w if w.size else np.ones(y.size),
+        )  # fmt: skip
+
+
+def joint_test(case, n, seed, mistakes=None):
+    """Largest |z| between the two simulators of the joint law; mistakes=None is the compiled sweep."""
+    rng = np.random.default_rng(seed)
+    i, j = case.positions(rng)
+    start = State(*(field[0] for field in slow.prior_draws(1, case.model(), i.size, rng)))
+    priors = case.tempered(i.size)
+    model = case.model()._replace(priors=priors)
+    if mistakes is None:
+        step = Compiled(case, start, i, j, priors, rng)
+    else:
+
+        def step(state, y):
+            return slow.sweep(state, i, j, y, model, rng, mistakes)
+
+    chain = successive_conditional(n, step, start, case, i, j, rng)
+    return np.abs(z_between(chain, marginal_conditional(max(n, 20_000), case, i, j, rng))).max()
+
+
+CASES = {
+    "rank 1": Case((4, 4), 1),
+    "rank 2": Case((5, 4), 2),
+    "replicates": Case((5, 4), 2, replicates=4),
+    "rank 0, effects": Case((4, 3), 0, effects=True),
+    "rank 1, effects": Case((4, 3), 1, effects=True, replicates=2),
+    "rank 2, effects": Case((5, 4), 2, effects=True),
+    "student": Case((5, 4), 1, student=True),
+    "student, effects": Case((4, 3), 1, effects=True, student=True, replicates=2),
+    "tempered": Case((5, 4), 2, effects=True, beta=0.3, replicates=2),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_compiled_sweep_passes_the_joint_test(name):
+    assert joint_test(CASES[name], 6_000, seed=1) < PASS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_the_compiled_sweep_passes_a_long_joint_test(name):
+    assert joint_test(CASES[name], 150_000, seed=2) < PASS
+
+
+CONTROLS = [
+    ("wishart df", Case((6, 6), 2), 1_000),
+    ("sigma2 shape", Case((5, 4), 2), 2_000),
+    ("tau2 shape", Case((4, 3), 0, effects=True), 1_000),
+    ("rss unweighted", Case((4, 3), 0, student=True), 4_000),
+    ("beta forgotten", Case((5, 4), 2, effects=True, beta=0.3), 1_000),
+    ("replicates once", Case((4, 4), 1, replicates=8), 1_000),
+]
+
+
+@pytest.mark.parametrize(("mistake", "case", "n"), CONTROLS)
+def test_negative_control_a_planted_mistake_fails_the_joint_test(mistake, case, n):
+    assert mistake in slow.MISTAKES
+    assert joint_test(case, n, seed=3, mistakes=(mistake,)) > FAIL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [case for _, case, _ in CONTROLS])
+def test_the_slow_twin_without_the_mistake_passes_a_longer_joint_test(case):
+    assert joint_test(case, 20_000, seed=4, mistakes=()) < PASS
+
+
+def chain(case, beta, n, thin, seed):
+    """A long compiled chain on fixed measurements, all of them 3."""
+    rng = np.random.default_rng(seed)
+    i, j = case.positions(rng)
+    obs = Observations(case.shape, i, j, np.full(i.size, 3.0))
+    data = conjugate.prepare(obs, case.effects, "gaussian", False, None)
+    (m1, m2), R = case.shape, case.R
+    kept = conjugate.Kept(
+        np.empty((n, m1, R)), np.empty((n, m2, R)), np.empty((n, m1)), np.empty((n, m2)), np.empty((n, 6))
+    )
+    state = conjugate.init(data, R, PRIORS, rng)
+    conjugate.step(
+        state, data, R, conjugate.hyperparameters(PRIORS), rng, np.full(n * thin, beta), kept, thin
+    )
+    return kept
+
+
+def p_values_of_the_prior(kept, R, rng):
+    """K-S of thinned draws against the prior: its variances, and the quadrant law of the singular values."""
+    sigma2, eta2 = kept.scalars[:, kernel.SIGMA2], kept.scalars[:, kernel.ETA2]
+    d = np.linalg.svd(kept.left @ kept.right.mT, compute_uv=False)[:, :R] / np.sqrt(sigma2)[:, None]
+    core = np.linalg.svd(rng.standard_normal((50_000, R, R)), compute_uv=False)
+    laws = [(sigma2, PRIORS.signal), (eta2, PRIORS.noise)]
+    p = [ks(draws, invgamma(law.shape, scale=law.scale).cdf) for draws, law in laws]
+    return [*p, ks((d**2).sum(axis=1), chi2(R**2).cdf), *(ks(d[:, k], core[:, k]) for k in range(R))]
+
+
+@pytest.mark.parametrize(("shape", "R"), [((4, 4), 1), ((5, 4), 2), ((8, 7), 3)])
+def test_at_a_vanishing_power_of_the_likelihood_the_prior_comes_back(shape, R):
+    rng = np.random.default_rng(0)
+    prior = chain(Case(shape, R), 1e-12, 2_000, 100, seed=5)
+    assert min(p_values_of_the_prior(prior, R, rng)) > ACCEPT
+    posterior = chain(Case(shape, R), 1.0, 2_000, 100, seed=5)  # control
+    assert min(p_values_of_the_prior(posterior, R, rng)) < REJECT

@@ -1,0 +1,161 @@
+"""The default sampler in plain NumPy, one obvious line per step of docs/mathematics.md, with planted mistakes.
+
+The state is X itself, not a pair of factors: every half-sweep starts from a *uniformly random* orthonormal basis
+of a side of X, which is the Gibbs sampler that the compiled sweep claims to equal in law. Nothing is shared with it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from maxentry.model.priors import Priors
+
+MISTAKES = {
+    "wishart df": "L ~ Wishart(m - R - 1, .) instead of Wishart(m - R, .)",
+    "sigma2 shape": "R/2 instead of R^2/2, as the paper prints",
+    "tau2 shape": "m instead of m/2 in the variances of the effects",
+    "rss unweighted": "the weights of Student noise forgotten in the draw of eta2",
+    "beta forgotten": "the likelihood of the rows not tempered",
+    "replicates once": "an entry measured again counted once in the sums over a row",
+}
+
+
+class Model(NamedTuple):
+    shape: tuple[int, int]
+    R: int
+    priors: Priors
+    effects: bool = False
+    nu_grid: np.ndarray | None = None  # Student noise where given
+    beta: float = 1.0
+
+
+class State(NamedTuple):
+    X: np.ndarray  # (m1, m2), of rank R
+    mu: float
+    r: np.ndarray
+    c: np.ndarray
+    sigma2: float
+    eta2: float
+    tau2_row: float
+    tau2_col: float
+    nu: float
+    w: np.ndarray  # (N,), ones for Gaussian noise
+
+
+def frames(n, m, R, rng):
+    """n uniform frames."""
+    Q, T = np.linalg.qr(rng.standard_normal((n, m, R)))
+    return Q * np.sign(np.diagonal(T, axis1=1, axis2=2))[:, None, :]
+
+
+def prior_draws(n, model, N, rng):
+    """n draws of everything from the prior, stacked along the first axis of each field."""
+    (m1, m2), R, p = model.shape, model.R, model.priors
+    sigma2, eta2, tau2_row, tau2_col = (
+        law.scale / rng.standard_gamma(law.shape, n) for law in (p.signal, p.noise, p.rows, p.cols)
+    )
+    M = np.sqrt(sigma2)[:, None, None] * rng.standard_normal((n, R, R))
+    X = frames(n, m1, R, rng) @ M @ frames(n, m2, R, rng).mT if R else np.zeros((n, m1, m2))
+    on = float(model.effects)
+    mu = on * np.sqrt(p.mu_var) * rng.standard_normal(n)
+    r = on * np.sqrt(tau2_row)[:, None] * rng.standard_normal((n, m1))
+    c = on * np.sqrt(tau2_col)[:, None] * rng.standard_normal((n, m2))
+    nu, w = np.full(n, np.inf), np.ones((n, N))
+    if model.nu_grid is not None:
+        nu = rng.choice(model.nu_grid, n)
+        w = rng.gamma(nu[:, None] / 2, 2 / nu[:, None], (n, N))
+    return State(X, mu, r, c, sigma2, eta2, tau2_row, tau2_col, nu, w)
+
+
+def mean_of(s, i, j):
+    return s.mu + s.r[i] + s.c[j] + s.X[i, j]
+
+
+def measure(s, i, j, beta, rng):
+    """y_n = mean + noise; with beta < 1 the noise has variance eta2 / (beta w)."""
+    return mean_of(s, i, j) + np.sqrt(s.eta2 / (beta * s.w)) * rng.standard_normal(i.size)
+
+
+def random_basis(X, R, rng):
+    """A uniformly random orthonormal basis of the column space of X."""
+    return np.linalg.svd(X)[0][:, :R] @ frames(1, R, R, rng)[0]
+
+
+def draw_wishart(df, A, rng):
+    """Wishart(df, (A'A)^-1), as the sum of df outer products of N(0, (A'A)^-1)."""
+    g = np.linalg.solve(np.linalg.cholesky(A.T @ A).T, rng.standard_normal((A.shape[1], df)))
+    return g @ g.T
+
+
+def side(own, other, y, precision, X, offset, tau2, sigma2, R, effects, rng, mistakes):
+    """Rows of A, and their effects r, given the other side: new (X, r). X is (own side) x (other side)."""
+    m = X.shape[0]
+    V = random_basis(X.T, R, rng) if R else np.zeros((X.shape[1], 0))
+    A = X @ V
+    F = np.hstack([V, np.ones((len(V), 1))]) if effects else V
+    Q = np.zeros((F.shape[1], F.shape[1]))
+    if R:
+        df = m - R - ("wishart df" in mistakes)
+        Q[:R, :R] = draw_wishart(df, A, rng) + np.eye(R) / sigma2
+    if effects:
+        Q[R, R] = 1 / tau2
+    G = np.empty((m, F.shape[1]))
+    for i in range(m):
+        n = np.flatnonzero(own == i)
+        if "replicates once" in mistakes:
+            n = n[np.unique(other[n], return_index=True)[1]]
+        f, k = F[other[n]], precision[n]
+        P = Q + f.T @ (k[:, None] * f)
+        b = f.T @ (k * (y[n] - offset[other[n]]))
+        root = np.linalg.cholesky(P)
+        G[i] = np.linalg.solve(P, b) + np.linalg.solve(root.T, rng.standard_normal(b.size))
+    return G[:, :R] @ V.T, G[:, R] if effects else np.zeros(m)
+
+
+def inverse_gamma(law, shape, scale, rng):
+    return (law.scale + scale) / rng.standard_gamma(law.shape + shape)
+
+
+def sweep(s, i, j, y, model, rng, mistakes=()):
+    """One sweep given measurements y at (i, j)."""
+    R, p, beta = model.R, model.priors, model.beta
+    shared = (s.sigma2, R, model.effects, rng, mistakes)
+    k = beta * s.w / s.eta2
+    k_rows = s.w / s.eta2 if "beta forgotten" in mistakes else k
+    X, r = side(i, j, y - s.mu, k_rows, s.X, s.c, s.tau2_row, *shared)
+    s = s._replace(X=X, r=r)
+    X, c = side(j, i, y - s.mu, k, s.X.T, s.r, s.tau2_col, *shared)
+    s = s._replace(X=X.T, c=c)
+    if model.effects:
+        e = y - mean_of(s._replace(mu=0.0), i, j)
+        P = 1 / p.mu_var + k.sum()
+        s = s._replace(mu=(k @ e) / P + rng.standard_normal() / np.sqrt(P))
+        part = 1.0 if "tau2 shape" in mistakes else 0.5
+        s = s._replace(
+            tau2_row=inverse_gamma(p.rows, part * s.r.size, (s.r**2).sum() / 2, rng),
+            tau2_col=inverse_gamma(p.cols, part * s.c.size, (s.c**2).sum() / 2, rng),
+        )
+    e = y - mean_of(s, i, j)
+    rss = (e**2).sum() if "rss unweighted" in mistakes else s.w @ e**2
+    df = R if "sigma2 shape" in mistakes else R**2
+    s = s._replace(
+        eta2=inverse_gamma(p.noise, beta * y.size / 2, beta * rss / 2, rng),
+        sigma2=inverse_gamma(p.signal, df / 2, (s.X**2).sum() / 2, rng) if R else s.sigma2,
+    )
+    return s if model.nu_grid is None else student(s, e, model, rng)
+
+
+def student(s, e, model, rng):
+    """The weights given the residuals, then nu given the weights, on its grid."""
+    rate = (s.nu + model.beta * e**2 / s.eta2) / 2
+    w = rng.gamma((s.nu + model.beta) / 2, 1 / rate)
+    return s._replace(w=w, nu=rng.choice(model.nu_grid, p=nu_probabilities(w, model.nu_grid)))
+
+
+def nu_probabilities(w, grid):
+    """P(nu | w) on the grid, whose prior is uniform: the Gamma(nu/2, rate nu/2) density of every weight."""
+    h = np.asarray(grid)[:, None] / 2
+    log_p = (h * np.log(h) - gammaln(h) + (h - 1) * np.log(w) - h * w).sum(axis=1)
+    p = np.exp(log_p - log_p.max())
+    return p / p.sum()
