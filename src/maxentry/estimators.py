@@ -55,7 +55,7 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
 
     def transform(self, X: Any) -> Any:
         """X with its NaN replaced, each row from what is observed of it and the fitted columns."""
-        check_is_fitted(self)
+        check_is_fitted(self, "rank_")
         Y = self._read(X, reset=False)
         missing = np.isnan(Y)
         rows = missing.any(axis=1)
@@ -137,7 +137,7 @@ class BayesianCompleter(_Completer):
 
         At observed entries it is that of the true value behind the measurement.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "rank_")
         return fold_in(self.posterior_, self._read(X, reset=False)).sd
 
     def _new_rows(self, Y: Array) -> Array:
