@@ -162,8 +162,8 @@ def interrupt_in(seconds):
     timer.start()
     return time.monotonic()
 """
-# A notebook interrupts by a call where there are no signals, and a thread that waits for a lock does not hear it.
-WAYS = ["signal", pytest.param("call", marks=pytest.mark.xfail(run=False, reason="B14"))]
+# Where there are no signals a notebook interrupts by a call, which a thread that waits for a lock does not hear.
+WAYS = ["signal", "call"]
 
 
 def in_a_process(code, way):

@@ -34,7 +34,6 @@ def test_maps_are_the_moments_of_the_draws(posterior):
     np.testing.assert_allclose(posterior.sd, x.std(0, ddof=1), atol=1e-12)
 
 
-@pytest.mark.xfail(strict=True, reason="B9")
 def test_the_mean_is_the_same_before_and_after_the_sd_was_asked_for():
     fitted = complete(low_rank()[1], 1, sampling=SHORT, seed=1)
     before = fitted.mean.copy()
