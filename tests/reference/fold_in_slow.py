@@ -23,16 +23,18 @@ def conditioned(mean, cov, y, noise):
     return mean + gain @ (y - mean)[seen], cov - gain @ cov[seen]
 
 
-def student(mean, cov, y, eta2, nu, iterations):
-    """The same with Student noise: weights and values in turn, each at its mean-field law."""
-    w = np.ones(y.size)
-    for _ in range(iterations):
+def student(mean, cov, y, eta2, nu):
+    """The same with Student noise: weights and values in turn, each at its mean-field law, until they settle."""
+    seen, w = ~np.isnan(y), np.ones(y.size)
+    while True:
         m, C = conditioned(mean, cov, y, eta2 / w)
-        w = (nu + 1) / (nu + ((y - m) ** 2 + np.diag(C)) / eta2)
-    return conditioned(mean, cov, y, eta2 / w)
+        new = np.where(seen, (nu + 1) / (nu + ((y - m) ** 2 + np.diag(C)) / eta2), 1.0)
+        if np.abs(new - w).max() < 1e-4:
+            return m, C
+        w = new
 
 
-def fold_in(posterior, Y, iterations):
+def fold_in(posterior, Y):
     """Mean and sd of every entry of the new rows."""
     laws = []
     for c, s in np.ndindex(posterior.draws.mu.shape):
@@ -42,7 +44,7 @@ def fold_in(posterior, Y, iterations):
             if posterior.draws.nu is None:
                 m, C = conditioned(mean, cov, y, np.full(y.size, eta2))
             else:
-                m, C = student(mean, cov, y, eta2, posterior.draws.nu[c, s], iterations)
+                m, C = student(mean, cov, y, eta2, posterior.draws.nu[c, s])
             laws.append((m, np.diag(C)))
     means, variances = (np.array(part).reshape(-1, *Y.shape) for part in zip(*laws, strict=True))
     return means.mean(0), np.sqrt(variances.mean(0) + means.var(0, ddof=1))

@@ -20,17 +20,18 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from maxentry.belief import BLOCK_NUMBERS
 from maxentry.errors import DataError
+from maxentry.kernels import fold_in as kernel
 from maxentry.observations.numbers import as_array, floats
 from maxentry.posterior.posterior import Posterior
+from maxentry.progress import compiling_notice
 
 Array = NDArray[np.float64]
 
-STUDENT_ITERATIONS = 20  # a fixed number, so that a row's result does not depend on the rows beside it
+STUDENT_ITERATIONS = 100  # at most; ten are usual
 
 
 class NewRows(NamedTuple):
@@ -53,7 +54,6 @@ class Columns(NamedTuple):
 class Seen(NamedTuple):
     """The observed entries of new rows, row by row."""
 
-    rows: NDArray[np.intp]
     cols: NDArray[np.intp]
     values: Array
     starts: NDArray[np.intp]
@@ -63,11 +63,7 @@ class Seen(NamedTuple):
     def of(cls, Y: Array) -> "Seen":
         """The entries of Y that are not NaN."""
         rows, cols = np.nonzero(~np.isnan(Y))
-        return cls(rows, cols, Y[rows, cols], np.searchsorted(rows, np.arange(len(Y) + 1)), Y.shape)
-
-    def sums(self, terms: Array, features: Array) -> Array:
-        """sum over each row's entries of term * features of the column, (n, k)."""
-        return np.asarray(csr_array((terms, self.cols, self.starts), shape=self.shape) @ features)
+        return cls(cols, Y[rows, cols], np.searchsorted(rows, np.arange(len(Y) + 1)), Y.shape)
 
 
 def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
@@ -76,31 +72,36 @@ def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
     A row without any observation has the mean and spread of the rows that were fitted. The sd holds both the
     uncertainty of the row given the columns and that of the columns.
     """
+    compiling_notice([kernel.coefficients])
     new = _checked(Y, posterior.shape[1])
     mean, sd = np.empty_like(new), np.empty_like(new)
-    for block in _blocks(posterior, len(new)):
-        seen = Seen.of(new[block])
-        centre, within, between = (np.zeros(seen.shape) for _ in range(3))
-        with threadpool_limits(1):
-            for S, columns in enumerate(draws_of_columns(posterior), 1):
-                G, cov = coefficients(columns, seen)
-                x = columns.offset + G @ columns.F.T
-                within += _flat(cov) @ _squares(columns.F).T
-                step = x - centre
-                centre += step / S
-                between += step * (x - centre)  # Welford: around the mean, which squares of x would lose
-        mean[block] = centre
-        sd[block] = np.sqrt(np.maximum(within, 0.0) / S + between / max(S - 1, 1))
+    with threadpool_limits(1):  # threads on matrices this thin cost more than they give
+        for block in _blocks(posterior, len(new)):
+            mean[block], sd[block] = _moments(posterior, Seen.of(new[block]))
     return NewRows(mean, sd)
 
 
+def _moments(posterior: Posterior, seen: Seen) -> tuple[Array, Array]:
+    """Mean and sd over the draws, the variance by the law of total variance."""
+    mean, within, between = (np.zeros(seen.shape) for _ in range(3))
+    for S, columns in enumerate(draws_of_columns(posterior), 1):
+        G, cov = coefficients(columns, seen)
+        x = columns.offset + G @ columns.F.T
+        within += _flat(cov) @ _squares(columns.F).T
+        step = x - mean
+        mean += step / S
+        between += step * (x - mean)  # Welford: around the mean, which squares of x would lose
+    return mean, np.sqrt(np.maximum(within, 0.0) / S + between / max(S - 1, 1))
+
+
 def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
-    """The mean of `fold_in` alone, at a fraction of its cost."""
+    """The mean of `fold_in`, without the cost of the sd."""
+    compiling_notice([kernel.coefficients])
     new = _checked(Y, posterior.shape[1])
     mean = np.zeros_like(new)
-    for block in _blocks(posterior, len(new)):
-        seen = Seen.of(new[block])
-        with threadpool_limits(1):
+    with threadpool_limits(1):
+        for block in _blocks(posterior, len(new)):
+            seen = Seen.of(new[block])
             for columns in draws_of_columns(posterior):
                 mean[block] += columns.offset + coefficients(columns, seen)[0] @ columns.F.T
     return mean / posterior.draws.mu.size
@@ -128,26 +129,12 @@ def draws_of_columns(posterior: Posterior) -> Iterator[Columns]:
 
 def coefficients(columns: Columns, seen: Seen) -> tuple[Array, Array]:
     """Mean (n, K) and covariance (n, K, K) of the rows' coefficients g."""
-    residual = seen.values - columns.offset[seen.cols]
-    w = np.ones(seen.values.size)
-    if columns.nu is not None:
-        for _ in range(STUDENT_ITERATIONS):
-            G, cov = _weighted(columns, seen, residual, w)
-            f = columns.F[seen.cols]
-            e2 = (residual - np.einsum("na,na->n", f, G[seen.rows])) ** 2
-            e2 += np.einsum("na,nab,nb->n", f, cov[seen.rows], f)
-            w = (columns.nu + 1) / (columns.nu + e2 / columns.eta2)
-    return _weighted(columns, seen, residual, w)
-
-
-def _weighted(columns: Columns, seen: Seen, residual: Array, w: Array) -> tuple[Array, Array]:
-    """N(P^-1 h, P^-1) of every row."""
-    F, K, n = columns.F, columns.F.shape[1], seen.shape[0]
-    P = columns.Q + seen.sums(w / columns.eta2, _squares(F)).reshape(n, K, K)
-    h = seen.sums(w * residual / columns.eta2, F)
-    both = np.concatenate([h[:, :, None], np.broadcast_to(np.eye(K), (n, K, K))], axis=2)
-    solved = np.linalg.solve(P, both)
-    return solved[:, :, 0], solved[:, :, 1:]
+    F, offset, Q, eta2, nu = columns
+    n, K = seen.shape[0], F.shape[1]
+    G, cov = np.empty((n, K)), np.empty((n, K, K))
+    student = (0.0, 0) if nu is None else (nu, STUDENT_ITERATIONS)
+    kernel.coefficients(seen.starts, seen.cols, seen.values, F, offset, Q, eta2, *student, G, cov)
+    return G, cov
 
 
 def _squares(F: Array) -> Array:
@@ -160,10 +147,9 @@ def _flat(matrices: Array) -> Array:
 
 
 def _blocks(posterior: Posterior, n: int) -> Iterator[slice]:
-    """Slices of rows small enough for (n, m2) maps and, with Student noise, K^2 numbers an entry."""
-    m2, K = posterior.shape[1], posterior.draws.rank + posterior.fit.effects
-    numbers = m2 * K * K if posterior.draws.nu is not None else m2 + 2 * K * K
-    step = max(1, BLOCK_NUMBERS // numbers)
+    """Slices of rows for which m2 and K^2 numbers a row stay small."""
+    K = posterior.draws.rank + posterior.fit.effects
+    step = max(1, BLOCK_NUMBERS // (posterior.shape[1] + K * K))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 
