@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import chi2, invgamma
 from tests.reference import conjugate_slow as slow
 from tests.reference.chains import z_between
+from tests.reference.conjugate_compiled import Compiled
 from tests.reference.conjugate_slow import Model, State
 from tests.reference.laws import ACCEPT, REJECT, ks
 
@@ -98,55 +99,16 @@ def successive_conditional(n, step, state, case, i, j, rng):
     return statistics(stacked(states), np.array(y0))
 
 
-class Compiled:
-    """The compiled sweep behind the state of the slow twin; factors are kept between calls, as in a chain."""
-
-    def __init__(self, case, start, i, j, priors, rng):
-        self.case, self.rng = case, rng
-        obs = Observations(case.shape, i, j, np.zeros(i.size))
-        self.data = conjugate.prepare(
-            obs, case.effects, "student" if case.student else "gaussian", False, None
-        )
-        self.hyper = conjugate.hyperparameters(priors)
-        self.state = conjugate.init(self.data, case.R, priors, rng)
-        self.state.scalars[:] = start.mu, start.sigma2, start.eta2, start.tau2_row, start.tau2_col, start.nu
-        U, d, Vt = np.linalg.svd(start.X)
-        self.state.left[:, : case.R] = (U[:, : len(d)] * d)[:, : case.R]
-        self.state.right[:, : case.R] = Vt[: case.R].T
-        if case.effects:
-            self.state.left[:, case.R], self.state.right[:, case.R] = start.r, start.c
-        self.state.weights[:] = start.w[: self.state.weights.size]
-        self.nothing = conjugate.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
-        self.betas = np.array([case.beta])
-
-    def __call__(self, _, y):
-        data, R = self.data, self.case.R
-        data.by_row.values[:] = y  # positions are sorted by row
-        data.by_col.values[:] = y[data.by_col.source]
-        self.state = conjugate.step(self.state, data, R, self.hyper, self.rng, self.betas, self.nothing, 0)
-        left, right, k, w = self.state
-        m1, m2 = self.case.shape
-        r, c = (left[:, R], right[:, R]) if self.case.effects else (np.zeros(m1), np.zeros(m2))
-        return State(
-            left[:, :R] @ right[:, :R].T, k[kernel.MU], r, c, k[kernel.SIGMA2], k[kernel.ETA2],
-            k[kernel.TAU2_ROW], k[kernel.TAU2_COL], k[kernel.NU] if w.size else np.inf,
-            w if w.size else np.ones(y.size),
-        )  # fmt: skip
-
-
 def joint_test(case, n, seed, mistakes=None):
     """Largest |z| between the two simulators of the joint law; mistakes=None is the compiled sweep."""
     rng = np.random.default_rng(seed)
     i, j = case.positions(rng)
     start = State(*(field[0] for field in slow.prior_draws(1, case.model(), i.size, rng)))
-    priors = case.tempered(i.size)
-    model = case.model()._replace(priors=priors)
-    if mistakes is None:
-        step = Compiled(case, start, i, j, priors, rng)
-    else:
+    model = case.model()._replace(priors=case.tempered(i.size))
+    compiled = Compiled(model, start, i, j, rng)
 
-        def step(state, y):
-            return slow.sweep(state, i, j, y, model, rng, mistakes)
+    def step(state, y):
+        return compiled(y) if mistakes is None else slow.sweep(state, i, j, y, model, rng, mistakes)
 
     chain = successive_conditional(n, step, start, case, i, j, rng)
     return np.abs(z_between(chain, marginal_conditional(max(n, 20_000), case, i, j, rng))).max()

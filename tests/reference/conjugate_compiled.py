@@ -1,0 +1,50 @@
+"""The compiled sweep behind the state of its slow twin, so that the same tests run on both."""
+
+import numpy as np
+from tests.reference.conjugate_slow import State
+
+from maxentry.kernels import conjugate as kernel
+from maxentry.observations import Observations
+from maxentry.posterior import conjugate
+
+
+class Compiled:
+    """A chain of the compiled sampler at fixed places (i, j), sorted by row; a call is one sweep given y there.
+
+    It keeps its own factors between the calls, as chains do, and its Student noise has the grid of the product.
+    """
+
+    def __init__(self, model, start, i, j, rng):
+        self.model, self.rng = model, rng
+        noise = "gaussian" if model.nu_grid is None else "student"
+        assert noise == "gaussian" or np.array_equal(model.nu_grid, conjugate.NU_GRID)
+        places = Observations(model.shape, i, j, np.zeros(i.size))
+        assert np.array_equal(places.rows, i)
+        assert np.array_equal(places.cols, j)
+        self.data = conjugate.prepare(places, model.effects, noise, False, None)
+        self.hyper = conjugate.hyperparameters(model.priors)
+        self.state = self.factored(start)
+        self.nothing = conjugate.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+
+    def factored(self, s):
+        R, (U, d, Vt) = self.model.R, np.linalg.svd(s.X, full_matrices=False)
+        left, right = U[:, :R] * d[:R], Vt[:R].T
+        if self.model.effects:
+            left, right = np.column_stack([left, s.r]), np.column_stack([right, s.c])
+        scalars = np.array([s.mu, s.sigma2, s.eta2, s.tau2_row, s.tau2_col, s.nu])
+        weights = np.empty(0) if self.model.nu_grid is None else np.array(s.w)
+        return conjugate.State(np.ascontiguousarray(left), np.ascontiguousarray(right), scalars, weights)
+
+    def __call__(self, y):
+        data, model, R = self.data, self.model, self.model.R
+        data.by_row.values[:] = y
+        data.by_col.values[:] = y[data.by_col.source]
+        betas = np.array([model.beta])
+        self.state = conjugate.step(self.state, data, R, self.hyper, self.rng, betas, self.nothing, 0)
+        left, right, k, w = self.state
+        m1, m2 = model.shape
+        r, c = (left[:, R], right[:, R]) if model.effects else (np.zeros(m1), np.zeros(m2))
+        return State(
+            left[:, :R] @ right[:, :R].T, k[kernel.MU], r, c, k[kernel.SIGMA2], k[kernel.ETA2],
+            k[kernel.TAU2_ROW], k[kernel.TAU2_COL], k[kernel.NU], w if w.size else np.ones(y.size),
+        )  # fmt: skip
