@@ -10,7 +10,8 @@ HEADER = """# Ten real matrices: error and coverage on held-out entries
 
 Written by `python benchmarks/real_matrices.py`. Of each matrix the given share of all entries is observed at random;
 of the other known entries 5,000 (all, where there are fewer) are predicted. Relative error is RMSE over the standard
-deviation of those entries (1 = no better than their mean); coverage is that of 90% predictive intervals. Mean ± standard error over the seeds.
+deviation of those entries (1 = no better than their mean); coverage is that of 90% predictive intervals.
+Mean ± standard error over the seeds.
 
 Matrices: Jester (users who rated all jokes) and AutoML (error, log seconds) are random 300 x 100 parts, another one for
 each seed; SAT11 (300 x 18), SAT20 (400 x 67), kinase pKd (68 x 442), Buchwald-Hartwig (45 x 88) and direct arylation

@@ -23,21 +23,24 @@ class Smurff:
         )  # fmt: skip
 
     def __call__(self, task: Task, k: int, burnin: int, nsamples: int, seed: int) -> Estimate:
+        settings = {"k": k, "burnin": burnin, "nsamples": nsamples, "seed": seed, "level": LEVEL}
+        found = self._ask("fit", task, settings)
+        found |= {name: float(found[name]) for name in ("seconds", "cpu_seconds")}
+        return Estimate(**{name: found[name] for name in Estimate._fields if name in found})
+
+    def sweep_seconds(self, task: Task, k: int) -> float:
+        """CPU seconds of one sweep, the best of a few blocks."""
+        block = 2_000_000 // (task.values.size * k)
+        settings = {"k": k, "burnin": 0, "nsamples": 1, "seed": 1, "block": block}
+        return float(self._ask("sweep", task, settings)["sweep_seconds"])
+
+    def _ask(self, what: str, task: Task, settings: dict[str, float]) -> dict[str, np.ndarray]:
         with tempfile.TemporaryDirectory() as folder:
             job, result = Path(folder) / "job.npz", Path(folder) / "result.npz"
-            settings = {"k": k, "burnin": burnin, "nsamples": nsamples, "seed": seed, "level": LEVEL}
             np.savez(job, **task._asdict(), **settings)
-            self.process.stdin.write(f"{job} {result}\n")
+            self.process.stdin.write(f"{what} {job} {result}\n")
             self.process.stdin.flush()
             if self.process.stdout.readline().strip() != "done":
                 raise RuntimeError("SMURFF's process ended; its message is above")
             with np.load(result) as found:
-                fields = {name: found[name] for name in Estimate._fields if name in found}
-        fields |= {name: float(fields[name]) for name in ("seconds", "cpu_seconds")}
-        fields["sweep_seconds"] = best_block(fields["sweep_seconds"])
-        return Estimate(**fields)
-
-
-def best_block(seconds, blocks=5):
-    """Seconds a sweep in the quietest of a few stretches of the run: the machine may be busy with other things."""
-    return min(float(part.mean()) for part in np.array_split(seconds, blocks))
+                return dict(found)

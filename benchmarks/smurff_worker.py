@@ -1,4 +1,4 @@
-"""SMURFF in a process of its own: reads `JOB.npz RESULT.npz` from each line of stdin, answers `done`.
+"""SMURFF in a process of its own: reads `fit|sweep JOB.npz RESULT.npz` from each line of stdin, answers `done`.
 
 SMURFF keeps its draws of the test entries (`pred_all`; its `var` is a sum, not a variance) but not those of its
 noise precision. Those are drawn here from the conditional that its AdaptiveNoise uses, given the training error
@@ -30,13 +30,12 @@ def session(job, k):
 
 
 def swept(running):
-    """Run it; the seconds of each sweep and the training error after it."""
-    seconds, rmse = [], []
+    """Run it; the training error after each sweep."""
+    rmse = []
     running.init()
     while (status := running.step()) is not None:
-        seconds.append(status.elapsed_iter)
         rmse.append(status.train_rmse)
-    return np.array(seconds, float), np.array(rmse, float)
+    return np.array(rmse, float)
 
 
 def draws_at(running, rows, cols):
@@ -58,7 +57,7 @@ def noise_variance(rmse, values, rng):
 def fit(job):
     begin, cpu = time.perf_counter(), time.process_time()
     running, mean = session(job, int(job["k"]))
-    seconds, rmse = swept(running)
+    rmse = swept(running)
     draws = mean + draws_at(running, job["test_rows"], job["test_cols"])
     rng = np.random.default_rng(int(job["seed"]))
     eta2 = noise_variance(rmse[-draws.shape[0] :], job["values"], rng)
@@ -69,15 +68,36 @@ def fit(job):
     new_low, new_high = np.quantile(draws, tails, axis=0, overwrite_input=True)
     return {
         "mean": estimate, "low": low, "high": high, "new_low": new_low, "new_high": new_high, "new_sd": sd,
-        "noise_sd": np.sqrt(eta2).mean(), "sweep_seconds": seconds, "seconds": time.perf_counter() - begin,
+        "noise_sd": np.sqrt(eta2).mean(),  "seconds": time.perf_counter() - begin,
         "cpu_seconds": time.process_time() - cpu,
     }  # fmt: skip
 
 
+def sweep(job):
+    """CPU seconds of a sweep alone, the best of a few blocks: one entry to predict, no training error asked for."""
+    few = {
+        "burnin": np.array(1_000_000),
+        "test_rows": job["test_rows"][:1],
+        "test_cols": job["test_cols"][:1],
+    }
+    running, _ = session(job | few, int(job["k"]))
+    running.init()
+    block = max(3, int(job["block"]))
+
+    def seconds():
+        begin = time.process_time()
+        for _ in range(block):
+            smurff.wrapper.PythonSession.step(running)
+        return (time.process_time() - begin) / block
+
+    seconds()
+    return {"sweep_seconds": min(seconds() for _ in range(5))}
+
+
 if __name__ == "__main__":
     for line in sys.stdin:
-        job_path, result_path = line.split()
+        what, job_path, result_path = line.split()
         with np.load(job_path) as job:
-            result = fit(dict(job))
+            result = {"fit": fit, "sweep": sweep}[what](dict(job))
         np.savez(result_path, **result)
         print("done", flush=True)
