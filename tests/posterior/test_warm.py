@@ -1,0 +1,140 @@
+"""A warm start goes on from an earlier posterior: fewer sweeps, the same law, by label."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.posterior.examples import MANY, SHORT, equal, largest_z, low_rank, matrices
+
+from maxentry import Observations, Priors, Sampling, complete
+from maxentry.errors import ParameterError
+
+X, Y = low_rank((14, 10), rank=1, noise=0.2, missing=0.2, seed=3)
+ROWS = [f"r{i}" for i in range(14)]
+COLS = [f"c{j}" for j in range(10)]
+FRAME = pd.DataFrame(Y, ROWS, COLS)
+
+
+@pytest.fixture(scope="module")
+def start():
+    return complete(FRAME.iloc[:12, :9], 1, sampling=MANY, seed=1)
+
+
+@pytest.fixture(scope="module")
+def cold():
+    return complete(FRAME, 1, sampling=MANY, seed=2)
+
+
+def chain_means(posterior):
+    return matrices(posterior).mean(1)
+
+
+def test_a_warm_start_agrees_with_a_cold_fit(start, cold):
+    """Two rows, a column and values came in; every mean agrees within Monte Carlo error, the old ones do not."""
+    plan = Sampling(chains=32, settle=40, draws=10, thin=4)
+    warm = complete(FRAME, start=start, sampling=plan, seed=3)
+    z, bound = largest_z(chain_means(warm), other=chain_means(cold))
+    assert z < bound
+    # The negative control: before the new values were heard.
+    old = chain_means(start)
+    z, bound = largest_z(old, other=chain_means(cold)[:, :12, :9])
+    assert z > bound
+    assert warm.shape == (14, 10)
+    assert abs(np.log(warm.sd / cold.sd)).max() < 0.5
+
+
+def test_noise_and_spread_agree_too(start, cold):
+    plan = Sampling(chains=32, settle=40, draws=10, thin=4)
+    warm = complete(FRAME, start=start, sampling=plan, seed=3)
+    z, bound = largest_z(
+        np.log(warm.draws.eta2).mean(1)[:, None], other=np.log(cold.draws.eta2).mean(1)[:, None]
+    )
+    assert z < bound
+
+
+def test_rows_and_columns_are_found_by_label_in_any_order(start):
+    """One sweep cannot find its way: the old rows must stand where their labels are."""
+    one = Sampling(chains=32, settle=0, draws=1, thin=1)
+    shuffled = FRAME.iloc[::-1, ::-1]
+    warm = complete(shuffled, start=start, sampling=one, seed=5)
+    old_rows, old_cols = start.observations.row_labels, start.observations.col_labels
+    at = np.ix_(warm.observations.row_index(list(old_rows)), warm.observations.col_index(list(old_cols)))
+    error = np.sqrt(np.mean((warm.mean[at] - start.mean) ** 2))
+    misplaced = np.sqrt(np.mean((warm.mean[:12, :9] - start.mean) ** 2))
+    assert error < 0.2 < misplaced
+
+
+def test_new_rows_without_values_have_wide_intervals(start):
+    grown = Observations.of(FRAME.iloc[:12, :9]).extended(["new"], ["extra"])
+    warm = complete(grown, start=start, sampling=MANY, seed=4)
+    assert warm.shape == (13, 10)
+    assert np.isfinite(warm.mean).all()
+    assert warm.predict("new", "c0").sd > 2 * np.median(warm.predict(ROWS[:12], "c0").sd)
+
+
+def test_by_default_it_takes_fewer_sweeps(start):
+    warm = complete(FRAME, start=start, seed=3)
+    first = complete(FRAME, 1, seed=3)
+    assert warm.sampling.anneal == 0
+    assert warm.sampling.sweeps < 0.75 * first.sampling.sweeps
+    assert warm.sampling.chains == len(warm.chains) == len(start.chains)
+    assert warm.rank == start.rank
+
+
+def test_a_given_length_is_kept_but_nothing_is_annealed_again(start):
+    warm = complete(FRAME, start=start, sampling=SHORT, seed=3)
+    assert (warm.sampling.settle, warm.sampling.draws, warm.sampling.thin) == (20, 6, 2)
+    assert warm.sampling.anneal == 0
+    assert warm.draws.mu.shape == (32, 6)
+
+
+def test_it_is_seeded_and_leaves_the_start_alone(start):
+    before = start.draws.left.copy(), start.chains[0].state.left.copy()
+    one, two = (complete(FRAME, start=start, sampling=SHORT, seed=3, threads=t) for t in (1, 2))
+    assert equal(one, two)
+    assert not equal(one, complete(FRAME, start=start, sampling=SHORT, seed=4))
+    np.testing.assert_array_equal(start.draws.left, before[0])
+    np.testing.assert_array_equal(start.chains[0].state.left, before[1])
+
+
+def test_it_keeps_units_and_priors_of_the_start(start):
+    warm = complete(FRAME, start=start, sampling=SHORT, seed=3)
+    assert warm.fit == start.fit
+    paper = complete(Y, 1, effects=False, priors=Priors.paper(), sampling=SHORT, seed=1)
+    assert complete(Y, start=paper, effects=False, sampling=SHORT, seed=1).fit == paper.fit
+
+
+def test_student_noise_goes_on_too():
+    first = complete(Y[:12], 1, noise="student", sampling=SHORT, seed=1)
+    warm = complete(Y, noise="student", start=first, sampling=SHORT, seed=1)
+    assert np.isfinite(warm.mean).all()
+    assert warm.noise_df is not None
+
+
+def test_stacked_ranks_are_kept(monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.sampling.WORK", 1e6)
+    first = complete(Y, sampling=SHORT, seed=1)
+    warm = complete(Y, start=first, sampling=SHORT, seed=2)
+    assert warm.rank_weights == first.rank_weights
+    assert warm.rank_choice is first.rank_choice
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        (FRAME.iloc[:11, :9], {}, "as large"),
+        (FRAME.iloc[:, 1:], {}, "c0"),
+        (FRAME.rename(index={"r3": "R3"}), {}, "'r3'"),
+        (FRAME, {"noise": "student"}, "noise='student'"),
+        (FRAME, {"effects": False}, "effects=False"),
+        (FRAME, {"rank": 2}, "rank must be 'auto' or 1"),
+        (FRAME, {"priors": Priors.paper()}, "other priors"),
+    ],
+)
+def test_what_does_not_fit_the_start_is_refused(start, data, options, message):
+    with pytest.raises(ParameterError, match=message):
+        complete(data, start=start, sampling=SHORT, **options)
+
+
+def test_a_start_that_is_no_posterior_is_refused():
+    with pytest.raises(ParameterError, match="start must be a Posterior"):
+        complete(Y, 1, start=Y)
