@@ -16,11 +16,11 @@ MEANING = {
 
 def line(name: str, s: Study) -> str:
     """One study in one line."""
-    (mean, error), (ks, chi2) = s.coverage(), s.p_values()
+    (mean, error), (ks, chi2, spread) = s.coverage(), s.p_values().min(axis=1)
     cover = ", ".join(f"{100 * m:.1f} ± {100 * e:.1f}" for m, e in zip(mean, error, strict=True))
     return (
         f"{name}, N = {s.case.N}, {len(s.u)} matrices: {'/'.join(f'{level:.0%}' for level in LEVELS)} cover {cover}; "
-        f"smallest p: K-S {ks.min():.2g}, chi-square {chi2.min():.2g}"
+        f"smallest p: K-S {ks:.2g}, chi-square {chi2:.2g}, spread {spread:.2g}"
     )
 
 
@@ -66,7 +66,7 @@ def _coverage_table(results: dict[str, list[Study]], ways: dict[str, Way]) -> li
                 f"{100 * m:.1f} ± {100 * e:.1f} ({100 * o:.1f})"
                 for m, e, o in zip(mean, error, s.seen.mean(axis=0), strict=True)
             ]
-            verdict = "uniform" if np.min(s.p_values()) > limit else "NOT uniform"
+            verdict = "uniform" if s.p_values().min() > limit else "NOT uniform"
             lines.append(f"| {name} | {s.case.N} | {' | '.join(cells)} | {verdict} |")
     lines += ["", *(f"* {name}: {_settings(way)}; {MEANING[name]}" for name, way in ways.items())]
     return lines
@@ -79,7 +79,7 @@ def _rank_table(name: str, studies: list[Study]) -> list[str]:
         f"## Ranks of the truth: {name}",
         "",
         f"Mean rank on (0, 1) (0.5 is right, standard error {np.sqrt(1 / 12 / len(studies[0].u)):.3f}); p of "
-        f"Kolmogorov-Smirnov / chi-square ({BINS} bins); median effective share of the draws.",
+        f"Kolmogorov-Smirnov / chi-square ({BINS} bins) / spread; median effective share of the draws.",
         f"Smallest p allowed, Bonferroni over this table at {SIZE}: {limit:.1g}. Verdict: **{verdict}**.",
         "",
         "| statistic | " + " | ".join(f"N = {s.case.N}" for s in studies) + " |",
@@ -88,8 +88,8 @@ def _rank_table(name: str, studies: list[Study]) -> list[str]:
     tests = [s.p_values() for s in studies]
     for k, statistic in enumerate(statistic_names(studies[0].case.rank)):
         cells = [
-            f"{s.u[:, k].mean():.3f}; {ks[k]:.2g} / {chi2[k]:.2g}; {np.nanmedian(s.ess[:, k]):.2f}"
-            for s, (ks, chi2) in zip(studies, tests, strict=True)
+            f"{s.u[:, k].mean():.3f}; {' / '.join(f'{p:.2g}' for p in table[:, k])}; {np.nanmedian(s.ess[:, k]):.2f}"
+            for s, table in zip(studies, tests, strict=True)
         ]
         lines.append(f"| {statistic} | {' | '.join(cells)} |")
     return lines
