@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from tests.posterior.examples import SHORT, equal, low_rank
 
-from maxentry import Sampling, complete
+from maxentry import Posterior, Sampling, complete
 from maxentry.errors import ParameterError
 from maxentry.posterior import chains, conjugate
 from maxentry.posterior.conjugate import Kept
+from maxentry.posterior.fit import user_draws
+from maxentry.progress import track
 
 Y = low_rank()[1]
 
@@ -42,7 +44,7 @@ def test_how_often_a_chain_looks_up_does_not_change_its_draws(monkeypatch, threa
 @pytest.mark.parametrize("noise", ["gaussian", "student"])
 @pytest.mark.parametrize("rank", [0, 2])
 def test_more_draws_are_those_of_a_longer_run(noise, rank):
-    short, long = (Sampling(chains=3, anneal=10, settle=5, draws=d, thin=2) for d in (4, 9))
+    short, long = (Sampling(chains=3, anneal=10, settle=5, draws=d, thin=3) for d in (3, 8))  # odd numbers
     first = complete(Y, rank, noise=noise, sampling=short, seed=3)
     before = first.draws.mu.copy()
     whole = complete(Y, rank, noise=noise, sampling=long, seed=3)
@@ -145,6 +147,22 @@ def test_an_interrupt_keeps_the_largest_rectangle_of_draws():
     assert run.kept.row.shape[:2] == (1, 5)
     with pytest.raises(KeyboardInterrupt):
         chains._what_is_drawn(alive, kept_of([0, 0, 0, 0]), [0, 0, 0, 0])
+
+
+def test_an_interrupt_that_leaves_only_rank_zero_keeps_a_posterior_of_use():
+    fitted = complete(Y, 1, sampling=SHORT, seed=1)
+    data, priors = fitted.fit.data(fitted.observations), fitted.fit.priors_of(fitted.shape)
+    begun = chains.spawn(np.random.SeedSequence(0), data, [0, 0, 1], priors)
+    with track(0, "", False) as silent:
+        run = chains.run(begun, data, priors, SHORT, silent)
+    left = chains._what_is_drawn(dict(enumerate(run.chains[:2])), run.kept, [6, 6, 0])
+    kept = Posterior(
+        fitted.observations, fitted.fit, SHORT, left.chains, user_draws(left, fitted.fit), None, True
+    )
+    assert kept.rank == 0
+    assert kept.to_arviz().posterior.sizes["chain"] == 2
+    assert kept.more(1).draws.mu.shape == (2, 7)
+    assert "interrupted" in repr(kept)
 
 
 START = """
