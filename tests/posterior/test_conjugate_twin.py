@@ -1,0 +1,74 @@
+"""Whole sweeps of the compiled sampler against its slow twin: the same data, the same law."""
+
+import numpy as np
+import pytest
+from tests.reference import conjugate_slow as slow
+from tests.reference.chains import z_between
+from tests.reference.conjugate_compiled import Compiled
+from tests.reference.conjugate_slow import Model, State
+
+from maxentry.model.priors import InverseGamma, Priors
+from maxentry.posterior import conjugate
+
+PRIORS = Priors(
+    InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
+)
+PASS, FAIL = 4.0, 6.0  # largest |z| of a right sampler; a wrong one must exceed FAIL
+
+MODELS = {
+    "plain": Model((6, 5), 2, PRIORS),
+    "effects": Model((6, 5), 1, PRIORS, effects=True),
+    "tempered": Model((6, 5), 2, PRIORS, effects=True, beta=0.3),
+    "student, tempered": Model((6, 5), 1, PRIORS, nu_grid=conjugate.NU_GRID, beta=0.5),
+    "rank 0, student": Model((6, 5), 0, PRIORS, effects=True, nu_grid=conjugate.NU_GRID),
+}
+MISTAKE = {
+    "plain": "sigma2 shape",
+    "effects": "replicates once",
+    "tempered": "beta forgotten",
+    "student, tempered": "rss unweighted",
+    "rank 0, student": "tau2 shape",
+}
+
+
+def quantities(states):
+    s = State(*(np.array(field) for field in zip(*states, strict=True)))
+    parts = [s.X.reshape(len(s.mu), -1), s.mu, s.r, s.c, np.log(s.eta2), np.log(s.sigma2), np.log(s.tau2_row)]
+    values = np.column_stack([*parts, np.log(s.tau2_col), np.log(np.minimum(s.nu, 1e6)), np.log(s.w)])
+    values = np.column_stack([values, np.log(s.eta2) ** 2, s.X[:, 0, 0] ** 2, s.X[:, 5, 4] ** 2])
+    return values[:, np.ptp(values, axis=0) > 0]
+
+
+def compare(name, n, seed, mistakes=()):
+    """Largest |z| between the compiled chain (5 n sweeps) and the slow twin (n sweeps) on the same data."""
+    model, rng = MODELS[name], np.random.default_rng(seed)
+    flat = rng.permutation(30)[:15]
+    i, j = np.divmod(np.sort(np.append(flat, [flat[0], flat[0], flat[1]])), 5)
+    start = State(*(field[0] for field in slow.prior_draws(1, model, i.size, rng)))
+    y = slow.measure(start._replace(eta2=0.1), i, j, 1.0, rng)
+    compiled, state = Compiled(model, start, i, j, rng), start
+    fast, twin = [compiled(y) for _ in range(5 * n)][n // 2 :: 3], []
+    for _ in range(n):
+        state = slow.sweep(state, i, j, y, model, rng, mistakes)
+        twin.append(state)
+    return np.abs(z_between(quantities(fast), quantities(twin[n // 10 :]))).max()
+
+
+def test_the_compiled_chain_and_the_slow_twin_agree():
+    assert compare("plain", 1_500, seed=8) < PASS
+
+
+def test_negative_control_a_twin_with_a_mistake_does_not_agree():
+    assert compare("plain", 1_500, seed=8, mistakes=("sigma2 shape",)) > FAIL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_long_chains_of_every_model_agree_with_the_slow_twin(name):
+    assert compare(name, 12_000, seed=9) < PASS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_negative_control_every_model_shows_its_mistake(name):
+    assert compare(name, 6_000, seed=10, mistakes=(MISTAKE[name],)) > FAIL
