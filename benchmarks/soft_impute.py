@@ -31,11 +31,12 @@ class Case(NamedTuple):
     noise: float  # where entries have sd 1
     fractions: tuple[int, ...]  # largest penalty over penalty; 50 is SoftImpute's default
     svds: tuple[str, ...]
+    threads: tuple[int, ...] = (1,)  # of BLAS; 0 for its default
 
 
 CASES = [
-    Case((60, 60), 4, 0.25, 0.05, (5, 10, 50), (FULL, TRUNCATED)),
-    Case((300, 100), 5, 0.30, 0.3, (5, 10, 50), (FULL, TRUNCATED)),
+    Case((60, 60), 4, 0.25, 0.05, (5, 10, 50), (FULL, TRUNCATED), (1, 0)),
+    Case((300, 100), 5, 0.30, 0.3, (5, 10, 50), (FULL, TRUNCATED), (1, 0)),
     Case((1000, 1000), 5, 0.05, 0.3, (5, 10), (FULL, TRUNCATED)),
     Case((2000, 2000), 5, 0.02, 0.3, (3, 5), (TRUNCATED,)),
 ]
@@ -60,7 +61,9 @@ def call(side, threads, **job):
             [python, HERE / "soft_impute_worker.py", side, path],
             env=os.environ | (limits if threads else {}), capture_output=True, text=True, check=True,
         )  # fmt: skip
-    return json.loads(done.stdout.splitlines()[-1])
+    record = json.loads(done.stdout.splitlines()[-1])
+    # With one thread the processor's time is that of an idle machine; with more it would count waiting threads.
+    return record | {"seconds": record["cpu" if threads == 1 else "wall"]}
 
 
 def equal_tolerance(Y, penalty, target):
@@ -100,6 +103,7 @@ def line(case, fraction, threads, svd, theirs, equal, tight):
         f"{theirs['seconds']:.3f} ({theirs['steps']})",
         *(f"{run['seconds']:.4f}" for run in (equal, tight)),
         *(f"{theirs['seconds'] / run['seconds']:.1f}" for run in (equal, tight)),
+        f"{os.getloadavg()[0]:.1f}",
     ]
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -110,11 +114,14 @@ Written by `python benchmarks/soft_impute.py`: both sides in one run, alternatin
 "Equal" is ours at the loosest tolerance whose objective is at least as low as SoftImpute's; "tight" is ours to a
 relative duality gap of 1e-4, tighter than its default of 1e-3. Penalty as a fraction of the largest useful one.
 "Truncated" is SoftImpute with `max_rank` set to the true rank of the solution plus 5.
+Seconds are the processor's with one BLAS thread, and the clock's with BLAS's default threads. "Load" is the load
+average of the machine ({cores} cores) at the end of the line: ours holds BLAS to one thread, while above as many
+as the cores SoftImpute's default threads fight for them, so those lines say little about the methods.
 
 """
 COLUMNS = [
     "matrix, observed", "penalty", "rank", "BLAS threads", "SVD", "objective theirs", "equal", "tight",
-    "s theirs (steps)", "s equal", "s tight", "theirs / equal", "theirs / tight",
+    "s theirs (steps)", "s equal", "s tight", "theirs / equal", "theirs / tight", "load",
 ]  # fmt: skip
 
 
@@ -126,13 +133,13 @@ def main():
     given = options.parse_args()
     fancyimpute_venv.ensure()
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-    for case in CASES[: given.cases]:
-        for threads in (1, 0):
+    for threads in (1, 0):
+        for case in (c for c in CASES[: given.cases] if threads in c.threads):
             for fraction in case.fractions:
                 for text in compare(case, fraction, threads, given.repeats):
                     print(text, flush=True)
                     lines.append(text)
-                given.out.write_text(HEADER + "\n".join(lines) + "\n")
+                given.out.write_text(HEADER.format(cores=os.cpu_count()) + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
