@@ -65,20 +65,6 @@ class Belief:
         for start in range(0, self.shape[0], step):
             yield slice(start, min(start + step, self.shape[0]))
 
-    def moments(self) -> tuple[Array, Array]:
-        """Dense maps of the mean and of the standard deviation over the draws."""
-        mean, sd = np.empty(self.shape), np.empty(self.shape)
-        for rows in self.row_blocks():
-            total = np.zeros((rows.stop - rows.start, self.shape[1]))
-            for s in range(self.n_draws):
-                total += self.block(s, rows)
-            mean[rows] = total / self.n_draws
-            squares = np.zeros_like(total)
-            for s in range(self.n_draws):  # around the mean, not E x^2 - (E x)^2, which loses small variances
-                squares += (self.block(s, rows) - mean[rows]) ** 2
-            sd[rows] = np.sqrt(squares / max(self.n_draws - 1, 1))
-        return mean, sd
-
     def mean(self) -> Array:
         """Dense map of the mean: one product of inner dimension S R, a block of draws at a time."""
         mean: Array = self.row.mean(0, dtype=float)[:, None] + self.col.mean(0, dtype=float) + self.mu.mean()
@@ -89,3 +75,13 @@ class Belief:
             flat = A.swapaxes(0, 1).reshape(m1, -1) @ B.swapaxes(0, 1).reshape(m2, -1).T
             mean += flat / self.n_draws
         return mean
+
+    def sd(self, mean: Array) -> Array:
+        """Dense map of the standard deviation, around the map of the mean (E x^2 - (E x)^2 loses small ones)."""
+        sd = np.empty(self.shape)
+        for rows in self.row_blocks():
+            squares = np.zeros((rows.stop - rows.start, self.shape[1]))
+            for s in range(self.n_draws):
+                squares += (self.block(s, rows) - mean[rows]) ** 2
+            sd[rows] = np.sqrt(squares / max(self.n_draws - 1, 1))
+        return sd

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from maxentry.kernels.effects import redraw_effects
 from maxentry.kernels.random import bartlett, inverse_gamma
 from maxentry.kernels.small_linalg import cholesky, gram, regauge, solve_lower, solve_upper
 
@@ -95,28 +96,34 @@ def accumulate(
 @njit(cache=True, nogil=True, fastmath=True)
 def residual_sums(
     start: int, stop: int, index: Array, values: Array, weights: Array, F: Array, offset: Array, mu: float,
-    g: Array, sums: Array,
+    g: Array, here: Array, there: Array,
 ) -> None:  # fmt: skip
-    """Add sum w, sum w e and sum w e^2 of one row's residuals e = y - mu - offset - f'g to `sums`."""
+    """Sum w, w e and w e^2 of one row's residuals e = y - mu - offset - f'g into `here`, w and w e into `there[j]`."""
     K = F.shape[1]
     weighted = weights.size > 0
+    here[:] = 0.0
     for n in range(start, stop):
         j = index[n]
         e = values[n] - mu - offset[j]
         for a in range(K):
             e -= F[j, a] * g[a]
         w = weights[n] if weighted else 1.0
-        sums[0] += w
-        sums[1] += w * e
-        sums[2] += w * e * e
+        here[0] += w
+        here[1] += w * e
+        here[2] += w * e * e
+        there[j, 0] += w
+        there[j, 1] += w * e
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def half_sweep(
     indptr: Array, index: Array, values: Array, weights: Array, F: Array, offset: Array, mu: float,
-    precision: float, Q: Array, G: Array, want_residuals: bool, rng: np.random.Generator, sums: Array,
+    precision: float, Q: Array, G: Array, rng: np.random.Generator, here: Array, there: Array,
 ) -> None:  # fmt: skip
-    """Draw every row g_i ~ N(P_i^-1 b_i, P_i^-1), P_i = Q + precision sum w f f'; rows are independent."""
+    """Draw every row g_i ~ N(P_i^-1 b_i, P_i^-1), P_i = Q + precision sum w f f'; rows are independent.
+
+    Where `here` has room for them, the sums of the residuals of each row are put there, and of each column in `there`.
+    """
     K = F.shape[1]
     P = np.empty((K, K))
     b = np.empty(K)
@@ -134,8 +141,8 @@ def half_sweep(
         solve_upper(P, b, K)
         for a in range(K):
             G[i, a] = b[a]
-        if want_residuals:
-            residual_sums(start, stop, index, values, weights, F, offset, mu, b, sums)
+        if here.size > 0:
+            residual_sums(start, stop, index, values, weights, F, offset, mu, b, here[i], there)
 
 
 @njit(cache=True, nogil=True)
@@ -150,31 +157,23 @@ def with_constant(factor: Array, R: int, effects: bool, F: Array) -> None:
 
 @njit(cache=True, nogil=True)
 def update_scales(
-    left: Array, right: Array, R: int, effects: bool, beta: float, sums: Array, n_obs: int, hyper: Array,
+    left: Array, right: Array, R: int, effects: bool, beta: float, totals: Array, n_obs: int, hyper: Array,
     scalars: Array, rng: np.random.Generator,
-) -> None:  # fmt: skip
-    """Draw mu, eta2, sigma2 and the variances of the effects, each from its conditional (mu before eta2)."""
+) -> float:  # fmt: skip
+    """Draw mu, eta2 and sigma2, each from its conditional (mu before eta2); return by how much mu moved.
+
+    `totals` are sum w, sum w e and sum w e^2 over all observations.
+    """
+    d = 0.0
     if effects:
         precision = beta / scalars[ETA2]
-        p = 1.0 / hyper[H_MU] + precision * sums[0]
-        mean = precision * (sums[1] + scalars[MU] * sums[0]) / p
+        p = 1.0 / hyper[H_MU] + precision * totals[0]
+        mean = precision * (totals[1] + scalars[MU] * totals[0]) / p
         mu = mean + rng.standard_normal() / math.sqrt(p)
         d = mu - scalars[MU]
-        sums[2] += d * d * sums[0] - 2.0 * d * sums[1]
+        totals[2] += d * d * totals[0] - 2.0 * d * totals[1]
         scalars[MU] = mu
-        r2 = 0.0
-        for i in range(left.shape[0]):
-            r2 += left[i, R] * left[i, R]
-        c2 = 0.0
-        for j in range(right.shape[0]):
-            c2 += right[j, R] * right[j, R]
-        scalars[TAU2_ROW] = inverse_gamma(
-            hyper[H_ROW] + 0.5 * left.shape[0], hyper[H_ROW + 1] + 0.5 * r2, rng
-        )
-        scalars[TAU2_COL] = inverse_gamma(
-            hyper[H_COL] + 0.5 * right.shape[0], hyper[H_COL + 1] + 0.5 * c2, rng
-        )
-    rss = max(sums[2], 0.0)
+    rss = max(totals[2], 0.0)
     scalars[ETA2] = inverse_gamma(hyper[H_ETA] + 0.5 * beta * n_obs, hyper[H_ETA + 1] + 0.5 * beta * rss, rng)
     if R > 0:
         x2 = 0.0
@@ -182,6 +181,7 @@ def update_scales(
             for a in range(R):
                 x2 += right[j, a] * right[j, a]
         scalars[SIGMA2] = inverse_gamma(hyper[H_SIGMA] + 0.5 * R * R, hyper[H_SIGMA + 1] + 0.5 * x2, rng)
+    return d
 
 
 @njit(cache=True, nogil=True)
@@ -237,7 +237,8 @@ def sweeps(
     F_right, F_left = np.empty((m2, K)), np.empty((m1, K))
     zero_row, zero_col = np.zeros(m1), np.zeros(m2)
     Q, C = np.zeros((K, K)), np.empty((max(R, 1), max(R, 1)))
-    sums = np.empty(3)
+    nothing = np.empty((0, 3))
+    by_col, by_row, totals = np.empty((m2, 3)), np.empty((m1, 2)), np.empty(3)
     kept = 0
     for t in range(betas.size):
         beta = betas[t]
@@ -250,7 +251,7 @@ def sweeps(
         with_constant(right, R, effects, F_right)
         half_sweep(
             r_indptr, r_index, r_values, w_row, F_right, right[:, R] if effects else zero_col, scalars[MU],
-            beta / scalars[ETA2], Q, left, False, rng, sums,
+            beta / scalars[ETA2], Q, left, rng, nothing, nothing,
         )  # fmt: skip
         # 2. columns: (b_j, c_j) | U, L', y, and the residuals on the way
         regauge(left, right, R, C)
@@ -259,13 +260,39 @@ def sweeps(
         if effects:
             Q[R, R] = 1.0 / scalars[TAU2_COL]
         with_constant(left, R, effects, F_left)
-        sums[:] = 0.0
+        by_row[:] = 0.0
         half_sweep(
             c_indptr, c_index, c_values, w_col, F_left, left[:, R] if effects else zero_row, scalars[MU],
-            beta / scalars[ETA2], Q, right, True, rng, sums,
+            beta / scalars[ETA2], Q, right, rng, by_col, by_row,
         )  # fmt: skip
-        # 3. scales, and the weights of Student noise
-        update_scales(left, right, R, effects, beta, sums, c_values.size, hyper, scalars, rng)
+        # 3. scales, the effects' variances (one side or the other, at random), the weights of Student noise
+        for k in range(3):
+            totals[k] = by_col[:, k].sum()
+        moved = update_scales(left, right, R, effects, beta, totals, c_values.size, hyper, scalars, rng)
+        if effects:
+            precision = beta / scalars[ETA2]
+            if rng.random() < 0.5:
+                scalars[TAU2_ROW] = redraw_effects(
+                    left[:, R],
+                    by_row,
+                    moved,
+                    precision,
+                    hyper[H_ROW],
+                    hyper[H_ROW + 1],
+                    scalars[TAU2_ROW],
+                    rng,
+                )
+            else:
+                scalars[TAU2_COL] = redraw_effects(
+                    right[:, R],
+                    by_col,
+                    moved,
+                    precision,
+                    hyper[H_COL],
+                    hyper[H_COL + 1],
+                    scalars[TAU2_COL],
+                    rng,
+                )
         if w_col.size > 0:
             update_weights(
                 c_indptr, c_index, c_values, c_source, left, right, R, effects, beta, scalars, w_row, w_col,

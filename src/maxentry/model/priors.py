@@ -70,27 +70,21 @@ class Priors:
         return cls(InverseGamma(9.0, 1e-3), InverseGamma(9.0, 10.0), effects, effects, 1.0)
 
     @classmethod
-    def weak(
-        cls,
-        shape: tuple[int, int],
-        rank: int,
-        *,
-        share: float = 0.5,
-        noise: float = 0.25,
-        effects: float = 0.25,
-    ) -> Priors:
+    def weak(cls, shape: tuple[int, int], rank: int) -> Priors:
         """Weak priors for values standardised to mean zero and variance one.
 
-        All are IG(2, b), whose mean is b and whose variance is infinite. `share`, `noise` and `effects` are
-        the expected variances, out of one, of X, of the noise and of each of the two effects; they need not
-        add up to one. An entry of X has variance sigma2 R^2 / (m1 m2) a priori, hence sigma2's scale
-        share * m1 m2 / R^2. At rank 0 there is no X and nothing informs sigma2, whose prior is still proper.
+        sigma2 ~ IG(2, m1 m2 / (2 R^2)): an entry of X has variance sigma2 R^2 / (m1 m2) a priori, so the mean of this
+            law puts half of the variance on X; its own variance is infinite.
+        eta2 ~ IG(2, 0.05): a twentieth is noise, in the mean; as weak as four observations.
+        The effects' variances ~ IG(1/2, 0.001): the tail of a half-Cauchy standard deviation, with most of its mass
+            near zero, so that matrices without effects pay little for having them in the model.
+        At rank 0 there is no X and nothing informs sigma2, whose prior is still proper.
         """
         m1, m2 = shape
         if rank < 0:
             raise RankError(f"the rank must be 0 or more, got {rank}")
         if m1 < 1 or m2 < 1:
             raise ParameterError(f"the shape must be two positive numbers, got {shape}")
-        signal = InverseGamma(2.0, share * m1 * m2 / max(rank, 1) ** 2)
-        effect = InverseGamma(2.0, effects)
-        return cls(InverseGamma(2.0, noise), signal, effect, effect, 1.0)
+        signal = InverseGamma(2.0, 0.5 * m1 * m2 / max(rank, 1) ** 2)
+        effect = InverseGamma(0.5, 0.001)
+        return cls(InverseGamma(2.0, 0.05), signal, effect, effect, 1.0)

@@ -131,10 +131,11 @@ def _run_one(
 def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:
     """Wait for all; True if Ctrl-C came, after which every chain ends at its next look at the flag."""
     try:
-        wait(futures, return_when=FIRST_EXCEPTION)
-        for future in futures:
-            if future.done() and (error := future.exception()):
-                raise error
+        pending = set(futures)
+        while pending:  # in short waits: one without end cannot be interrupted on every platform
+            done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
         return False
     except BaseException as error:
         stop.set()

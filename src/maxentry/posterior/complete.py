@@ -51,7 +51,9 @@ def complete(
     priors: in the units of the data; by default weak ones scaled by the data. `Priors.paper()` for the paper's.
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
-    start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to go on from.
+    start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to go on from: its
+        ranks, priors and number of chains are kept, and nothing is annealed again.
+    dtype: of the draws that are kept, np.float64 or np.float32 (half the memory).
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a bar; by default on a terminal only.
     """
@@ -59,6 +61,9 @@ def complete(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column,
     )  # fmt: skip
+    _check_types(priors, start, seed, threads, dtype)
+    if start is not None:
+        priors = start.fit.priors if priors is None else priors
     fit = Fit(noise, bool(effects), priors, None if start is None else start.fit.units)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
@@ -78,6 +83,25 @@ def complete(
     return Posterior(observations, fit, plan, run.chains, user_draws(run, fit), choice, run.interrupted)
 
 
+def _check_types(priors: object, start: object, seed: object, threads: object, dtype: Any) -> None:
+    def whole(value: object, least: int) -> bool:
+        return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+
+    expected = {
+        "priors must be Priors(...) or None": (priors, priors is None or isinstance(priors, Priors)),
+        "start must be a Posterior or None": (start, start is None or isinstance(start, Posterior)),
+        "seed must be a whole number of at least 0 or None": (seed, seed is None or whole(seed, 0)),
+        "threads must be a whole number of at least 1 or None": (
+            threads,
+            threads is None or whole(threads, 1),
+        ),
+        "dtype must be np.float64 or np.float32": (dtype, dtype in (np.float64, np.float32)),
+    }
+    for sentence, (value, good) in expected.items():
+        if not good:
+            raise ParameterError(f"{sentence}, got {value!r}")
+
+
 def _check_options(
     shape: tuple[int, int], rank: object, fit: Fit, sampling: object, start: Posterior | None
 ) -> None:
@@ -91,6 +115,10 @@ def _check_options(
     if rank not in ("auto", start.rank):
         raise ParameterError(
             f"start= has rank {start.rank}, so rank must be 'auto' or {start.rank}, got {rank}"
+        )
+    if start.fit.priors != fit.priors:
+        raise ParameterError(
+            "start= was fitted with other priors than these; leave priors= out to keep its own"
         )
     if (start.fit.noise, start.fit.effects) != (fit.noise, fit.effects):
         raise ParameterError(

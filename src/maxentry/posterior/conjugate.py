@@ -102,10 +102,14 @@ def prepare(
 
 
 def standard_units(values: Array, effects: bool) -> Units:
-    """Zero mean (where the model has a mean) and unit mean square; constant data are only shifted."""
+    """Zero mean (where the model has a mean) and unit mean square; constant data tell only their own size."""
     shift = float(values.mean()) if effects else 0.0
-    scale = float(np.sqrt(np.mean((values - shift) ** 2)))
-    return Units(shift, scale if scale > 1e-12 * max(abs(shift), 1e-300) else 1.0)
+    largest = float(
+        np.abs(values - shift).max()
+    )  # taken out first, so that squares neither overflow nor vanish
+    if largest <= 1e-12 * abs(shift):
+        return Units(shift, abs(shift) or 1.0)
+    return Units(shift, largest * float(np.sqrt(np.mean(((values - shift) / largest) ** 2))))
 
 
 def hyperparameters(priors: Priors) -> Array:

@@ -49,4 +49,4 @@ def user_draws(run: Run, fit: Fit) -> Draws:
     mu = shift + scale * scalars[..., kernel.MU]
     eta2, sigma2 = (scale**2 * scalars[..., k] for k in (kernel.ETA2, kernel.SIGMA2))
     nu = scalars[..., kernel.NU].copy() if fit.noise == "student" else None
-    return Draws(left, right, row, col, mu, eta2, sigma2 if max(run.ranks) else None, nu)
+    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu)

@@ -15,7 +15,7 @@ from maxentry.belief import Belief
 from maxentry.errors import ParameterError, SizeError
 from maxentry.observations import Observations
 from maxentry.posterior import chains as running
-from maxentry.posterior import intervals, report
+from maxentry.posterior import intervals, report, storage
 from maxentry.posterior.chains import Chain
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.fit import Fit, user_draws
@@ -104,12 +104,12 @@ class Posterior:
     @property
     def mean(self) -> Array:
         """Posterior mean of every entry, m1 x m2."""
-        return self._mean if "_moments" not in self.__dict__ else self._moments[0]
+        return self._mean
 
     @property
     def sd(self) -> Array:
         """Posterior standard deviation of every entry, m1 x m2."""
-        return self._moments[1]
+        return self._sd
 
     @cached_property
     def _mean(self) -> Array:
@@ -117,9 +117,9 @@ class Posterior:
         return self.belief.mean()
 
     @cached_property
-    def _moments(self) -> tuple[Array, Array]:
+    def _sd(self) -> Array:
         self._check_dense()
-        return self.belief.moments()
+        return self.belief.sd(self._mean)
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """(low, high) maps: each entry lies between with this probability."""
@@ -217,16 +217,23 @@ class Posterior:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle): `Posterior.load` gives it back, ready to go on."""
-        from maxentry.posterior import storage
-
-        storage.save(self, path)
+        storage.save(
+            storage.Parts(
+                self.observations,
+                self.fit,
+                self.sampling,
+                self.chains,
+                self.draws,
+                self.rank_choice,
+                self.interrupted,
+            ),
+            path,
+        )
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Posterior:
         """Read a posterior written by `save`."""
-        from maxentry.posterior import storage
-
-        return storage.load(path)
+        return Posterior(*storage.load(path))
 
     def to_arviz(self) -> Any:
         """ArviZ's InferenceData of mu, eta2, sigma2, singular values and a fixed random subset of entries."""

@@ -58,6 +58,8 @@ def choose(
     most = min(observations.shape) // 2
     fold_seed, *rank_seeds = seed.spawn(64)
     folds = list(_folds(observations, np.random.default_rng(fold_seed)))
+    if not folds:  # one entry: nothing can be held out
+        return RankChoice((0 if effects else 1,), (np.nan,), (1.0,), 0)
     tried: dict[int, Array] = {}
     for rank in _ladder(effects, most, tried):
         seeds = rank_seeds[rank.bit_length()].spawn(len(folds))

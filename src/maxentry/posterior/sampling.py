@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,9 +13,8 @@ from maxentry.errors import ParameterError
 Kind = Literal["population", "long"]
 
 COLDEST = 0.01  # the likelihood's first power beta: the data hardly speak, every chain roams the prior
-# The work of a default population, in multiplications of one sweep summed over all sweeps: seconds on a laptop.
-WORK = 1e10
-DRAWS_MEMORY = 5e8  # numbers kept in the draws of a default run: 4 GB would surprise people
+WORK = 2e10  # multiplications of a default population, where a problem is large: some ten seconds on one core
+DRAWS_NUMBERS = 2.5e8  # numbers kept in the draws of a default run: 2 GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +30,9 @@ class Sampling:
     kind: Kind = "population"
     chains: int = 32
     anneal: int = 200
-    settle: int = 100
+    settle: int = 200
     draws: int = 12
-    thin: int = 10
+    thin: int = 16
 
     def __post_init__(self) -> None:
         if self.kind not in ("population", "long"):
@@ -42,6 +41,7 @@ class Sampling:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
+            object.__setattr__(self, name, int(value))
 
     @property
     def sweeps(self) -> int:
@@ -65,27 +65,24 @@ class Sampling:
 
     @classmethod
     def population(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
-        """Dozens of chains where sweeps are cheap; fewer and shorter where each one costs."""
+        """32 chains of about 600 sweeps where sweeps are cheap; down to 8 of 150 where each one costs."""
         sweeps = WORK / sweep_work(shape, n_obs, rank)
-        chains = int(np.clip(sweeps / 150, 8, 32))
-        length = int(np.clip(sweeps / chains, 100, 1000))
-        draws = int(np.clip(DRAWS_MEMORY / (chains * sum(shape) * (rank + 1)), 4, 12))
-        thin = max(1, length // 4 // draws)
-        anneal = length // 2
-        return cls("population", chains, anneal, length - anneal - draws * thin, draws, thin)
+        chains = int(np.clip(sweeps / 200, 8, 32))
+        third = int(np.clip(sweeps / chains, 150, 600)) // 3
+        draws = int(np.clip(DRAWS_NUMBERS / (chains * sum(shape) * (rank + 1)), 4, 12))
+        return cls("population", chains, third, third, draws, third // draws)
 
     @classmethod
     def scout(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
         """A smaller population, to compare ranks on held-out entries."""
         full = cls.population(shape, n_obs, rank)
-        return replace(
-            full, chains=max(8, full.chains // 4), anneal=full.anneal // 2, settle=full.settle // 2
-        )
+        third = max(full.anneal // 3, 40)
+        return cls("population", 8, third, third, min(full.draws, 8), max(1, third // 8))
 
     @classmethod
     def long(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
         """Four chains of 1,000 draws, thinned where sweeps are cheap."""
-        sweeps = 4 * WORK / sweep_work(shape, n_obs, rank)
+        sweeps = WORK / sweep_work(shape, n_obs, rank)
         thin = int(np.clip(sweeps / 4 / 2000, 1, 20))
         return cls("long", 4, 200, 800 * thin, 1000, thin)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxentry.errors import DataError
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
+from maxentry.posterior import label_codec as labels
 from maxentry.posterior.chains import Chain
 from maxentry.posterior.conjugate import State, Units
 from maxentry.posterior.fit import Fit
@@ -23,69 +23,93 @@ from maxentry.posterior.monitored import Draws
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.sampling import Sampling
 
-if TYPE_CHECKING:
-    from maxentry.posterior.posterior import Posterior
-
 FORMAT = 1
 
 
-def save(posterior: Posterior, path: str | PathLike[str]) -> None:
+class Parts(NamedTuple):
+    """What a posterior is made of, in the order of its constructor."""
+
+    observations: Observations
+    fit: Fit
+    sampling: Sampling
+    chains: tuple[Chain, ...]
+    draws: Draws
+    rank_choice: RankChoice | None
+    interrupted: bool
+
+
+def save(p: Parts, path: str | PathLike[str]) -> None:
     """Write beside the target and rename, so that a crash leaves the old file or the new one, never half."""
-    p, data = posterior, posterior.observations
+    data, target = p.observations, Path(path)
+    if not target.parent.is_dir():
+        raise DataError(f"expected a folder to write {target.name} into, but {target.parent} does not exist.")
+    if target.is_dir():
+        raise DataError(f"expected the name of a file to write, but {target} is a folder.")
     arrays: dict[str, Any] = {"rows": data.rows, "cols": data.cols, "values": data.values}
     arrays |= {f"draws_{name}": array for name, array in p.draws._asdict().items() if array is not None}
     for c, chain in enumerate(p.chains):
         arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    meta = np.array(json.dumps(_meta(p), default=_number))
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, meta=np.array(json.dumps(_meta(p))), **arrays)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        with temporary.open("xb") as file:
+            np.savez(file, meta=meta, **arrays)
+        temporary.replace(target)
+    except OSError as error:
+        raise DataError(f"expected to write {target}, but that failed: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
-def load(path: str | PathLike[str]) -> Posterior:
+def load(path: str | PathLike[str]) -> Parts:
     """Read what `save` wrote."""
-    from maxentry.posterior.posterior import Posterior
-
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(str(arrays["meta"]))
-    except (ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        written = meta["maxentry_posterior"]
+        if written == FORMAT:
+            return _parts(meta, arrays)
+    except FileNotFoundError:
+        raise DataError(f"expected a posterior written by maxentry, but there is no file {path}.") from None
+    except _NOT_OURS as error:
         raise DataError(
             f"expected a posterior written by maxentry, but {path} is not one ({error})."
         ) from error
-    if meta.get("maxentry_posterior") != FORMAT:
-        raise DataError(
-            f"expected a posterior of format {FORMAT}, but {path} has format {meta.get('maxentry_posterior')}; "
-            "it was written by another version of maxentry."
-        )
+    raise DataError(
+        f"expected a posterior of format {FORMAT}, but {path} has format {written}: "
+        "it was written by another version of maxentry."
+    )
+
+
+_NOT_OURS = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, NotImplementedError, zipfile.BadZipFile, EOFError,
+)  # fmt: skip
+
+
+def _parts(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
     observations = Observations(
         tuple(meta["shape"]), arrays["rows"], arrays["cols"], arrays["values"],
-        _labels(meta["row_labels"]), _labels(meta["col_labels"]), meta["frame_kind"],
+        labels.decode(meta["row_labels"]), labels.decode(meta["col_labels"]), meta["frame_kind"],
     )  # fmt: skip
     chains = tuple(
         Chain(c["rank"], State(*(arrays[f"chain{k}_{name}"] for name in State._fields)), c["stream"])
         for k, c in enumerate(meta["chains"])
     )
     draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
-    return Posterior(
+    return Parts(
         observations, _fit(meta["fit"]), Sampling(**meta["sampling"]), chains, draws,
         _choice(meta["rank_choice"]), meta["interrupted"],
     )  # fmt: skip
 
 
-def _meta(p: Posterior) -> dict[str, Any]:
+def _meta(p: Parts) -> dict[str, Any]:
     data, fit = p.observations, p.fit
     return {
         "maxentry_posterior": FORMAT,
         "shape": data.shape,
-        "row_labels": _plain(data.row_labels),
-        "col_labels": _plain(data.col_labels),
+        "row_labels": labels.encode(data.row_labels),
+        "col_labels": labels.encode(data.col_labels),
         "frame_kind": data.frame_kind,
         "fit": {
             "noise": fit.noise,
@@ -113,12 +137,6 @@ def _choice(meta: dict[str, Any] | None) -> RankChoice | None:
     return RankChoice(**lists, n_held_out=meta["n_held_out"])
 
 
-def _plain(labels: tuple[Any, ...] | None) -> list[Any] | None:
-    """Labels for JSON: text, numbers and truth values as they are, anything else (dates, tuples) as text."""
-    if labels is None:
-        return None
-    return [label if isinstance(label, str | int | float | bool) else str(label) for label in labels]
-
-
-def _labels(labels: list[Any] | None) -> tuple[Any, ...] | None:
-    return None if labels is None else tuple(labels)
+def _number(value: Any) -> Any:
+    """NumPy's numbers as Python's, for JSON."""
+    return value.item()
