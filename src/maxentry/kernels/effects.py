@@ -1,12 +1,15 @@
-"""Draw the effects of one side and their variance together, the variance with the effects integrated out.
+"""The effects of one side: free ones, r, and those aligned with X, p = A m; each drawn with its variance.
 
-Given everything else, the residuals of row i without its effect are r_i + noise, so with n_i = sum of w and
-s_i = sum of w (e + r_i), precision p = beta/eta2 and r_i ~ N(0, tau2):
+**Free.** Given everything else, the residuals of row i without its effect are r_i + noise. With n_i the sum of w,
+s_i that of w (e + r_i), precision p = beta/eta2 and r_i ~ N(0, tau2), r can be integrated out:
 
     log p(tau2 | y) = sum_i -log(1 + p n_i tau2)/2 + tau2 (p s_i)^2 / (1 + p n_i tau2) / 2  +  log IG(tau2)
 
 tau2 given r instead would creep where there are few observations a row: small effects make a small variance, which
 makes small effects.
+
+**Aligned.** p = A m lies in the column space of A, with independent N(0, s2) coordinates in any orthonormal frame of
+it: m ~ N(0, s2 (A'A)^-1), the g-prior of a regression on A. It is column R + 1 of the side's array.
 """
 
 import math
@@ -14,6 +17,9 @@ import math
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from maxentry.kernels.random import inverse_gamma
+from maxentry.kernels.small_linalg import cholesky, gram, solve_lower, solve_upper
 
 Array = NDArray[np.float64]
 
@@ -81,3 +87,62 @@ def redraw_effects(
         p = 1.0 / tau2 + precision * n[i]
         effect[i] = precision * s[i] / p + rng.standard_normal() / math.sqrt(p)
     return tau2
+
+
+@njit(cache=True, nogil=True)
+def aligned_slope(A: Array, R: int, C: Array, m: Array) -> None:
+    """m <- (A'A)^-1 A'p: the slope of the aligned effects, whatever the gauge."""
+    gram(A, R, C)
+    m[:] = 0.0
+    for i in range(A.shape[0]):
+        for a in range(R):
+            m[a] += A[i, a] * A[i, R + 1]
+    for a in range(R):
+        C[a, a] *= 1.0 + 1e-12  # A may be of lower rank to rounding; p then has no part there
+    cholesky(C, R)
+    solve_lower(C, m, R)
+    solve_upper(C, m, R)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def times_slope(A: Array, R: int, m: Array) -> None:
+    """p <- A m, in place."""
+    for i in range(A.shape[0]):
+        p = 0.0
+        for a in range(R):
+            p += A[i, a] * m[a]
+        A[i, R + 1] = p
+
+
+@njit(cache=True, nogil=True)
+def redraw_aligned(
+    A: Array, R: int, sums: Array, moved: float, precision: float, shape: float, scale: float, s2: float,
+    rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """Draw m | s2, y (a regression of the residuals on A) and p = A m in place, then s2 | p, returned.
+
+    `sums` as in `redraw_effects`; its residuals are kept in step with p.
+    """
+    H, m = np.empty((R, R)), np.zeros(R)
+    gram(A, R, H)
+    H /= s2
+    old = A[:, R + 1].copy()
+    for i in range(A.shape[0]):
+        n = sums[i, 0]
+        s = sums[i, 1] + n * (old[i] - moved)
+        for a in range(R):
+            x = precision * A[i, a]
+            m[a] += x * s
+            for b in range(a + 1):
+                H[a, b] += x * n * A[i, b]
+    cholesky(H, R)
+    solve_lower(H, m, R)
+    for a in range(R):
+        m[a] += rng.standard_normal()
+    solve_upper(H, m, R)
+    times_slope(A, R, m)
+    p2 = 0.0
+    for i in range(A.shape[0]):
+        sums[i, 1] += sums[i, 0] * (old[i] - A[i, R + 1])
+        p2 += A[i, R + 1] * A[i, R + 1]
+    return float(inverse_gamma(shape + 0.5 * R, scale + 0.5 * p2, rng))

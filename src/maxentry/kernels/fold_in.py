@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from maxentry.kernels.conjugate import accumulate
+from maxentry.kernels.half_sweep import accumulate
 from maxentry.kernels.small_linalg import cholesky, solve_lower, solve_upper
 
 Array = NDArray[np.float64]

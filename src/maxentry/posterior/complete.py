@@ -13,7 +13,7 @@ from maxentry.observations import Observations
 from maxentry.posterior import chains, conjugate
 from maxentry.posterior.fit import Fit, user_draws
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import RankChoice, choose, log_predictive
+from maxentry.posterior.rank import RankChoice, choose
 from maxentry.posterior.sampling import Kind, Sampling
 from maxentry.posterior.warm import restarted
 from maxentry.progress import track
@@ -145,16 +145,13 @@ def _choose_rank(
     progress: bool | None,
     threads: int | None,
 ) -> RankChoice:
-    def score(train: Observations, test: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
+    def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         plan = Sampling.scout(train.shape, train.n, rank)
         data, priors = fit.data(train), fit.priors_of(train.shape)
         begun = chains.spawn(seed, data, [rank] * plan.chains, priors)
         run = _run(begun, train, fit, plan, f"trying rank {rank}", progress, threads)
         if run.interrupted:
             raise KeyboardInterrupt
-        draws = user_draws(run, fit)
-        belief = draws.belief()
-        nu = None if draws.nu is None else draws.nu.ravel()
-        return log_predictive(belief.at(test.rows, test.cols), test.values, belief.noise_var, nu)
+        return user_draws(run, fit).belief().at(held.rows, held.cols).mean(0)
 
-    return choose(observations, fit.effects, score, seed)
+    return choose(observations, fit.effects, predict, seed)

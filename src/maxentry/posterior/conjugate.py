@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.distributions.stiefel import uniform_frame
-from maxentry.errors import ParameterError, RankError
+from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.kernels import conjugate as kernel
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
@@ -41,11 +41,11 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where a chain stands: X = A B' with A, B the first R columns; with effects, r and c are the last."""
+    """Where a chain stands: X = A B' with A, B the first R columns; with effects, two more (kernels.conjugate)."""
 
-    left: Array  # (m1, K)
-    right: Array  # (m2, K)
-    scalars: Array  # mu, sigma2, eta2, tau2_row, tau2_col, nu
+    left: Array  # (m1, R or R + 2)
+    right: Array  # (m2, R or R + 2)
+    scalars: Array  # mu, sigma2, eta2, tau2_row, tau2_col, nu, s2_row, s2_col
     weights: Array  # (N,) of Student noise in row order; empty for Gaussian noise
 
 
@@ -56,7 +56,7 @@ class Kept(NamedTuple):
     right: NDArray[np.floating]  # (D, m2, R)
     row: NDArray[np.floating]  # (D, m1)
     col: NDArray[np.floating]  # (D, m2)
-    scalars: Array  # (D, 6)
+    scalars: Array  # (D, 8)
 
     def of_chain(self, c: int) -> "Kept":
         """The place of chain c, as views, where the arrays have a chain in front."""
@@ -94,6 +94,10 @@ def prepare(
         raise ParameterError(f"noise must be 'gaussian' or 'student', got {noise!r}")
     if units is None:
         units = standard_units(observations.values, effects) if standardise else Units(0.0, 1.0)
+    if not 1e-150 < units.scale < 1e150:
+        raise DataError(
+            f"expected values whose spread lies between 1e-150 and 1e150, but it is {units.scale:.3g}; rescale them."
+        )
     by_row, by_col = (
         Half(half.indptr, half.index, (half.values - units.shift) / units.scale, half.source)
         for half in (observations.by_row, observations.by_col)
@@ -122,20 +126,21 @@ def hyperparameters(priors: Priors) -> Array:
 def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> State:
     """A draw from the prior."""
     m1, m2 = data.shape
-    sigma2, eta2, tau2_row, tau2_col = (
-        law.draw(rng) for law in (priors.signal, priors.noise, priors.rows, priors.cols)
-    )
-    K = rank + data.effects
-    left, right = np.zeros((m1, K)), np.zeros((m2, K))
-    if rank:
-        M = np.sqrt(sigma2) * rng.standard_normal((rank, rank))
-        left[:, :rank] = uniform_frame(m1, rank, rng) @ M
-        right[:, :rank] = uniform_frame(m2, rank, rng)
-    if data.effects:
-        left[:, rank] = np.sqrt(tau2_row) * rng.standard_normal(m1)
-        right[:, rank] = np.sqrt(tau2_col) * rng.standard_normal(m2)
+    sigma2, eta2 = priors.signal.draw(rng), priors.noise.draw(rng)
+    U, V = (uniform_frame(m, rank, rng) if rank else np.zeros((m, 0)) for m in data.shape)
+    sides = [U @ (np.sqrt(sigma2) * rng.standard_normal((rank, rank))), V]
+    tau2, s2 = [0.0, 0.0], [1.0, 1.0]
+    for side, (m, frame, law) in enumerate(((m1, U, priors.rows), (m2, V, priors.cols))):
+        tau2[side] = law.draw(rng)
+        if rank:
+            s2[side] = law.draw(rng) * m / rank
+        if data.effects:
+            free = np.sqrt(tau2[side]) * rng.standard_normal(m)
+            aligned = frame @ (np.sqrt(s2[side]) * rng.standard_normal(rank)) * (2 * rank < min(m1, m2))
+            sides[side] = np.column_stack([sides[side], free, aligned])
     weights = np.ones(data.by_row.values.size if data.noise == "student" else 0)
-    return State(left, right, np.array([0.0, sigma2, eta2, tau2_row, tau2_col, 4.0]), weights)
+    left, right = (np.ascontiguousarray(side) for side in sides)
+    return State(left, right, np.array([0, sigma2, eta2, *tau2, 4, *s2]), weights)
 
 
 def step(

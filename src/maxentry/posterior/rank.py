@@ -1,7 +1,8 @@
-"""Choose the rank by what it predicts: stacking of held-out log scores over 0, 1, 2, 4, 8, …
+"""Choose the rank by what it predicts: stacking of held-out predictions over ranks 0, 1, 2, 4, 8, …
 
 In-sample scores and importance-sampling LOO prefer ranks that interpolate the data (docs/mathematics.md), so every
-rank is fitted without some of the observations and scored on them.
+rank is fitted without some of the observations and judged by its error on them. The ranks are then mixed in the
+proportions that would have predicted best: each gets its share of the chains.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,19 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.optimize import nnls
 
 from maxentry.observations import Observations
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-# (training part, held-out part, rank, seed) -> log density of each held-out value
-HeldOutScore = Callable[[Observations, Observations, int, np.random.SeedSequence], Array]
+# (training part, held-out part, rank, seed) -> predicted mean of each held-out value
+Predict = Callable[[Observations, Observations, int, np.random.SeedSequence], Array]
 
 LADDER = (0, 1, 2, 4, 8)
-ENOUGH_HELD_OUT = 2000
+ENOUGH_HELD_OUT = 1000
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
-PSEUDO_COUNT = 1.0  # held-out observations' worth of belief that all ranks are equally good
+CAUTION = 10.0  # prior precision of the weights around "all on the lowest rank"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class RankChoice:
     """How the ranks did on held-out observations, and the share of the chains each gets."""
 
     ranks: tuple[int, ...]
-    scores: tuple[float, ...]  # mean log density of a held-out observation
+    errors: tuple[float, ...]  # root mean square error of the held-out observations
     weights: tuple[float, ...]  # stacking weights, adding up to one
     n_held_out: int
 
@@ -52,7 +52,7 @@ class RankChoice:
 
 
 def choose(
-    observations: Observations, effects: bool, score: HeldOutScore, seed: np.random.SeedSequence
+    observations: Observations, effects: bool, predict: Predict, seed: np.random.SeedSequence
 ) -> RankChoice:
     """Climb the ladder of ranks, doubling past its end while the last is best, and stack what was tried."""
     most = min(observations.shape) // 2
@@ -60,36 +60,35 @@ def choose(
     folds = list(_folds(observations, np.random.default_rng(fold_seed)))
     if not folds:  # one entry: nothing can be held out
         return RankChoice((0 if effects else 1,), (np.nan,), (1.0,), 0)
+    truth = np.concatenate([held.values for _, held in folds])
     tried: dict[int, Array] = {}
-    for rank in _ladder(effects, most, tried):
+    for rank in _ladder(effects, most, tried, truth):
         seeds = rank_seeds[rank.bit_length()].spawn(len(folds))
-        parts = [score(train, test, rank, s) for (train, test), s in zip(folds, seeds, strict=True)]
+        parts = [predict(train, held, rank, s) for (train, held), s in zip(folds, seeds, strict=True)]
         tried[rank] = np.concatenate(parts)
     table = np.array(list(tried.values()))
-    weights = stacking_weights(table)
-    return RankChoice(tuple(tried), tuple(table.mean(1)), tuple(weights), table.shape[1])
+    errors = np.sqrt(np.mean((table - truth) ** 2, axis=1))
+    return RankChoice(
+        tuple(tried), tuple(errors.tolist()), tuple(stacking_weights(table, truth).tolist()), truth.size
+    )
 
 
-def _ladder(effects: bool, most: int, tried: dict[int, Array]) -> Iterator[int]:
-    """Ranks to try next, looking at the scores so far."""
+def _ladder(effects: bool, most: int, tried: dict[int, Array], truth: Array) -> Iterator[int]:
+    """Ranks to try next, looking at the errors so far."""
     rank = 0 if effects else 1
     while rank <= most:
         yield rank
-        if len(tried) >= 4 and _hopeless(tried):
+        squares = (np.array(list(tried.values())) - truth) ** 2
+        if len(tried) >= 4 and _hopeless(squares):
             return
         rank = max(1, 2 * rank)
-        if rank > LADDER[-1] and _mean(tried, -1) < max(_mean(tried, k) for k in range(len(tried))):
+        if rank > LADDER[-1] and squares[-1].mean() > squares.mean(1).min():
             return
 
 
-def _mean(tried: dict[int, Array], k: int) -> float:
-    return float(list(tried.values())[k].mean())
-
-
-def _hopeless(tried: dict[int, Array]) -> bool:
+def _hopeless(squares: Array) -> bool:
     """Whether the last two ranks are both clearly (three standard errors) worse than the best."""
-    table = np.array(list(tried.values()))
-    lost = table[np.argmax(table.mean(1))] - table[-2:]
+    lost = squares[-2:] - squares[np.argmin(squares.mean(1))]
     return bool(np.all(lost.mean(1) > 3 * lost.std(1) / np.sqrt(lost.shape[1]) + 1e-12))
 
 
@@ -111,28 +110,18 @@ def _folds(
         yield observations.subset(~held), observations.subset(held)
 
 
-def stacking_weights(log_density: Array) -> Array:
-    """Weights w maximising sum_n log sum_k w_k p_k(y_n), with a weak pull to equal weights, by EM."""
-    K, n = log_density.shape
-    weights = np.full(K, 1.0 / K)
-    density: Array = np.exp(log_density - log_density.max(0))
-    for _ in range(1000):
-        share = weights[:, None] * density
-        share /= share.sum(0)
-        new: Array = (share.sum(1) + PSEUDO_COUNT / K) / (n + PSEUDO_COUNT)
-        if np.abs(new - weights).max() < 1e-6:
-            return new
-        weights = new
-    return weights
+def stacking_weights(predictions: Array, truth: Array) -> Array:
+    """Weights w >= 0 with sum 1 that minimise |y - sum_k w_k y_k|^2 + c s2 |w - e_0|^2 (stacking, Breiman 1996).
 
-
-def log_predictive(x: Array, y: Array, eta2: Array, nu: Array | None) -> Array:
-    """log density of measurements y (n,) under draws x (S, n) with noise N(0, eta2) or eta t_nu, for each n."""
-    e2 = (y - x) ** 2 / eta2[:, None]
-    if nu is None:
-        log_p = -0.5 * (e2 + np.log(2 * np.pi * eta2)[:, None])
-    else:
-        front = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu * eta2)
-        log_p = front[:, None] - 0.5 * (nu[:, None] + 1) * np.log1p(e2 / nu[:, None])
-    mixed: Array = logsumexp(log_p, axis=0) - np.log(x.shape[0])
-    return mixed
+    predictions are (ranks, held out), s2 is the least mean square error of one rank. The second term is a prior with
+    precision c = CAUTION on the weights around e_0, the lowest rank alone: it matters only where the held-out values
+    cannot tell, and there a higher rank would cost more than it may bring.
+    """
+    K, centre = predictions.shape[0], truth.mean()
+    P, y = (predictions - centre).T, truth - centre
+    s2 = max(float(np.mean((P - y[:, None]) ** 2, axis=0).min()), np.finfo(float).tiny)
+    pull, sum_to_one = np.sqrt(CAUTION * s2), 1e3 * np.sqrt(s2 * y.size + np.sum(y**2))
+    A = np.vstack([P, pull * np.eye(K), np.full((1, K), sum_to_one)])
+    weights, _ = nnls(A, np.concatenate([y, pull * np.eye(K)[0], [sum_to_one]]))
+    normalised: Array = weights / weights.sum()
+    return normalised

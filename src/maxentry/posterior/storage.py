@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import zipfile
 from dataclasses import asdict
 from os import PathLike
@@ -50,7 +51,7 @@ def save(p: Parts, path: str | PathLike[str]) -> None:
     for c, chain in enumerate(p.chains):
         arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
     meta = np.array(json.dumps(_meta(p), default=_number))
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         with temporary.open("xb") as file:
             np.savez(file, meta=meta, **arrays)
@@ -133,7 +134,7 @@ def _fit(meta: dict[str, Any]) -> Fit:
 def _choice(meta: dict[str, Any] | None) -> RankChoice | None:
     if meta is None:
         return None
-    lists = {name: tuple(meta[name]) for name in ("ranks", "scores", "weights")}
+    lists = {name: tuple(meta[name]) for name in ("ranks", "errors", "weights")}
     return RankChoice(**lists, n_held_out=meta["n_held_out"])
 
 
