@@ -9,7 +9,7 @@ from measures import mean_and_error, table
 HEADER = """# Ten real matrices: error and coverage on held-out entries
 
 Written by `python benchmarks/real_matrices.py`. Of each matrix the given share of all entries is observed at random;
-of the other known entries 5,000 (all, where there are fewer) are predicted. Relative error is RMSE over the standard
+of the other known entries 3,000 (all, where there are fewer) are predicted. Relative error is RMSE over the standard
 deviation of those entries (1 = no better than their mean); coverage is that of 90% predictive intervals.
 Mean ± standard error over the seeds.
 
@@ -39,7 +39,13 @@ def report(records: list[dict]) -> str:
     cases = grouped(records)
     names = list(dict.fromkeys(record["method"] for record in records))
     seeds = len({record["seed"] for record in records})
-    parts = [HEADER, f"{seeds} seed(s).\n"]
+    fewer = {
+        name: n for name in names if (n := len({r["seed"] for r in records if r["method"] == name})) < seeds
+    }
+    note = "".join(
+        f" `{name}` on the first {n} only, and compared with others on those." for name, n in fewer.items()
+    )
+    parts = [HEADER, f"{seeds} seed(s).{note}\n"]
     parts += ["## Relative error\n", _table(cases, names, "error")]
     with_intervals = [
         n for n in names if any(r["coverage"] == r["coverage"] for c in cases.values() for r in c[n])
@@ -66,6 +72,12 @@ def _mean(found: dict[str, list[dict]], name: str, what: str = "error") -> float
     return float(np.mean([r[what] for r in found[name]]))
 
 
+def _common(found: dict[str, list[dict]], names: list[str]) -> dict[str, list[dict]]:
+    """The records of the seeds that all the methods have."""
+    seeds = set.intersection(*({r["seed"] for r in found[name]} for name in names))
+    return {name: [r for r in found[name] if r["seed"] in seeds] for name in names}
+
+
 def _summary(cases: Grouped, names: list[str]) -> list[str]:
     lines = []
     for auto in ("auto", "auto, Student"):
@@ -85,6 +97,7 @@ def _summary(cases: Grouped, names: list[str]) -> list[str]:
 
 
 def _worst_ratio(cases: Grouped, name: str, rival: str) -> str:
+    cases = {case: _common(found, [name, rival]) for case, found in cases.items()}
     ratio = {case: _mean(found, name) / _mean(found, rival) for case, found in cases.items()}
     single = {
         (*case, a["seed"]): a["error"] / b["error"]
@@ -103,6 +116,7 @@ def _worst_ratio(cases: Grouped, name: str, rival: str) -> str:
 
 
 def _wins(cases: Grouped, name: str, rivals: list[str]) -> str:
+    cases = {case: _common(found, [name, *rivals]) for case, found in cases.items()}
     lost = [
         (case, _mean(found, name) / min(_mean(found, r) for r in rivals))
         for case, found in cases.items()
@@ -130,11 +144,12 @@ def _coverage(cases: Grouped, names: list[str]) -> list[str]:
             f"- `{name}` covers {low:.0%}–{high:.0%} in {len(cases) - len(out)} of {len(cases)} cases.\n"
         )
         if name == "auto" and "auto, Student" in names:
+            both = {case: _common(cases[case], ["auto", "auto, Student"]) for case in out}
             lines += [
                 f"  - {case[0]} {case[1]:.0%}: {means[case]:.1%}; with Student noise "
-                f"{_mean(cases[case], 'auto, Student', 'coverage'):.1%}, error "
-                f"{_mean(cases[case], 'auto'):.3f} -> {_mean(cases[case], 'auto, Student'):.3f}\n"
-                for case in out
+                f"{_mean(found, 'auto, Student', 'coverage'):.1%}, error "
+                f"{_mean(found, 'auto'):.3f} -> {_mean(found, 'auto, Student'):.3f}\n"
+                for case, found in both.items()
             ]
     return lines
 
