@@ -60,29 +60,30 @@ def augmented_precision(A: Array, R: int, df: int, sigma2: float, rng: np.random
 def draw_side(
     indptr: Array, index: Array, values: Array, weights: Array, this: Array, other: Array, R: int, effects: bool,
     aligned: bool, mu: float, precision: float, sigma2: float, tau2: float, s2: float, rng: np.random.Generator,
-    here: Array, there: Array,
+    F: Array, offset: Array, Q: Array, C: Array, m: Array, here: Array, there: Array,
 ) -> None:  # fmt: skip
     """Draw the factors and free effects of one side, in place, given the other in the gauge where that is orthonormal.
 
     Aligned effects p = A m move with A at fixed m: row i has the features v_j + m, and their prior, N(0, s2) for the
     coordinates of p in the frame of A, adds m m'/s2 to the prior precision and takes one degree of freedom from L.
+    F, offset, Q, C and m are room to work in.
     """
-    K = R + 1 if effects else R
-    Q, C, m = np.zeros((K, K)), np.empty((max(R, 1), max(R, 1))), np.zeros(R)
     regauge(other, this, R, C)
-    F, offset = np.ones((other.shape[0], K)), np.zeros(other.shape[0])
-    F[:, :R] = other[:, :R]
     if R > 0:
         augmented_precision(this, R, this.shape[0] - R - int(aligned), sigma2, rng, Q)
     if aligned:
         aligned_slope(this, R, C, m)
         for a in range(R):
-            F[:, a] += m[a]
             for b in range(R):
                 Q[a, b] += m[a] * m[b] / s2
+    for j in range(other.shape[0]):
+        for a in range(R):
+            F[j, a] = other[j, a] + m[a]
+        if effects:
+            F[j, R] = 1.0
+            offset[j] = other[j, R] + other[j, R + 1]
     if effects:
         Q[R, R] = 1.0 / tau2
-        offset[:] = other[:, R] + other[:, R + 1]
     half_sweep(indptr, index, values, weights, F, offset, mu, precision, Q, this, rng, here, there)
     if aligned:
         times_slope(this, R, m)
@@ -141,6 +142,9 @@ def sweeps(
     """Run one sweep for each beta, in place; keep every `keep_every`-th state (0: none) in the out arrays."""
     m1, m2 = left.shape[0], right.shape[0]
     aligned = effects and R > 0 and min(m1, m2) > 2 * R
+    K = R + 1 if effects else R
+    F_col, F_row, offset_col, offset_row = np.empty((m2, K)), np.empty((m1, K)), np.zeros(m2), np.zeros(m1)
+    Q, C, m = np.zeros((K, K)), np.empty((max(R, 1), max(R, 1))), np.zeros(R)
     nothing = np.empty((0, 3))
     by_col, by_row, totals = np.empty((m2, 3)), np.empty((m1, 2)), np.empty(3)
     kept = 0
@@ -149,17 +153,21 @@ def sweeps(
         # 1. rows: (a_i, r_i) | V, L, y
         draw_side(
             r_indptr, r_index, r_values, w_row, left, right, R, effects, aligned, scalars[MU], beta / scalars[ETA2],
-            scalars[SIGMA2], scalars[TAU2_ROW], scalars[S2_ROW], rng, nothing, nothing,
+            scalars[SIGMA2], scalars[TAU2_ROW], scalars[S2_ROW], rng,
+            F_col, offset_col, Q, C, m, nothing, nothing,
         )  # fmt: skip
         # 2. columns: (b_j, c_j) | U, L', y, and sums of the residuals on the way
         by_row[:] = 0.0
         draw_side(
             c_indptr, c_index, c_values, w_col, right, left, R, effects, aligned, scalars[MU], beta / scalars[ETA2],
-            scalars[SIGMA2], scalars[TAU2_COL], scalars[S2_COL], rng, by_col, by_row,
+            scalars[SIGMA2], scalars[TAU2_COL], scalars[S2_COL], rng,
+            F_row, offset_row, Q, C, m, by_col, by_row,
         )  # fmt: skip
         # 3. mu, eta2, sigma2
-        for k in range(3):
-            totals[k] = by_col[:, k].sum()
+        totals[:] = 0.0
+        for j in range(m2):
+            for k in range(3):
+                totals[k] += by_col[j, k]
         moved = update_scales(left, right, R, effects, beta, totals, c_values.size, hyper, scalars, rng)
         # 4. the effects of one side with their variances: of either, by chance, since the other's sums are then old
         if effects:
@@ -174,18 +182,18 @@ def sweeps(
                     right, R, aligned, by_col, moved, precision, hyper[H_COL], hyper[H_COL + 1],
                     scalars[TAU2_COL], scalars[S2_COL], rng,
                 )  # fmt: skip
-        row_effect = left[:, R] + left[:, R + 1] if effects else np.zeros(m1)
-        col_effect = right[:, R] + right[:, R + 1] if effects else np.zeros(m2)
+            offset_row[:] = left[:, R] + left[:, R + 1]
+            offset_col[:] = right[:, R] + right[:, R + 1]
         # 5. the weights of Student noise
         if w_col.size > 0:
             scalars[NU] = update_weights(
-                c_indptr, c_index, c_values, c_source, left, right, R, row_effect, col_effect, scalars[MU],
+                c_indptr, c_index, c_values, c_source, left, right, R, offset_row, offset_col, scalars[MU],
                 scalars[ETA2], scalars[NU], beta, w_row, w_col, nu_grid, rng,
             )  # fmt: skip
         if keep_every > 0 and (t + 1) % keep_every == 0:
             out_left[kept, :, :R] = left[:, :R]
             out_right[kept, :, :R] = right[:, :R]
-            out_row[kept] = row_effect
-            out_col[kept] = col_effect
+            out_row[kept] = offset_row
+            out_col[kept] = offset_col
             out_scalars[kept] = scalars
             kept += 1

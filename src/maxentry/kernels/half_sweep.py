@@ -1,10 +1,10 @@
 """Draw one side given the other: every row (a_i, r_i) from its Gaussian conditional, linear in the observations."""
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-
-from maxentry.kernels.small_linalg import cholesky, solve_lower, solve_upper
 
 Array = NDArray[np.float64]
 
@@ -55,21 +55,64 @@ def residual_sums(
     """Sum w, w e and w e^2 of one row's residuals e = y - mu - offset - f'g into `here`, w and w e into `there[j]`."""
     K = F.shape[1]
     weighted = weights.size > 0
-    here[:] = 0.0
+    sum_w, sum_we, sum_we2 = 0.0, 0.0, 0.0
     for n in range(start, stop):
         j = index[n]
         e = values[n] - mu - offset[j]
         for a in range(K):
             e -= F[j, a] * g[a]
         w = weights[n] if weighted else 1.0
-        here[0] += w
-        here[1] += w * e
-        here[2] += w * e * e
+        sum_w += w
+        sum_we += w * e
+        sum_we2 += w * e * e
         there[j, 0] += w
         there[j, 1] += w * e
+    here[0], here[1], here[2] = sum_w, sum_we, sum_we2
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+LANES = 8  # rows solved side by side: one row's square roots and divisions wait for each other, eight rows' do not
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def cholesky_lanes(P: Array, K: int) -> None:
+    """Cholesky factors of LANES matrices side by side, in place; the diagonal holds its reciprocal."""
+    for j in range(K):
+        for k in range(j):
+            for lane in range(LANES):
+                P[j, j, lane] -= P[j, k, lane] * P[j, k, lane]
+        for lane in range(LANES):
+            P[j, j, lane] = 1.0 / math.sqrt(P[j, j, lane])
+        for i in range(j + 1, K):
+            for k in range(j):
+                for lane in range(LANES):
+                    P[i, j, lane] -= P[i, k, lane] * P[j, k, lane]
+            for lane in range(LANES):
+                P[i, j, lane] *= P[j, j, lane]
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def solve_lower_lanes(P: Array, b: Array, K: int) -> None:
+    """b <- C^-1 b in every lane."""
+    for a in range(K):
+        for k in range(a):
+            for lane in range(LANES):
+                b[a, lane] -= P[a, k, lane] * b[k, lane]
+        for lane in range(LANES):
+            b[a, lane] *= P[a, a, lane]
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def solve_upper_lanes(P: Array, b: Array, K: int) -> None:
+    """b <- C'^-1 b in every lane."""
+    for a in range(K - 1, -1, -1):
+        for lane in range(LANES):
+            b[a, lane] *= P[a, a, lane]
+        for k in range(a):
+            for lane in range(LANES):
+                b[k, lane] -= P[a, k, lane] * b[a, lane]
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def half_sweep(
     indptr: Array, index: Array, values: Array, weights: Array, F: Array, offset: Array, mu: float,
     precision: float, Q: Array, G: Array, rng: np.random.Generator, here: Array, there: Array,
@@ -78,22 +121,29 @@ def half_sweep(
 
     Where `here` has room for them, the sums of the residuals of each row are put there, and of each column in `there`.
     """
-    K = F.shape[1]
-    P = np.empty((K, K))
-    b = np.empty(K)
-    for i in range(G.shape[0]):
-        start, stop = indptr[i], indptr[i + 1]
-        accumulate(start, stop, index, values, weights, F, offset, mu, P, b)
-        for a in range(K):
-            b[a] *= precision
-            for c in range(a + 1):
-                P[a, c] = Q[a, c] + precision * P[a, c]
-        cholesky(P, K)
-        solve_lower(P, b, K)
-        for a in range(K):
-            b[a] += rng.standard_normal()
-        solve_upper(P, b, K)
-        for a in range(K):
-            G[i, a] = b[a]
-        if here.size > 0:
-            residual_sums(start, stop, index, values, weights, F, offset, mu, b, here[i], there)
+    K, m = F.shape[1], G.shape[0]
+    P, b = np.empty((K, K, LANES)), np.empty((K, LANES))
+    p, q = np.empty((K, K)), np.empty(K)
+    for first in range(0, m, LANES):
+        lanes = min(LANES, m - first)
+        for lane in range(LANES):  # lanes beyond the last row repeat the first and are not used
+            i = first + lane if lane < lanes else first
+            accumulate(indptr[i], indptr[i + 1], index, values, weights, F, offset, mu, p, q)
+            for a in range(K):
+                b[a, lane] = q[a] * precision
+                for c in range(a + 1):
+                    P[a, c, lane] = Q[a, c] + precision * p[a, c]
+        cholesky_lanes(P, K)
+        solve_lower_lanes(P, b, K)
+        for lane in range(lanes):
+            for a in range(K):
+                b[a, lane] += rng.standard_normal()
+        solve_upper_lanes(P, b, K)
+        for lane in range(lanes):
+            i = first + lane
+            for a in range(K):
+                G[i, a] = b[a, lane]
+            if here.size > 0:
+                residual_sums(
+                    indptr[i], indptr[i + 1], index, values, weights, F, offset, mu, G[i], here[i], there
+                )

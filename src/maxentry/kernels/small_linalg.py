@@ -63,7 +63,7 @@ def gram(A: Array, R: int, G: Array) -> None:
             G[b, a] = G[a, b]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 def _orthonormalise_once(A: Array, B: Array, R: int, C: Array) -> float:
     """One Cholesky-QR pass: A = Q C', A <- Q, B <- B C, so that A B' stays; the spread of C's diagonal."""
     gram(A, R, C)
@@ -71,8 +71,8 @@ def _orthonormalise_once(A: Array, B: Array, R: int, C: Array) -> float:
     for a in range(R):
         largest = max(largest, C[a, a])
     jitter = 0.0
-    while not cholesky(C, R):
-        jitter = max(1e-15 * largest, 10.0 * jitter)
+    while not cholesky(C, R):  # ends: the jitter grows without bound, also from zero
+        jitter = max(1e-15 * largest, 10.0 * jitter, 1e-290)
         gram(A, R, C)
         for a in range(R):
             C[a, a] += jitter
