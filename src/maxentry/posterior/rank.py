@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Predict = Callable[[Observations, Observations, int, np.random.SeedSequence], Array]
 
 LADDER = (0, 1, 2, 4, 8)
-ENOUGH_HELD_OUT = 1000
+ENOUGH_HELD_OUT = 600
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
 CAUTION = 10.0  # prior precision of the weights around "all on the lowest rank"
 
@@ -82,8 +82,15 @@ def _ladder(effects: bool, most: int, tried: dict[int, Array], truth: Array) -> 
         if len(tried) >= 4 and _hopeless(squares):
             return
         rank = max(1, 2 * rank)
-        if rank > LADDER[-1] and squares[-1].mean() > squares.mean(1).min():
+        if rank > LADDER[-1] and not _still_rising(squares):
             return
+
+
+def _still_rising(squares: Array) -> bool:
+    """Whether the last rank is the best, and by more than a standard error better than the one before."""
+    gained = squares[-2] - squares[-1]
+    last_is_best = squares[-1].mean() <= squares.mean(1).min()
+    return bool(last_is_best and gained.mean() > gained.std() / np.sqrt(gained.size))
 
 
 def _hopeless(squares: Array) -> bool:

@@ -29,10 +29,10 @@ class Sampling:
 
     kind: Kind = "population"
     chains: int = 32
-    anneal: int = 200
-    settle: int = 200
+    anneal: int = 150
+    settle: int = 150
     draws: int = 12
-    thin: int = 16
+    thin: int = 12
 
     def __post_init__(self) -> None:
         if self.kind not in ("population", "long"):
@@ -65,10 +65,10 @@ class Sampling:
 
     @classmethod
     def population(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
-        """32 chains of about 600 sweeps where sweeps are cheap; down to 8 of 150 where each one costs."""
+        """32 chains of 450 sweeps where sweeps are cheap; down to 8 of 150 where each one costs."""
         sweeps = WORK / sweep_work(shape, n_obs, rank)
         chains = int(np.clip(sweeps / 200, 8, 32))
-        third = int(np.clip(sweeps / chains, 150, 600)) // 3
+        third = int(np.clip(sweeps / chains, 150, 450)) // 3
         draws = int(np.clip(DRAWS_NUMBERS / (chains * sum(shape) * (rank + 1)), 4, 12))
         return cls("population", chains, third, third, draws, third // draws)
 
