@@ -75,7 +75,7 @@ def conjugate_chain(data: Simulation, start: conjugate.State, draws: int, thin: 
     room = conjugate.Kept(
         *(np.empty((draws, m, RANK)) for m in SHAPE),
         *(np.empty((draws, m)) for m in SHAPE),
-        np.empty((draws, 6)),
+        np.empty((draws, start.scalars.size)),
     )
     hyper, ones = conjugate.hyperparameters(PRIORS), np.ones(draws * thin)
     begin = time.process_time()

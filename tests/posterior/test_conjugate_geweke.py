@@ -67,10 +67,25 @@ def statistics(s: State, y):
     if s.r.any():
         out += [s.mu, s.mu**2, s.r[:, 0] ** 2, s.c[:, 0] ** 2, s.r[:, 0] * s.c[:, 0], s.mu * s.r[:, 0]]
         out += [np.log(s.tau2_row), np.log(s.tau2_col), s.tau2_row, s.tau2_col, s.r[:, 0] * y, s.mu * y]
+    if s.p.any():
+        out += aligned_statistics(s, y)
     if np.isfinite(s.nu).all():
         log_nu, w = np.log(s.nu), s.w[:, 0]
         out += [log_nu, log_nu**2, w, np.log(w), w**2, log_nu * np.log(w), log_nu * log_eta2, log_eta2 * w]
     return np.stack(out, axis=1)
+
+
+def aligned_statistics(s: State, y):
+    """Sizes, signs and directions of p and q: within the spaces of X, no direction is favoured."""
+    p2, q2, log_x2 = (s.p**2).sum(axis=1), (s.q**2).sum(axis=1), np.log((s.X**2).sum(axis=(1, 2)))
+    Xq, Xp = np.einsum("nij,nj->ni", s.X, s.q), np.einsum("nij,ni->nj", s.X, s.p)
+    along = [np.log((Xp**2).sum(axis=1) / p2), np.log((Xq**2).sum(axis=1) / q2)]
+    log_s2 = [np.log(s.s2_row), np.log(s.s2_col)]
+    row, col = s.r[:, 0] + s.p[:, 0], s.c[:, 0] + s.q[:, 0]
+    out = [p2, q2, np.log(p2), np.log(q2), np.log(p2) * log_x2, np.log(q2) * log_x2, *along, *log_s2]
+    out += [log_s2[0] ** 2, log_s2[1] ** 2, log_s2[0] * log_x2, log_s2[1] * log_x2, s.s2_row, s.s2_col]
+    out += [s.p[:, 0] * y, s.q[:, 0] * y, row**2, col**2, row * y, col * y, s.p[:, 0] * s.r[:, 0]]
+    return [*out, np.einsum("ni,ni->n", s.p, Xq) / np.exp(log_x2 / 2), s.p[:, 0] * s.q[:, 0] * s.X[:, 0, 0]]
 
 
 def coherence(X, R):
@@ -85,7 +100,7 @@ def stacked(states):
 def marginal_conditional(n, case, i, j, rng):
     s = slow.prior_draws(n, case.model(), i.size, rng)
     noise = np.sqrt(s.eta2 / (case.beta * s.w[:, 0])) * rng.standard_normal(n)
-    return statistics(s, s.mu + s.r[:, 0] + s.c[:, 0] + s.X[:, 0, 0] + noise)
+    return statistics(s, s.mu + (s.r + s.p)[:, 0] + (s.c + s.q)[:, 0] + s.X[:, 0, 0] + noise)
 
 
 def successive_conditional(n, step, state, case, i, j, rng):
@@ -119,11 +134,14 @@ CASES = {
     "rank 2": Case((5, 4), 2),
     "replicates": Case((5, 4), 2, replicates=4),
     "rank 0, effects": Case((4, 3), 0, effects=True),
-    "rank 1, effects": Case((4, 3), 1, effects=True, replicates=2),
-    "rank 2, effects": Case((5, 4), 2, effects=True),
+    "rank 1, effects": Case((4, 4), 1, effects=True),
+    "rank 1, effects, replicates": Case((4, 3), 1, effects=True, replicates=2),
+    "rank 2, effects": Case((6, 5), 2, effects=True),
+    "rank 2, no room to align": Case((5, 4), 2, effects=True),
+    "rank 2, square, no room to align": Case((4, 4), 2, effects=True),
     "student": Case((5, 4), 1, student=True),
-    "student, effects": Case((4, 3), 1, effects=True, student=True, replicates=2),
-    "tempered": Case((5, 4), 2, effects=True, beta=0.3, replicates=2),
+    "student, effects": Case((4, 4), 1, effects=True, student=True, replicates=2),
+    "tempered": Case((6, 5), 2, effects=True, beta=0.3, replicates=2),
 }
 
 
@@ -140,6 +158,10 @@ def test_the_compiled_sweep_passes_a_long_joint_test(name):
 
 CONTROLS = [
     ("wishart df", Case((6, 6), 2), 1_000),
+    ("jacobian forgotten", Case((4, 4), 1, effects=True), 1_000),
+    ("slope forgotten", Case((4, 3), 1, effects=True), 2_000),
+    ("slope forgotten", Case((6, 5), 2, effects=True), 1_000),
+    ("side forgotten", Case((4, 4), 1, effects=True), 1_000),
     ("sigma2 shape", Case((5, 4), 2), 2_000),
     ("tau2 shape", Case((4, 3), 0, effects=True), 1_000),
     ("rss unweighted", Case((4, 3), 0, student=True), 4_000),
@@ -168,7 +190,11 @@ def chain(case, beta, n, thin, seed):
     data = conjugate.prepare(obs, case.effects, "gaussian", False, None)
     (m1, m2), R = case.shape, case.R
     kept = conjugate.Kept(
-        np.empty((n, m1, R)), np.empty((n, m2, R)), np.empty((n, m1)), np.empty((n, m2)), np.empty((n, 6))
+        np.empty((n, m1, R)),
+        np.empty((n, m2, R)),
+        np.empty((n, m1)),
+        np.empty((n, m2)),
+        np.empty((n, kernel.N_SCALARS)),
     )
     state = conjugate.init(data, R, PRIORS, rng)
     conjugate.step(

@@ -18,6 +18,8 @@ PASS, FAIL = 4.0, 6.0  # largest |z| of a right sampler; a wrong one must exceed
 MODELS = {
     "plain": Model((6, 5), 2, PRIORS),
     "effects": Model((6, 5), 1, PRIORS, effects=True),
+    "effects, rank 2": Model((6, 5), 2, PRIORS, effects=True),
+    "effects, student": Model((6, 5), 1, PRIORS, effects=True, nu_grid=conjugate.NU_GRID),
     "tempered": Model((6, 5), 2, PRIORS, effects=True, beta=0.3),
     "student, tempered": Model((6, 5), 1, PRIORS, nu_grid=conjugate.NU_GRID, beta=0.5),
     "rank 0, student": Model((6, 5), 0, PRIORS, effects=True, nu_grid=conjugate.NU_GRID),
@@ -25,6 +27,8 @@ MODELS = {
 MISTAKE = {
     "plain": "sigma2 shape",
     "effects": "replicates once",
+    "effects, rank 2": "slope forgotten",
+    "effects, student": "side forgotten",
     "tempered": "beta forgotten",
     "student, tempered": "rss unweighted",
     "rank 0, student": "tau2 shape",
@@ -35,7 +39,9 @@ def quantities(states):
     s = State(*(np.array(field) for field in zip(*states, strict=True)))
     parts = [s.X.reshape(len(s.mu), -1), s.mu, s.r, s.c, np.log(s.eta2), np.log(s.sigma2), np.log(s.tau2_row)]
     values = np.column_stack([*parts, np.log(s.tau2_col), np.log(np.minimum(s.nu, 1e6)), np.log(s.w)])
-    values = np.column_stack([values, np.log(s.eta2) ** 2, s.X[:, 0, 0] ** 2, s.X[:, 5, 4] ** 2])
+    aligned = [s.p, s.q, s.r + s.p, s.c + s.q, (s.r + s.p) ** 2, np.log(s.s2_row), np.log(s.s2_col)]
+    aligned += [(s.p**2).sum(axis=1), (s.q**2).sum(axis=1)]
+    values = np.column_stack([values, np.log(s.eta2) ** 2, s.X[:, 0, 0] ** 2, s.X[:, 5, 4] ** 2, *aligned])
     return values[:, np.ptp(values, axis=0) > 0]
 
 
@@ -54,12 +60,14 @@ def compare(name, n, seed, mistakes=()):
     return np.abs(z_between(quantities(fast), quantities(twin[n // 10 :]))).max()
 
 
-def test_the_compiled_chain_and_the_slow_twin_agree():
-    assert compare("plain", 1_500, seed=8) < PASS
+@pytest.mark.parametrize("name", ["plain", "effects, rank 2"])
+def test_the_compiled_chain_and_the_slow_twin_agree(name):
+    assert compare(name, 1_500, seed=8) < PASS
 
 
-def test_negative_control_a_twin_with_a_mistake_does_not_agree():
-    assert compare("plain", 1_500, seed=8, mistakes=("sigma2 shape",)) > FAIL
+@pytest.mark.parametrize("name", ["plain", "effects, rank 2"])
+def test_negative_control_a_twin_with_a_mistake_does_not_agree(name):
+    assert compare(name, 1_500, seed=8, mistakes=(MISTAKE[name],)) > FAIL
 
 
 @pytest.mark.slow

@@ -30,8 +30,8 @@ class Compiled:
         R, (U, d, Vt) = self.model.R, np.linalg.svd(s.X, full_matrices=False)
         left, right = U[:, :R] * d[:R], Vt[:R].T
         if self.model.effects:
-            left, right = np.column_stack([left, s.r]), np.column_stack([right, s.c])
-        scalars = np.array([s.mu, s.sigma2, s.eta2, s.tau2_row, s.tau2_col, s.nu])
+            left, right = np.column_stack([left, s.r, s.p]), np.column_stack([right, s.c, s.q])
+        scalars = np.array([s.mu, s.sigma2, s.eta2, s.tau2_row, s.tau2_col, s.nu, s.s2_row, s.s2_col])
         weights = np.empty(0) if self.model.nu_grid is None else np.array(s.w)
         return conjugate.State(np.ascontiguousarray(left), np.ascontiguousarray(right), scalars, weights)
 
@@ -43,8 +43,11 @@ class Compiled:
         self.state = conjugate.step(self.state, data, R, self.hyper, self.rng, betas, self.nothing, 0)
         left, right, k, w = self.state
         m1, m2 = model.shape
-        r, c = (left[:, R], right[:, R]) if model.effects else (np.zeros(m1), np.zeros(m2))
+        r, p, c, q = np.zeros(m1), np.zeros(m1), np.zeros(m2), np.zeros(m2)
+        if model.effects:
+            r, p, c, q = left[:, R], left[:, R + 1], right[:, R], right[:, R + 1]
         return State(
-            left[:, :R] @ right[:, :R].T, k[kernel.MU], r, c, k[kernel.SIGMA2], k[kernel.ETA2],
-            k[kernel.TAU2_ROW], k[kernel.TAU2_COL], k[kernel.NU], w if w.size else np.ones(y.size),
+            left[:, :R] @ right[:, :R].T, k[kernel.MU], r, c, p, q, k[kernel.SIGMA2], k[kernel.ETA2],
+            k[kernel.TAU2_ROW], k[kernel.TAU2_COL], k[kernel.S2_ROW], k[kernel.S2_COL], k[kernel.NU],
+            w if w.size else np.ones(y.size),
         )  # fmt: skip

@@ -1,7 +1,9 @@
 """The default sampler in plain NumPy, one obvious line per step of docs/mathematics.md, with planted mistakes.
 
-The state is X itself, not a pair of factors: every half-sweep starts from a *uniformly random* orthonormal basis
-of a side of X, which is the Gibbs sampler that the compiled sweep claims to equal in law. Nothing is shared with it.
+The state is X itself, not a pair of factors, and the aligned effects p and q are vectors in its column and row
+spaces: every half-sweep starts from a *uniformly random* orthonormal basis of a side of X, which is the Gibbs sampler
+that the compiled sweep claims to equal in law. Nothing is shared with it. The variances of the effects are drawn
+given the effects, of both sides, where the compiled sweep integrates over them, on one side: the same law, more slowly.
 """
 
 from typing import NamedTuple
@@ -13,6 +15,9 @@ from maxentry.model.priors import Priors
 
 MISTAKES = {
     "wishart df": "L ~ Wishart(m - R - 1, .) instead of Wishart(m - R, .)",
+    "jacobian forgotten": "L ~ Wishart(m - R, .) although there are aligned effects",
+    "slope forgotten": "the prior of the aligned effects, m m'/s2, not in the precision of the rows",
+    "side forgotten": "s2 ~ IG(shape, scale) instead of IG(shape, scale m/R)",
     "sigma2 shape": "R/2 instead of R^2/2, as the paper prints",
     "tau2 shape": "m instead of m/2 in the variances of the effects",
     "rss unweighted": "the weights of Student noise forgotten in the draw of eta2",
@@ -29,16 +34,24 @@ class Model(NamedTuple):
     nu_grid: np.ndarray | None = None  # Student noise where given
     beta: float = 1.0
 
+    @property
+    def aligned(self):
+        return self.effects and 0 < 2 * self.R < min(self.shape)
+
 
 class State(NamedTuple):
     X: np.ndarray  # (m1, m2), of rank R
     mu: float
     r: np.ndarray
     c: np.ndarray
+    p: np.ndarray  # aligned effects of the rows, in the column space of X
+    q: np.ndarray  # of the columns, in its row space
     sigma2: float
     eta2: float
     tau2_row: float
     tau2_col: float
+    s2_row: float
+    s2_col: float
     nu: float
     w: np.ndarray  # (N,), ones for Gaussian noise
 
@@ -56,7 +69,14 @@ def prior_draws(n, model, N, rng):
         law.scale / rng.standard_gamma(law.shape, n) for law in (p.signal, p.noise, p.rows, p.cols)
     )
     M = np.sqrt(sigma2)[:, None, None] * rng.standard_normal((n, R, R))
-    X = frames(n, m1, R, rng) @ M @ frames(n, m2, R, rng).mT if R else np.zeros((n, m1, m2))
+    U, V = (frames(n, m, R, rng) if R else np.zeros((n, m, 0)) for m in (m1, m2))
+    s2_row, s2_col = (
+        law.scale * m / max(R, 1) / rng.standard_gamma(law.shape, n) if model.aligned else np.ones(n)
+        for law, m in ((p.rows, m1), (p.cols, m2))
+    )
+    omega, kappa = (
+        model.aligned * np.sqrt(s2)[:, None] * rng.standard_normal((n, R)) for s2 in (s2_row, s2_col)
+    )
     on = float(model.effects)
     mu = on * np.sqrt(p.mu_var) * rng.standard_normal(n)
     r = on * np.sqrt(tau2_row)[:, None] * rng.standard_normal((n, m1))
@@ -65,11 +85,14 @@ def prior_draws(n, model, N, rng):
     if model.nu_grid is not None:
         nu = rng.choice(model.nu_grid, n)
         w = rng.gamma(nu[:, None] / 2, 2 / nu[:, None], (n, N))
-    return State(X, mu, r, c, sigma2, eta2, tau2_row, tau2_col, nu, w)
+    return State(
+        U @ M @ V.mT, mu, r, c, np.einsum("nir,nr->ni", U, omega), np.einsum("njr,nr->nj", V, kappa),
+        sigma2, eta2, tau2_row, tau2_col, s2_row, s2_col, nu, w,
+    )  # fmt: skip
 
 
 def mean_of(s, i, j):
-    return s.mu + s.r[i] + s.c[j] + s.X[i, j]
+    return s.mu + s.r[i] + s.p[i] + s.c[j] + s.q[j] + s.X[i, j]
 
 
 def measure(s, i, j, beta, rng):
@@ -88,17 +111,31 @@ def draw_wishart(df, A, rng):
     return g @ g.T
 
 
-def side(own, other, y, precision, X, offset, tau2, sigma2, R, effects, rng, mistakes):
-    """Rows of A, and their effects r, given the other side: new (X, r). X is (own side) x (other side)."""
-    m = X.shape[0]
+def gaussian(P, b, rng):
+    """N(P^-1 b, P^-1)."""
+    root = np.linalg.cholesky(P)
+    return np.linalg.solve(P, b) + np.linalg.solve(root.T, rng.standard_normal(b.size))
+
+
+def side(own, other, y, precision, X, p, offset, tau2, s2, sigma2, model, rng, mistakes):
+    """Rows of A, and their effects r, given the other side: new (X, r, p). X is (own side) x (other side).
+
+    Aligned effects p = A m keep their slope m. Their law N(0, s2 I) of the coordinates in an orthonormal frame of A is
+    m ~ N(0, s2 (A'A)^-1), whose density as a function of A is |A'A|^(1/2) exp(-m'A'Am / 2 s2).
+    """
+    m, R = X.shape[0], model.R
     V = random_basis(X.T, R, rng) if R else np.zeros((X.shape[1], 0))
     A = X @ V
-    F = np.hstack([V, np.ones((len(V), 1))]) if effects else V
+    slope = np.linalg.lstsq(A, p, rcond=None)[0]
+    F = np.hstack([V + slope, np.ones((len(V), 1))]) if model.effects else V
     Q = np.zeros((F.shape[1], F.shape[1]))
     if R:
-        df = m - R - ("wishart df" in mistakes)
+        jacobian = model.aligned and "jacobian forgotten" not in mistakes
+        df = m - R - jacobian - ("wishart df" in mistakes)
         Q[:R, :R] = draw_wishart(df, A, rng) + np.eye(R) / sigma2
-    if effects:
+    if model.aligned and "slope forgotten" not in mistakes:
+        Q[:R, :R] += np.outer(slope, slope) / s2
+    if model.effects:
         Q[R, R] = 1 / tau2
     G = np.empty((m, F.shape[1]))
     for i in range(m):
@@ -106,11 +143,15 @@ def side(own, other, y, precision, X, offset, tau2, sigma2, R, effects, rng, mis
         if "replicates once" in mistakes:
             n = n[np.unique(other[n], return_index=True)[1]]
         f, k = F[other[n]], precision[n]
-        P = Q + f.T @ (k[:, None] * f)
-        b = f.T @ (k * (y[n] - offset[other[n]]))
-        root = np.linalg.cholesky(P)
-        G[i] = np.linalg.solve(P, b) + np.linalg.solve(root.T, rng.standard_normal(b.size))
-    return G[:, :R] @ V.T, G[:, R] if effects else np.zeros(m)
+        G[i] = gaussian(Q + f.T @ (k[:, None] * f), f.T @ (k * (y[n] - offset[other[n]])), rng)
+    return G[:, :R] @ V.T, G[:, R] if model.effects else np.zeros(m), G[:, :R] @ slope
+
+
+def redraw_aligned(own, e, precision, X, s2, R, rng):
+    """p = U omega given residuals e that leave it out, in a random orthonormal frame U of X."""
+    U = random_basis(X, R, rng)
+    f = U[own]
+    return U @ gaussian(np.eye(R) / s2 + f.T @ (precision[:, None] * f), f.T @ (precision * e), rng)
 
 
 def inverse_gamma(law, shape, scale, rng):
@@ -120,13 +161,13 @@ def inverse_gamma(law, shape, scale, rng):
 def sweep(s, i, j, y, model, rng, mistakes=()):
     """One sweep given measurements y at (i, j)."""
     R, p, beta = model.R, model.priors, model.beta
-    shared = (s.sigma2, R, model.effects, rng, mistakes)
     k = beta * s.w / s.eta2
     k_rows = s.w / s.eta2 if "beta forgotten" in mistakes else k
-    X, r = side(i, j, y - s.mu, k_rows, s.X, s.c, s.tau2_row, *shared)
-    s = s._replace(X=X, r=r)
-    X, c = side(j, i, y - s.mu, k, s.X.T, s.r, s.tau2_col, *shared)
-    s = s._replace(X=X.T, c=c)
+    shared = (s.sigma2, model, rng, mistakes)
+    X, r, aligned = side(i, j, y - s.mu, k_rows, s.X, s.p, s.c + s.q, s.tau2_row, s.s2_row, *shared)
+    s = s._replace(X=X, r=r, p=aligned)
+    X, c, aligned = side(j, i, y - s.mu, k, s.X.T, s.q, s.r + s.p, s.tau2_col, s.s2_col, *shared)
+    s = s._replace(X=X.T, c=c, q=aligned)
     if model.effects:
         e = y - mean_of(s._replace(mu=0.0), i, j)
         P = 1 / p.mu_var + k.sum()
@@ -136,6 +177,8 @@ def sweep(s, i, j, y, model, rng, mistakes=()):
             tau2_row=inverse_gamma(p.rows, part * s.r.size, (s.r**2).sum() / 2, rng),
             tau2_col=inverse_gamma(p.cols, part * s.c.size, (s.c**2).sum() / 2, rng),
         )
+    if model.aligned:
+        s = sweep_aligned(s, i, j, y, k, model, rng, "side forgotten" in mistakes)
     e = y - mean_of(s, i, j)
     rss = (e**2).sum() if "rss unweighted" in mistakes else s.w @ e**2
     df = R if "sigma2 shape" in mistakes else R**2
@@ -144,6 +187,18 @@ def sweep(s, i, j, y, model, rng, mistakes=()):
         sigma2=inverse_gamma(p.signal, df / 2, (s.X**2).sum() / 2, rng) if R else s.sigma2,
     )
     return s if model.nu_grid is None else student(s, e, model, rng)
+
+
+def sweep_aligned(s, i, j, y, k, model, rng, side_forgotten):
+    """p and q given everything, then their variances given them."""
+    R, laws = model.R, (model.priors.rows, model.priors.cols)
+    s = s._replace(p=redraw_aligned(i, y - mean_of(s, i, j) + s.p[i], k, s.X, s.s2_row, R, rng))
+    s = s._replace(q=redraw_aligned(j, y - mean_of(s, i, j) + s.q[j], k, s.X.T, s.s2_col, R, rng))
+    s2 = []
+    for law, v in zip(laws, (s.p, s.q), strict=True):
+        scale = law.scale * (1 if side_forgotten else v.size / R)
+        s2.append((scale + v @ v / 2) / rng.standard_gamma(law.shape + R / 2))
+    return s._replace(s2_row=s2[0], s2_col=s2[1])
 
 
 def student(s, e, model, rng):

@@ -75,8 +75,8 @@ class Priors:
 
         sigma2 ~ IG(2, m1 m2 / (2 R^2)): an entry of X has variance sigma2 R^2 / (m1 m2) a priori, so the mean of this
             law puts half of the variance on X; its own variance is infinite.
-        eta2 ~ IG(2, 0.05): a twentieth is noise, in the mean; as weak as four observations.
-        The effects' variances ~ IG(1/2, 0.001): the tail of a half-Cauchy standard deviation, with most of its mass
+        eta2 ~ IG(1, 0.005): as weak as two observations of noise a twentieth of the spread of the data.
+        The effects' variances ~ IG(1/2, 0.0001): the tail of a half-Cauchy standard deviation, with most of its mass
             near zero, so that matrices without effects pay little for having them in the model.
         At rank 0 there is no X and nothing informs sigma2, whose prior is still proper.
         """
@@ -86,5 +86,5 @@ class Priors:
         if m1 < 1 or m2 < 1:
             raise ParameterError(f"the shape must be two positive numbers, got {shape}")
         signal = InverseGamma(2.0, 0.5 * m1 * m2 / max(rank, 1) ** 2)
-        effect = InverseGamma(0.5, 0.001)
-        return cls(InverseGamma(2.0, 0.05), signal, effect, effect, 1.0)
+        effect = InverseGamma(0.5, 1e-4)
+        return cls(InverseGamma(1.0, 0.005), signal, effect, effect, 1.0)
