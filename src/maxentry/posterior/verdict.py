@@ -113,7 +113,7 @@ def _drifts(s: Statistics) -> str:
     if not t.size or 2 * stdtr(s.n_chains - 1, -t.max()) * t.size >= DRIFT_LEVEL:
         return ""
     where = _worst_name(np.abs(s.drift), s.names)
-    return f"The chains were still moving when they were kept (drift of {where}): anneal longer (anneal=...)."
+    return f"The chains were still moving when they were kept (drift of {where}): anneal longer (sampling=Sampling(anneal=…))."
 
 
 def _disagreement(s: Statistics) -> str:
@@ -150,9 +150,9 @@ def _cause(s: Statistics) -> str:
 
 def _remedy(s: Statistics) -> str:
     if s.n_observed < _freedom(s):
-        return "for sharper ones measure more, lower the rank, or anneal longer (anneal=...)"
+        return "for sharper ones measure more, lower the rank, or anneal longer (sampling=Sampling(anneal=…))"
     lower = ", or lower the rank" if s.rank else ""
-    return f"anneal longer (anneal=...), keep draws further apart{lower}"
+    return f"anneal longer or keep draws further apart (sampling=Sampling(anneal=…, thin=…)){lower}"
 
 
 def _few_chains(s: Statistics) -> str:
