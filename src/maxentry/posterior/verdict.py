@@ -113,7 +113,10 @@ def _drifts(s: Statistics) -> str:
     if not t.size or 2 * stdtr(s.n_chains - 1, -t.max()) * t.size >= DRIFT_LEVEL:
         return ""
     where = _worst_name(np.abs(s.drift), s.names)
-    return f"The chains were still moving when they were kept (drift of {where}): anneal longer (sampling=Sampling(anneal=…))."
+    return (
+        f"The chains were still moving when they were kept (drift of {where}): "
+        "anneal longer (sampling=Sampling(anneal=…))."
+    )
 
 
 def _disagreement(s: Statistics) -> str:
