@@ -137,6 +137,7 @@ CASES = {
     "rank 1, effects": Case((4, 4), 1, effects=True),
     "rank 1, effects, replicates": Case((4, 3), 1, effects=True, replicates=2),
     "rank 2, effects": Case((6, 5), 2, effects=True),
+    "more rows than are solved side by side": Case((11, 9), 2, effects=True),
     "rank 2, no room to align": Case((5, 4), 2, effects=True),
     "rank 2, square, no room to align": Case((4, 4), 2, effects=True),
     "student": Case((5, 4), 1, student=True),

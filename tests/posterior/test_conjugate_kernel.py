@@ -112,7 +112,7 @@ def test_the_change_of_gauge_ends_where_there_is_no_frame(entry):
 
 def test_rows_are_drawn_with_the_mean_and_the_covariance_of_the_formula():
     """The compiled generator and NumPy's give the same normals, so g = P^-1 b + C'^-1 z can be checked exactly."""
-    rng, (m1, m2, K, N) = np.random.default_rng(1), (6, 7, 3, 25)
+    rng, (m1, m2, K, N) = np.random.default_rng(1), (19, 7, 3, 70)  # more rows than are solved side by side
     obs = Observations((m1, m2), rng.integers(0, m1 - 1, N), rng.integers(0, m2, N), rng.standard_normal(N))
     half, w = obs.by_row, rng.gamma(2.0, 0.5, N)
     F, offset, G = rng.standard_normal((m2, K)), rng.standard_normal(m2), np.empty((m1, K))

@@ -1,0 +1,168 @@
+"""The effects of the compiled sampler, free and aligned with X, against dense algebra and their prior."""
+
+import numpy as np
+import pytest
+from scipy.stats import invgamma, multivariate_normal, norm
+from tests.reference import conjugate_slow as slow
+from tests.reference.laws import ACCEPT, REJECT, ks
+
+from maxentry.kernels import conjugate as kernel
+from maxentry.kernels import effects
+from maxentry.model.priors import InverseGamma, Priors
+from maxentry.observations import Observations
+from maxentry.posterior import conjugate
+
+PRIORS = Priors(
+    InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
+)
+
+
+# Free effects
+
+N_OF = np.array([0.0, 1.0, 2.5, 7.0])  # sums of weights of four rows, one of them without measurements
+
+
+def test_the_marginal_of_the_variance_of_the_effects_is_the_dense_one():
+    """y_n = r_i + noise: with r integrated out, y is Gaussian with covariance tau2 Z Z' + I/precision."""
+    rng, rows, precision = np.random.default_rng(8), np.array([1, 2, 2, 3, 3, 3]), 1.7
+    y, Z = rng.standard_normal(6), np.eye(4)[rows]
+
+    def dense(log_tau2):
+        density = multivariate_normal.logpdf(y, cov=np.exp(log_tau2) * Z @ Z.T + np.eye(6) / precision)
+        return density + invgamma.logpdf(np.exp(log_tau2), 3.0, scale=0.8) + log_tau2
+
+    points = np.linspace(-4, 3, 8)
+    ours = [effects.log_marginal(x, Z.sum(axis=0), Z.T @ y, precision, 3.0, 0.8) for x in points]
+    np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-10)
+
+
+def redrawn_effects(n, seed, forget_mu=False):
+    """Draw (tau2, r, data) from their joint law, redraw (tau2, r) given the data: the joint law must stay."""
+    rng, precision = np.random.default_rng(seed), 1.7
+    old, new, r, s = np.empty(n), np.empty(n), np.empty((n, 4)), np.empty((n, 4))
+    for k in range(n):
+        old[k] = 0.8 / rng.standard_gamma(3.0)
+        r[k], moved = np.sqrt(old[k]) * rng.standard_normal(4), rng.standard_normal()
+        s[k] = N_OF * r[k] + np.sqrt(N_OF / precision) * rng.standard_normal(4)
+        sums = np.column_stack([N_OF, s[k] - N_OF * (r[k] - moved)])  # residuals from before mu moved
+        new[k] = effects.redraw_effects(
+            r[k], sums, 0.0 if forget_mu else moved, precision, 3.0, 0.8, old[k], rng
+        )
+    noise = (s - N_OF * r)[:, 1:] * np.sqrt(precision / N_OF[1:])
+    return old, new, r, noise
+
+
+def test_the_variance_and_the_effects_are_redrawn_from_their_conditional():
+    def p_values(new, r, noise):
+        parts = [
+            (new, invgamma(3.0, scale=0.8).cdf),
+            (r / np.sqrt(new)[:, None], norm.cdf),
+            (noise, norm.cdf),
+        ]
+        return [ks(draws, law) for draws, law in parts]
+
+    old, *after = redrawn_effects(4000, seed=9)
+    assert min(p_values(*after)) > ACCEPT
+    assert np.corrcoef(np.log(old), np.log(after[0]))[0, 1] < 0.9  # it moves
+    assert min(p_values(*redrawn_effects(4000, seed=9, forget_mu=True)[1:])) < REJECT
+
+
+# Aligned effects
+
+
+def aligned_side(m, R, seed):
+    """A side with factors A in some gauge, free effects, and aligned effects p = A slope."""
+    rng = np.random.default_rng(seed)
+    A, slope = rng.standard_normal((m, R)), rng.standard_normal(R)
+    return np.column_stack([A, rng.standard_normal(m), A @ slope]), slope
+
+
+@pytest.mark.parametrize("R", [1, 3])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_slope_of_the_aligned_effects_goes_there_and_back(R, scale):
+    A, slope = aligned_side(8, R, seed=3)
+    A[:, :R] *= scale
+    found, C = np.empty(R), np.empty((R, R))
+    effects.aligned_slope(A, R, C, found)
+    np.testing.assert_allclose(found, slope / scale, rtol=1e-9)
+    expected = A.copy()
+    A[:, R + 1] = np.nan
+    effects.times_slope(A, R, found)
+    np.testing.assert_allclose(A, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_aligned_effects_are_redrawn_with_the_mean_and_the_covariance_of_the_formula():
+    """m ~ N(H^-1 h, H^-1), H = A'A/s2 + A'NA/eta2: checked exactly from the same normals."""
+    (m, R, precision, s2, moved), rng = (6, 2, 1.7, 0.6, 0.4), np.random.default_rng(4)
+    A, _ = aligned_side(m, R, seed=5)
+    sums = np.column_stack([rng.gamma(2.0, 1.0, m), rng.standard_normal(m), np.full(m, np.nan)])
+    old, n, we = A[:, R + 1].copy(), sums[:, 0].copy(), sums[:, 1].copy()
+    factors, free = A[:, :R].copy(), A[:, R].copy()
+    new_s2 = effects.redraw_aligned(A, R, sums, moved, precision, 3.0, 0.8, s2, np.random.default_rng(6))
+    twin = np.random.default_rng(6)
+    H = factors.T @ factors / s2 + precision * factors.T @ (n[:, None] * factors)
+    h = precision * factors.T @ (we + n * (old - moved))
+    z = twin.standard_normal(R)
+    p = factors @ (np.linalg.solve(H, h) + np.linalg.solve(np.linalg.cholesky(H).T, z))
+    np.testing.assert_allclose(A, np.column_stack([factors, free, p]), rtol=1e-11)
+    np.testing.assert_allclose(sums[:, 1], we + n * (old - p), rtol=1e-11)
+    np.testing.assert_allclose(new_s2, (0.8 + p @ p / 2) / twin.standard_gamma(3.0 + R / 2), rtol=1e-11)
+
+
+def swept(shape, R, n, seed):
+    """States of n sweeps, one by one, on noise at half of the entries, and what each sweep keeps."""
+    rng, (m1, m2) = np.random.default_rng(seed), shape
+    rows, cols = np.divmod(rng.permutation(m1 * m2)[: m1 * m2 // 2], m2)
+    data = conjugate.prepare(
+        Observations(shape, rows, cols, rng.standard_normal(rows.size)), True, "gaussian", False, None
+    )
+    state, hyper = conjugate.init(data, R, PRIORS, rng), conjugate.hyperparameters(PRIORS)
+    for _ in range(n):
+        sizes = (1, m1, R), (1, m2, R), (1, m1), (1, m2), (1, kernel.N_SCALARS)
+        kept = conjugate.Kept(*(np.full(size, np.nan) for size in sizes))
+        state = conjugate.step(state, data, R, hyper, rng, np.ones(1), kept, 1)
+        yield state, kept
+
+
+@pytest.mark.parametrize("R", [1, 2])
+def test_aligned_effects_stay_in_the_spaces_of_x_and_are_kept_with_the_free_ones(R):
+    sizes = []
+    for state, kept in swept((7, 6), R, 50, seed=7):
+        for G, effect in ((state.left, kept.row), (state.right, kept.col)):
+            off = G[:, R + 1] - G[:, :R] @ np.linalg.lstsq(G[:, :R], G[:, R + 1], rcond=None)[0]
+            np.testing.assert_allclose(off, 0, atol=1e-9 * np.abs(G[:, R + 1]).max())
+            np.testing.assert_array_equal(effect[0], G[:, R] + G[:, R + 1])
+            sizes.append((G[:, R + 1] ** 2).sum())
+    assert min(sizes) > 0
+    assert np.unique(sizes).size == len(sizes)
+
+
+@pytest.mark.parametrize(("shape", "R"), [((4, 4), 2), ((6, 4), 2), ((3, 2), 1), ((5, 4), 0)])
+def test_without_room_there_are_no_aligned_effects(shape, R):
+    for state, kept in swept(shape, R, 20, seed=8):
+        assert not state.left[:, R + 1].any()
+        assert not state.right[:, R + 1].any()
+        np.testing.assert_array_equal(kept.row[0], state.left[:, R])
+        np.testing.assert_array_equal(kept.col[0], state.right[:, R])
+
+
+def test_chains_start_from_the_prior_of_the_effects():
+    (shape, R, n), rng = ((6, 5), 2, 4000), np.random.default_rng(9)
+    data = conjugate.prepare(
+        Observations(shape, np.array([0]), np.array([0]), np.zeros(1)), True, "gaussian", False, None
+    )
+    starts = [conjugate.init(data, R, PRIORS, rng) for _ in range(n)]
+    prior = slow.prior_draws(n, slow.Model(shape, R, PRIORS, effects=True), 1, rng)
+    left, right, scalars = (np.array([start[k] for start in starts]) for k in range(3))
+    X = left[:, :, :R] @ right[:, :, :R].mT
+    p, q = left[:, :, R + 1], right[:, :, R + 1]
+    parts = [
+        ((p**2).sum(axis=1), (prior.p**2).sum(axis=1)),
+        ((q**2).sum(axis=1), (prior.q**2).sum(axis=1)),
+        (np.einsum("ni,nij,nj->n", p, X, q), np.einsum("ni,nij,nj->n", prior.p, prior.X, prior.q)),
+        (left[:, 0, R] + p[:, 0], prior.r[:, 0] + prior.p[:, 0]),
+        (scalars[:, kernel.S2_ROW], invgamma(5.0, scale=2.0 * 6 / R).cdf),
+        (scalars[:, kernel.S2_COL], invgamma(6.0, scale=1.0 * 5 / R).cdf),
+    ]
+    assert min(ks(*part) for part in parts) > ACCEPT
+    assert ks(scalars[:, kernel.S2_ROW], invgamma(5.0, scale=2.0).cdf) < REJECT  # the side's length forgotten
