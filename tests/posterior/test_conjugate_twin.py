@@ -28,9 +28,9 @@ MISTAKE = {
     "plain": "sigma2 shape",
     "effects": "replicates once",
     "effects, rank 2": "slope forgotten",
-    "effects, student": "side forgotten",
+    "effects, student": "rss unweighted",
     "tempered": "beta forgotten",
-    "student, tempered": "rss unweighted",
+    "student, tempered": "wishart df",
     "rank 0, student": "tau2 shape",
 }
 
