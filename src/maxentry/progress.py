@@ -32,7 +32,8 @@ def track(total: int, description: str, enabled: bool | None = None) -> Iterator
     from rich.progress import Progress as RichProgress
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with RichProgress(*columns, console=Console(stderr=True)) as bars:
+    # Transient: choosing the rank shows many short bars, which would fill the screen.
+    with RichProgress(*columns, console=Console(stderr=True), transient=_on_terminal()) as bars:
         task = bars.add_task(description, total=total)
 
         class Bar:
