@@ -44,26 +44,41 @@ class Belief:
         i, j = np.asarray(rows), np.asarray(cols)
         x = np.empty((self.n_draws, i.size))
         for s in range(self.n_draws):  # draw by draw: gathering all at once would copy S n R numbers
-            x[s] = np.einsum("nr,nr->n", self.left[s, i], self.right[s, j])
-            x[s] += self.mu[s] + self.row[s, i] + self.col[s, j]
+            x[s] = self._entries(s, i, j)
+        return x
+
+    def mean_at(self, rows: Indices, cols: Indices) -> Array:
+        """The mean over the draws at the given entries, (n,)."""
+        i, j = np.asarray(rows), np.asarray(cols)
+        total = np.zeros(i.size)
+        for s in range(self.n_draws):
+            total += self._entries(s, i, j)
+        return total / self.n_draws
+
+    def _entries(self, s: int, i: Indices, j: Indices) -> Array:
+        x: Array = np.einsum("nr,nr->n", self.left[s, i], self.right[s, j]).astype(np.float64)
+        x += self.mu[s] + self.row[s, i] + self.col[s, j]
         return x
 
     def draw(self, s: int) -> Array:
         """Draw s as a dense m1 x m2 matrix."""
-        return self.block(s, slice(None))
+        return self.block(s, slice(None), slice(None))
 
-    def block(self, s: int, rows: slice) -> Array:
-        """Some rows of draw s, dense."""
-        x: Array = np.asarray(self.left[s, rows] @ self.right[s].T, dtype=np.float64)
+    def block(self, s: int, rows: slice, cols: slice) -> Array:
+        """Some rows and columns of draw s, dense."""
+        x: Array = np.asarray(self.left[s, rows] @ self.right[s, cols].T, dtype=np.float64)
         x += self.mu[s] + self.row[s, rows][:, None]
-        x += self.col[s]
+        x += self.col[s, cols]
         return x
 
-    def row_blocks(self, numbers_an_entry: int = 1) -> Iterator[slice]:
-        """Slices of rows such that a dense block of this many numbers an entry stays small."""
-        step = max(1, BLOCK_NUMBERS // (numbers_an_entry * self.shape[1]))
-        for start in range(0, self.shape[0], step):
-            yield slice(start, min(start + step, self.shape[0]))
+    def blocks(self, numbers_an_entry: int = 1) -> Iterator[tuple[slice, slice]]:
+        """Slices of rows and columns such that a dense block of this many numbers an entry stays small."""
+        m1, m2 = self.shape
+        wide = max(1, min(m2, BLOCK_NUMBERS // numbers_an_entry))
+        tall = max(1, BLOCK_NUMBERS // (numbers_an_entry * wide))
+        for i in range(0, m1, tall):
+            for j in range(0, m2, wide):
+                yield slice(i, min(i + tall, m1)), slice(j, min(j + wide, m2))
 
     def mean(self) -> Array:
         """Dense map of the mean: one product of inner dimension S R, a block of draws at a time."""
@@ -79,9 +94,9 @@ class Belief:
     def sd(self, mean: Array) -> Array:
         """Dense map of the standard deviation, around the map of the mean (E x^2 - (E x)^2 loses small ones)."""
         sd = np.empty(self.shape)
-        for rows in self.row_blocks():
-            squares = np.zeros((rows.stop - rows.start, self.shape[1]))
+        for rows, cols in self.blocks():
+            squares = np.zeros_like(mean[rows, cols])
             for s in range(self.n_draws):
-                squares += (self.block(s, rows) - mean[rows]) ** 2
-            sd[rows] = np.sqrt(squares / max(self.n_draws - 1, 1))
+                squares += (self.block(s, rows, cols) - mean[rows, cols]) ** 2
+            sd[rows, cols] = np.sqrt(squares / max(self.n_draws - 1, 1))
         return sd

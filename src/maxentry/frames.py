@@ -136,7 +136,7 @@ def _label_column(table: _Table) -> int | None:
     own_index = index is not None and (index.dtype.kind not in "iu" or index.name is not None)
     if own_index or not table.names or len(table.names) == 1:
         return None
-    if table.names[0] == "row":
+    if table.names[0] in ("row", "", "Unnamed: 0"):  # the last two: an index that pandas' to_csv has written
         return 0
     first = _plain(table.column(0))
     known = [x for x in first if not is_missing(x)] if first.dtype == object else []

@@ -24,7 +24,6 @@ MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 
 N_SCALARS = 8
 # positions in the vector of hyperparameters: pairs (shape, scale) of inverse gammas, then the variance of mu
 H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
-N_HYPER = 9
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -58,7 +58,7 @@ def draw_variance(
     while up > 0 and log_marginal(high, n, s, precision, shape, scale) > height:
         high += STEP
         up -= 1
-    while True:
+    for _ in range(1000):  # a few dozen are enough for numbers; NaN would shrink for ever
         new = low + (high - low) * rng.random()
         if log_marginal(new, n, s, precision, shape, scale) >= height:
             return math.exp(new)
@@ -66,6 +66,7 @@ def draw_variance(
             low = new
         else:
             high = new
+    return tau2
 
 
 @njit(cache=True, nogil=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from maxentry.errors import ParameterError, RankError
 
 
 def _check_positive(what: str, value: float) -> None:
-    if not (math.isfinite(value) and value > 0):
+    if not (isinstance(value, Real) and math.isfinite(value) and value > 0):
         raise ParameterError(f"{what} must be a positive finite number, got {value!r}")
 
 
@@ -57,6 +58,10 @@ class Priors:
     mu_var: float
 
     def __post_init__(self) -> None:
+        for name in ("noise", "signal", "rows", "cols"):
+            if not isinstance(getattr(self, name), InverseGamma):
+                got = getattr(self, name)
+                raise ParameterError(f"the prior of {name} must be InverseGamma(shape, scale), got {got!r}")
         _check_positive("the prior variance of the overall mean", self.mu_var)
 
     @classmethod

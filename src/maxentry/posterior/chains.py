@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.errors import ParameterError
 from maxentry.kernels import conjugate as kernel
 from maxentry.model.priors import Priors
 from maxentry.posterior import conjugate
@@ -26,6 +27,10 @@ from maxentry.progress import Progress, compiling_notice
 Array = NDArray[np.float64]
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
 
+STUCK_RATIO, STUCK_NATS = (
+    2.0,
+    30.0,
+)  # a chain is stuck where its noise sd is so much, its log mass so far, off
 CHUNK_WORK = 1e8  # multiplications between two looks at the stop flag: about a tenth of a second
 
 
@@ -58,6 +63,25 @@ class Run:
         return tuple(chain.rank for chain in self.chains)
 
 
+def without_stuck(run: Run, data: Data) -> Run:
+    """Leave out chains that annealing has left in a mode without mass, where the others of their rank found better.
+
+    Laplace: the log mass of a mode is about -(N - p) log eta, p the degrees of freedom. A chain with twice the noise
+    sd of the median chain, worth 30 nats or more, has no weight in the posterior; pooled with the others it would. With
+    N <= p nothing is left out: there every mode may interpolate the data.
+    """
+    ranks, log_eta = np.array(run.ranks), 0.5 * np.log(run.kept.scalars[..., kernel.ETA2]).mean(1)
+    m1, m2 = data.shape
+    free = data.by_row.values.size - (ranks * (m1 + m2 - ranks) + data.effects * (m1 + m2))
+    above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])
+    keep = np.flatnonzero(~((above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS)))
+    if keep.size == ranks.size:
+        return run
+    left, right, row, col, scalars = (array[keep] for array in run.kept)
+    chains, places = (tuple(items[c] for c in keep) for items in (run.chains, run.places))
+    return Run(chains, Kept(left, right, row, col, scalars), places, run.interrupted)  # type: ignore[arg-type]
+
+
 def spawn(
     seed: np.random.SeedSequence, data: Data, ranks: Sequence[int], priors: PriorsOf
 ) -> tuple[Chain, ...]:
@@ -88,7 +112,12 @@ def run(
 
     def work(c: int) -> Chain:
         chain, mine = chains[c], kept.of_chain(c)
-        return _run_one(chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress)
+        try:
+            return _run_one(chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress)
+        except ZeroDivisionError:
+            raise ParameterError(
+                "the priors and the values must be of like size for double precision; rescale one of them"
+            ) from None
 
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         futures = [pool.submit(work, c) for c in range(len(chains))]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from maxentry.errors import ParameterError, RankError
+from maxentry.errors import ParameterError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import chains, conjugate
@@ -61,7 +61,7 @@ def complete(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column,
     )  # fmt: skip
-    _check_types(priors, start, seed, threads, dtype)
+    _check_types(effects, priors, start, seed, threads, dtype)
     if start is not None:
         priors = start.fit.priors if priors is None else priors
     fit = Fit(noise, bool(effects), priors, None if start is None else start.fit.units)
@@ -77,17 +77,22 @@ def complete(
             choice = _choose_rank(observations, fit, for_rank, progress, threads)
         top = choice.best if choice else int(rank)
         plan = Sampling.of(sampling, observations.shape, observations.n, top)
+        if choice and not isinstance(sampling, Sampling):
+            plan = plan.in_memory(observations.shape, choice.largest)
         ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
         begun = chains.spawn(for_chains, fit.data(observations), ranks, fit.priors_of(observations.shape))
     run = _run(begun, observations, fit, plan, "sampling", progress, threads, dtype)
     return Posterior(observations, fit, plan, run.chains, user_draws(run, fit), choice, run.interrupted)
 
 
-def _check_types(priors: object, start: object, seed: object, threads: object, dtype: Any) -> None:
+def _check_types(
+    effects: object, priors: object, start: object, seed: object, threads: object, dtype: Any
+) -> None:
     def whole(value: object, least: int) -> bool:
         return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
     expected = {
+        "effects must be True or False": (effects, isinstance(effects, bool | np.bool_)),
         "priors must be Priors(...) or None": (priors, priors is None or isinstance(priors, Priors)),
         "start must be a Posterior or None": (start, start is None or isinstance(start, Posterior)),
         "seed must be a whole number of at least 0 or None": (seed, seed is None or whole(seed, 0)),
@@ -105,9 +110,7 @@ def _check_types(priors: object, start: object, seed: object, threads: object, d
 def _check_options(
     shape: tuple[int, int], rank: object, fit: Fit, sampling: object, start: Posterior | None
 ) -> None:
-    if isinstance(rank, str) and rank != "auto":
-        raise RankError(f"the rank must be 'auto' or a whole number of at least 0, got {rank!r}")
-    if rank != "auto":
+    if not (isinstance(rank, str) and rank == "auto"):
         conjugate.check_rank(rank, shape, fit.effects)  # type: ignore[arg-type]
     Sampling.of(sampling, shape, 1, 1)  # type: ignore[arg-type]
     if start is None:
@@ -131,11 +134,10 @@ def _run(
     begun: tuple[chains.Chain, ...], observations: Observations, fit: Fit, plan: Sampling, what: str,
     progress: bool | None, threads: int | None, dtype: type[np.floating] = np.float64,
 ) -> chains.Run:  # fmt: skip
+    data, priors = fit.data(observations), fit.priors_of(observations.shape)
     with track(len(begun) * plan.sweeps, what, progress) as bar:
-        return chains.run(
-            begun, fit.data(observations), fit.priors_of(observations.shape), plan, bar,
-            threads=threads, dtype=dtype,
-        )  # fmt: skip
+        run = chains.run(begun, data, priors, plan, bar, threads=threads, dtype=dtype)
+    return chains.without_stuck(run, data) if plan.kind == "population" else run
 
 
 def _choose_rank(
@@ -152,6 +154,6 @@ def _choose_rank(
         run = _run(begun, train, fit, plan, f"trying rank {rank}", progress, threads)
         if run.interrupted:
             raise KeyboardInterrupt
-        return user_draws(run, fit).belief().at(held.rows, held.cols).mean(0)
+        return user_draws(run, fit).belief().mean_at(held.rows, held.cols)
 
     return choose(observations, fit.effects, predict, seed)

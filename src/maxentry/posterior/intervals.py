@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from maxentry import frames
-from maxentry.belief import Belief
+from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError
 from maxentry.observations import Observations
 
@@ -79,10 +79,10 @@ def interval_map(belief: Belief, level: float, noise: Noise | None = None) -> tu
     """Dense (low, high) maps of the entries, or with noise of new measurements of them."""
     low, high = np.empty(belief.shape), np.empty(belief.shape)
     extra = noise.stratified() if noise else np.zeros((1, belief.n_draws))
-    for rows in belief.row_blocks(extra.size):
-        x = np.stack([belief.block(s, rows) for s in range(belief.n_draws)])
+    for rows, cols in belief.blocks(extra.size):
+        x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
         noisy = (x[None] + extra[:, :, None, None]).reshape(extra.size, *x.shape[1:])
-        low[rows], high[rows] = quantiles(noisy, level)
+        low[rows, cols], high[rows, cols] = quantiles(noisy, level)
     return low, high
 
 
@@ -93,7 +93,7 @@ def predict(
     flat_i, flat_j = i.ravel(), j.ravel()
     out = np.empty((6, flat_i.size))
     extra = noise.stratified()
-    step = max(1, 4_000_000 // extra.size)
+    step = max(1, BLOCK_NUMBERS // extra.size)
     for start in range(0, flat_i.size, step):
         part = slice(start, start + step)
         x = belief.at(flat_i[part], flat_j[part])

@@ -26,7 +26,7 @@ def _encode(label: Any) -> Any:
     if isinstance(label, np.datetime64):
         return {"datetime64": str(label), "unit": np.datetime_data(label.dtype)[0]}
     if isinstance(label, np.generic):
-        return label.item()
+        return _encode(label.item())
     if isinstance(label, tuple):
         return {"tuple": [_encode(part) for part in label]}
     if kind == "Timestamp" or isinstance(label, dt.datetime | dt.date):

@@ -65,10 +65,11 @@ class Draws(NamedTuple):
 
     def of_chains(self, which: NDArray[np.intp], rank: int) -> "Draws":
         """Only some chains, with factors cut to their rank."""
-        left, right = self.left[which, ..., :rank], self.right[which, ..., :rank]
-        row, col, mu, eta2 = self.row[which], self.col[which], self.mu[which], self.eta2[which]
-        sigma2 = self.sigma2[which] if rank and self.sigma2 is not None else None
-        return Draws(left, right, row, col, mu, eta2, sigma2, None if self.nu is None else self.nu[which])
+        pick = slice(None) if which.size == self.mu.shape[0] else which  # all: views, no copy of the draws
+        left, right = self.left[pick][..., :rank], self.right[pick][..., :rank]
+        row, col, mu, eta2 = self.row[pick], self.col[pick], self.mu[pick], self.eta2[pick]
+        sigma2 = self.sigma2[pick] if rank and self.sigma2 is not None else None
+        return Draws(left, right, row, col, mu, eta2, sigma2, None if self.nu is None else self.nu[pick])
 
 
 class Monitored(NamedTuple):

@@ -103,23 +103,23 @@ class Posterior:
 
     @property
     def mean(self) -> Array:
-        """Posterior mean of every entry, m1 x m2."""
+        """Posterior mean of every entry, m1 x m2; read-only, since it is kept: `.copy()` to change it."""
         return self._mean
 
     @property
     def sd(self) -> Array:
-        """Posterior standard deviation of every entry, m1 x m2."""
+        """Posterior standard deviation of every entry, m1 x m2; read-only as the mean."""
         return self._sd
 
     @cached_property
     def _mean(self) -> Array:
         self._check_dense()
-        return self.belief.mean()
+        return _read_only(self.belief.mean())
 
     @cached_property
     def _sd(self) -> Array:
         self._check_dense()
-        return self.belief.sd(self._mean)
+        return _read_only(self.belief.sd(self._mean))
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """(low, high) maps: each entry lies between with this probability."""
@@ -184,6 +184,7 @@ class Posterior:
             maps = {"mean": lambda: self.mean, "sd": lambda: self.sd}
             maps |= {"low": lambda: self.interval(level)[0], "high": lambda: self.interval(level)[1]}
             return frames.wide_frame(maps[what](), *labels)
+        self._check_dense(8)  # a long frame holds that many columns and copies
         low, high = self.interval(level)
         times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
         maps_of = {"sd": self.sd, "mean": self.mean, "low": low, "high": high}
@@ -244,3 +245,8 @@ class Posterior:
 
     def _repr_html_(self) -> str:
         return report.html(self)
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array

@@ -38,13 +38,22 @@ class RankChoice:
         """The rank with the largest weight."""
         return self.ranks[int(np.argmax(self.weights))]
 
+    @property
+    def largest(self) -> int:
+        """The largest rank that gets chains: all draws take as much room as its do."""
+        return max(
+            rank for rank, weight in zip(self.ranks, self.weights, strict=True) if weight >= LEAST_SHARE
+        )
+
     def allot(self, n_chains: int) -> list[int]:
         """The rank of each of `n_chains` chains, in proportion to the weights (largest remainders)."""
         weights = np.where(np.array(self.weights) < LEAST_SHARE, 0.0, self.weights)
         exact = n_chains * weights / weights.sum()
         counts = np.floor(exact).astype(int)
         counts[np.argsort(counts - exact, kind="stable")[: n_chains - counts.sum()]] += 1
-        return [rank for rank, count in zip(self.ranks, counts, strict=True) for _ in range(count)]
+        # interleaved, so that an interrupt leaves about the same mixture
+        places = [((k + 0.5) / n, rank) for rank, n in zip(self.ranks, counts, strict=True) for k in range(n)]
+        return [rank for _, rank in sorted(places)]
 
     def __str__(self) -> str:
         parts = (f"{r}: {w:.0%}" for r, w in zip(self.ranks, self.weights, strict=True) if w >= LEAST_SHARE)

@@ -26,13 +26,20 @@ def lines(posterior: Posterior) -> list[tuple[str, str]]:
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
         ("noise sd", noise),
-        ("draws", f"{chains} chains x {draws}" + (", interrupted" if p.interrupted else "")),
+        ("draws", f"{chains} chains x {draws}" + _what_is_missing(p)),
     ]
     verdict = "converged" if p.diagnostics.converged else "NOT converged"
     found.append((verdict, f"median R-hat of X {p.diagnostics.median_rhat:.3f}"))
     if not p.diagnostics.converged:
         found.append(("advice", p.diagnostics.advice))
     return found
+
+
+def _what_is_missing(posterior: Posterior) -> str:
+    if posterior.interrupted:
+        return ", interrupted"
+    lost = posterior.sampling.chains - len(posterior.chains)
+    return f", {lost} left out (stuck in a mode without mass)" if lost > 0 else ""
 
 
 def text(posterior: Posterior) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -69,8 +69,13 @@ class Sampling:
         sweeps = WORK / sweep_work(shape, n_obs, rank)
         chains = int(np.clip(sweeps / 200, 8, 32))
         third = int(np.clip(sweeps / chains, 150, 450)) // 3
-        draws = int(np.clip(DRAWS_NUMBERS / (chains * sum(shape) * (rank + 1)), 4, 12))
-        return cls("population", chains, third, third, draws, third // draws)
+        return cls("population", chains, third, third, 12, third // 12).in_memory(shape, rank)
+
+    def in_memory(self, shape: tuple[int, int], rank: int) -> Sampling:
+        """The same sweeps with fewer of them kept where the draws of this rank would fill the memory."""
+        most = int(DRAWS_NUMBERS / (self.chains * sum(shape) * (rank + 1)))
+        draws = min(self.draws, max(most, 4))
+        return replace(self, draws=draws, thin=self.draws * self.thin // draws)
 
     @classmethod
     def scout(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:

@@ -73,6 +73,8 @@ def load(path: str | PathLike[str]) -> Parts:
             return _parts(meta, arrays)
     except FileNotFoundError:
         raise DataError(f"expected a posterior written by maxentry, but there is no file {path}.") from None
+    except OSError as error:
+        raise DataError(f"expected to read {path}, but that failed: {error.strerror or error}.") from error
     except _NOT_OURS as error:
         raise DataError(
             f"expected a posterior written by maxentry, but {path} is not one ({error})."
@@ -84,7 +86,7 @@ def load(path: str | PathLike[str]) -> Parts:
 
 
 _NOT_OURS = (
-    OSError, ValueError, KeyError, TypeError, AttributeError, NotImplementedError, zipfile.BadZipFile, EOFError,
+    ValueError, KeyError, TypeError, AttributeError, NotImplementedError, zipfile.BadZipFile, EOFError,
 )  # fmt: skip
 
 

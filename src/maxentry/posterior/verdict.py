@@ -17,6 +17,7 @@ DRIFT_LEVEL = 0.01  # chance of a false alarm over all quantities together
 MARGIN = 1.5  # advised over the estimated length, which would be enough only half the time
 LONGEST_ADVICE = 50  # beyond this factor "run longer" is no advice
 
+ANNEAL_LONGER = "sampling=dataclasses.replace(posterior.sampling, anneal=…)"
 NOTHING_TO_DO = "Nothing to do."
 
 Array = NDArray[np.float64]
@@ -115,7 +116,7 @@ def _drifts(s: Statistics) -> str:
     where = _worst_name(np.abs(s.drift), s.names)
     return (
         f"The chains were still moving when they were kept (drift of {where}): "
-        "anneal longer (sampling=Sampling(anneal=…))."
+        f"anneal longer ({ANNEAL_LONGER})."
     )
 
 
@@ -153,9 +154,9 @@ def _cause(s: Statistics) -> str:
 
 def _remedy(s: Statistics) -> str:
     if s.n_observed < _freedom(s):
-        return "for sharper ones measure more, lower the rank, or anneal longer (sampling=Sampling(anneal=…))"
+        return f"for sharper ones measure more, lower the rank, or anneal longer ({ANNEAL_LONGER})"
     lower = ", or lower the rank" if s.rank else ""
-    return f"anneal longer or keep draws further apart (sampling=Sampling(anneal=…, thin=…)){lower}"
+    return f"anneal longer ({ANNEAL_LONGER}), keep draws further apart (thin=…){lower}"
 
 
 def _few_chains(s: Statistics) -> str:
