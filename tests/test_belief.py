@@ -49,12 +49,17 @@ def test_everything_agrees_with_the_dense_draws(S, m1, m2, R, seed, block):
     np.testing.assert_allclose(sd, expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(("numbers", "block", "steps"), [(1, 8, 2), (1, 1, 1), (4, 16, 1), (1, 10**6, 5)])
-def test_row_blocks_cover_all_rows_once_and_stay_small(monkeypatch, numbers, block, steps):
+@pytest.mark.parametrize(
+    ("numbers", "block", "largest"), [(1, 8, 8), (1, 1, 1), (4, 12, 3), (1, 10**6, 20), (9, 3, 1)]
+)
+def test_blocks_cover_every_entry_once_and_stay_small(monkeypatch, numbers, block, largest):
     monkeypatch.setattr(module, "BLOCK_NUMBERS", block)
-    blocks = list(some_belief(m1=5, m2=4).row_blocks(numbers))
-    assert [i for rows in blocks for i in range(rows.start, rows.stop)] == list(range(5))
-    assert max(rows.stop - rows.start for rows in blocks) == steps
+    times, sizes = np.zeros((5, 4), dtype=int), []
+    for rows, cols in some_belief(m1=5, m2=4).blocks(numbers):
+        times[rows, cols] += 1
+        sizes.append(times[rows, cols].size)
+    assert np.all(times == 1)
+    assert max(sizes) == largest
 
 
 def test_small_deviations_survive_a_large_mean():
