@@ -99,7 +99,9 @@ def aligned_slope(A: Array, R: int, C: Array, m: Array) -> None:
         for a in range(R):
             m[a] += A[i, a] * A[i, R + 1]
     for a in range(R):
-        C[a, a] *= 1.0 + 1e-12  # A may be of lower rank to rounding; p then has no part there
+        C[a, a] = (
+            C[a, a] * (1.0 + 1e-12) + 1e-290
+        )  # A may be of lower rank to rounding: p then has no part there
     cholesky(C, R)
     solve_lower(C, m, R)
     solve_upper(C, m, R)
@@ -127,6 +129,8 @@ def redraw_aligned(
     H, m = np.empty((R, R)), np.zeros(R)
     gram(A, R, H)
     H /= s2
+    for a in range(R):
+        H[a, a] += 1e-290
     old = A[:, R + 1].copy()
     for i in range(A.shape[0]):
         n = sums[i, 0]
