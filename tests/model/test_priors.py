@@ -42,15 +42,28 @@ def test_the_papers_priors() -> None:
     assert (paper.noise, paper.signal) == (InverseGamma(9.0, 1e-3), InverseGamma(9.0, 10.0))
 
 
-@pytest.mark.parametrize(("shape", "rank"), [((30, 20), 3), ((1000, 7), 1)])
-def test_weak_priors_put_the_asked_share_of_unit_variance_on_the_signal(
-    shape: tuple[int, int], rank: int
-) -> None:
-    priors = Priors.weak(shape, rank, share=0.4, noise=0.3, effects=0.2)
-    entry_variance = priors.signal.mean * rank**2 / (shape[0] * shape[1])
-    assert entry_variance == pytest.approx(0.4)
-    assert priors.noise.mean == pytest.approx(0.3)
-    assert priors.rows.mean == priors.cols.mean == pytest.approx(0.2)
+@pytest.mark.parametrize(("shape", "rank"), [((30, 20), 3), ((1000, 7), 1), ((50, 40), 20)])
+def test_weak_priors_put_half_of_unit_variance_on_the_entries_of_X(shape: tuple[int, int], rank: int) -> None:
+    m1, m2 = shape
+    signal = Priors.weak(shape, rank).signal
+    assert signal.mean * rank**2 / (m1 * m2) == pytest.approx(0.5)  # Var x_ij = sigma2 R^2 / (m1 m2)
+    assert signal.shape == 2.0  # the least whole shape with a mean: the variance is infinite
+
+
+def test_weak_priors_of_noise_and_effects_weigh_little() -> None:
+    """IG(a, b) counts as 2a observations of squared size b/a."""
+    weak = Priors.weak((30, 20), 3)
+    assert 2 * weak.noise.shape == 2.0
+    assert weak.noise.scale / weak.noise.shape == pytest.approx(0.005)  # sd 0.07 of the spread of the data
+    noise_sd = np.sqrt(invgamma(weak.noise.shape, scale=weak.noise.scale).ppf([0.05, 0.95]))
+    assert noise_sd[0] < 0.05  # neither small noise is excluded
+    assert noise_sd[1] > 0.3  # nor large
+    assert weak.rows == weak.cols
+    assert 2 * weak.rows.shape == 1.0  # a half-Cauchy tail: P(tau > t) falls like 1/t
+    tau2 = invgamma(weak.rows.shape, scale=weak.rows.scale)
+    assert tau2.sf(1e4) / tau2.sf(1e6) == pytest.approx(10, rel=1e-3)
+    assert np.sqrt(tau2.median()) < 0.03  # half of the mass on effects too small to see
+    assert weak.mu_var == 1.0
 
 
 def test_weak_priors_at_rank_zero_are_proper_and_a_negative_rank_is_refused() -> None:

@@ -4,48 +4,109 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from scipy.optimize import minimize
 from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import Observations, complete
 from maxentry.errors import RankError
 from maxentry.posterior import rank as module
-from maxentry.posterior.rank import PSEUDO_COUNT, RankChoice, choose, log_predictive, stacking_weights
+from maxentry.posterior.rank import CAUTION, RankChoice, choose, stacking_weights
+
+# Stacking
 
 
-def slow_weights(log_density):
+def slow_weights(predictions, truth):
     """The slow twin: the same objective by SciPy's general optimiser."""
-    K, _ = log_density.shape
-    density = np.exp(log_density - log_density.max(0))
+    K, n = predictions.shape
+    s2 = ((predictions - truth) ** 2).mean(1).min()
+    lowest = np.eye(K)[0]
 
     def loss(w):
-        return -np.log(w @ density).sum() - PSEUDO_COUNT / K * np.log(w).sum()
+        return (((truth - w @ predictions) ** 2).sum() / s2 + CAUTION * ((w - lowest) ** 2).sum()) / n
 
     found = minimize(
-        loss, np.full(K, 1 / K), method="SLSQP", bounds=[(1e-9, 1)] * K,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1}, options={"ftol": 1e-13, "maxiter": 1000},
+        loss, np.full(K, 1 / K), method="SLSQP", bounds=[(0, 1)] * K,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1}, options={"ftol": 1e-14, "maxiter": 1000},
     )  # fmt: skip
     return found.x
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(1, 6), st.integers(1, 80), st.floats(0.01, 3.0), st.integers(0, 2**32 - 1))
-def test_stacking_finds_the_optimum(K, n, spread, seed):
-    log_density = (
-        spread * np.random.default_rng(seed).normal(size=(K, n)) - 700
-    )  # also where exp() underflows
-    weights = stacking_weights(log_density)
+def noisy(errors, n, seed):
+    """Values around 1 and predictions of them with independent errors of these sds."""
+    rng = np.random.default_rng(seed)
+    truth = 1.0 + rng.normal(size=n)
+    return truth + np.array(errors)[:, None] * rng.normal(size=(len(errors), n)), truth
+
+
+sds = st.lists(st.floats(0.05, 3.0), min_size=1, max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(sds, st.integers(1, 80), st.integers(0, 2**32 - 1))
+def test_stacking_finds_the_optimum(errors, n, seed):
+    predictions, truth = noisy(errors, n, seed)
+    weights = stacking_weights(predictions, truth)
     assert weights.sum() == pytest.approx(1.0)
-    assert np.all(weights > 0)
-    np.testing.assert_allclose(weights, slow_weights(log_density), atol=2e-3)
+    assert np.all(weights >= 0)
+    np.testing.assert_allclose(weights, slow_weights(predictions, truth), atol=1e-3)
 
 
-def test_stacking_goes_to_the_better_model_and_mixes_complements():
-    better = np.array([[-1.0] * 200, [-3.0] * 200])
-    assert stacking_weights(better)[0] > 0.98
-    halves = np.array([[-1.0, -9.0] * 100, [-9.0, -1.0] * 100])
-    np.testing.assert_allclose(stacking_weights(halves), 0.5, atol=1e-3)
+@settings(deadline=None)
+@given(sds, st.integers(1, 80), st.floats(-100.0, 100.0), st.floats(1e-3, 1e3), st.integers(0, 2**32 - 1))
+def test_units_do_not_change_the_weights(errors, n, shift, scale, seed):
+    predictions, truth = noisy(errors, n, seed)
+    moved = stacking_weights(shift + scale * predictions, shift + scale * truth)
+    np.testing.assert_allclose(moved, stacking_weights(predictions, truth), atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 5, 50, 2000])
+def test_two_ranks_are_weighed_by_the_closed_form(n):
+    """With d = y_1 - y_0 and w = w_1 the objective is |y - y_0 - w d|^2 + 2 c s2 w^2, a parabola in w."""
+    for seed in range(20):
+        predictions, truth = noisy([1.0, 0.8], n, seed)
+        d, e = predictions[1] - predictions[0], truth - predictions[0]
+        s2 = ((predictions - truth) ** 2).mean(1).min()
+        second = np.clip(d @ e / (d @ d + 2 * CAUTION * s2), 0, 1)
+        np.testing.assert_allclose(stacking_weights(predictions, truth), [1 - second, second], atol=1e-5)
+
+
+def test_caution_keeps_the_lowest_rank_until_the_evidence_is_clear():
+    """A higher rank that removes half of the variance of the errors convinces slowly; one that is as good, never."""
+
+    def higher(n, gain):
+        rng = np.random.default_rng(n)
+        signal, noise = gain * rng.normal(size=n), rng.normal(size=n)
+        return stacking_weights(np.array([np.zeros(n), signal]), signal + noise)[1]
+
+    weights = [higher(n, 1.0) for n in (2, 30, 500, 10_000)]
+    assert weights == sorted(weights)
+    assert weights[0] < 0.2
+    assert weights[2] > 0.9
+    assert weights[3] > 0.98
+    assert higher(500, 0.05) < 0.2  # tells apart what the noise hides: 500 * 0.05^2 is far less than 2 c
+
+
+@pytest.mark.parametrize("K", [1, 2, 5])
+def test_ranks_that_predict_the_same_leave_the_lowest_alone(K):
+    truth = np.random.default_rng(0).normal(size=100)
+    for prediction in (np.zeros(100), truth + 0.1, truth):  # also without any error
+        np.testing.assert_allclose(
+            stacking_weights(np.tile(prediction, (K, 1)), truth), np.eye(K)[0], atol=1e-5
+        )
+
+
+def test_stacking_goes_to_the_better_rank_and_mixes_complements():
+    n = 2000
+    predictions, truth = noisy([3.0, 0.3], n, 0)
+    assert stacking_weights(predictions, truth)[1] > 0.97
+    thirds = np.zeros((3, 3 * n))  # each rank is right about its own third: they want equal shares
+    truth = np.random.default_rng(0).normal(size=3 * n)
+    for k in range(3):
+        thirds[k, k::3] = 3 * truth[k::3]
+    np.testing.assert_allclose(stacking_weights(thirds, truth), 1 / 3, atol=0.01)
+
+
+# Chains for ranks
 
 
 weights = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=6).filter(lambda w: sum(w) > 0.1)
@@ -63,36 +124,78 @@ def test_all_chains_are_allotted_in_proportion(w, n):
     assert np.all(counts[kept == 0] == 0)
 
 
-@pytest.mark.parametrize("nu", [None, 4.0])
-def test_log_predictive_is_the_mean_density_over_draws(nu):
-    rng = np.random.default_rng(0)
-    x, y, eta2 = rng.normal(size=(7, 5)), rng.normal(size=5), rng.gamma(2.0, size=7)
-    sd = np.sqrt(eta2)[:, None]
-    law = stats.norm(x, sd) if nu is None else stats.t(nu, x, sd)
-    given_nu = None if nu is None else np.full(7, nu)
-    np.testing.assert_allclose(log_predictive(x, y, eta2, given_nu), np.log(law.pdf(y).mean(0)))
-
-
 # The ladder
 
 
-def tried(scores, shape=(40, 40), effects=True):
-    """The ranks tried where each rank's mean score is `scores(rank)`."""
+def tried(error, shape=(40, 40), effects=True):
+    """The choice where the predictions of each rank are off by independent errors of sd `error(rank)`."""
     observations = Observations.of(np.random.default_rng(0).normal(size=shape))
 
-    def score(train, test, rank, seed):
-        return scores(rank) + 0.1 * np.random.default_rng(rank).normal(size=test.n)
+    def predict(train, held, rank, seed):
+        return held.values + error(rank) * np.random.default_rng(seed).normal(size=held.n)
 
-    return choose(observations, effects, score, np.random.SeedSequence(0))
+    return choose(observations, effects, predict, np.random.SeedSequence(0))
 
 
 def test_the_ladder_climbs_while_it_pays_and_stops_at_half_the_shorter_side():
-    assert tried(lambda r: float(r)).ranks == (0, 1, 2, 4, 8, 16)
-    assert tried(lambda r: float(r), shape=(40, 12)).ranks == (0, 1, 2, 4)
-    assert tried(lambda r: float(r), effects=False).ranks == (1, 2, 4, 8, 16)
-    assert tried(lambda r: -float(r)).ranks == (0, 1, 2, 4)
-    assert tried(lambda r: -abs(r - 4.0)).ranks == (0, 1, 2, 4, 8)
-    assert tried(lambda r: -abs(r - 4.0)).best == 4
+    def better(rank):
+        return 1 / (1 + rank)
+
+    assert tried(better).ranks == (0, 1, 2, 4, 8, 16)
+    assert tried(better, shape=(90, 70)).ranks == (0, 1, 2, 4, 8, 16, 32)
+    assert tried(better, shape=(40, 12)).ranks == (0, 1, 2, 4)
+    assert tried(better, effects=False).ranks == (1, 2, 4, 8, 16)
+    assert tried(better, effects=False).best == 16
+
+
+def test_the_ladder_stops_where_higher_ranks_are_hopeless_but_not_before_four_are_tried():
+    assert tried(lambda rank: 1.0 + rank).ranks == (0, 1, 2, 4)
+    assert tried(lambda rank: 1.0 + rank).best == 0
+    assert tried(lambda rank: 1.0 + rank, effects=False).ranks == (1, 2, 4, 8)
+    late = tried(lambda rank: 0.3 if rank == 4 else 1.0 + (0 < rank < 4))
+    assert late.ranks == (0, 1, 2, 4, 8)  # ranks 1 and 2 are clearly worse than 0, and yet 4 is the best
+    assert late.best == 4
+
+
+def test_past_the_ladder_a_rank_must_be_clearly_better_than_the_one_before():
+    assert tried(lambda rank: abs(rank - 4.0) + 0.1).ranks == (0, 1, 2, 4, 8)
+    assert tried(lambda rank: 1.0 if rank < 4 else 0.5).ranks == (0, 1, 2, 4, 8)
+    assert tried(lambda rank: 1.0 if rank < 8 else 0.5).ranks == (0, 1, 2, 4, 8, 16)
+
+
+def squares(*means, n=100):
+    """Squared errors of ranks with these means; two ranks in a row differ with standard error 1 (n = 100: sd 10)."""
+    wave = np.resize([10.0, -10.0], n)
+    return np.array([mean + (k % 2) * wave for k, mean in enumerate(means)]) + 100.0
+
+
+def test_the_evidence_is_counted_in_standard_errors():
+    assert module._still_rising(squares(9.0, 8.0, 6.9))
+    assert not module._still_rising(squares(9.0, 8.0, 7.1))
+    assert module._still_rising(squares(9.0, 8.0, 7.1, n=400))  # the same difference, four times as many
+    assert not module._still_rising(squares(5.0, 8.0, 6.0))  # better than the one before, but not the best
+    assert module._hopeless(squares(5.0, 1.0, 4.1, 12.0)[[0, 1, 2, 2]])
+    assert not module._hopeless(squares(5.0, 1.0, 3.9, 12.0)[[0, 1, 2, 2]])
+    assert not module._hopeless(squares(5.0, 1.0, 4.1)[[0, 2, 1]])  # the last is the best
+    assert not module._hopeless(np.zeros((4, 10)))  # all perfect
+
+
+def test_every_rank_predicts_the_same_held_out_values_with_a_seed_of_its_own():
+    observations = Observations.of(np.random.default_rng(0).normal(size=(40, 40)))
+    seen, seeds = {}, []
+
+    def predict(train, held, rank, seed):
+        seen.setdefault(rank, []).append(held.values)
+        seeds.append(tuple(seed.generate_state(4)))
+        return held.values + (rank + 1)
+
+    choice = choose(observations, True, predict, np.random.SeedSequence(0))
+    first, *rest = (np.concatenate(values) for values in seen.values())
+    for other in rest:
+        np.testing.assert_array_equal(first, other)
+    assert choice.n_held_out == first.size >= module.ENOUGH_HELD_OUT
+    assert choice.errors == pytest.approx([rank + 1 for rank in choice.ranks])
+    assert len(set(seeds)) == len(seeds) == 4 * 2
 
 
 def test_every_observation_is_held_out_once_and_replicates_go_together():
@@ -110,44 +213,44 @@ def test_every_observation_is_held_out_once_and_replicates_go_together():
 # On data
 
 
-def on_additive_data(seed):
-    """The weight of rank 0, and the error over that of rank 0 alone, on data of rank 0."""
-    X, Y = low_rank((30, 20), rank=0, noise=0.3, missing=0.3, seed=seed)
+def on_data(rank, noise, seed):
+    """The stacking weights, and the error where nothing was measured over that of rank 0 alone."""
+    X, Y = low_rank((30, 20), rank=rank, noise=noise, missing=0.3, seed=seed)
     fitted, additive = complete(Y, seed=1), complete(Y, 0, seed=1)
     missing = np.isnan(Y)
     error, least = (np.sqrt(np.mean((p.mean - X)[missing] ** 2)) for p in (fitted, additive))
-    return fitted.rank_weights.get(0, 0.0), error / least
+    choice = fitted.rank_choice
+    return dict(zip(choice.ranks, choice.weights, strict=True)), error / least
 
 
-def test_additive_data_keep_rank_zero_and_its_error():
-    weight, error = on_additive_data(seed=1)
-    assert weight > 0
-    assert error < 1.1
+# Of 12 data sets of rank 0 (seeds 0 to 11) the weight of rank 0 was 0.60 to 1.00, 0.87 in the mean, and the error
+# 0.984 to 1.009 of that of rank 0 alone, 0.998 in the mean. Of 8 of rank 3 it was 0.08 to 0.14.
+
+
+def test_on_additive_data_rank_zero_gets_most_of_the_weight_and_its_error():
+    for seed in (20, 21):
+        weights, error = on_data(rank=0, noise=0.3, seed=seed)
+        assert weights[0] > 0.5
+        assert 0.95 < error < 1.03
 
 
 @pytest.mark.slow
-def test_on_additive_data_rank_zero_gets_the_most_weight():
-    """Higher ranks shrink to nothing there and predict as well, so one data set may prefer them a little."""
-    weights, errors = zip(*(on_additive_data(seed) for seed in range(6)), strict=True)
-    assert np.mean(weights) > 0.3
-    assert np.mean(errors) < 1.05
-    assert max(errors) < 1.15
+def test_on_additive_data_nothing_is_lost_by_asking_for_the_rank():
+    weights, errors = zip(*(on_data(rank=0, noise=0.3, seed=seed) for seed in range(22, 34)), strict=True)
+    assert np.mean([w[0] for w in weights]) > 0.75
+    assert np.mean(errors) < 1.01
+    assert max(errors) < 1.03
 
 
 def test_a_clear_rank_is_found():
-    X, Y = low_rank((30, 20), rank=3, noise=0.1, missing=0.3, seed=1)
-    fitted = complete(Y, seed=1)
-    assert fitted.rank >= 2
-    assert 0 not in fitted.rank_weights
-    missing = np.isnan(Y)
-    additive = complete(Y, 0, seed=1)
-    error, worse = (np.sqrt(np.mean((p.mean - X)[missing] ** 2)) for p in (fitted, additive))
-    assert error < 0.5 * worse
+    weights, error = on_data(rank=3, noise=0.1, seed=1)
+    assert sum(weights[rank] for rank in (0, 1, 2)) < 0.05
+    assert error < 0.2
 
 
 def test_stacked_ranks_answer_as_one(monkeypatch):
     monkeypatch.setattr("maxentry.posterior.sampling.WORK", 1e6)
-    _, Y = low_rank(missing=0.6, seed=2)
+    _, Y = low_rank(missing=0.6, seed=0)
     fitted = complete(Y, sampling=SHORT, seed=5)
     assert len(fitted.rank_weights) > 1, "the test needs several ranks"
     assert sum(fitted.rank_weights.values()) == pytest.approx(1.0)
