@@ -219,7 +219,10 @@ def test_nuclear_norm_says_when_it_stopped_early():
 
 
 def in_a_new_interpreter(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return done.stdout
 
 
 def test_scikit_learn_is_asked_for_only_where_needed():

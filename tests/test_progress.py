@@ -27,8 +27,12 @@ def run_on_terminal(code: str) -> str:
     try:
         with subprocess.Popen(
             [sys.executable, "-c", code], stderr=inner, env={**os.environ, "TERM": "xterm"}
-        ):
-            pass
+        ) as process:
+            try:
+                process.wait(timeout=120)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
     finally:
         os.close(inner)
     shown = b""
@@ -69,7 +73,9 @@ def test_an_error_inside_comes_through():
 
 def test_rich_is_imported_only_for_a_bar():
     code = "import sys, maxentry.progress as p\nwith p.track(1, ''): pass\nprint('rich' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     assert done.stdout.strip() == "False"
 
 
@@ -103,7 +109,7 @@ def use(tmp_path: Path):
         known = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         command = [sys.executable, "-c", USE.format(other=other)]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=True, env={**known, **environment}
+            command, capture_output=True, text=True, check=True, timeout=120, env={**known, **environment}
         )
         assert done.stdout == "2.0\n"
         return done.stderr
