@@ -119,7 +119,7 @@ def test_nothing_watched_depends_on_the_gauge():
 
 def test_float32_and_labels():
     rng = np.random.default_rng(0)
-    draws = Draws(*(a.astype(np.float32) for a in independent(rng)))
+    draws = Draws(*(a if a is None else a.astype(np.float32) for a in independent(rng)))
     record = judged(
         draws, "population", row_labels=[f"<r{i}>" for i in range(20)], col_labels=list("abcdefghijklmno")
     )

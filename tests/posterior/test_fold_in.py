@@ -54,12 +54,12 @@ def test_agrees_with_conditioning_of_every_draw(options):
 
 
 def test_stacked_ranks_are_each_taken_at_their_own():
-    _, Y = rank_two(20, 5, 0.8, 3, noise=1.0)
+    _, Y = rank_two(20, 8, 0.5, 0, noise=1.0)
     posterior = maxentry.complete(
         Y, seed=3, sampling=Sampling(chains=8, anneal=20, settle=10, draws=2, thin=1)
     )
     assert len(posterior.rank_weights) > 1
-    new = some_new_rows(5)
+    new = some_new_rows(8)
     slow_mean, slow_sd = fold_in_slow.fold_in(posterior, new)
     np.testing.assert_allclose(fold_in(posterior, new), (slow_mean, slow_sd), rtol=1e-7, atol=1e-8)
 
