@@ -17,8 +17,8 @@ setup: .venv/.ready
 	@touch $@
 
 lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
 
 types: setup
 	$(BIN)/mypy
