@@ -149,9 +149,6 @@ def test_an_interrupt_keeps_the_largest_rectangle_of_draws():
         chains._what_is_drawn(alive, kept_of([0, 0, 0, 0]), [0, 0, 0, 0])
 
 
-@pytest.mark.xfail(
-    strict=True, raises=ValueError, reason="draws keep the width of ranks whose chains are lost"
-)
 def test_an_interrupt_that_leaves_only_rank_zero_keeps_a_posterior_of_use():
     fitted = complete(Y, 1, sampling=SHORT, seed=1)
     data, priors = fitted.fit.data(fitted.observations), fitted.fit.priors_of(fitted.shape)

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,9 +77,18 @@ def without_stuck(run: Run, data: Data) -> Run:
     keep = np.flatnonzero(~((above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS)))
     if keep.size == ranks.size:
         return run
-    left, right, row, col, scalars = (array[keep] for array in run.kept)
-    chains, places = (tuple(items[c] for c in keep) for items in (run.chains, run.places))
-    return Run(chains, Kept(left, right, row, col, scalars), places, run.interrupted)  # type: ignore[arg-type]
+    which = [int(c) for c in keep]
+    left = _selected(run.chains, run.kept, which, run.kept.row.shape[1], run.interrupted)
+    return replace(left, places=tuple(run.places[c] for c in which))
+
+
+def _selected(chains: Sequence[Chain], kept: Kept, which: list[int], n_draws: int, interrupted: bool) -> Run:
+    """The first draws of some chains, factors cut to the largest rank that is left."""
+    mine = tuple(chains[c] for c in which)
+    top = max(chain.rank for chain in mine)
+    left, right = (np.ascontiguousarray(array[which, :n_draws, :, :top]) for array in (kept.left, kept.right))
+    row, col, scalars = (np.ascontiguousarray(array[which, :n_draws]) for array in kept[2:])
+    return Run(mine, Kept(left, right, row, col, scalars), tuple(which), interrupted)
 
 
 def spawn(
@@ -182,11 +191,8 @@ def _what_is_drawn(chains: dict[int, Chain], kept: Kept, done: list[int]) -> Run
     best = max(range(1, have.max() + 1), key=lambda d: d * int((have >= d).sum()), default=0)
     if best == 0:
         raise KeyboardInterrupt("interrupted before the first draw; nothing to keep")
-    keep = np.flatnonzero(have >= best)
-    left, right, row, col, scalars = (np.ascontiguousarray(array[keep, :best]) for array in kept)
-    places = tuple(int(c) for c in keep)
-    drawn = Kept(left, right, row, col, scalars)
-    return Run(tuple(chains[c] for c in places), drawn, places, interrupted=True)
+    which = [int(c) for c in np.flatnonzero(have >= best)]
+    return _selected([chains.get(c) for c in range(len(done))], kept, which, best, interrupted=True)  # type: ignore[misc]
 
 
 def _room(n_chains: int, n_draws: int, shape: tuple[int, int], rank: int, dtype: type[np.floating]) -> Kept:
