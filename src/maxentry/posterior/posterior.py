@@ -122,7 +122,10 @@ class Posterior:
         return _read_only(self.belief.sd(self._mean))
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
-        """(low, high) maps: each entry lies between with this probability."""
+        """(low, high) maps: each entry, without noise, lies between with this probability under the fitted ranks.
+
+        Where few data leave weight on rank 0, unseen structure counts as noise: only `predictive_interval` has it.
+        """
         intervals.check_level(level)
         self._check_dense()
         return intervals.interval_map(self.belief, level)

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 
+MOSTLY_MEANS = 0.3  # share of rank 0 from which a user should know what intervals of entries leave out
+MEANS_NOTE = (
+    "the data show little beyond row and column means, so what else there is counts as noise: .predictive_interval "
+    "includes it, .interval does not; a fixed rank (rank=2, say) gives intervals that allow for unseen structure"
+)
+
+
 def lines(posterior: Posterior) -> list[tuple[str, str]]:
     """(name, value) of what a user wants to see first."""
     p, data = posterior, posterior.observations
@@ -28,6 +35,8 @@ def lines(posterior: Posterior) -> list[tuple[str, str]]:
         ("noise sd", noise),
         ("draws", f"{chains} chains x {draws}" + _what_is_missing(p)),
     ]
+    if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
+        found.append(("note", MEANS_NOTE))
     verdict = "converged" if p.diagnostics.converged else "NOT converged"
     found.append((verdict, f"median R-hat of X {p.diagnostics.median_rhat:.3f}"))
     if not p.diagnostics.converged:
