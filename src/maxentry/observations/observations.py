@@ -119,7 +119,7 @@ class Observations:
                 _check_options(options, "a long frame", *names, *labels)
                 return cls.from_long(data, **options)
             _check_options(options, "a wide frame", "row_column")
-            return cls.from_wide(data, **options)
+            return cls._wide_or_hint(data, **options)
         _check_options(options, "an array", *labels)
         return cls.from_array(data, **options)
 
@@ -197,6 +197,16 @@ class Observations:
         for j, column in enumerate(wide.columns):
             matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]
         return cls._from_matrix(matrix, row_axis, col_axis, wide.kind)
+
+    @classmethod
+    def _wide_or_hint(cls, frame: Any, row_column: Hashable | None = None) -> Self:
+        try:
+            return cls.from_wide(frame, row_column)
+        except DataError as error:
+            if "came twice" not in str(error) and "(text)" not in str(error):
+                raise
+            hint = " (if this is a long frame, one line a measurement, give row=, col= and value=)."
+            raise DataError(str(error).removesuffix(".") + hint) from None
 
     @classmethod
     def from_long(
