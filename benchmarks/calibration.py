@@ -35,7 +35,7 @@ LEVELS = (0.5, 0.8, 0.95)
 N_UNSEEN = 3  # unobserved entries whose ranks are looked at, each in a test of its own
 BINS = 10
 SIZE = 0.01  # a right sampler is called wrong this often, all tests of a table together
-LONG = Sampling("long", chains=4, anneal=1000, settle=0, draws=20, thin=1000)
+LONG = Sampling("long", chains=4, anneal=1000, settle=0, draws=20, thin=500)
 
 
 class Case(NamedTuple):
