@@ -10,6 +10,7 @@ ROOT = Path(maxentry.__file__).parent
 LAYERS = {
     "errors": 1,
     "observations": 2, "frames": 2, "belief": 2, "kernels": 2, "progress": 2,
+    "entries": 2, "transform": 2,
     "distributions": 3, "model": 3, "design": 3,
     "completion": 4, "acquisition": 4,
     "posterior": 5,
