@@ -1,0 +1,135 @@
+"""The scale on which values are modelled: as they are, their logarithm, or the logit of their place in an interval.
+
+The model is additive with noise of one size, so values that vary by factors (concentrations, counts, prices) belong
+on the log scale, and values with limits at both ends (shares, percentages) on the logit scale. Every transform is
+increasing, so it takes quantiles to quantiles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from maxentry.errors import DataError, ParameterError
+
+Array = NDArray[np.float64]
+Kind = Literal["none", "log", "logit"]
+
+SMALLEST, LARGEST = 1e-150, 1e150  # of a value with a logarithm here: their squares are still numbers
+PERCENT = "percent"
+EXPECTED = "transform must be 'none', 'log', 'logit', 'logit(low, high)' or 'percent'"
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """`forward` goes from the user's units to the scale of the model, `inverse` comes back.
+
+    kind: "none", "log", or "logit" of (y - low) / (high - low)
+    low, high: the interval of a logit, its ends left out
+
+    As text ("log", "logit(0, 100)"; also "percent", which is that one): `Transform.of(text)`, and back by `str`.
+    """
+
+    kind: Kind = "none"
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ParameterError(f"{EXPECTED}, got {self.kind!r}")
+        try:
+            low, high = float(self.low), float(self.high)
+        except (TypeError, ValueError):
+            low = high = np.nan
+        if not (np.isfinite(high - low) and low < high):
+            raise ParameterError(
+                f"a logit needs an interval with low < high, got low = {self.low!r} and high = {self.high!r}"
+            )
+        if self.kind != "logit" and (low, high) != (0.0, 1.0):
+            raise ParameterError(f"only a logit has an interval, got {self.kind!r} with ({low}, {high})")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @classmethod
+    def of(cls, wish: str | Transform) -> Transform:
+        """A transform as it is, or read from its text."""
+        if isinstance(wish, Transform):
+            return wish
+        text = wish.strip().lower() if isinstance(wish, str) else ""
+        if text in get_args(Kind):
+            return cls(text)  # type: ignore[arg-type]
+        if text == PERCENT:
+            return cls("logit", 0.0, 100.0)
+        if found := re.fullmatch(r"logit\s*\(([^,()]+),([^,()]+)\)", text):
+            return cls("logit", *found.groups())  # type: ignore[arg-type]
+        raise ParameterError(f"{EXPECTED}, got {wish!r}")
+
+    def __str__(self) -> str:
+        if self.kind != "logit" or (self.low, self.high) == (0.0, 1.0):
+            return self.kind
+        return f"logit({_number(self.low)}, {_number(self.high)})"
+
+    def inside(self, values: ArrayLike) -> NDArray[np.bool_]:
+        """Which values have a place on the scale; NaN and infinity have none."""
+        y = np.asarray(values, dtype=np.float64)
+        if self.kind == "log":
+            return np.asarray((y >= SMALLEST) & (y <= LARGEST))
+        if self.kind == "logit":
+            return np.asarray((y > self.low) & (y < self.high))
+        return np.isfinite(y)
+
+    def forward(self, values: ArrayLike, where: Callable[[int], str] | None = None) -> Array:
+        """Values on the scale of the model; one that has no place there is refused, and named by `where`."""
+        y = np.asarray(values, dtype=np.float64)
+        outside = ~self.inside(y)
+        if outside.any():
+            k = int(np.argmax(outside))
+            place = f" at {where(k)}" if where else ""
+            raise DataError(
+                f"{self._expected()}, but the value{place} is {_number(float(y.flat[k]))}{self._advice()}."
+            )
+        if self.kind == "log":
+            return np.asarray(np.log(y))
+        if self.kind == "logit":
+            return np.asarray(np.log((y - self.low) / (self.high - y)))
+        return y
+
+    def inverse(self, z: ArrayLike) -> Array:
+        """Back to the user's units; a logarithm beyond 1e150 stops there, so that nothing overflows."""
+        x = np.asarray(z, dtype=np.float64)
+        if self.kind == "log":
+            return np.asarray(np.exp(np.clip(x, np.log(SMALLEST), np.log(LARGEST))))
+        if self.kind == "logit":
+            share = expit(x)
+            return np.clip(self.low * (1.0 - share) + self.high * share, self.low, self.high)
+        return x
+
+    def _expected(self) -> str:
+        if self.kind == "log":
+            return "expected positive values (1e-150 to 1e150) for the log scale"
+        if self.kind == "logit":
+            low, high = _number(self.low), _number(self.high)
+            return f"expected values above {low} and below {high} for the {self} scale"
+        return "expected finite numbers"
+
+    def _advice(self) -> str:
+        if self.kind == "logit":
+            width = self.high - self.low
+            low, high = (_number(x) for x in (self.low - 0.01 * width, self.high + 0.01 * width))
+            return (
+                f"; a wider interval, like transform='logit({low}, {high})', has room for values at its ends"
+            )
+        return "; values that can be zero or negative are best left as they are" if self.kind == "log" else ""
+
+
+NONE = Transform()
+
+
+def _number(x: float) -> str:
+    return repr(x).removesuffix(".0")
