@@ -17,7 +17,7 @@ LAYERS = {
     "campaign": 6,
     "studies": 7, "estimators": 7, "plots": 7, "demo": 7,
     "server": 8,
-    "cli": 9,
+    "cli": 9, "__main__": 9,
 }  # fmt: skip
 
 

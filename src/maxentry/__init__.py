@@ -1,11 +1,39 @@
 """Which entries of a matrix to measure next, and the whole matrix with uncertainty you can trust."""
 
-from maxentry.errors import MaxentryError as MaxentryError
-from maxentry.model.priors import InverseGamma as InverseGamma
-from maxentry.model.priors import Priors as Priors
-from maxentry.observations import Observations as Observations
-from maxentry.posterior.complete import complete as complete
-from maxentry.posterior.posterior import Posterior as Posterior
-from maxentry.posterior.sampling import Sampling as Sampling
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from maxentry.errors import MaxentryError as MaxentryError
+    from maxentry.model.priors import InverseGamma as InverseGamma
+    from maxentry.model.priors import Priors as Priors
+    from maxentry.observations import Observations as Observations
+    from maxentry.posterior.complete import complete as complete
+    from maxentry.posterior.posterior import Posterior as Posterior
+    from maxentry.posterior.sampling import Sampling as Sampling
+else:
+    # Names are fetched when they are first used (PEP 562): Numba alone takes longer to import than the command
+    # line may take to answer `--help` or a Tab.
+    _HOMES = {
+        "MaxentryError": "maxentry.errors",
+        "InverseGamma": "maxentry.model.priors",
+        "Priors": "maxentry.model.priors",
+        "Observations": "maxentry.observations",
+        "complete": "maxentry.posterior.complete",
+        "Posterior": "maxentry.posterior.posterior",
+        "Sampling": "maxentry.posterior.sampling",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_HOMES})
+
 
 __version__ = "0.1.0"
+__all__ = ["InverseGamma", "MaxentryError", "Observations", "Posterior", "Priors", "Sampling", "complete"]
