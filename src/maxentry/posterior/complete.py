@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,12 +12,13 @@ from maxentry.errors import ParameterError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import chains, conjugate
-from maxentry.posterior.fit import Fit, user_draws
+from maxentry.posterior.fit import Fit, on_scale, user_draws
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, choose
 from maxentry.posterior.sampling import Kind, Sampling
 from maxentry.posterior.warm import restarted
 from maxentry.progress import track
+from maxentry.transform import NONE, Transform
 
 
 def complete(
@@ -26,6 +28,7 @@ def complete(
     noise: conjugate.Noise = "gaussian",
     effects: bool = True,
     priors: Priors | None = None,
+    transform: str | Transform = "none",
     sampling: Kind | Sampling = "population",
     start: Posterior | None = None,
     seed: int | None = None,
@@ -48,7 +51,10 @@ def complete(
     rank: of the matrix less its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks).
     effects: whether rows and columns have means of their own.
-    priors: in the units of the data; by default weak ones scaled by the data. `Priors.paper()` for the paper's.
+    priors: in the units of the (transformed) data; by default weak ones scaled by the data. `Priors.paper()` for the
+        paper's.
+    transform: "log" for positive values that vary by factors, "logit" for shares between 0 and 1, "percent" for
+        percentages, "logit(low, high)": the model is of the transformed values, answers are in the data's units.
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
     start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to go on from: its
@@ -61,10 +67,11 @@ def complete(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column,
     )  # fmt: skip
+    scale = Transform.of(transform)
     _check_types(effects, priors, start, seed, threads, dtype)
     if start is not None:
         priors = start.fit.priors if priors is None else priors
-    fit = Fit(noise, bool(effects), priors, None if start is None else start.fit.units)
+    fit = Fit(noise, bool(effects), priors, None if start is None else start.fit.units, scale)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
     seeds = np.random.SeedSequence(seed)
@@ -128,6 +135,10 @@ def _check_options(
             f"start= was fitted with noise={start.fit.noise!r}, effects={start.fit.effects}; "
             f"got noise={fit.noise!r}, effects={fit.effects}"
         )
+    if start.fit.transform != fit.transform:
+        raise ParameterError(
+            f"start= was fitted with transform='{start.fit.transform}', got transform='{fit.transform}'"
+        )
 
 
 def _run(
@@ -147,6 +158,9 @@ def _choose_rank(
     progress: bool | None,
     threads: int | None,
 ) -> RankChoice:
+    """By prediction on the scale of the model, where the noise is of one size."""
+    z, fit = on_scale(fit.transform, observations), replace(fit, transform=NONE)
+
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         plan = Sampling.scout(train.shape, train.n, rank)
         data, priors = fit.data(train), fit.priors_of(train.shape)
@@ -156,4 +170,4 @@ def _choose_rank(
             raise KeyboardInterrupt
         return user_draws(run, fit).belief().mean_at(held.rows, held.cols)
 
-    return choose(observations, fit.effects, predict, seed)
+    return choose(z, fit.effects, predict, seed)

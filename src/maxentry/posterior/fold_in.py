@@ -23,11 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from maxentry.belief import BLOCK_NUMBERS
-from maxentry.errors import DataError
+from maxentry.errors import DataError, ParameterError
 from maxentry.kernels import fold_in as kernel
 from maxentry.observations.numbers import as_array, floats
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import compiling_notice
+from maxentry.transform import NONE
 
 Array = NDArray[np.float64]
 
@@ -73,7 +74,7 @@ def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
     uncertainty of the row given the columns and that of the columns.
     """
     compiling_notice([kernel.coefficients])
-    new = _checked(Y, posterior.shape[1])
+    new = _checked(Y, posterior)
     mean, sd = np.empty_like(new), np.empty_like(new)
     with threadpool_limits(1):  # threads on matrices this thin cost more than they give
         for block in _blocks(posterior, len(new)):
@@ -97,7 +98,7 @@ def _moments(posterior: Posterior, seen: Seen) -> tuple[Array, Array]:
 def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
     """The mean of `fold_in`, without the cost of the sd."""
     compiling_notice([kernel.coefficients])
-    new = _checked(Y, posterior.shape[1])
+    new = _checked(Y, posterior)
     mean = np.zeros_like(new)
     with threadpool_limits(1):
         for block in _blocks(posterior, len(new)):
@@ -154,8 +155,13 @@ def _blocks(posterior: Posterior, n: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n))
 
 
-def _checked(Y: ArrayLike, m2: int) -> Array:
-    given = as_array(Y)
+def _checked(Y: ArrayLike, posterior: Posterior) -> Array:
+    if posterior.transform != NONE:
+        raise ParameterError(
+            f"new rows need a posterior without transform, got one with transform='{posterior.transform}'; "
+            "transform the values yourself, or add the rows and fit again"
+        )
+    m2, given = posterior.shape[1], as_array(Y)
     if given.ndim != 2 or given.shape[1] != m2:
         raise DataError(f"expected new rows as an array of n x {m2}, but one of shape {given.shape} came.")
     values = floats(given, lambda k: f"row {k // m2}, column {k % m2}")

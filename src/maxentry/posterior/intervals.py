@@ -13,6 +13,7 @@ from maxentry import frames
 from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError
 from maxentry.observations import Observations
+from maxentry.transform import NONE, Transform
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.integer]
@@ -75,20 +76,45 @@ def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
     return low, high
 
 
-def interval_map(belief: Belief, level: float, noise: Noise | None = None) -> tuple[Array, Array]:
-    """Dense (low, high) maps of the entries, or with noise of new measurements of them."""
+def interval_map(
+    belief: Belief, level: float, noise: Noise | None = None, transform: Transform = NONE
+) -> tuple[Array, Array]:
+    """Dense (low, high) maps of the entries, or with noise of new measurements of them, in the user's units."""
     low, high = np.empty(belief.shape), np.empty(belief.shape)
     extra = noise.stratified() if noise else np.zeros((1, belief.n_draws))
     for rows, cols in belief.blocks(extra.size):
         x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
         noisy = (x[None] + extra[:, :, None, None]).reshape(extra.size, *x.shape[1:])
-        low[rows, cols], high[rows, cols] = quantiles(noisy, level)
+        low[rows, cols], high[rows, cols] = map(transform.inverse, quantiles(noisy, level))
     return low, high
 
 
+def mean_map(belief: Belief, transform: Transform) -> Array:
+    """Dense map of the mean of the entries, in the user's units."""
+    if transform == NONE:
+        return belief.mean()
+    mean = np.zeros(belief.shape)
+    for rows, cols in belief.blocks():
+        for s in range(belief.n_draws):
+            mean[rows, cols] += transform.inverse(belief.block(s, rows, cols)) / belief.n_draws
+    return mean
+
+
+def sd_map(belief: Belief, mean: Array, transform: Transform) -> Array:
+    """Dense map of the standard deviation of the entries, around the map of the mean, in the user's units."""
+    if transform == NONE:
+        return belief.sd(mean)
+    squares = np.zeros(belief.shape)
+    for rows, cols in belief.blocks():
+        for s in range(belief.n_draws):
+            squares[rows, cols] += (transform.inverse(belief.block(s, rows, cols)) - mean[rows, cols]) ** 2
+    return np.sqrt(squares / max(belief.n_draws - 1, 1))
+
+
 def predict(
-    belief: Belief, i: Indices, j: Indices, level: float, noise: Noise, observations: Observations
-) -> Prediction:
+    belief: Belief, i: Indices, j: Indices, level: float, noise: Noise, observations: Observations,
+    transform: Transform = NONE,
+) -> Prediction:  # fmt: skip
     """Everything about the entries (i, j), in blocks, so that many can be asked for."""
     flat_i, flat_j = i.ravel(), j.ravel()
     out = np.empty((6, flat_i.size))
@@ -98,8 +124,11 @@ def predict(
         part = slice(start, start + step)
         x = belief.at(flat_i[part], flat_j[part])
         noisy = (x[None] + extra[:, :, None]).reshape(extra.size, -1)
-        sd = x.std(0, ddof=1) if x.shape[0] > 1 else np.zeros(x.shape[1])
-        out[:, part] = x.mean(0), sd, *quantiles(noisy, level), *quantiles(x, level)
+        y = transform.inverse(x)
+        sd = y.std(0, ddof=1) if y.shape[0] > 1 else np.zeros(y.shape[1])
+        out[:2, part] = y.mean(0), sd
+        ends = *quantiles(noisy, level), *quantiles(x, level)
+        out[2:, part] = transform.inverse(ends)
     mean, sd, new_low, new_high, low, high = (row.reshape(i.shape) for row in out)
     rows, cols = _labels_at(observations.row_labels, flat_i), _labels_at(observations.col_labels, flat_j)
     return Prediction(rows, cols, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)

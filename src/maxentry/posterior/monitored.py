@@ -25,7 +25,7 @@ Indices = NDArray[np.int64]
 
 
 class Draws(NamedTuple):
-    """The draws of a fit in factor form, in the user's units.
+    """The draws of a fit in factor form, in the user's units (with a transform, on its scale).
 
     `sigma2` may be None at rank 0, where nothing depends on it; `nu` are the degrees of freedom of Student noise
     (whose scale squared is eta2), None for Gaussian noise.

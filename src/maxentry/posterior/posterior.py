@@ -24,6 +24,7 @@ from maxentry.posterior.monitored import Draws
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.sampling import Sampling
 from maxentry.progress import track
+from maxentry.transform import Transform
 
 Array = NDArray[np.float64]
 Map = Literal["mean", "sd", "low", "high"]
@@ -35,6 +36,7 @@ class Posterior:
     """Draws of the whole matrix given the observations, kept as factors; dense maps are made only when asked for.
 
     Made by `maxentry.complete`. The draws themselves are in `draws` (chain, draw, …), pooled in `belief`.
+    With a `transform` these, `diagnostics` and `noise_sd` are on its scale; all else is in the user's units.
     """
 
     def __init__(
@@ -63,6 +65,11 @@ class Posterior:
         return self.observations.shape
 
     @property
+    def transform(self) -> Transform:
+        """The scale on which the values were modelled."""
+        return self.fit.transform
+
+    @property
     def rank_weights(self) -> dict[int, float]:
         """The share of the chains that each rank has; a single one unless the rank was chosen by stacking."""
         counts = Counter(chain.rank for chain in self.chains)
@@ -76,7 +83,10 @@ class Posterior:
 
     @property
     def noise_sd(self) -> float:
-        """Posterior mean of eta, the standard deviation (the scale, for Student noise) of one measurement."""
+        """Posterior mean of eta, the standard deviation (the scale, for Student noise) of one measurement.
+
+        With a transform it is that of the transformed measurement: 0.1 on the log scale is about 10% of the value.
+        """
         return float(np.sqrt(self.draws.eta2).mean())
 
     @property
@@ -86,7 +96,7 @@ class Posterior:
 
     @cached_property
     def belief(self) -> Belief:
-        """All draws in one row: what is needed to choose the next entries."""
+        """All draws in one row, on the scale of the transform: what is needed to choose the next entries."""
         return self.draws.belief()
 
     @cached_property
@@ -114,12 +124,12 @@ class Posterior:
     @cached_property
     def _mean(self) -> Array:
         self._check_dense()
-        return _read_only(self.belief.mean())
+        return _read_only(intervals.mean_map(self.belief, self.transform))
 
     @cached_property
     def _sd(self) -> Array:
         self._check_dense()
-        return _read_only(self.belief.sd(self._mean))
+        return _read_only(intervals.sd_map(self.belief, self._mean, self.transform))
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """(low, high) maps: each entry, without noise, lies between with this probability under the fitted ranks.
@@ -128,13 +138,13 @@ class Posterior:
         """
         intervals.check_level(level)
         self._check_dense()
-        return intervals.interval_map(self.belief, level)
+        return intervals.interval_map(self.belief, level, None, self.transform)
 
     def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """(low, high) maps: a new measurement of the entry falls between with this probability."""
         intervals.check_level(level)
         self._check_dense()
-        return intervals.interval_map(self.belief, level, self._noise())
+        return intervals.interval_map(self.belief, level, self._noise(), self.transform)
 
     def sample(self, n: int = 1, seed: int | None = None) -> Array:
         """`n` matrices from the posterior, (n, m1, m2), without replacement while there are enough draws."""
@@ -143,7 +153,7 @@ class Posterior:
         self._check_dense(n)
         rng, S = np.random.default_rng(seed), self.belief.n_draws
         which = rng.choice(S, n, replace=n > S)
-        return np.stack([self.belief.draw(int(s)) for s in which])
+        return np.stack([self.transform.inverse(self.belief.draw(int(s))) for s in which])
 
     def _check_dense(self, copies: int = 1) -> None:
         m1, m2 = self.shape
@@ -169,7 +179,7 @@ class Posterior:
             raise ParameterError(
                 f"rows and cols must be of the same length, or one of them a single label, got {i.size} and {j.size}"
             ) from None
-        return intervals.predict(self.belief, i, j, level, self._noise(), self.observations)
+        return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.transform)
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
         """A frame by label, of the kind that came in (pandas where none did).
@@ -240,7 +250,10 @@ class Posterior:
         return Posterior(*storage.load(path))
 
     def to_arviz(self) -> Any:
-        """ArviZ's InferenceData of mu, eta2, sigma2, singular values and a fixed random subset of entries."""
+        """ArviZ's InferenceData of mu, eta2, sigma2, singular values and a fixed random subset of entries.
+
+        With a transform, the entries are in the user's units, all else is on the scale of the transform.
+        """
         return report.to_arviz(self)
 
     def __repr__(self) -> str:

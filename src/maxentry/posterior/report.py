@@ -9,6 +9,7 @@ import numpy as np
 
 from maxentry.errors import MissingDependencyError
 from maxentry.posterior.monitored import monitor
+from maxentry.transform import NONE
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -29,9 +30,16 @@ def lines(posterior: Posterior) -> list[tuple[str, str]]:
     noise = f"{p.noise_sd:.4g}" + (
         f", Student with {p.noise_df:.3g} degrees of freedom" if p.noise_df else ""
     )
+    if p.transform != NONE:
+        noise += f", on the {p.transform} scale"
     found = [
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
+        *(
+            [("transform", f"{p.transform}; answers are in the units of the data")]
+            if p.transform != NONE
+            else []
+        ),
         ("noise sd", noise),
         ("draws", f"{chains} chains x {draws}" + _what_is_missing(p)),
     ]
@@ -81,6 +89,8 @@ def to_arviz(posterior: Posterior) -> Any:
         members = [k for k, g in enumerate(watched.groups) if g == group]
         name = group.replace(" ", "_")
         values = watched.draws[..., members]
+        if group.startswith("X "):
+            values = posterior.transform.inverse(values)
         if len(members) == 1 and name in ("eta2", "sigma2"):
             found[name] = values[..., 0]
             continue

@@ -23,8 +23,9 @@ from maxentry.posterior.fit import Fit
 from maxentry.posterior.monitored import Draws
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.sampling import Sampling
+from maxentry.transform import Transform
 
-FORMAT = 1
+FORMAT = 2  # 1 had no transform
 
 
 class Parts(NamedTuple):
@@ -69,7 +70,7 @@ def load(path: str | PathLike[str]) -> Parts:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(str(arrays["meta"]))
         written = meta["maxentry_posterior"]
-        if written == FORMAT:
+        if written in (1, FORMAT):
             return _parts(meta, arrays)
     except FileNotFoundError:
         raise DataError(f"expected a posterior written by maxentry, but there is no file {path}.") from None
@@ -80,7 +81,7 @@ def load(path: str | PathLike[str]) -> Parts:
             f"expected a posterior written by maxentry, but {path} is not one ({error})."
         ) from error
     raise DataError(
-        f"expected a posterior of format {FORMAT}, but {path} has format {written}: "
+        f"expected a posterior of format 1 to {FORMAT}, but {path} has format {written}: "
         "it was written by another version of maxentry."
     )
 
@@ -119,6 +120,7 @@ def _meta(p: Parts) -> dict[str, Any]:
             "effects": fit.effects,
             "priors": None if fit.priors is None else asdict(fit.priors),
             "units": fit.units,
+            "transform": str(fit.transform),
         },
         "sampling": asdict(p.sampling),
         "chains": [{"rank": chain.rank, "stream": chain.stream} for chain in p.chains],
@@ -130,7 +132,10 @@ def _meta(p: Parts) -> dict[str, Any]:
 def _fit(meta: dict[str, Any]) -> Fit:
     given: dict[str, Any] = meta["priors"] or {}
     laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
-    return Fit(meta["noise"], meta["effects"], Priors(**laws) if laws else None, Units(*meta["units"]))
+    transform = Transform.of(meta.get("transform", "none"))
+    return Fit(
+        meta["noise"], meta["effects"], Priors(**laws) if laws else None, Units(*meta["units"]), transform
+    )
 
 
 def _choice(meta: dict[str, Any] | None) -> RankChoice | None:
