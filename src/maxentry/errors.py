@@ -30,3 +30,15 @@ class MissingDependencyError(MaxentryError, ImportError):
 
 class SizeError(MaxentryError, MemoryError):
     """What was asked for would not fit in memory; the message says what to ask for instead."""
+
+
+class CampaignError(MaxentryError):
+    """What was asked of a campaign contradicts what it knows; nothing was changed."""
+
+
+class NothingToAskError(CampaignError):
+    """A campaign has no entry left to ask for; the message says why."""
+
+
+class StorageError(MaxentryError, OSError):
+    """Where campaigns are kept cannot be opened, read or written."""

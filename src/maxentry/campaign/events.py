@@ -1,0 +1,244 @@
+"""Events: everything that ever happens to a campaign, one frozen record each, written as JSON.
+
+A campaign is its events and nothing else. An event, once written, is never changed; what it means must stay what
+it meant, so a new meaning is a new kind of event or a migration.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+from maxentry.campaign import settings as settings_codec
+from maxentry.campaign.settings import Settings
+from maxentry.errors import StorageError
+from maxentry.observations.labels import Labels
+from maxentry.posterior import label_codec
+
+
+class Event(Protocol):
+    """What every event has: the name of its kind, and a way to plain data and back."""
+
+    kind: ClassVar[str]
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+
+
+@dataclass(frozen=True)
+class Created:
+    """The campaign began, with these settings. Always the first event, and only the first."""
+
+    kind: ClassVar[str] = "created"
+    settings: Settings
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+        return self.settings.to_json()
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+        return cls(Settings.from_json(payload))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Entries were handed out under the ids first, first + 1, …, chosen from the state after event `based_on`.
+
+    Mean, sd and gain are what was believed then, in the user's units (NaN where nothing was).
+    """
+
+    kind: ClassVar[str] = "asked"
+    first: int
+    rows: tuple[int, ...]
+    cols: tuple[int, ...]
+    mean: tuple[float, ...]
+    sd: tuple[float, ...]
+    gain: tuple[float, ...]
+    cost: tuple[float, ...]
+    based_on: int
+    expires_at: dt.datetime | None = None
+    why: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+        numbers = {name: _finite(getattr(self, name)) for name in ("mean", "sd", "gain", "cost")}
+        places = {"first": self.first, "rows": list(self.rows), "cols": list(self.cols)}
+        expires_at = None if self.expires_at is None else self.expires_at.isoformat()
+        return places | numbers | {"based_on": self.based_on, "expires_at": expires_at, "why": self.why}
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+        data = dict(payload)
+        for name in ("mean", "sd", "gain", "cost"):
+            data[name] = tuple(math.nan if x is None else float(x) for x in data[name])
+        at = data["expires_at"]
+        data["expires_at"] = None if at is None else dt.datetime.fromisoformat(at)
+        return cls(**data | {"rows": tuple(data["rows"]), "cols": tuple(data["cols"])})
+
+
+@dataclass(frozen=True)
+class Told:
+    """Values came: each of an id that was asked, or (None) of an entry nobody had asked for."""
+
+    kind: ClassVar[str] = "told"
+    ids: tuple[int | None, ...]
+    rows: tuple[int, ...]
+    cols: tuple[int, ...]
+    values: tuple[float, ...]
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+        return {name: list(getattr(self, name)) for name in ("ids", "rows", "cols", "values")}
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+        return cls(**{name: tuple(column) for name, column in payload.items()})
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """The measurement of this number (in the order of telling) has another value, or (None) none at all."""
+
+    kind: ClassVar[str] = "corrected"
+    number: int
+    value: float | None
+    reason: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+        return {"number": self.number, "value": self.value, "reason": self.reason}
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+        return cls(**payload)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Measuring these ids was tried and gave no value; unless `retry`, their entries are not asked again."""
+
+    kind: ClassVar[str] = "failed"
+    ids: tuple[int, ...]
+    reasons: tuple[str, ...]
+    retry: bool = False
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+        return {"ids": list(self.ids), "reasons": list(self.reasons), "retry": self.retry}
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+        return cls(tuple(payload["ids"]), tuple(payload["reasons"]), payload["retry"])
+
+
+@dataclass(frozen=True)
+class Withdrawn:
+    """These ids will not be measured; their entries go back."""
+
+    kind: ClassVar[str] = "withdrawn"
+    ids: tuple[int, ...]
+    reason: str = ""
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+        return {"ids": list(self.ids), "reason": self.reason}
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+        return cls(tuple(payload["ids"]), payload["reason"])
+
+
+@dataclass(frozen=True)
+class _Added:
+    labels: Labels
+    cost: tuple[float, ...] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+        cost = None if self.cost is None else list(self.cost)
+        return {"labels": label_codec.encode(self.labels), "cost": cost}
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+        cost = payload["cost"]
+        return cls(label_codec.decode(payload["labels"]) or (), None if cost is None else tuple(cost))
+
+
+@dataclass(frozen=True)
+class RowsAdded(_Added):
+    """The matrix has more rows, after those it had; `cost` are their row costs (None: the mean of the others)."""
+
+    kind: ClassVar[str] = "rows_added"
+
+
+@dataclass(frozen=True)
+class ColsAdded(_Added):
+    """The matrix has more columns, after those it had; `cost` as of rows."""
+
+    kind: ClassVar[str] = "cols_added"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Settings have other values from here on."""
+
+    kind: ClassVar[str] = "changed"
+    changes: Mapping[str, Any]
+
+    def payload(self) -> dict[str, Any]:
+        """The event as JSON can hold it."""
+        return {name: settings_codec.to_json(name, value) for name, value in self.changes.items()}
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """The event that was written."""
+        return cls({name: settings_codec.from_json(name, value) for name, value in payload.items()})
+
+
+KINDS: dict[str, type[Event]] = {
+    event.kind: event
+    for event in (Created, Asked, Told, Corrected, Failed, Withdrawn, RowsAdded, ColsAdded, Changed)
+}
+
+
+class Record(NamedTuple):
+    """An event in its place: its number (from 1, without gaps), when it was written, and by whom."""
+
+    number: int
+    at: dt.datetime
+    who: str | None
+    event: Event
+
+
+def write(event: Event) -> str:
+    """The event's payload as JSON text."""
+    return json.dumps(event.payload(), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+
+
+def read(kind: str, text: str) -> Event:
+    """The event of this kind that was written as JSON text."""
+    if kind not in KINDS:
+        raise StorageError(
+            f"expected an event that this maxentry knows, but {kind!r} came: upgrade maxentry."
+        )
+    return KINDS[kind].read(json.loads(text))
+
+
+def _finite(numbers: tuple[float, ...]) -> list[float | None]:
+    return [x if math.isfinite(x) else None for x in numbers]

@@ -1,0 +1,113 @@
+"""What an entry costs: a part of its own, one of its row and one of its column, those that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.campaign.packing import frozen, pack, unpack
+from maxentry.errors import ParameterError
+from maxentry.observations.labels import Labels
+
+Array = NDArray[np.float64]
+
+
+class Prices(NamedTuple):
+    """cost_ij = entry_ij + row_i + col_j of the parts that are given; 1 where none is."""
+
+    entry: Array | None = None
+    row: Array | None = None
+    col: Array | None = None
+
+    @classmethod
+    def of(cls, costs: Any, rows: Labels, cols: Labels) -> Prices:
+        """Prices from nothing, an m1 x m2 array, or parts named entry, row and col.
+
+        Row and column parts may be arrays in the order of the labels, or mappings from each label to a number.
+        """
+        parts = _parts(costs)
+        return cls(
+            _checked(parts["entry"], (len(rows), len(cols)), "entry"),
+            _checked(_by_label(parts["row"], rows, "row"), (len(rows),), "row"),
+            _checked(_by_label(parts["col"], cols, "col"), (len(cols),), "col"),
+        )
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Prices:
+        """The prices that were written."""
+        return cls() if data is None else cls(*(unpack(data.get(part)) for part in cls._fields))
+
+    def to_json(self) -> dict[str, Any] | None:
+        """As JSON can hold them; None where no part is given."""
+        given = {name: pack(part) for name, part in self._asdict().items() if part is not None}
+        return given or None
+
+    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+        """The costs of these entries."""
+        parts = [
+            None if self.entry is None else self.entry[rows, cols],
+            None if self.row is None else self.row[rows],
+            None if self.col is None else self.col[cols],
+        ]
+        given = [part for part in parts if part is not None]
+        return np.sum(given, axis=0) if given else np.ones(len(rows))
+
+    def extended(self, shape: tuple[int, int], row: Any = None, col: Any = None) -> Prices:
+        """Prices of a larger matrix: what is new costs `row` or `col`, else the mean of what was there."""
+        m1, m2 = shape
+        return Prices(
+            None if self.entry is None else _grown(self.entry, shape, None),
+            None if self.row is None else _grown(self.row, (m1,), row),
+            None if self.col is None else _grown(self.col, (m2,), col),
+        )
+
+
+def _parts(costs: Any) -> dict[str, Any]:
+    if costs is None:
+        return dict.fromkeys(Prices._fields)
+    if isinstance(costs, Mapping):
+        unknown = [name for name in costs if name not in Prices._fields]
+        if unknown:
+            raise ParameterError(f"expected costs named entry, row or col, but {unknown[0]!r} came.")
+        return {name: costs.get(name) for name in Prices._fields}
+    if all(hasattr(costs, name) for name in Prices._fields):
+        return {name: getattr(costs, name) for name in Prices._fields}
+    return {"entry": costs, "row": None, "col": None}
+
+
+def _by_label(part: Any, labels: Labels, name: str) -> Any:
+    if not isinstance(part, Mapping):
+        return part
+    missing = [label for label in labels if label not in part]
+    unknown = [label for label in part if label not in set(labels)]
+    if missing or unknown:
+        came = f"{missing[0]!r} has none" if missing else f"{unknown[0]!r} is not a {name}"
+        raise ParameterError(f"expected a cost for every {name} label and no other, but {came}.")
+    return [part[label] for label in labels]
+
+
+def _checked(part: Any, shape: tuple[int, ...], name: str) -> Array | None:
+    if part is None:
+        return None
+    try:
+        array = np.array(part, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"expected numbers as {name} costs, but {part!r:.60} came.") from None
+    if array.shape != shape:
+        wanted = " x ".join(map(str, shape))
+        raise ParameterError(f"expected {wanted} {name} costs, but an array of shape {array.shape} came.")
+    if not (np.isfinite(array).all() and (array > 0).all()):
+        bad = array[~(np.isfinite(array) & (array > 0))][0]
+        raise ParameterError(f"expected positive finite {name} costs, but {bad} came.")
+    return frozen(array)
+
+
+def _grown(part: Array, shape: tuple[int, ...], new: Any) -> Array:
+    larger = np.full(shape, part.mean())
+    larger[tuple(slice(n) for n in part.shape)] = part
+    if new is not None and len(part) < shape[0]:
+        larger[len(part) :] = new
+    return frozen(larger)

@@ -1,0 +1,257 @@
+"""Settings: what a campaign is about and how it chooses, checked once, written as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.campaign.packing import frozen, pack, unpack
+from maxentry.campaign.prices import Prices
+from maxentry.errors import DataError, ParameterError
+from maxentry.observations.labels import Labels, checked_labels
+from maxentry.posterior import label_codec
+
+ACQUISITIONS = (
+    "maxent",
+    "maxent_nearest",
+    "predictive_variance",
+    "integrated_variance",
+    "uniform",
+    "balanced",
+)
+DEFAULT_ACQUISITION = "predictive_variance"
+# What may change while a campaign runs. The others would change what earlier values mean.
+CHANGEABLE = (
+    "acquisition", "again", "budget", "costs", "effects", "lease", "mask", "noise", "per_col", "per_row",
+    "plates", "priors", "range", "rank", "target_sd",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Everything a campaign knows before it is told anything.
+
+    rows, cols: the labels, in order. mask: m1 x m2, True where an entry may be measured (None: everywhere).
+    rank, noise, effects, priors: of the model, as in `complete`; priors may be None or "paper".
+    transform: the scale on which the model holds, as text ("none", "log", "logit", …); values are always in
+        the user's units. range: the least and the greatest value that can be told.
+    costs: of an entry, of its row and of its column. budget: of all that is asked. target_sd: good enough.
+    lease: seconds until an asked entry goes back. again: whether an entry may be asked again once told.
+    n_initial: entries of the initial design (None: the larger of m1 and m2).
+    per_row, per_col, plates: limits on every batch, unless `ask` gives others.
+    """
+
+    name: str
+    rows: Labels
+    cols: Labels
+    seed: int
+    rank: int | Literal["auto"] = "auto"
+    acquisition: str = DEFAULT_ACQUISITION
+    noise: Literal["gaussian", "student"] = "gaussian"
+    effects: bool = True
+    priors: Literal["paper"] | None = None
+    transform: str = "none"
+    range: tuple[float, float] | None = None
+    costs: Prices = field(default_factory=Prices)
+    mask: NDArray[np.bool_] | None = None
+    lease: float | None = None
+    n_initial: int | None = None
+    again: bool = False
+    target_sd: float | None = None
+    budget: float | None = None
+    per_row: int | None = None
+    per_col: int | None = None
+    plates: Literal["rows", "cols"] | None = None
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        self._set("rows", _labels(self.rows, "row"))
+        self._set("cols", _labels(self.cols, "column"))
+        self._set("seed", _whole(self.seed, "seed", 0))
+        _one_of(self.acquisition, "acquisition", ACQUISITIONS)
+        _one_of(self.noise, "noise", ("gaussian", "student"))
+        _one_of(self.priors, "priors", (None, "paper"))
+        _one_of(self.plates, "plates", (None, "rows", "cols"))
+        for name in ("effects", "again"):
+            self._set(name, _truth(getattr(self, name), name))
+        if self.rank != "auto":
+            self._set("rank", _whole(self.rank, "rank", 0))
+        for name, least in (("n_initial", 0), ("per_row", 1), ("per_col", 1)):
+            if getattr(self, name) is not None:
+                self._set(name, _whole(getattr(self, name), name, least))
+        for name in ("lease", "target_sd", "budget"):
+            if getattr(self, name) is not None:
+                self._set(name, _positive(getattr(self, name), name))
+        self._set("range", _range(self.range))
+        self._set("costs", Prices.of(self.costs, self.rows, self.cols))
+        self._set("mask", _mask(self.mask, self.shape))
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return len(self.rows), len(self.cols)
+
+    # Others like these
+
+    def changed(self, changes: Mapping[str, Any]) -> Settings:
+        """These settings with others in their place; only those in CHANGEABLE."""
+        for name in changes:
+            if name not in CHANGEABLE:
+                known = ", ".join(CHANGEABLE)
+                raise ParameterError(f"expected a setting that may change ({known}), but {name!r} came.")
+        return replace(self, **changes)
+
+    def with_rows(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
+        """These settings with more rows after those there are: available, and costing `cost` or the mean."""
+        return self._extended(rows=_joined(self.rows, labels, "row"), row_cost=cost)
+
+    def with_cols(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
+        """These settings with more columns after those there are: available, and costing `cost` or the mean."""
+        return self._extended(cols=_joined(self.cols, labels, "column"), col_cost=cost)
+
+    def _extended(
+        self,
+        rows: Labels | None = None,
+        cols: Labels | None = None,
+        row_cost: Any = None,
+        col_cost: Any = None,
+    ) -> Settings:
+        rows, cols = rows or self.rows, cols or self.cols
+        shape, mask = (len(rows), len(cols)), self.mask
+        if mask is not None:
+            mask = np.ones(shape, dtype=bool)
+            mask[: self.shape[0], : self.shape[1]] = self.mask
+        for cost, part, side in ((row_cost, self.costs.row, "row"), (col_cost, self.costs.col, "col")):
+            if cost is not None and part is None:
+                raise ParameterError(
+                    f"expected a campaign with {side} costs, but this one has none to add to."
+                )
+        costs = self.costs.extended(shape, row_cost, col_cost)
+        return replace(self, rows=rows, cols=cols, mask=mask, costs=costs)
+
+    # JSON
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON can hold them."""
+        return {f.name: to_json(f.name, getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Settings:
+        """The settings that were written."""
+        return cls(**{name: from_json(name, value) for name, value in data.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Settings) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def to_json(name: str, value: Any) -> Any:
+    """One setting as JSON can hold it."""
+    if name in ("rows", "cols"):
+        return label_codec.encode(value)
+    if name == "costs":
+        return cast(Prices, value).to_json()
+    if name == "range" and value is not None:
+        return [x if math.isfinite(x) else None for x in value]  # JSON has no infinity
+    return pack(value) if name == "mask" else value
+
+
+def from_json(name: str, value: Any) -> Any:
+    """One setting as it was written."""
+    if name in ("rows", "cols"):
+        return label_codec.decode(value)
+    if name == "costs":
+        return Prices.from_json(value)
+    if name == "range" and value is not None:
+        low, high = value
+        return (-math.inf if low is None else low), (math.inf if high is None else high)
+    return unpack(value) if name == "mask" else value
+
+
+def _check_name(name: object) -> None:
+    if not (isinstance(name, str) and name.strip() == name and 0 < len(name) <= 200 and name.isprintable()):
+        raise ParameterError(f"expected a name of 1 to 200 printable characters, but {name!r:.80} came.")
+
+
+def _labels(labels: Any, name: str) -> Labels:
+    """Labels that JSON keeps; a whole number n stands for the labels 0 to n - 1."""
+    if isinstance(labels, Integral) and not isinstance(labels, bool):
+        labels = range(int(labels))
+    known = checked_labels(labels, name)
+    if len(known) < 2:
+        raise DataError(f"expected at least 2 {name}s, but {len(known)} came.")
+    return _kept(known)
+
+
+def _kept(labels: Labels) -> Labels:
+    """The labels as they will be read again, so that a campaign is the same before and after it is opened."""
+    try:
+        return label_codec.decode(json.loads(json.dumps(label_codec.encode(labels), allow_nan=False))) or ()
+    except ValueError:
+        raise DataError("expected finite numbers among the labels, but an infinite one came.") from None
+
+
+def _joined(known: Labels, new: Iterable[Hashable], name: str) -> Labels:
+    more = checked_labels(new, name)
+    if not more:
+        raise DataError(f"expected {name} labels to add, but none came.")
+    return _kept(checked_labels((*known, *more), name))
+
+
+def _one_of(value: object, name: str, choices: tuple[str | None, ...]) -> None:
+    if value not in choices:
+        known = ", ".join(repr(choice) for choice in choices)
+        raise ParameterError(f"expected {name} to be one of {known}, but {value!r} came.")
+
+
+def _truth(value: Any, name: str) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"expected {name} to be True or False, but {value!r} came.")
+    return bool(value)
+
+
+def _whole(value: Any, name: str, least: int) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ParameterError(f"expected {name} to be a whole number from {least} on, but {value!r} came.")
+    return int(value)
+
+
+def _positive(value: Any, name: str) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < math.inf:
+        raise ParameterError(f"expected {name} to be a positive finite number, but {value!r} came.")
+    return float(value)
+
+
+def _range(value: Any) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    try:
+        low, high = (float(x) for x in value)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not low < high:
+        raise ParameterError(f"expected range as (low, high) with low below high, but {value!r} came.")
+    return low, high
+
+
+def _mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
+    if mask is None:
+        return None
+    array = np.array(mask)
+    if array.dtype != np.bool_ or array.shape != shape:
+        came = f"an array of {array.dtype} of shape {array.shape}"
+        raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, but {came} came.")
+    if not array.any():
+        raise ParameterError("expected a mask that leaves something to measure, but all of it is False.")
+    return frozen(array)

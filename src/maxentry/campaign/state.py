@@ -1,0 +1,313 @@
+"""State: what a campaign's events add up to. It is never stored, only replayed.
+
+States are frozen: `state.after(records)` is another one. Everything is by position (row i, column j); the labels
+are in the settings. Arrays are made when they are first asked for, and kept.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.campaign.events import (
+    Asked,
+    Changed,
+    ColsAdded,
+    Corrected,
+    Created,
+    Failed,
+    Record,
+    RowsAdded,
+    Told,
+    Withdrawn,
+)
+from maxentry.campaign.prices import Prices
+from maxentry.campaign.settings import Settings
+from maxentry.entries import Entries
+from maxentry.errors import StorageError
+from maxentry.observations import Observations
+from maxentry.observations.labels import Axis, Labels
+
+Status = Literal["pending", "told", "failed", "withdrawn", "expired"]
+
+
+class Ask(NamedTuple):
+    """One entry that was handed out, and what became of it."""
+
+    id: int
+    row: int
+    col: int
+    mean: float
+    sd: float
+    gain: float
+    cost: float
+    asked_at: dt.datetime
+    expires_at: dt.datetime | None
+    event: int
+    who: str | None = None
+    status: Status = "pending"  # as the events have it: never "expired", which is a matter of time
+    reason: str = ""
+    retry: bool = False
+
+    def status_at(self, now: dt.datetime) -> Status:
+        """What has become of it by now."""
+        over = self.expires_at is not None and now >= self.expires_at
+        return "expired" if over and self.status == "pending" else self.status
+
+
+class Measurement(NamedTuple):
+    """One value that was told, in the user's units; NaN where it was struck out by a correction."""
+
+    number: int  # in the order of telling, from 1
+    row: int
+    col: int
+    value: float
+    id: int | None
+    event: int
+    told_at: dt.datetime
+    who: str | None = None
+    corrected: bool = False
+
+    @property
+    def struck(self) -> bool:
+        """Whether it was taken back."""
+        return math.isnan(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Everything that is known about a campaign after event `version`."""
+
+    settings: Settings
+    version: int
+    created_at: dt.datetime
+    changed_at: dt.datetime
+    asked: Mapping[int, Ask]  # by id; ids are 1, 2, … in the order of asking
+    measurements: tuple[Measurement, ...]  # in the order of telling
+
+    # The matrix
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return self.settings.shape
+
+    @property
+    def row_labels(self) -> Labels:
+        """The rows' labels, added ones last."""
+        return self.settings.rows
+
+    @property
+    def col_labels(self) -> Labels:
+        """The columns' labels, added ones last."""
+        return self.settings.cols
+
+    @cached_property
+    def row_axis(self) -> Axis:
+        """The rows, with a way from labels to positions."""
+        return Axis("row", len(self.row_labels), self.row_labels)
+
+    @cached_property
+    def col_axis(self) -> Axis:
+        """The columns, with a way from labels to positions."""
+        return Axis("column", len(self.col_labels), self.col_labels)
+
+    @property
+    def costs(self) -> Prices:
+        """What entries cost."""
+        return self.settings.costs
+
+    @cached_property
+    def barred(self) -> Entries:
+        """Entries that failed and shall not be tried again; one told since is not among them."""
+        failed = {(a.row, a.col) for a in self.asked.values() if a.status == "failed" and not a.retry}
+        return _entries(sorted(failed - {(m.row, m.col) for m in self.standing}))
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_] | None:
+        """m1 x m2, True where an entry may be asked for: the settings' mask less what failed (None: all)."""
+        given = self.settings.mask
+        if not self.barred.rows.size:
+            return given
+        mask = np.ones(self.shape, dtype=bool) if given is None else given.copy()
+        mask[self.barred.rows, self.barred.cols] = False
+        return mask
+
+    # What was told
+
+    @cached_property
+    def standing(self) -> tuple[Measurement, ...]:
+        """The measurements that have not been struck out, in the order of telling."""
+        return tuple(m for m in self.measurements if not m.struck)
+
+    @cached_property
+    def told(self) -> Entries:
+        """Where they were made, in the order of telling; an entry told twice is there twice."""
+        return _entries([(m.row, m.col) for m in self.standing])
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Their values in the user's units, in the order of telling."""
+        return np.array([m.value for m in self.standing], dtype=np.float64)
+
+    def observations(self) -> Observations | None:
+        """All of it as observations with labels, in the user's units; None before anything is told."""
+        if not self.standing:
+            return None
+        labels = self.row_labels, self.col_labels
+        return Observations(self.shape, *self.told, self.values, *labels)  # type: ignore[arg-type]
+
+    @cached_property
+    def row_counts(self) -> NDArray[np.int64]:
+        """Measurements in each row."""
+        return np.bincount(self.told.rows, minlength=self.shape[0])
+
+    @cached_property
+    def col_counts(self) -> NDArray[np.int64]:
+        """Measurements in each column."""
+        return np.bincount(self.told.cols, minlength=self.shape[1])
+
+    @cached_property
+    def told_keys(self) -> NDArray[np.int64]:
+        """The entries told at least once, as sorted keys i m2 + j."""
+        return np.unique(self.told.keys(self.shape[1]))
+
+    # What is asked for
+
+    @cached_property
+    def open(self) -> tuple[Ask, ...]:
+        """Asked for, and nothing heard since: pending or, by now, expired."""
+        return tuple(a for a in self.asked.values() if a.status == "pending")
+
+    def pending_asks(self, now: dt.datetime) -> tuple[Ask, ...]:
+        """Asked for and waited for, in the order of asking."""
+        return tuple(a for a in self.open if a.status_at(now) == "pending")
+
+    def pending(self, now: dt.datetime) -> Entries:
+        """The entries asked for and waited for, in the order of asking."""
+        return _entries([(a.row, a.col) for a in self.pending_asks(now)])
+
+    def spent(self, now: dt.datetime) -> float:
+        """The cost of all that was asked for and was told, failed or is pending."""
+        counted = ("told", "failed", "pending")
+        return math.fsum(a.cost for a in self.asked.values() if a.status_at(now) in counted)
+
+    def taken_keys(self, now: dt.datetime) -> NDArray[np.int64]:
+        """Entries not to be handed out now, as sorted keys: pending ones, and told ones unless `again`."""
+        pending = self.pending(now).keys(self.shape[1])
+        told = self.told_keys[:0] if self.settings.again else self.told_keys
+        return np.union1d(pending, told)
+
+    def n_available(self, now: dt.datetime) -> int:
+        """How many entries could be handed out now."""
+        m1, m2 = self.shape
+        mask, taken = self.mask, Entries.from_keys(self.taken_keys(now), m2)
+        if mask is None:
+            return m1 * m2 - taken.rows.size
+        return int(mask.sum()) - int(mask[taken.rows, taken.cols].sum())
+
+    # What comes next
+
+    def after(self, records: Iterable[Record]) -> State:
+        """The state once these have happened too."""
+        draft = _Draft(self)
+        for record in records:
+            draft.add(record)
+        return draft.state() if draft.version > self.version else self
+
+    def apply(self, record: Record) -> State:
+        """The state once this has happened too."""
+        return self.after([record])
+
+
+def replay(records: Iterable[Record]) -> State:
+    """The state that all events of a campaign, from the first, add up to."""
+    iterator = iter(records)
+    first = next(iterator, None)
+    if first is None or first.number != 1 or not isinstance(first.event, Created):
+        raise StorageError("expected a campaign to begin with its creation, but its first event is another.")
+    return State(first.event.settings, 1, first.at, first.at, {}, ()).after(iterator)
+
+
+class _Draft:
+    """A state being added to, so that many events cost no more copies than one."""
+
+    def __init__(self, state: State) -> None:
+        self.settings = state.settings
+        self.version = state.version
+        self.created_at, self.changed_at = state.created_at, state.changed_at
+        self.asked = dict(state.asked)
+        self.measurements = list(state.measurements)
+
+    def state(self) -> State:
+        return State(
+            self.settings,
+            self.version,
+            self.created_at,
+            self.changed_at,
+            self.asked,
+            tuple(self.measurements),
+        )
+
+    def add(self, record: Record) -> None:
+        if record.number != self.version + 1:
+            raise StorageError(f"expected event {self.version + 1}, but event {record.number} came.")
+        match record.event:
+            case Asked() as event:
+                self.ask(event, record)
+            case Told() as event:
+                self.tell(event, record)
+            case Corrected() as event:
+                self.correct(event)
+            case Failed(ids, reasons, retry):
+                for id, reason in zip(ids, reasons, strict=True):
+                    self.settle(id, "failed", reason, retry)
+            case Withdrawn(ids, reason):
+                for id in ids:
+                    self.settle(id, "withdrawn", reason)
+            case RowsAdded(labels, cost):
+                self.settings = self.settings.with_rows(labels, cost)
+            case ColsAdded(labels, cost):
+                self.settings = self.settings.with_cols(labels, cost)
+            case Changed(changes):
+                self.settings = self.settings.changed(changes)
+            case other:
+                raise StorageError(f"expected {other.kind!r} to be the first event only, but it came again.")
+        self.version, self.changed_at = record.number, record.at
+
+    def ask(self, event: Asked, record: Record) -> None:
+        columns = (event.rows, event.cols, event.mean, event.sd, event.gain, event.cost)
+        for id, (row, col, mean, sd, gain, cost) in enumerate(zip(*columns, strict=True), start=event.first):
+            when = (record.at, event.expires_at, record.number, record.who)
+            self.asked[id] = Ask(id, row, col, mean, sd, gain, cost, *when)
+
+    def tell(self, event: Told, record: Record) -> None:
+        for id, row, col, value in zip(event.ids, event.rows, event.cols, event.values, strict=True):
+            number = len(self.measurements) + 1
+            self.measurements.append(
+                Measurement(number, row, col, value, id, record.number, record.at, record.who)
+            )
+            if id is not None:
+                self.settle(id, "told")
+
+    def correct(self, event: Corrected) -> None:
+        old = self.measurements[event.number - 1]
+        value = math.nan if event.value is None else event.value
+        self.measurements[event.number - 1] = old._replace(value=value, corrected=True)
+        if old.id is not None:
+            left = any(m.id == old.id and not m.struck for m in self.measurements)
+            self.settle(old.id, "told" if left else "withdrawn", "" if left else event.reason)
+
+    def settle(self, id: int, status: Status, reason: str = "", retry: bool = False) -> None:
+        self.asked[id] = self.asked[id]._replace(status=status, reason=reason, retry=retry)
+
+
+def _entries(pairs: list[tuple[int, int]]) -> Entries:
+    return Entries.of([row for row, _ in pairs], [col for _, col in pairs]) if pairs else Entries.none()
