@@ -1,0 +1,154 @@
+"""Balanced designs: row counts as level as possible, column counts too, no entry twice (§3.2 of the paper).
+
+The totals made level are those of `row_counts` and `col_counts` with the new entries. What is least is
+
+    sum_i (row total i)^2 + sum_j (column total j)^2,
+
+a flow problem with convex costs: rows, entries, columns. The steps:
+
+1. Rows and columns each by themselves: `level` gives the best margins anything could have.
+2. `fill` makes entries with these row margins, and nearly these column margins. If both are met, nothing can be
+   better. Without mask, counts and taken entries both always are (Gale and Ryser), and counts differ by at most one.
+3. Else `levelled` moves along alternating paths until the sum of squares is least.
+4. `trade_all` makes the choice random: it keeps the margins and forgets how they were come by.
+
+Rows and columns are renamed at random first, so that ties are broken at random too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maxentry.design.available import Available, available, checked_count, generator
+from maxentry.design.levels import level
+from maxentry.entries import Entries, Indices
+from maxentry.errors import ParameterError
+from maxentry.kernels.filling import fill
+from maxentry.kernels.levelling import Links, new_links, scan
+from maxentry.kernels.lists import Lists
+from maxentry.kernels.trades import trade_all
+
+PASSES = (
+    32  # of trades; information doubles its reach each pass, so this mixes far more rows than memory holds
+)
+
+
+def balanced(
+    shape: tuple[int, int],
+    n: int,
+    mask: Any = None,
+    seed: int | np.random.SeedSequence | np.random.Generator | None = None,
+    *,
+    row_counts: Any = None,
+    col_counts: Any = None,
+    taken: Entries | None = None,
+) -> Entries:
+    """Choose n new entries at random so that row counts are as level as possible, and column counts too.
+
+    With nothing but shape and n, row counts differ by at most one, column counts too, all such sets of entries
+    are equally likely (in the limit of many trades), and time and memory are O(n + m1 + m2). Otherwise the sum
+    of squares of all row and column totals is the least there is.
+
+    mask: True where an entry may be measured, an m1 x m2 array or a `scipy.sparse` one; None for all.
+    seed: the same seed gives the same entries.
+    row_counts, col_counts: what each row and column has already (zero if not given; `taken` is not counted).
+    taken: entries that are not available. The entries come in random order.
+    """
+    pool = available(shape, mask, taken)
+    n = checked_count(n, pool)
+    row_counts = _counts(row_counts, pool.shape[0], "row")
+    col_counts = _counts(col_counts, pool.shape[1], "col")
+    rng = generator(seed)
+    row_order, col_order = (rng.permutation(m) for m in pool.shape)
+    rows, cols = _arranged(pool, n, row_order, col_order, row_counts[row_order], col_counts[col_order], rng)
+    shuffled = rng.permutation(n)
+    return Entries(row_order[rows[shuffled]], col_order[cols[shuffled]])
+
+
+def _arranged(
+    pool: Available,
+    n: int,
+    row_order: Indices,
+    col_order: Indices,
+    R: Indices,
+    C: Indices,
+    rng: np.random.Generator,
+) -> tuple[Indices, Indices]:
+    """Rows and columns of the entries by their new names; R and C are the counts so far."""
+    m1, m2 = pool.shape
+    lists = pool.lists(np.argsort(row_order), np.argsort(col_order))
+    row_limits, col_limits = pool.margins()
+    row_limits, col_limits = row_limits[row_order], col_limits[col_order]
+    x, y = level(R, row_limits, n), level(C, col_limits, n)
+    cols = fill(lists, x, y.copy(), np.argsort(row_limits - x, kind="stable"))
+    rows = np.repeat(np.arange(m1), x)
+    if np.any(np.bincount(cols, minlength=m2) != y):
+        top = _top(R, x) + _top(C, y) - 1
+        rows, cols = levelled(lists, rows, cols, R, C, top)
+    by_row = np.argsort(rows, kind="stable")
+    rows, cols = rows[by_row], cols[by_row]
+    begin = np.searchsorted(rows, np.arange(m1 + 1))
+    trade_all(lists, begin, cols, PASSES, m2, rng)
+    return rows, cols
+
+
+def levelled(
+    lists: Lists, rows: Indices, cols: Indices, R: Indices, C: Indices, L: int
+) -> tuple[Indices, Indices]:
+    """As many entries, moved so that sum (R + new)^2 + sum (C + new)^2 is least. L: any number, best near right.
+
+    For a price L of an entry, sum of squares - 2 L (number of entries) changes by 2 (2 - rise) when a path rising
+    from u to v is followed (heights as in `kernels/levelling.py`). It is least when no path rises by 2 or more, as
+    the residual network of the flow then has no negative cycle. From there, paths that cross from a row to a
+    column (one more entry) or back (one less) and rise by exactly 1 keep it least; when there is none, the
+    price may go up or down until there is one. What is least for some price is least for its number of entries.
+    """
+    n, (m1, m2) = rows.size, (R.size, C.size)
+    row_total, col_total = R + np.bincount(rows, minlength=m1), C + np.bincount(cols, minlength=m2)
+    links = new_links(rows, cols, n + m1 + m2, m1, m2)
+    moves = 1
+    while moves != 0:
+        moves, _ = scan(lists, links, row_total, col_total, L, 2, 0, -1)
+        links = _with_room(links) if moves < 0 else links
+    while links.size[0] != n:
+        short = n - int(links.size[0])
+        crossing = 1 if short > 0 else -1
+        links = _with_room(links) if links.size[1] == 0 else links
+        moves, best = scan(lists, links, row_total, col_total, L, 1, crossing, abs(short))
+        if moves == 0:
+            L += crossing * (1 - best)
+    chosen = _slots(links)
+    return links.row[chosen], links.col[chosen]
+
+
+def _slots(links: Links) -> Indices:
+    """The slots in use."""
+    used = np.ones(links.row.size, dtype=bool)
+    used[links.free[: links.size[1]]] = False
+    return np.flatnonzero(used)
+
+
+def _with_room(links: Links) -> Links:
+    """The same entries with twice the room."""
+    chosen, m1, m2 = _slots(links), links.row_first.size, links.col_first.size
+    wider: Links = new_links(links.row[chosen], links.col[chosen], 2 * links.row.size, m1, m2)
+    return wider
+
+
+def _top(counts: Indices, new: Indices) -> int:
+    """The highest total of those that got something new."""
+    return int((counts + new)[new > 0].max())
+
+
+def _counts(counts: Any, m: int, side: str) -> Indices:
+    """Counts so far: m whole numbers of at least 0."""
+    if counts is None:
+        return np.zeros(m, dtype=np.int64)
+    given = np.asarray(counts)
+    if given.shape != (m,) or not np.issubdtype(given.dtype, np.integer) or (given < 0).any():
+        raise ParameterError(
+            f"{side}_counts must be {m} whole numbers of at least 0, got {given.dtype} of shape {given.shape}"
+        )
+    return given.astype(np.int64)
