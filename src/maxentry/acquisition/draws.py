@@ -1,0 +1,83 @@
+"""A belief's draws as a Gaussian field: the features of an entry are its centred draws, f_a = d_a / sqrt(S).
+
+A, B    m1 x R x S, m2 x R x S    factors, draws last
+a, b    m1 x S, m2 x S            effects less their means over the draws; mu is in a
+d_a     S                         draws of entry a less their mean, so that Cov(x_a, x_b) = d_a . d_b / S
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.belief import Belief
+from maxentry.kernels import acquisition as kernel
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Draws:
+    """The field of a belief's draws; covariances are those of the S draws themselves (divisor S)."""
+
+    A: Array
+    B: Array
+    a: Array
+    b: Array
+    eta2: float
+
+    @classmethod
+    def of(cls, belief: Belief) -> Draws:
+        """The draws of a belief, in the order the compiled loops read them."""
+        used = np.any(belief.left, axis=(0, 1)) & np.any(belief.right, axis=(0, 1))
+        row = np.asarray(belief.row, dtype=float).T + belief.mu
+        col = np.asarray(belief.col, dtype=float).T
+        level = col.mean(0)  # a level may move between rows and columns: held by the rows, bounds are tighter
+        row, col = row + level, col - level
+        return cls(
+            _draws_last(belief.left[:, :, used]),
+            _draws_last(belief.right[:, :, used]),
+            np.ascontiguousarray(row - row.mean(1, keepdims=True)),
+            np.ascontiguousarray(col - col.mean(1, keepdims=True)),
+            float(np.mean(belief.noise_var)),
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return len(self.a), len(self.b)
+
+    @property
+    def p(self) -> int:
+        """S."""
+        return self.a.shape[1]
+
+    @property
+    def measured(self) -> Array:
+        """Nothing: the observed entries are in the draws."""
+        return np.empty((0, self.p))
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """d_a / sqrt(S) for each entry, (n, S)."""
+        F, v = np.empty((len(rows), self.p)), np.empty(len(rows))
+        kernel.centred_draws(self.A, self.B, self.a, self.b, rows, cols, F, v)
+        return F
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """The variance of the draws at each entry of a block."""
+        v = np.empty((len(rows), len(cols)))
+        kernel.variances(self.A, self.B, self.a, self.b, rows, cols, v)
+        return v
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Minkowski and Cauchy-Schwarz: sd(x_ij) <= (E|a_i|^4)^(1/4) (E|b_j|^4)^(1/4) + sd(row_i) + sd(col_j)."""
+        P, Q = (np.sqrt(np.sqrt(np.mean(np.sum(X**2, axis=1) ** 2, axis=1))) for X in (self.A, self.B))
+        r, c = self.a.std(1), self.b.std(1)
+        return np.stack([P, r, np.ones_like(r)], axis=1), np.stack([Q, np.ones_like(c), c], axis=1)
+
+
+def _draws_last(factors: NDArray[np.floating]) -> Array:
+    return np.ascontiguousarray(factors.transpose(1, 2, 0), dtype=np.float64)

@@ -1,0 +1,75 @@
+"""A Gaussian field over the entries: all that the determinant and the variance criteria need of a belief.
+
+    f_a     p        features of entry a: Cov(x_a, x_b) = f_a . f_b before anything pending is measured
+    W       k x p    directions of the entries measured since: K = I - W'W, Cov(x_a, x_b) = f_a' K f_b
+    eta2    -        variance of the noise of one measurement
+
+Measuring entry a (whatever comes out: no value is made up) adds the direction w = K f_a / sqrt(v_a + eta2).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from maxentry.entries import Entries
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Field(Protocol):
+    """Entries of an m1 x m2 matrix as jointly Gaussian, by features."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+
+    @property
+    def eta2(self) -> float:
+        """The variance of the noise of one measurement."""
+
+    @property
+    def measured(self) -> Array:
+        """Directions of what is measured and not in the features yet, (k, p)."""
+
+    @property
+    def p(self) -> int:
+        """The number of features."""
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """f_a for each entry, (n, p)."""
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """f_a . f_a for each entry of a block of rows and columns."""
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Non-negative P (m1, k) and Q (m2, k) with sqrt(f_a . f_a) <= P_i . Q_j for every entry."""
+
+
+def directions(F: Array, eta2: float, W: Array | None = None) -> Array:
+    """The directions that measuring the entries with features F, in their order, adds to W.
+
+    K - K F'(F K F' + eta2 I)^-1 F K = K - w'w with w = C^-1 F K, C C' = F K F' + eta2 I.
+    """
+    if F.size == 0:
+        return np.zeros_like(F)
+    FK = F if W is None or len(W) == 0 else F - (F @ W.T) @ W
+    w: Array = solve_triangular(cholesky(FK @ F.T + eta2 * np.eye(len(F)), lower=True), FK, lower=True)
+    return w
+
+
+def with_pending(field: Field, pending: Entries) -> Array:
+    """The directions of all that counts as measured."""
+    W = field.measured
+    return np.concatenate([W, directions(field.features(*pending), field.eta2, W)])
+
+
+def direction(f: Array, W: Array, eta2: float) -> tuple[Array, float]:
+    """The direction that measuring one entry with features f adds to W, and the variance it has before."""
+    Kf = f - W.T @ (W @ f)
+    v = max(float(f @ Kf), 0.0)
+    return Kf / np.sqrt(v + eta2), v

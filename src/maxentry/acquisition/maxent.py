@@ -1,0 +1,121 @@
+"""MaxEnt: Lemma 2 of the paper for the subspaces of a belief (`subspaces`).
+
+Given the subspaces x_ij = phi_ij' vec(M), phi_ij = u_i (x) v_j, M iid N(0, sigma2). With the observed entries joined,
+Var(x_ij | y) = eta2 phi_ij' S phi_ij, S = (Phi'Phi + gamma2 I)^-1 (`model.entropy`); no value of y matters. Where there
+are fewer observations than features the same is said by directions (see `field`), and nothing of size p x p is formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from maxentry.acquisition.criterion import Chosen, require
+from maxentry.acquisition.field import directions
+from maxentry.acquisition.question import Question
+from maxentry.acquisition.select import most_informative
+from maxentry.acquisition.subspaces import Subspaces
+from maxentry.belief import Belief
+from maxentry.entries import Entries
+from maxentry.model.coherence import coherence
+from maxentry.model.entropy import features, score_map
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+MOST_FEATURES = 1024
+MOST_SMALL = 4096  # a matrix of so many entries has at most so many features, and none is cut
+BLOCK_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True)
+class MaxEnt:
+    """Gain: 1/2 log(1 + sigma2 score / eta2) in nats, with the score of Lemma 2."""
+
+    subspaces: Callable[[Belief, int], Subspaces]
+
+    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+        """The entries that maximise the determinant of Lemma 1, greedily."""
+        known = require(belief, question)
+        m1, m2 = question.shape
+        most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES
+        eta2 = float(np.mean(known.noise_var))
+        return most_informative(
+            lemma2_field(self.subspaces(known, most), eta2, question.observed), question, n
+        )
+
+
+def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> SubspaceField:
+    """x given the subspaces and the observed entries, in the cheaper of two equal forms."""
+    q = subspaces.U.shape[1] * subspaces.V.shape[1]
+    prior = SubspaceField(*subspaces, eta2, np.empty((0, q)))
+    if len(observed.rows) < q:
+        return replace(prior, measured=directions(prior.features(*observed), eta2))
+    precision = eta2 * np.eye(q)
+    step = max(1, BLOCK_NUMBERS // max(q, 1))
+    for start in range(0, len(observed.rows), step):
+        some = slice(start, start + step)
+        F = prior.features(observed.rows[some], observed.cols[some])
+        precision += F.T @ F
+    return CoreField(*subspaces, eta2, prior.measured, cholesky(precision, lower=True) if q else precision)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SubspaceField:
+    """Features sigma phi_ij; observed entries are directions."""
+
+    U: Array
+    V: Array
+    sigma2: float
+    eta2: float
+    measured: Array  # (N, p)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return len(self.U), len(self.V)
+
+    @property
+    def p(self) -> int:
+        """q1 q2."""
+        return self.U.shape[1] * self.V.shape[1]
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """sigma u_i (x) v_j for each entry."""
+        return np.sqrt(self.sigma2) * features(self.U, self.V, rows, cols)
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """sigma2 mu_i mu_j: before anything is observed."""
+        v: Array = self.sigma2 * np.multiply.outer(coherence(self.U[rows]), coherence(self.V[cols]))
+        return v
+
+    def bounds(self) -> tuple[Array, Array]:
+        """sqrt(sigma2 mu_i) and sqrt(mu_j): scores are at most mu_i mu_j."""
+        return np.sqrt(self.sigma2 * coherence(self.U))[:, None], np.sqrt(coherence(self.V))[:, None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoreField(SubspaceField):
+    """The observed entries are in the features sqrt(eta2) C^-1 sigma phi_ij, C C' = sigma2 Phi'Phi + eta2 I."""
+
+    C: Array
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """sqrt(eta2) C^-1 sigma phi_ij for each entry."""
+        F: Array = solve_triangular(self.C, super().features(rows, cols).T, lower=True).T
+        return np.ascontiguousarray(np.sqrt(self.eta2) * F)
+
+    @cached_property
+    def core(self) -> Array:
+        """Cov(vec M | y) = sigma2 eta2 (C C')^-1 = eta2 S."""
+        half = solve_triangular(self.C, np.eye(self.p), lower=True)
+        return self.sigma2 * self.eta2 * (half.T @ half)
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """Lemma 2 in feature space, eta2 phi' S phi, by one product."""
+        return np.maximum(score_map(self.U[rows], self.V[cols], self.core, 1.0), 0.0)

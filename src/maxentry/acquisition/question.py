@@ -1,0 +1,153 @@
+"""What is asked of a criterion: which entries may be measured, at what cost, and how a batch may look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from maxentry.entries import Entries
+from maxentry.errors import ParameterError
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Shape = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """cost_ij = entry_ij + row_i + col_j of the parts given; 1 where none is given."""
+
+    entry: Any = None  # (m1, m2)
+    row: Any = None  # (m1,)
+    col: Any = None  # (m2,)
+
+    @property
+    def given(self) -> bool:
+        """Whether any part is given."""
+        return not (self.entry is None and self.row is None and self.col is None)
+
+    def at(self, rows: Any, cols: Any) -> Array:
+        """The cost of the entries (rows, cols), which broadcast as indices do."""
+        i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(cols))
+        if not self.given:
+            return np.ones(i.shape)
+        cost = np.zeros(i.shape)
+        if self.entry is not None:
+            cost += np.asarray(self.entry)[i, j]
+        if self.row is not None:
+            cost += np.asarray(self.row)[i]
+        if self.col is not None:
+            cost += np.asarray(self.col)[j]
+        return cost
+
+    def least(self, rows: Indices, cols: Indices) -> float:
+        """A lower bound of the cost of any entry of this block, which is attained where one part is given."""
+        if not self.given:
+            return 1.0
+        least = 0.0
+        if self.entry is not None:
+            least += float(np.asarray(self.entry)[np.ix_(rows, cols)].min())
+        if self.row is not None:
+            least += float(np.asarray(self.row)[rows].min())
+        if self.col is not None:
+            least += float(np.asarray(self.col)[cols].min())
+        return least
+
+    def check(self, shape: Shape) -> None:
+        """Every part has the matrix's shape and is finite, and every entry costs more than nothing."""
+        m1, m2 = shape
+        parts = (("entry", self.entry, (m1, m2)), ("row", self.row, (m1,)), ("col", self.col, (m2,)))
+        for name, part, expected in parts:
+            if part is None:
+                continue
+            if np.shape(part) != expected:
+                raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}")
+            if not np.all(np.isfinite(part)):
+                raise ParameterError(f"expected finite {name} costs, got {_first_not_finite(part)}")
+        least = min((float(self.at(i, np.arange(m2)).min()) for i in range(m1 if m2 else 0)), default=1.0)
+        if not least > 0:
+            raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How a batch may look: at most so many in a row or column, or whole rows or columns ("plates")."""
+
+    per_row: int | None = None
+    per_col: int | None = None
+    plates: Literal["rows", "cols"] | None = None
+
+    def __post_init__(self) -> None:
+        for name, most in (("per_row", self.per_row), ("per_col", self.per_col)):
+            if most is not None and most < 1:
+                raise ParameterError(f"expected {name} of at least 1, got {most}")
+        if self.plates not in (None, "rows", "cols"):
+            raise ParameterError(f"expected plates 'rows', 'cols' or None, got {self.plates!r}")
+        if self.plates is not None and (self.per_row is not None or self.per_col is not None):
+            raise ParameterError("expected plates or limits per row and column, got both")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Which entries may be chosen, and what is known to be measured.
+
+    An entry is available where the mask allows it and it is neither observed nor pending. With `again` the observed
+    and the pending are available too, and one batch may hold an entry more than once, since noise makes replicates
+    worthwhile (uniform and balanced batches, and plates, hold it once). Pending entries always count as measured.
+    """
+
+    shape: Shape
+    observed: Entries = field(default_factory=Entries.none)
+    pending: Entries = field(default_factory=Entries.none)
+    mask: Flags | None = None
+    again: bool = False
+    costs: Costs = field(default_factory=Costs)
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        m1, m2 = self.shape
+        if self.mask is not None and np.shape(self.mask) != (m1, m2):
+            raise ParameterError(f"expected a mask of shape {(m1, m2)}, got {np.shape(self.mask)}")
+        for name, entries in (("observed", self.observed), ("pending", self.pending)):
+            for axis, index, m in (("row", entries.rows, m1), ("column", entries.cols, m2)):
+                if index.size and not (index.min() >= 0 and index.max() < m):
+                    wrong = index[(index < 0) | (index >= m)][0]
+                    raise ParameterError(
+                        f"expected {name} entries in {axis}s 0 to {m - 1}, got {axis} {wrong}"
+                    )
+        self.costs.check(self.shape)
+
+    @cached_property
+    def taken(self) -> Entries:
+        """Entries that may not be chosen though the mask allows them, sorted and each once."""
+        if self.again:
+            return Entries.none()
+        m2 = self.shape[1]
+        return Entries.from_keys(np.unique(self.observed.joined(self.pending).keys(m2)), m2)
+
+    @cached_property
+    def _taken_rows(self) -> csr_array:
+        taken = self.taken
+        return csr_array((np.ones(len(taken.rows), bool), (taken.rows, taken.cols)), shape=self.shape)
+
+    def available(self, rows: Indices, cols: Indices) -> Flags:
+        """Which entries of a block of rows and columns may be chosen."""
+        if self.mask is None:
+            free = np.ones((len(rows), len(cols)), dtype=bool)
+        else:
+            free = np.array(np.asarray(self.mask, dtype=bool)[np.ix_(rows, cols)])
+        if len(self.taken.rows):
+            block = self._taken_rows[rows][:, cols].tocoo()
+            free[block.row, block.col] = False
+        return free
+
+
+def _first_not_finite(part: Any) -> float:
+    values = np.asarray(part, dtype=float).ravel()
+    return float(values[~np.isfinite(values)][0])

@@ -1,0 +1,108 @@
+"""The subspaces of a belief's draws: the mean of their projections, or the projection nearest to it.
+
+X_s = L_s R_s'    draw s with its effects in the factors, L = [left, mu + row, 1], R = [right, 1, col]
+U_s, V_s          frames of its column and row space, q_s columns each (its rank)
+P_U               mean over the draws of U_s U_s': its trace is the mean rank, its eigenvalues are at most 1
+U                 m1 x q1, P_U = U U': eigenvectors times roots of eigenvalues, largest first
+sigma2            mean of ||X_s||_F^2 / q_s^2: E||X||_F^2 = q^2 sigma2 of the SMG model, solved for sigma2
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from maxentry.belief import Belief
+
+Array = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-10  # size of a singular value, or eigenvalue, beside the largest that counts as zero
+
+
+class Subspaces(NamedTuple):
+    """Factors of P_U and P_V, and the variance of the core."""
+
+    U: Array  # (m1, q1)
+    V: Array  # (m2, q2)
+    sigma2: float
+
+
+def mean_projections(belief: Belief, most: int) -> Subspaces:
+    """Factors of the posterior-mean projections with q1 q2 <= most.
+
+    They are exact where that is enough; else the pair (q1, q2) is kept whose tr P_U tr P_V is greatest.
+    """
+    frames = _frames(belief)
+    U, V = (_factor(side, min(most, len(side))) for side in (frames.U, frames.V))
+    q1, q2 = _affordable((U**2).sum(0), (V**2).sum(0), most)
+    return Subspaces(U[:, :q1], V[:, :q2], frames.sigma2)
+
+
+def nearest_projections(belief: Belief, most: int) -> Subspaces:
+    """Frames of the projections nearest to the means: leading eigenvectors, as many as the mean rank, rounded."""
+    frames = _frames(belief)
+    q = min(round(frames.rank), int(np.sqrt(most)))
+    U, V = (_factor(side, q) for side in (frames.U, frames.V))
+    return Subspaces(*(X / np.sqrt((X**2).sum(0)) for X in (U, V)), frames.sigma2)
+
+
+class _Frames(NamedTuple):
+    U: Array  # (m1, sum of q_s): U_s / sqrt(S), side by side
+    V: Array
+    sigma2: float
+    rank: float  # mean of q_s
+
+
+def _frames(belief: Belief) -> _Frames:
+    S = belief.n_draws
+    U, V, sigma2, ranks = [], [], 0.0, 0
+    for s in range(S):
+        left, right = _factors(belief, s)
+        (Q1, T1), (Q2, T2) = np.linalg.qr(left), np.linalg.qr(right)
+        u, d, vt = np.linalg.svd(T1 @ T2.T)
+        q = int(np.count_nonzero(d > NEGLIGIBLE * d.max(initial=0.0)))
+        U.append(Q1 @ u[:, :q])
+        V.append(Q2 @ vt[:q].T)
+        sigma2 += float(d[:q] @ d[:q]) / max(q, 1) ** 2 / S
+        ranks += q
+    scale = 1 / np.sqrt(S)
+    return _Frames(np.concatenate(U, axis=1) * scale, np.concatenate(V, axis=1) * scale, sigma2, ranks / S)
+
+
+def _factors(belief: Belief, s: int) -> tuple[Array, Array]:
+    """L_s and R_s, with columns for the effects where there are any."""
+    left, right = (np.asarray(X[s], dtype=float) for X in (belief.left, belief.right))
+    row, col = belief.mu[s] + np.asarray(belief.row[s], dtype=float), np.asarray(belief.col[s], dtype=float)
+    if np.any(row):
+        left, right = np.column_stack([left, row]), np.column_stack([right, np.ones(len(right))])
+    if np.any(col):
+        left, right = np.column_stack([left, np.ones(len(left))]), np.column_stack([right, col])
+    return left, right
+
+
+def _factor(frames: Array, most: int) -> Array:
+    """The leading columns of U with U U' = frames frames', through the smaller of its two Gram matrices."""
+    m, n = frames.shape
+    if min(m, n, most) == 0:
+        return np.empty((m, 0))
+    wide = m <= n
+    gram = frames @ frames.T if wide else frames.T @ frames
+    values, vectors = eigh(gram, subset_by_index=[max(len(gram) - most, 0), len(gram) - 1])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    kept = values > NEGLIGIBLE * values[0]
+    vectors = vectors[:, kept]
+    U: Array = vectors * np.sqrt(values[kept]) if wide else frames @ vectors
+    return U
+
+
+def _affordable(left: Array, right: Array, most: int) -> tuple[int, int]:
+    """q1 and q2 with q1 q2 <= most that keep most of (sum of left) (sum of right), which are decreasing."""
+    if len(left) == 0 or len(right) == 0:
+        return 0, 0
+    q1 = np.arange(1, min(len(left), most) + 1)
+    q2 = np.minimum(most // q1, len(right))
+    best = int(np.argmax(np.cumsum(left)[q1 - 1] * np.cumsum(right)[q2 - 1]))
+    return int(q1[best]), int(q2[best])

@@ -1,0 +1,26 @@
+"""Uniform: entries, or plates, at random; the baseline."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry import design
+from maxentry.acquisition.criterion import Chosen
+from maxentry.acquisition.designs import within_limits, without_gain
+from maxentry.acquisition.plates import n_plates, plates
+from maxentry.acquisition.question import Question
+from maxentry.belief import Belief
+from maxentry.entries import Entries
+
+
+class Uniform:
+    """Every available entry, or plate, is as likely as any other."""
+
+    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+        """n entries at random."""
+        if question.limits.plates is not None:
+            return without_gain(question, plates(question, rng.permutation(n_plates(question)), n))
+
+        def layout(k: int, mask: NDArray[np.bool_] | None, chosen: Entries) -> Entries:
+            return design.uniform(question.shape, k, mask=mask, taken=question.taken.joined(chosen), seed=rng)
+
+        return without_gain(question, within_limits(question, n, layout))

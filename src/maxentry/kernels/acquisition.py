@@ -1,0 +1,117 @@
+"""Entries of factored draws, and the lazy search for the best of many candidates.
+
+A, B    m1 x R x S, m2 x R x S    the draws' factors, draws last so that loops over them are contiguous
+a, b    m1 x S, m2 x S            the draws' effects
+d       S                         an entry's draws less their mean, d_s = A_i.s . B_j.s + a_is + b_js - mean
+F       M x p                     features: the covariance of two candidates is the product of their rows
+W       k x p                     measured entries as directions: K = I - W'W, v = f'K f
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+CLOSED = -1.0  # the score of a candidate that may not be chosen; scores are at least zero
+EQUAL = 1e-10  # scores that differ by less than this share are a tie
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, d: Array) -> float:
+    """Overwrite d by the centred draws of entry (i, j); the mean of their squares."""
+    R, S = A.shape[1], d.size
+    total = 0.0
+    for s in range(S):
+        d[s] = a[i, s] + b[j, s]
+    for r in range(R):
+        for s in range(S):
+            d[s] += A[i, r, s] * B[j, r, s]
+    for s in range(S):
+        total += d[s]
+    mean = total / S
+    squares = 0.0
+    for s in range(S):
+        d[s] -= mean
+        squares += d[s] * d[s]
+    return squares / S
+
+
+@njit(cache=True, nogil=True)
+def centred_draws(
+    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, F: Array, v: Array
+) -> None:
+    """F[n] <- d / sqrt(S) and v[n] <- its square, for the entries (rows, cols)."""
+    S = F.shape[1]
+    for n in range(rows.size):
+        v[n] = centred(A, B, a, b, rows[n], cols[n], F[n])
+        F[n] /= math.sqrt(S)
+
+
+@njit(cache=True, nogil=True)
+def variances(A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, v: Array) -> None:
+    """v[n, k] <- the variance of the draws of entry (rows[n], cols[k])."""
+    d = np.empty(A.shape[2])
+    for n in range(rows.size):
+        for k in range(cols.size):
+            v[n, k] = centred(A, B, a, b, rows[n], cols[k], d)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _remaining(f: Array, W: Array, start: int, stop: int, v: float) -> float:
+    """v less what the directions start..stop-1 explain of f."""
+    for t in range(start, stop):
+        c = 0.0
+        for s in range(f.size):
+            c += f[s] * W[t, s]
+        v -= c * c
+    return max(v, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _refresh(
+    n: int, F: Array, W: Array, k: int, eta2: float, cost: Array, v: Array, version: Indices, score: Array
+) -> None:
+    if version[n] < k:
+        v[n] = _remaining(F[n], W, version[n], k, v[n])
+        version[n] = k
+        if score[n] != CLOSED:
+            score[n] = 0.5 * math.log1p(v[n] / eta2) / cost[n]
+
+
+@njit(cache=True, nogil=True)
+def best_candidate(
+    F: Array, W: Array, k: int, eta2: float, keys: Indices, cost: Array, v: Array, version: Indices, score: Array
+) -> int:  # fmt: skip
+    """The candidate of greatest score 1/2 log(1 + v / eta2) / cost given k directions; the least key of equals.
+
+    v and score may be stale (version < k directions taken off): they only fall, so a candidate whose stale score
+    is below the best need not be looked at (Minoux's lazy greedy search). Returns -1 where all are closed.
+    """
+    M = keys.size
+    if M == 0:
+        return -1
+    best = 0
+    for n in range(1, M):
+        if score[n] > score[best]:
+            best = n
+    _refresh(best, F, W, k, eta2, cost, v, version, score)
+    for n in range(M):
+        if score[n] > score[best]:
+            _refresh(n, F, W, k, eta2, cost, v, version, score)
+            if score[n] > score[best]:
+                best = n
+    top = score[best]
+    if top == CLOSED:
+        return -1
+    enough = top * (1.0 - EQUAL)
+    for n in range(M):
+        if score[n] >= enough and keys[n] < keys[best]:
+            _refresh(n, F, W, k, eta2, cost, v, version, score)
+            if score[n] >= enough:
+                best = n
+    return best
