@@ -29,11 +29,14 @@ class Prices(NamedTuple):
         Row and column parts may be arrays in the order of the labels, or mappings from each label to a number.
         """
         parts = _parts(costs)
-        return cls(
+        prices = cls(
             _checked(parts["entry"], (len(rows), len(cols)), "entry"),
             _checked(_by_label(parts["row"], rows, "row"), (len(rows),), "row"),
             _checked(_by_label(parts["col"], cols, "col"), (len(cols),), "col"),
         )
+        if not prices.least > 0:
+            raise ParameterError("expected every entry to cost something, but one costs nothing.")
+        return prices
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> Prices:
@@ -44,6 +47,20 @@ class Prices(NamedTuple):
         """As JSON can hold them; None where no part is given."""
         given = {name: pack(part) for name, part in self._asdict().items() if part is not None}
         return given or None
+
+    @property
+    def given(self) -> bool:
+        """Whether any part is."""
+        return any(part is not None for part in self)
+
+    @property
+    def least(self) -> float:
+        """What the cheapest entry costs."""
+        row = 0.0 if self.row is None else self.row[:, None]
+        col = 0.0 if self.col is None else self.col
+        if self.entry is not None:
+            return float((self.entry + row + col).min())
+        return float(np.min(row) + np.min(col)) if self.given else 1.0
 
     def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
         """The costs of these entries."""
@@ -99,9 +116,9 @@ def _checked(part: Any, shape: tuple[int, ...], name: str) -> Array | None:
     if array.shape != shape:
         wanted = " x ".join(map(str, shape))
         raise ParameterError(f"expected {wanted} {name} costs, but an array of shape {array.shape} came.")
-    if not (np.isfinite(array).all() and (array > 0).all()):
-        bad = array[~(np.isfinite(array) & (array > 0))][0]
-        raise ParameterError(f"expected positive finite {name} costs, but {bad} came.")
+    good = np.isfinite(array) & (array >= 0)
+    if not good.all():
+        raise ParameterError(f"expected finite {name} costs from zero on, but {array[~good][0]} came.")
     return frozen(array)
 
 

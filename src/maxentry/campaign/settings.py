@@ -17,6 +17,7 @@ from maxentry.campaign.prices import Prices
 from maxentry.errors import DataError, ParameterError
 from maxentry.observations.labels import Labels, checked_labels
 from maxentry.posterior import label_codec
+from maxentry.transform import Transform
 
 ACQUISITIONS = (
     "maxent",
@@ -89,6 +90,7 @@ class Settings:
         for name in ("lease", "target_sd", "budget"):
             if getattr(self, name) is not None:
                 self._set(name, _positive(getattr(self, name), name))
+        self._set("transform", str(Transform.of(self.transform)))
         self._set("range", _range(self.range))
         self._set("costs", Prices.of(self.costs, self.rows, self.cols))
         self._set("mask", _mask(self.mask, self.shape))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from maxentry.errors import StorageError
 from maxentry.observations import Observations
 from maxentry.observations.labels import Axis, Labels
 
+K = TypeVar("K")
 Status = Literal["pending", "told", "failed", "withdrawn", "expired"]
 
 
@@ -157,6 +158,16 @@ class State:
         """Their values in the user's units, in the order of telling."""
         return np.array([m.value for m in self.standing], dtype=np.float64)
 
+    @cached_property
+    def by_id(self) -> dict[int, list[Measurement]]:
+        """The measurements that stand, by the id they were told of."""
+        return _grouped((m.id, m) for m in self.standing if m.id is not None)
+
+    @cached_property
+    def by_entry(self) -> dict[tuple[int, int], list[Measurement]]:
+        """The measurements that stand, by row and column."""
+        return _grouped(((m.row, m.col), m) for m in self.standing)
+
     def observations(self) -> Observations | None:
         """All of it as observations with labels, in the user's units; None before anything is told."""
         if not self.standing:
@@ -200,10 +211,10 @@ class State:
         return math.fsum(a.cost for a in self.asked.values() if a.status_at(now) in counted)
 
     def taken_keys(self, now: dt.datetime) -> NDArray[np.int64]:
-        """Entries not to be handed out now, as sorted keys: pending ones, and told ones unless `again`."""
-        pending = self.pending(now).keys(self.shape[1])
-        told = self.told_keys[:0] if self.settings.again else self.told_keys
-        return np.union1d(pending, told)
+        """Entries not to be handed out now, as sorted keys: those told or pending, unless `again`."""
+        if self.settings.again:
+            return self.told_keys[:0]
+        return np.union1d(self.pending(now).keys(self.shape[1]), self.told_keys)
 
     def n_available(self, now: dt.datetime) -> int:
         """How many entries could be handed out now."""
@@ -307,6 +318,13 @@ class _Draft:
 
     def settle(self, id: int, status: Status, reason: str = "", retry: bool = False) -> None:
         self.asked[id] = self.asked[id]._replace(status=status, reason=reason, retry=retry)
+
+
+def _grouped(items: Iterable[tuple[K, Measurement]]) -> dict[K, list[Measurement]]:
+    groups: dict[K, list[Measurement]] = {}
+    for key, measurement in items:
+        groups.setdefault(key, []).append(measurement)
+    return groups
 
 
 def _entries(pairs: list[tuple[int, int]]) -> Entries:

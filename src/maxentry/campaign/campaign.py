@@ -1,0 +1,443 @@
+"""Campaign: ask which entries to measure next, tell what came out, over weeks, people and crashes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import getpass
+import secrets
+import tempfile
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+import numpy as np
+
+from maxentry import frames
+from maxentry.campaign import address, asking, caching, changes, report, tables, views
+from maxentry.campaign.events import Created, Event
+from maxentry.campaign.report import Receipt
+from maxentry.campaign.settings import Settings
+from maxentry.campaign.state import State, replay
+from maxentry.campaign.storage import Key, Overtaken, Storage
+from maxentry.campaign.views import FrameKind, Status
+from maxentry.errors import CampaignError, DataError, NothingToAskError, ParameterError, StorageError
+
+if TYPE_CHECKING:
+    from maxentry.posterior.posterior import Posterior
+
+T = TypeVar("T")
+Where = str | PathLike[str] | Storage
+Plates = Literal["rows", "cols"]
+
+CONTENT_WITH_FEWER = 3  # after so many clashes, a batch without the entries that clash will do
+ATTEMPTS = 200  # each is lost only because another process got something done
+
+
+class Campaign:
+    """A matrix that is being measured: its events in a storage, and what follows from them.
+
+    Make one with `Campaign.create`, come back to it with `Campaign.open`. All methods read the latest events
+    first, so several processes and machines may use one campaign at once. Every change is one transaction: when a
+    method has returned, what it did is kept; when it has raised, nothing was done (except that after a
+    `StorageError` while writing nobody knows; telling the same again is harmless).
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        key: Key,
+        *,
+        owned: bool = False,
+        cache: str | PathLike[str] | None = None,
+        clock: Callable[[], dt.datetime] | None = None,
+        policy: Callable[..., asking.Batch] | None = None,
+    ) -> None:
+        """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
+        self._storage, self._key, self._owned = storage, key, owned
+        self._clock = clock or _utc
+        self._policy = policy
+        self._turn = threading.Lock()
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if cache is None and address.in_memory(storage.url):
+            self._temporary = tempfile.TemporaryDirectory(prefix="maxentry-")
+            cache = self._temporary.name
+        self.cache = caching.folder_of(key.uuid) if cache is None else Path(cache)
+        self._latest = replay(storage.events(key))
+
+    # Coming and going
+
+    @classmethod
+    def create(
+        cls,
+        storage: Where,
+        name: str,
+        rows: Iterable[Hashable] | int,
+        cols: Iterable[Hashable] | int,
+        *,
+        seed: int | None = None,
+        exist_ok: bool = False,
+        who: str | None = None,
+        cache: str | PathLike[str] | None = None,
+        clock: Callable[[], dt.datetime] | None = None,
+        policy: Callable[..., asking.Batch] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Begin a campaign.
+
+        storage: a path ("lab.db"), "sqlite:///lab.db", "sqlite://" (in memory), "postgresql://…", or a `Storage`.
+        rows, cols: the labels in order, or how many there are (labels 0, 1, …).
+        seed: the same seed and the same events give the same entries; drawn by lot if it is not given.
+        settings: `rank`, `acquisition`, `costs`, `mask`, `transform`, `range`, `lease`, `budget`, `target_sd` and
+            the others of `Settings`.
+        exist_ok: open the campaign if there is one of this name with the same labels; its settings are kept.
+        """
+        _check_names(settings)
+        seed = secrets.randbits(32) if seed is None else seed
+        begun = Settings(name=name, rows=rows, cols=cols, seed=seed, **settings)  # type: ignore[arg-type]
+        with _opened(storage, create=True) as kept:
+            if exist_ok and name in kept.names():
+                found = cls(
+                    kept, kept.find(name), owned=kept is not storage, cache=cache, clock=clock, policy=policy
+                )
+                _check_labels(found.state, begun)
+                return found
+            try:
+                key = kept.add(name, Created(begun), (clock or _utc)(), _user(who))
+            except CampaignError:
+                if not exist_ok or name not in kept.names():
+                    raise
+                key = kept.find(name)  # another process has begun it just now
+            return cls(kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy)
+
+    @classmethod
+    def open(
+        cls,
+        storage: Where,
+        name: str | None = None,
+        *,
+        cache: str | PathLike[str] | None = None,
+        clock: Callable[[], dt.datetime] | None = None,
+        policy: Callable[..., asking.Batch] | None = None,
+    ) -> Self:
+        """Come back to a campaign: that of this name, or the only one there is."""
+        with _opened(storage, create=False) as kept:
+            return cls(
+                kept, kept.find(name), owned=kept is not storage, cache=cache, clock=clock, policy=policy
+            )
+
+    @staticmethod
+    def list(storage: Where) -> list[str]:
+        """The names of the campaigns in a storage."""
+        if isinstance(storage, Storage):
+            return storage.names()
+        with Storage(storage) as kept:
+            return kept.names()
+
+    def close(self) -> None:
+        """Let go of the storage and of temporary files. The campaign stays where it is."""
+        if self._owned:
+            self._storage.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Campaign {self.name!r} in {self._storage.name}"
+
+    # What is known
+
+    @property
+    def name(self) -> str:
+        """The campaign's name."""
+        return self._key.name
+
+    @property
+    def state(self) -> State:
+        """What the events up to now add up to."""
+        seen = self._latest
+        return self._remember(seen.after(self._storage.events(self._key, seen.version)))
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as they are now."""
+        return self.state.settings
+
+    def status(self) -> Status:
+        """Counts and sums; prints as a few lines."""
+        return Status.of(self.state, self._now())
+
+    def posterior(self) -> Posterior:
+        """The posterior of the whole matrix given all that was told, in the user's units."""
+        from maxentry.campaign import fitting
+
+        state = self.state
+        if not state.standing:
+            raise CampaignError("expected something told before there is a posterior, but nothing was.")
+        return fitting.posterior(state, self.cache)
+
+    def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
+        """All that was ever asked for and what became of it, or only what is pending, as a frame."""
+        state, now = self.state, self._now()
+        chosen = state.pending_asks(now) if pending else state.asked.values()
+        return views.as_frame(views.asks_in_full(chosen, state, now), frame)
+
+    def pending(self, *, frame: FrameKind | None = None) -> Any:
+        """What is waited for, as `ask` gave it: id, row, col, mean, sd, gain, cost."""
+        state = self.state
+        return views.as_frame(views.asks(state.pending_asks(self._now()), state), frame)
+
+    def history(self, *, frame: FrameKind | None = None) -> Any:
+        """What happened, one line an event: event, at, who, kind, what."""
+        return views.as_frame(views.history(self._storage.events(self._key)), frame)
+
+    def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
+        """What was told: long (number, id, row, col, value, told_at, who, corrected), or wide with means.
+
+        Values that were struck out are there only if `everything` is wanted (long, as NaN).
+        """
+        state = self.state
+        if wide and frame != "columns":
+            return frames.wide_frame(views.matrix(state), state.row_labels, state.col_labels, frame)
+        if wide:
+            named = dict(zip(map(str, state.col_labels), views.matrix(state).T.tolist(), strict=True))
+            return {"row": list(state.row_labels)} | named
+        return views.as_frame(views.measurements(state, everything), frame)
+
+    # Asking and telling
+
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        plates: Plates | None = None,
+        per_row: int | None = None,
+        per_col: int | None = None,
+        who: str | None = None,
+        progress: bool | None = None,
+        frame: FrameKind | None = None,
+    ) -> Any:
+        """The next n entries to measure, as a frame of id, row, col, mean, sd, gain, cost; they are now pending.
+
+        plates: n whole rows or columns instead of n entries. per_row, per_col: at most so many of the batch in one
+        row or column. None of the three given: those of the settings. There may be fewer than n; if there is none,
+        NothingToAskError says why.
+        """
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+            raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
+        limits = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        for attempt in range(ATTEMPTS):
+            then = self.state
+            kept = limits if any(x is not None for x in limits.values()) else _limits(then.settings)
+            batch = self._choose(then, int(n), kept, progress)
+            fewer_will_do = attempt >= CONTENT_WITH_FEWER
+            try:
+                state = self._hand_out(batch, then, fewer_will_do, _user(who))
+            except Overtaken:
+                continue
+            if state is not None:
+                handed = [a for a in state.asked.values() if a.event == state.version]
+                return views.as_frame(views.asks(handed, state), frame)
+        raise CampaignError(
+            "expected a moment to hand out entries, but others have been quicker each time; ask again."
+        )
+
+    def _choose(self, state: State, n: int, limits: dict[str, Any], progress: bool | None) -> asking.Batch:
+        policy = self._policy or _default_policy()
+        batch = policy(state, n, self._now(), **limits, cache=self.cache, progress=progress)
+        if not len(batch.rows):
+            raise NothingToAskError(batch.why or "expected an entry left to ask for, but there is none.")
+        return batch
+
+    def _hand_out(
+        self, batch: asking.Batch, then: State, fewer_will_do: bool, who: str | None
+    ) -> State | None:
+        """The state once what is still free of the batch is handed out; None if it must be chosen again."""
+        with self._storage.locked(self._key) as log:
+            now = self._now()
+            latest = then.after(log.since(then.version))
+            kept = asking.free(batch, then, latest, now)
+            paid = latest is then or asking.within_budget(batch.cost[kept], latest, now)
+            if not paid or not (kept.all() or (fewer_will_do and kept.any())):
+                return None
+            event = asking.asked(batch, kept, then, latest, now)
+            state = latest.after(log.append([event], latest.version, now, who))
+        return self._remember(state)
+
+    def tell(
+        self,
+        ids: Any = None,
+        values: Any = None,
+        *,
+        row: Any = None,
+        col: Any = None,
+        value: Any = None,
+        again: bool = False,
+        who: str | None = None,
+    ) -> Receipt:
+        """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`.
+
+        A table is a frame, a CSV or Parquet file, a text stream of CSV, or a mapping of columns: id, or row and col,
+        or both (then they must agree); and value. An empty value (None, NaN) is still awaited; "failed" in the
+        column value or status, or a yes in the column failed, means what `fail` means. All lines are taken or none.
+        An entry that is pending may be told by row and col; one that nobody asked for as well. An id, or an entry
+        without one, that was told before is refused unless the value is the same (then nothing is changed) or
+        `again` is true (then it is another measurement). Ids that have expired, failed or been withdrawn may be told.
+        """
+        if tables.is_table(ids):
+            _refuse_beside("a table", values=values, row=row, col=col, value=value)
+            lines = report.of_table(ids)
+        elif ids is not None:
+            _refuse_beside("ids", row=row, col=col, value=value)
+            lines = report.of_ids(ids, values)
+        else:
+            _refuse_beside("row, col and value", values=values)
+            lines = report.of_entries(row, col, value)
+        return self._change(lambda state: report.judged(lines, state, again), who)
+
+    def correct(
+        self,
+        id: int | None = None,
+        value: float | None = None,
+        *,
+        row: Hashable = None,
+        col: Hashable = None,
+        number: int | None = None,
+        reason: str = "",
+        who: str | None = None,
+    ) -> None:
+        """Put a told value right; None strikes it out, and its entry may be asked for again.
+
+        The measurement is named by id, by row and col, or, where that leaves several, by its number in `export`.
+        The history keeps the old value.
+        """
+        which = changes.Which(id, row, col, number)
+        self._change(lambda state: changes.correction(state, which, value, reason), who)
+
+    def fail(
+        self, ids: int | Iterable[int], reason: str = "", *, retry: bool = False, who: str | None = None
+    ) -> None:
+        """Say that measuring was tried and gave no value. The entry is not asked for again unless `retry`."""
+        self._change(lambda state: changes.failure(state, ids, reason, retry), who)
+
+    def withdraw(self, ids: int | Iterable[int], reason: str = "", *, who: str | None = None) -> None:
+        """Say that these will not be measured: they go back. A failure withdrawn goes back, too."""
+        self._change(lambda state: changes.withdrawal(state, ids, reason), who)
+
+    # Changing the campaign itself
+
+    def add_rows(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
+        """Add rows after those there are. They are available in every column.
+
+        cost: their row costs, where the campaign has such; the mean of the others by default, as are entry costs.
+        """
+        self._change(lambda _: changes.rows_added(labels, cost), who)
+
+    def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
+        """Add columns after those there are. They are available in every row; costs as of rows."""
+        self._change(lambda _: changes.cols_added(labels, cost), who)
+
+    def set(self, *, who: str | None = None, **settings: Any) -> None:
+        """Change settings from here on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
+        self._change(lambda state: changes.settings_changed(state, settings), who)
+
+    # Inside
+
+    def _change(self, decide: Callable[[State], tuple[Sequence[Event], T]], who: str | None) -> T:
+        """Decide on events under the lock, from the latest state, and append them."""
+        for _ in range(ATTEMPTS):
+            try:
+                with self._storage.locked(self._key) as log:
+                    latest = self._latest.after(log.since(self._latest.version))
+                    events, result = decide(latest)
+                    records = log.append(events, latest.version, self._now(), _user(who))
+                    state = latest.after(records)  # before the commit: what cannot be replayed is not written
+                self._remember(state)
+                return result
+            except Overtaken:
+                continue
+        raise StorageError(
+            f"expected to write to {self._storage.name}, but others have been quicker each time."
+        )
+
+    def _remember(self, state: State) -> State:
+        with self._turn:
+            if state.version > self._latest.version:
+                self._latest = state
+        return state
+
+    def _now(self) -> dt.datetime:
+        now = self._clock()
+        if now.tzinfo is None:
+            raise ParameterError("expected a clock that knows its time zone, but its time has none.")
+        return now.astimezone(dt.UTC)
+
+
+def _default_policy() -> Callable[..., asking.Batch]:
+    from maxentry.campaign import policy
+
+    return policy.next_batch
+
+
+def _utc() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+def _user(who: str | None) -> str | None:
+    if who is not None:
+        return str(who)[:200]
+    try:
+        return getpass.getuser()[:200]
+    except (OSError, KeyError, ImportError):  # no such name on this machine
+        return None
+
+
+def _limits(settings: Settings) -> dict[str, Any]:
+    return {"plates": settings.plates, "per_row": settings.per_row, "per_col": settings.per_col}
+
+
+@contextmanager
+def _opened(storage: Where, create: bool) -> Iterator[Storage]:
+    """The storage; closed again if no campaign comes of it and it was opened for that."""
+    kept = storage if isinstance(storage, Storage) else Storage(storage, create=create)
+    try:
+        yield kept
+    except BaseException:
+        if kept is not storage:
+            kept.close()
+        raise
+
+
+def _check_names(settings: dict[str, Any]) -> None:
+    known = [field.name for field in fields(Settings)]
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ParameterError(f"expected settings of a campaign, but {name!r} came{hint}.")
+
+
+def _check_labels(state: State, wanted: Settings) -> None:
+    for side, known, came in (
+        ("row", state.row_labels, wanted.rows),
+        ("column", state.col_labels, wanted.cols),
+    ):
+        if known[: len(came)] != came:  # more may have been added since
+            raise CampaignError(
+                f"expected the {side} labels of the campaign {wanted.name!r} that is there, but others came."
+            )
+
+
+def _refuse_beside(form: str, **given: Any) -> None:
+    extra = [name for name, x in given.items() if x is not None]
+    if extra:
+        raise DataError(f"expected {form} alone, but {extra[0]} came too.")

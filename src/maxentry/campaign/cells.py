@@ -1,0 +1,92 @@
+"""What a cell says: a number, nothing, or that the measurement failed; an id; a label, perhaps as text."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from maxentry.errors import DataError
+from maxentry.frames import is_missing, is_number
+from maxentry.observations.labels import Axis
+
+NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
+FAILED = ("failed", "fail")
+YES = ("1", "1.0", "true", "t", "yes", "y", "x", *FAILED)
+NO = ("0", "0.0", "false", "f", "no", "n", *NOTHING)
+
+
+def bare(cell: Any) -> str:
+    """A cell as text in small letters, no blanks around it; nothing where it is missing."""
+    return "" if is_missing(cell) else str(cell).strip().lower()
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether a cell holds nothing."""
+    return bare(cell) in NOTHING
+
+
+def says_failed(cell: Any) -> bool:
+    """Whether a cell is the word for a measurement that failed."""
+    return bare(cell) in FAILED
+
+
+def yes(cell: Any, where: str) -> bool:
+    """What a cell of the column `failed` says."""
+    if bare(cell) not in (*YES, *NO):
+        raise DataError(f"expected yes or no (1 or 0) in column failed, {where}, but {cell!r} came.")
+    return bare(cell) in YES
+
+
+def number(cell: Any, where: str, decimal_comma: bool = False) -> float | None:
+    """The number in a cell; None where it is empty."""
+    if is_empty(cell):
+        return None
+    try:
+        if isinstance(cell, str) and "_" not in cell:
+            point = decimal_comma and cell.count(",") == 1 and "." not in cell
+            return float(cell.replace(",", ".") if point else cell)
+        if is_number(cell):
+            return float(cell)
+    except (ValueError, OverflowError):
+        pass
+    raise DataError(f"expected a number, nothing or 'failed' as the value of {where}, but {cell!r} came.")
+
+
+def identity(cell: Any, where: str) -> int | None:
+    """The id in a cell; None where it is empty."""
+    if is_empty(cell):
+        return None
+    x: Any = int(cell) if isinstance(cell, str) and cell.strip().isdecimal() else cell
+    if isinstance(x, bool) or not is_number(x) or not float(x).is_integer():
+        raise DataError(f"expected an id (a whole number) in {where}, but {cell!r} came.")
+    return int(x)
+
+
+class Lookup:
+    """From cells to positions: a cell means the label it equals, else the only one that reads the same."""
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self._by_text: dict[str, int | None] | None = None
+
+    def find(self, cell: Any) -> int:
+        """The position of the label that a cell means; LabelError where there is none."""
+        try:
+            return self._axis.positions[cell]
+        except (KeyError, TypeError):
+            found = self._texts().get(_text(cell))
+        return int(self._axis.look_up([cell])[0]) if found is None else found  # which raises, naming the cell
+
+    def _texts(self) -> dict[str, int | None]:
+        if self._by_text is None:
+            self._by_text = {}
+            for label, i in self._axis.positions.items():
+                text = _text(label)
+                self._by_text[text] = None if text in self._by_text else i
+        return self._by_text
+
+
+def _text(label: Hashable) -> str:
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label).strip()

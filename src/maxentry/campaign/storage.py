@@ -1,0 +1,291 @@
+"""Storage: campaigns' events in SQLite or PostgreSQL, appended in transactions, never changed.
+
+Whoever appends holds the campaign's lock from reading the latest events to the commit, so that what is decided
+on is what is true. Readers take no lock. On SQLite the lock is the file's (BEGIN IMMEDIATE); the log is written
+ahead (WAL) and brought to the disk with every commit (synchronous = FULL), so that what was acknowledged is there
+after a crash or a power cut. On PostgreSQL the lock is on the campaign's row.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sqlite3
+import threading
+import uuid
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from os import PathLike
+from typing import Any, NamedTuple, Self
+
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool, StaticPool
+
+from maxentry.campaign import address, events, schema
+from maxentry.campaign.events import Event, Record
+from maxentry.campaign.schema import CAMPAIGNS, EVENTS
+from maxentry.errors import CampaignError, StorageError
+
+PATIENCE = 60.0  # seconds to wait for a lock that another process holds
+LOCK = 0x6D617865  # of making and migrating the tables, in PostgreSQL
+
+
+class Key(NamedTuple):
+    """How a storage knows a campaign."""
+
+    id: int
+    uuid: str
+    name: str
+
+
+class Overtaken(StorageError):
+    """Somebody wrote an event of the same number without taking the lock; read again and decide again."""
+
+
+class Log:
+    """A campaign's events under its lock: read the latest, then append, in one transaction."""
+
+    def __init__(self, connection: Connection, key: Key) -> None:
+        self._connection, self._key = connection, key
+
+    def since(self, version: int) -> list[Record]:
+        """The events after this one."""
+        return _records(self._connection, self._key, version)
+
+    def append(self, news: Sequence[Event], version: int, at: dt.datetime, who: str | None) -> list[Record]:
+        """Write events after event `version`, which must be the last; they hold once the lock is let go."""
+        records = [Record(version + k, at, who, news_k) for k, news_k in enumerate(news, start=1)]
+        rows = [
+            {
+                "campaign_id": self._key.id, "number": record.number, "at": at.isoformat(),
+                "kind": record.event.kind, "who": who, "payload": events.write(record.event),
+            }
+            for record in records
+        ]  # fmt: skip
+        try:
+            if rows:
+                self._connection.execute(insert(EVENTS), rows)
+        except IntegrityError:
+            raise Overtaken(f"expected to write event {version + 1}, but there is one already.") from None
+        return records
+
+
+class Storage:
+    """A SQLite file, a memory of SQLite, or a PostgreSQL database, and the campaigns in it."""
+
+    def __init__(self, where: str | PathLike[str], *, create: bool = False) -> None:
+        """Open the storage; make its tables if `create` and there are none, migrate them if they are old."""
+        self.url = address.parse(where)
+        self.name = address.shown(self.url)
+        self._turn: AbstractContextManager[Any] = nullcontext()
+        path = address.file_of(self.url)
+        if path is not None:
+            address.check_file(path, must_exist=not create)
+        self._engine = self._sqlite() if self.url.get_backend_name() == "sqlite" else self._postgresql()
+        try:
+            self._prepare(create or address.in_memory(self.url))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all connections. The storage opens new ones if it is used again; a memory is lost."""
+        self._engine.dispose()
+
+    # Campaigns
+
+    def add(self, name: str, first: Event, at: dt.datetime, who: str | None) -> Key:
+        """Begin a campaign with its first event; a name that is taken is refused."""
+        with self._writing() as connection:
+            if self._find(connection, name) is not None:
+                raise CampaignError(f"expected a new name in {self.name}, but {name!r} is there already.")
+            mark = str(uuid.uuid4())
+            row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
+            try:
+                key = connection.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
+            except IntegrityError:  # another process, just now
+                raise CampaignError(
+                    f"expected a new name in {self.name}, but {name!r} is there already."
+                ) from None
+            assert key is not None
+            made = Key(int(key[0]), mark, name)
+            Log(connection, made).append([first], 0, at, who)
+            return made
+
+    def names(self) -> list[str]:
+        """The campaigns, in the order in which they began."""
+        with self._reading() as connection:
+            return list(connection.execute(select(CAMPAIGNS.c.name).order_by(CAMPAIGNS.c.id)).scalars())
+
+    def find(self, name: str | None) -> Key:
+        """The campaign of this name, or the only one there is."""
+        names = self.names()
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name not in names:
+            there = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+            if not names:
+                raise CampaignError(f"expected a campaign in {self.name}, but there is none yet.")
+            wanted = "the name of one campaign" if name is None else f"a campaign {name!r}"
+            raise CampaignError(f"expected {wanted} in {self.name}, but there {_are(len(names))} {there}.")
+        with self._reading() as connection:
+            key = self._find(connection, name)
+        assert key is not None
+        return key
+
+    def events(self, key: Key, since: int = 0) -> list[Record]:
+        """A campaign's events after this one."""
+        with self._reading() as connection:
+            return _records(connection, key, since)
+
+    @contextmanager
+    def locked(self, key: Key) -> Iterator[Log]:
+        """Hold the campaign's lock; what was appended is committed at the end, or nothing is after an error."""
+        with self._writing() as connection:
+            row = select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == key.id)
+            if connection.execute(row.with_for_update()).scalar() is None:  # SQLite leaves FOR UPDATE out
+                raise StorageError(f"expected the campaign {key.name!r} in {self.name}, but it is gone.")
+            yield Log(connection, key)
+
+    def _find(self, connection: Connection, name: str | None) -> Key | None:
+        columns = CAMPAIGNS.c.id, CAMPAIGNS.c.uuid, CAMPAIGNS.c.name
+        row = connection.execute(select(*columns).where(CAMPAIGNS.c.name == name)).first()
+        return None if row is None else Key(*row)
+
+    # Connections
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._turn, self._sentence(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with (
+            self._turn,
+            self._sentence(),
+            self._engine.connect().execution_options(immediate=True) as connection,
+            connection.begin(),
+        ):
+            yield connection
+
+    @contextmanager
+    def _sentence(self) -> Iterator[None]:
+        """A database's own errors as one sentence."""
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            cause = getattr(error, "orig", None) or error
+            reason = " ".join(str(cause).split()).removesuffix(".") or type(cause).__name__
+            if "database is locked" in reason:
+                reason = f"another process has been writing for over {PATIENCE:g} seconds; try again"
+            raise StorageError(f"expected to read and write {self.name}, but {reason}.") from error
+
+    def _sqlite(self) -> Engine:
+        if address.in_memory(self.url):
+            # One connection for all threads, so one thread at a time.
+            self._turn = threading.RLock()
+            engine = create_engine(
+                "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+            )
+        else:
+            engine = create_engine(
+                self.url,
+                poolclass=QueuePool,
+                pool_reset_on_return="rollback",
+                connect_args={"check_same_thread": False, "timeout": PATIENCE},
+            )
+            _CLOSED_BEFORE_FORKS.add(engine)
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    def _postgresql(self) -> Engine:
+        engine = create_engine(self.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+        event.listen(engine, "connect", _set_up_postgresql)
+        _CLOSED_BEFORE_FORKS.add(engine)
+        return engine
+
+    def _prepare(self, create: bool) -> None:
+        with self._reading() as connection:
+            version = schema.version_of(connection, self.name)
+            foreign = version is None and address.file_of(self.url) is not None
+            if foreign and inspect(connection).get_table_names():
+                raise StorageError(
+                    f"expected a file of campaigns at {self.name}, but it is a SQLite file of something else."
+                )
+        if version == schema.VERSION:
+            return
+        if version is None and not create:
+            raise StorageError(f"expected campaigns in {self.name}, but there are none: begin one first.")
+        with self._writing() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            version = schema.version_of(connection, self.name)  # another process may have been quicker
+            if version is None:
+                schema.make(connection)
+            else:
+                schema.upgrade(connection, version)
+
+
+def _records(connection: Connection, key: Key, since: int) -> list[Record]:
+    columns = EVENTS.c.number, EVENTS.c.at, EVENTS.c.who, EVENTS.c.kind, EVENTS.c.payload
+    rows = connection.execute(
+        select(*columns)
+        .where(EVENTS.c.campaign_id == key.id, EVENTS.c.number > since)
+        .order_by(EVENTS.c.number)
+    )
+    return [
+        Record(number, dt.datetime.fromisoformat(at), who, events.read(kind, payload))
+        for number, at, who, kind, payload in rows
+    ]
+
+
+def _set_up_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # sqlite3 begins no transaction of its own: `_begin` does
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA synchronous = FULL")
+    if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
+        cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    immediate = connection.get_execution_options().get("immediate", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _set_up_postgresql(connection: Any, _: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW synchronous_commit")
+        if cursor.fetchone()[0] == "off":  # an acknowledged event must outlive a crash of the server
+            cursor.execute("SET synchronous_commit = on")
+    connection.commit()
+
+
+# A connection must not be used on both sides of a fork (SQLite's locks, PostgreSQL's stream of messages), so none
+# that is idle is taken along.
+_CLOSED_BEFORE_FORKS: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def _close_idle_connections() -> None:
+    for engine in list(_CLOSED_BEFORE_FORKS):
+        engine.dispose()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_idle_connections)
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"

@@ -1,0 +1,189 @@
+"""What a campaign shows of itself: plain columns, which become frames, and its status."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from maxentry import frames
+from maxentry.campaign.events import (
+    Asked,
+    Changed,
+    ColsAdded,
+    Corrected,
+    Created,
+    Event,
+    Failed,
+    Record,
+    RowsAdded,
+    Told,
+    Withdrawn,
+)
+from maxentry.campaign.state import Ask, State
+from maxentry.observations.labels import show
+
+Columns = dict[str, list[Any]]
+FrameKind = Literal["pandas", "polars", "columns"]
+
+
+def as_frame(columns: Columns, kind: FrameKind | None) -> Any:
+    """The columns as a pandas or polars frame (None: whichever is installed), or as they are."""
+    return columns if kind == "columns" else frames.make_frame(columns, kind)
+
+
+def asks(chosen: Iterable[Ask], state: State) -> Columns:
+    """Entries that were asked for, one line each."""
+    listed = list(chosen)
+    columns: Columns = {
+        "id": [a.id for a in listed],
+        "row": [state.row_labels[a.row] for a in listed],
+        "col": [state.col_labels[a.col] for a in listed],
+    }
+    return columns | {name: [getattr(a, name) for a in listed] for name in ("mean", "sd", "gain", "cost")}
+
+
+def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Columns:
+    """Entries that were asked for, when and by whom, and what became of them."""
+    listed = list(chosen)
+    names = ("asked_at", "expires_at", "who", "reason")
+    rest: Columns = {name: [getattr(a, name) for a in listed] for name in names}
+    return asks(listed, state) | {"status": [a.status_at(now) for a in listed]} | rest
+
+
+def measurements(state: State, everything: bool) -> Columns:
+    """What was told, one line each, in the order of telling; struck ones only if `everything`."""
+    listed = state.measurements if everything else state.standing
+    columns: Columns = {
+        "number": [m.number for m in listed],
+        "id": [m.id for m in listed],
+        "row": [state.row_labels[m.row] for m in listed],
+        "col": [state.col_labels[m.col] for m in listed],
+        "value": [m.value for m in listed],
+    }
+    return columns | {name: [getattr(m, name) for m in listed] for name in ("told_at", "who", "corrected")}
+
+
+def matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """What was told as m1 x m2, NaN where nothing was; replicates as their mean."""
+    total, count = np.zeros(state.shape), np.zeros(state.shape)
+    np.add.at(total, tuple(state.told), state.values)
+    np.add.at(count, tuple(state.told), 1.0)
+    return np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+
+
+def history(records: Sequence[Record]) -> Columns:
+    """What happened, one line an event."""
+    return {
+        "event": [r.number for r in records],
+        "at": [r.at for r in records],
+        "who": [r.who for r in records],
+        "kind": [r.event.kind for r in records],
+        "what": [describe(r.event) for r in records],
+    }
+
+
+def describe(event: Event) -> str:
+    """An event in a few words."""
+    match event:
+        case Created(settings):
+            return f"{settings.shape[0]} x {settings.shape[1]}, seed {settings.seed}, {settings.acquisition}"
+        case Asked():
+            return f"{_ids(range(event.first, event.first + len(event.rows)))}: {event.why}".removesuffix(
+                ": "
+            )
+        case Told():
+            known = [id for id in event.ids if id is not None]
+            free = len(event.ids) - len(known)
+            return ", ".join(part for part in (_ids(known), f"{free} not asked for" if free else "") if part)
+        case Corrected(number, value, reason):
+            put = "struck out" if value is None else f"now {value:g}"
+            return f"measurement {number} {put}" + (f": {reason}" if reason else "")
+        case Failed(ids, reasons):
+            said = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+            return f"{_ids(ids)}: {said}".removesuffix(": ")
+        case Withdrawn(ids, reason):
+            return f"{_ids(ids)}: {reason}".removesuffix(": ")
+        case RowsAdded(labels) | ColsAdded(labels):
+            return ", ".join(show(x) for x in labels[:5]) + (
+                f" and {len(labels) - 5} more" if len(labels) > 5 else ""
+            )
+        case Changed(changes):
+            return ", ".join(_setting(name, value) for name, value in changes.items())
+        case other:
+            return other.kind
+
+
+def _ids(ids: Sequence[int] | range) -> str:
+    if len(ids) < 2:
+        return f"id {ids[0]}" if ids else ""
+    run = list(ids) == list(range(ids[0], ids[-1] + 1))
+    return f"ids {ids[0]} to {ids[-1]}" if run else f"{len(ids)} ids from {min(ids)} to {max(ids)}"
+
+
+def _setting(name: str, value: Any) -> str:
+    return f"{name} given" if name in ("mask", "costs") and value is not None else f"{name} = {value}"
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a campaign stands. Counts are of entries; `measurements` counts replicates too."""
+
+    name: str
+    rows: int
+    cols: int
+    measurements: int
+    told: int
+    pending: int
+    expired: int
+    failed: int
+    withdrawn: int
+    available: int
+    spent: float
+    budget: float | None
+    target_sd: float | None
+    acquisition: str
+    rank: int | str
+    transform: str
+    events: int
+    created_at: dt.datetime
+    changed_at: dt.datetime
+
+    @classmethod
+    def of(cls, state: State, now: dt.datetime) -> Status:
+        """The status of this state by now."""
+        counts = Counter(a.status_at(now) for a in state.asked.values())
+        settings = state.settings
+        return cls(
+            settings.name, *state.shape, len(state.standing), int(state.told_keys.size),
+            counts["pending"], counts["expired"], counts["failed"], counts["withdrawn"], state.n_available(now),
+            state.spent(now), settings.budget, settings.target_sd, settings.acquisition, settings.rank,
+            settings.transform, state.version, state.created_at, state.changed_at,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; times as text."""
+        return {k: v.isoformat() if isinstance(v, dt.datetime) else v for k, v in asdict(self).items()}
+
+    def __str__(self) -> str:
+        share = 100 * self.told / (self.rows * self.cols)
+        again = self.measurements - self.told
+        replicates = f" and {again} again" if again else ""
+        spent = f"{self.spent:g}" + (f" of {self.budget:g}" if self.budget is not None else "")
+        lost = [f"{n} {name}" for n, name in ((self.expired, "expired"), (self.failed, "failed"),
+                                              (self.withdrawn, "withdrawn")) if n]  # fmt: skip
+        lines = [
+            f"{self.name}: {self.rows} x {self.cols}, {self.told} entries told ({share:.3g}%){replicates}",
+            ", ".join([f"  {self.pending} pending", *lost, f"{self.available} left to ask"]),
+            f"  spent {spent}, {self.acquisition}, rank {self.rank}, transform {self.transform}",
+            f"  {self.events} events from {_minute(self.created_at)} to {_minute(self.changed_at)}",
+        ]
+        return "\n".join(lines)
+
+
+def _minute(at: dt.datetime) -> str:
+    return at.strftime("%Y-%m-%d %H:%M UTC")
