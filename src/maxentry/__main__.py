@@ -1,0 +1,6 @@
+"""`python -m maxentry` is the same as `maxentry`."""
+
+from maxentry.cli.main import run
+
+if __name__ == "__main__":
+    run()

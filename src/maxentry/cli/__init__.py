@@ -1,0 +1,1 @@
+"""The command line: `maxentry new`, `ask`, `tell` and what goes with them."""

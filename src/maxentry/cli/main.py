@@ -1,0 +1,133 @@
+"""The command `maxentry`: its commands together, and how every one of them ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from maxentry.cli import about, amend, change, codes, create, look, loop, oneshot, results
+from maxentry.errors import MaxentryError, NothingToAskError
+
+# Typer has had Click within itself since some version: reach Click's classes by way of one it always had.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in codes.MEANING.items()) + "."
+
+
+class Interrupted(Exception):
+    """Ctrl-C, which Click would end without a word."""
+
+
+class Commands(TyperGroup):
+    """The group of commands; turns every error into one sentence and an exit code."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command line; unless `standalone_mode` is off, exit with its code."""
+        given = sys.argv[1:] if args is None else list(args)
+        code = _ended(
+            lambda: super(Commands, self).main(
+                args, prog_name or "maxentry", complete_var, False, windows_expand_args, **extra
+            ),
+            as_json="--json" in given,
+        )
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what Click would end in its own way is ended here."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            # Python flushes stdout once more when it ends: let that go nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(codes.NO_READER) from None
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted.") from None
+
+
+def _ended(command: Any, *, as_json: bool) -> int:
+    """Run; the exit code, after one sentence on stderr (with --json: one document on stdout) if it failed."""
+    try:
+        code = command()
+        return code if isinstance(code, int) else codes.DONE
+    except UsageError as error:
+        return _usage(error, as_json)
+    except NothingToAskError as error:
+        return _failed(error, str(error), codes.NOTHING_LEFT, as_json)
+    except MaxentryError as error:
+        return _failed(error, str(error), codes.REFUSED, as_json)
+    except Interrupted as error:
+        return _failed(error, str(error), codes.INTERRUPTED, as_json)
+    except OSError as error:
+        name = f" {error.filename}" if error.filename else ""
+        return _failed(error, f"the system refused{name}: {error.strerror or error}.", codes.REFUSED, as_json)
+    except (typer.Abort, EOFError):
+        return codes.REFUSED
+    except Exception as error:
+        text = (
+            f"unexpected {type(error).__name__}: {error}. This is a mistake in maxentry; "
+            "MAXENTRY_DEBUG=1 in the environment shows where."
+        )
+        return _failed(error, text, codes.BUG, as_json)
+
+
+def _usage(error: Any, as_json: bool) -> int:
+    if error.ctx is not None and not as_json:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return codes.USAGE  # the help has been printed
+        sys.stderr.write(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
+    return _report("UsageError", error.format_message(), codes.USAGE, as_json)
+
+
+def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
+    if os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0"):
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    return _report(type(error).__name__, text, code, as_json)
+
+
+def _report(kind: str, text: str, code: int, as_json: bool) -> int:
+    from maxentry.cli.output import print_json, say
+
+    if as_json:
+        print_json({"error": {"kind": kind, "message": text, "code": code}})
+    else:
+        say(text[:1].upper() + text[1:], "bold red")
+    return code
+
+
+app = typer.Typer(
+    name="maxentry",
+    cls=Commands,
+    help="Which entries of a matrix to measure next, and the whole matrix with uncertainty you can trust.\n\n"
+    "The lab loop: maxentry ask 24 -o plate.csv, fill in the column value, maxentry tell plate.csv.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for part in (create, change, loop, amend, look, results, oneshot, about):
+    part.add(app)
+
+
+def run() -> None:
+    """The entry point of `maxentry`."""
+    app()

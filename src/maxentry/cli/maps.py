@@ -1,0 +1,77 @@
+"""A posterior as a table, without a data frame library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from maxentry.cli import output
+from maxentry.cli.tables import Format, Table
+from maxentry.errors import SizeError
+
+if TYPE_CHECKING:
+    from maxentry.posterior.posterior import Posterior
+
+FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, converged, advice, interrupted"
+LARGEST = 20_000_000  # lines of a long table
+
+
+def posterior_table(posterior: Posterior, *, wide: bool, what: str = "mean", level: float = 0.9) -> Table:
+    """Wide: `what` by row and column. Long: row, col, mean, sd, low, high, observed, one line an entry."""
+    data, (m1, m2) = posterior.observations, posterior.shape
+    rows = list(range(m1)) if data.row_labels is None else list(data.row_labels)
+    cols = list(range(m2)) if data.col_labels is None else list(data.col_labels)
+    if wide:
+        grid = _map(posterior, what, level)
+        columns = [rows, *(grid[:, j].tolist() for j in range(m2))]
+        return Table(["row", *(str(col) for col in cols)], columns)
+    if m1 * m2 > LARGEST:
+        raise SizeError(
+            f"expected at most {LARGEST} entries for a long table, but {m1} x {m2} came; --wide is smaller."
+        )
+    import numpy as np
+
+    low, high = posterior.interval(level)
+    times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
+    maps = [posterior.mean, posterior.sd, low, high, times]
+    columns = [[row for row in rows for _ in cols], cols * m1, *(grid.ravel().tolist() for grid in maps)]
+    return Table(["row", "col", "mean", "sd", "low", "high", "observed"], columns)
+
+
+def _map(posterior: Posterior, what: str, level: float) -> Any:
+    if what in ("low", "high"):
+        return posterior.interval(level)[what == "high"]
+    return posterior.mean if what == "mean" else posterior.sd
+
+
+def posterior_facts(posterior: Posterior) -> dict[str, Any]:
+    """What was found about the model, for machines."""
+    diagnostics = posterior.diagnostics
+    return {
+        "shape": list(posterior.shape),
+        "n_observed": posterior.observations.n,
+        "rank": posterior.rank,
+        "rank_weights": posterior.rank_weights,
+        "noise_sd": posterior.noise_sd,
+        "transform": str(posterior.transform),
+        "converged": bool(diagnostics.converged),
+        "advice": str(diagnostics.advice),
+        "interrupted": posterior.interrupted,
+    }
+
+
+def hand_over(
+    posterior: Posterior, out: str | None, form: Format | None, *, wide: bool, what: str, level: float,
+    as_json: bool, save: str | None, campaign: str | None = None,
+) -> None:  # fmt: skip
+    """Write the completed matrix, say what was found, and end as interrupted if the sampling was."""
+    if save is not None:
+        posterior.save(save)
+    entries = as_json and out is None  # JSON has everything about an entry in one place
+    table = posterior_table(posterior, wide=wide and not entries, what=what, level=level)
+    named = {} if campaign is None else {"campaign": campaign}
+    document = named | posterior_facts(posterior)
+    output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
+    if not as_json:
+        output.say(repr(posterior), "dim")
+    if posterior.interrupted:
+        raise KeyboardInterrupt

@@ -1,0 +1,107 @@
+"""What the command line says: data on stdout, words on stderr, and with --json one document on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from maxentry.cli import tables
+from maxentry.cli.tables import Format, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN = 40  # lines of a table on a terminal
+
+
+def console(*, stderr: bool = True) -> Console:
+    """Rich's console on stderr, or on stdout; made when used, since both may be redirected."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+
+
+def say(text: str, style: str | None = None) -> None:
+    """A message to whoever sits there, on stderr."""
+    console().print(text, style=style, markup=False)
+
+
+def warn(text: str) -> None:
+    """A message that should not be missed."""
+    say(text, "yellow")
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """One JSON document on stdout; what is not a number there (NaN, infinity) is null."""
+    sys.stdout.write(json.dumps(_plain(document), ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.flush()
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, Mapping):
+        return {str(key): _plain(value) for key, value in x.items()}
+    if isinstance(x, list | tuple):
+        return [_plain(item) for item in x]
+    if hasattr(x, "tolist"):  # NumPy's arrays and numbers
+        return _plain(x.tolist())
+    if isinstance(x, float):
+        return x if abs(x) < float("inf") else None
+    if x is None or isinstance(x, str | int):
+        return x
+    return x.isoformat() if hasattr(x, "isoformat") else str(x)
+
+
+def deliver(
+    table: Table,
+    output: str | None,
+    form: Format | None,
+    *,
+    as_json: bool,
+    document: Mapping[str, Any],
+    key: str = "entries",
+    title: str = "",
+) -> None:
+    """Hand a table over: to a file, as JSON (under `key`), as CSV down a pipe, or readable on a terminal."""
+    to_file = output not in (None, tables.STD)
+    if to_file:
+        tables.write(table, output, form)
+    if as_json:
+        print_json({**document, "output": output} if to_file else {**document, key: table.records()})
+    elif not to_file:
+        if output is None and form is None and sys.stdout.isatty():
+            show(table, title)
+        else:
+            tables.write(table, output, form)
+
+
+def show(table: Table, title: str = "") -> None:
+    """The first lines of a table, for the terminal."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    made = RichTable(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for name, column in zip(table.names, table.columns, strict=True):
+        numeric = any(isinstance(x, int | float) for x in column)
+        made.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for line in list(zip(*table.columns, strict=True))[:SHOWN]:
+        made.add_row(*(shown(cell) for cell in line))
+    out = console(stderr=False)
+    out.print(made, soft_wrap=False)
+    if table.n > SHOWN:
+        say(f"… and {table.n - SHOWN} more; -o FILE writes them all.", "dim")
+
+
+def shown(cell: Any) -> str:
+    """A cell for the terminal: numbers to four figures, markup as it stands."""
+    from rich.markup import escape
+
+    if cell is None or cell != cell:
+        return ""
+    return f"{cell:.4g}" if isinstance(cell, float) else escape(tables.cell_text(cell))
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """`1 entry`, `3 entries`."""
+    return f"{n} {one if n == 1 else many or one + 's'}"
