@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.acquisition.draw_bounds import draw_bounds
 from maxentry.belief import Belief
 from maxentry.kernels import acquisition as kernel
 
@@ -72,11 +73,9 @@ class Draws:
         kernel.variances(self.A, self.B, self.a, self.b, rows, cols, v)
         return v
 
-    def bounds(self) -> tuple[Array, Array]:
-        """Minkowski and Cauchy-Schwarz: sd(x_ij) <= (E|a_i|^4)^(1/4) (E|b_j|^4)^(1/4) + sd(row_i) + sd(col_j)."""
-        P, Q = (np.sqrt(np.sqrt(np.mean(np.sum(X**2, axis=1) ** 2, axis=1))) for X in (self.A, self.B))
-        r, c = self.a.std(1), self.b.std(1)
-        return np.stack([P, r, np.ones_like(r)], axis=1), np.stack([Q, np.ones_like(c), c], axis=1)
+    def bounds(self) -> list[tuple[Array, Array]]:
+        """Bounds on the standard deviation of every entry (see `draw_bounds`)."""
+        return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1))
 
 
 def _draws_last(factors: NDArray[np.floating]) -> Array:

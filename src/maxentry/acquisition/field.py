@@ -46,8 +46,8 @@ class Field(Protocol):
     def variances(self, rows: Indices, cols: Indices) -> Array:
         """f_a . f_a for each entry of a block of rows and columns."""
 
-    def bounds(self) -> tuple[Array, Array]:
-        """Non-negative P (m1, k) and Q (m2, k) with sqrt(f_a . f_a) <= P_i . Q_j for every entry."""
+    def bounds(self) -> list[tuple[Array, Array]]:
+        """Pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(f_a . f_a) <= P_i . Q_j for every entry."""
 
 
 def directions(F: Array, eta2: float, W: Array | None = None) -> Array:

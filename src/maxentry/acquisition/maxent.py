@@ -94,9 +94,9 @@ class SubspaceField:
         v: Array = self.sigma2 * np.multiply.outer(coherence(self.U[rows]), coherence(self.V[cols]))
         return v
 
-    def bounds(self) -> tuple[Array, Array]:
+    def bounds(self) -> list[tuple[Array, Array]]:
         """sqrt(sigma2 mu_i) and sqrt(mu_j): scores are at most mu_i mu_j."""
-        return np.sqrt(self.sigma2 * coherence(self.U))[:, None], np.sqrt(coherence(self.V))[:, None]
+        return [(np.sqrt(self.sigma2 * coherence(self.U))[:, None], np.sqrt(coherence(self.V))[:, None])]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,9 +2,9 @@
 
 The gain of an entry is 1/2 log(1 + v/eta2), v its variance given all that is measured, pending or chosen before it;
 the gains of a batch add up to 1/2 log det(I + Cov/eta2) (Lemma 1). Gains only fall as entries join, so the search is
-lazy and exact: tiles are opened in decreasing order of their bounds (`tiles`), the open candidates are looked at again
-only where an earlier gain is above the best (`kernels.acquisition`), and an entry is chosen once nothing else can be
-above it. Of equal scores (to 1e-10) among the open candidates the lowest row wins, then the lowest column.
+lazy and exact: tiles of the matrix are opened in decreasing order of their bounds (`tiles`), open candidates are looked
+at again only where what is known of them is above the best (`candidates`), and an entry is chosen once nothing else can
+be above it. Of scores equal to 1e-10 the lowest row wins, then the lowest column.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.acquisition.candidates import Candidates
 from maxentry.acquisition.criterion import Chosen
 from maxentry.acquisition.field import Field, direction, with_pending
 from maxentry.acquisition.plates import Information, greedy_plates
@@ -19,13 +20,13 @@ from maxentry.acquisition.question import Question
 from maxentry.acquisition.room import Room
 from maxentry.acquisition.tiles import Tile, tiles
 from maxentry.entries import Entries
-from maxentry.kernels import acquisition as kernel
+from maxentry.kernels.acquisition import EQUAL
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
-HELD_BYTES = 200_000_000  # of candidates' features, held
-OPEN_CANDIDATES = 2_000_000  # open at most; 32 bytes each
+LOOKED_AT = (
+    64  # candidates of a new tile that are brought up to date at once, to know which tiles may stay closed
+)
 
 
 def most_informative(field: Field, question: Question, n: int) -> Chosen:
@@ -41,102 +42,72 @@ def greedy(field: Field, question: Question, n: int) -> Chosen:
     picks: list[tuple[int, float]] = []
     while len(picks) < n and (pick := search.next()) is not None:
         picks.append(pick)
-    m2 = question.shape[1]
-    rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), m2)
+    rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), question.shape[1])
     gain = np.array([gain for _, gain in picks])
     return Chosen(rows, cols, gain, question.costs.at(rows, cols), search.evaluated)
 
 
 class Search:
-    """One batch in the making: directions W so far, open candidates, and the tiles not yet opened."""
+    """One batch in the making: its directions so far, the open candidates, and the tiles not yet opened."""
 
     def __init__(self, field: Field, question: Question, n: int) -> None:
         self.field, self.question = field, question
-        pending = with_pending(field, question.pending)
-        self.W = np.zeros((len(pending) + n, field.p))
-        self.W[: len(pending)] = pending
-        self.k = len(pending)
+        measured = with_pending(field, question.pending)
+        self.k = len(measured)
+        self.W = np.concatenate([measured, np.zeros((n, field.p))])
         self.room = Room(question.shape, question.limits)
-        self.chosen: set[int] = set()
+        self.keys: list[int] = []
         self.evaluated = 0
-        self._start()
+        self.again = False  # whether tiles are opened a second time
+        self._close()
 
-    def _start(self) -> None:
-        """Close everything: all tiles are still to be opened."""
-        self.tiles = tiles(*self.field.bounds(), self.field.eta2, self.question.costs)
-        self.open = Candidates.none(self.field.p)
+    def _close(self) -> None:
+        """No candidate is open, and no tile."""
+        self.tiles = tiles(self.field.bounds(), self.field.eta2, self.question.costs)[::-1]
+        self.open = Candidates(self.field)
 
     def next(self) -> tuple[int, float] | None:
         """Choose one entry: its key and gain; None where no more are available."""
         while True:
-            at = self.open.best(self.W, self.k, self.field.eta2)
-            score = self.open.score[at] if at >= 0 else -np.inf
-            unseen = self.tiles[0].bound if self.tiles else -np.inf
-            if unseen >= score * (1 - kernel.EQUAL) and self.tiles:
-                self._open(self.tiles.pop(0))
+            at, score = self.open.best(self.W[: self.k])
+            if self.tiles and self.tiles[-1].bound >= score * (1 - EQUAL):
+                self._open_above(score)
+            elif self.open.dropped > score:
+                self.again = True
+                self._close()
             elif at < 0:
                 return None
             else:
                 return self._join(at)
 
-    def _open(self, tile: Tile) -> None:
+    def _open_above(self, score: float) -> None:
+        """Open tiles until the bound of the next is below the best score known."""
+        while self.tiles and self.tiles[-1].bound >= score * (1 - EQUAL):
+            score = max(score, self._open(self.tiles.pop()))
+
+    def _open(self, tile: Tile) -> float:
+        """Take in the available entries of a tile; the best score found among the most promising of them."""
         free = self.question.available(tile.rows, tile.cols) & self.room.at(tile.rows, tile.cols)
-        v = self.field.variances(tile.rows, tile.cols)
-        self.evaluated += int(np.count_nonzero(free))
+        v = self.field.variances(tile.rows, tile.cols)[free]
         i, j = np.nonzero(free)
         rows, cols = tile.rows[i], tile.cols[j]
-        F = self.field.features(rows, cols)
-        keys = Entries(rows, cols).keys(self.field.shape[1])
-        cost = self.question.costs.at(rows, cols)
-        score = 0.5 * np.log1p(v[i, j] / self.field.eta2) / cost
-        self.open = self.open.joined(Candidates(keys, cost, v[i, j], np.zeros_like(keys), score, F))
+        self.evaluated += len(rows)
+        keys, cost = Entries(rows, cols).keys(self.field.shape[1]), self.question.costs.at(rows, cols)
+        if self.keys and not self.question.again:
+            new = ~np.isin(keys, self.keys)
+            keys, cost, v = keys[new], cost[new], v[new]
+        return self.open.add(keys, cost, v, self.W[: self.k], len(keys) if self.again else LOOKED_AT)
 
     def _join(self, at: int) -> tuple[int, float]:
-        key = int(self.open.keys[at])
-        w, v = direction(self.open.F[at], self.W[: self.k], self.field.eta2)
-        self.W[self.k] = w
+        """Measure candidate `at`."""
+        key, f = self.open.take(at, self.question.again)
+        self.W[self.k], v = direction(f, self.W[: self.k], self.field.eta2)
         self.k += 1
+        self.keys.append(key)
         i, j = divmod(key, self.field.shape[1])
         self.room.takes(i, j)
-        gone = np.zeros(len(self.open.keys), dtype=bool)
         if self.room.row[i] == 0:
-            gone |= self.open.keys // self.field.shape[1] == i
+            self.open.close_row(i)
         if self.room.col[j] == 0:
-            gone |= self.open.keys % self.field.shape[1] == j
-        if not self.question.again:
-            gone[at] = True
-        self.open.score[gone] = kernel.CLOSED
+            self.open.close_col(j)
         return key, float(0.5 * np.log1p(v / self.field.eta2))
-
-
-class Candidates:
-    """Open candidates: keys, costs, and what is known of them (variance, and score, after `version` directions)."""
-
-    def __init__(
-        self, keys: Indices, cost: Array, v: Array, version: Indices, score: Array, F: Array
-    ) -> None:
-        self.keys, self.cost, self.v, self.version, self.score, self.F = keys, cost, v, version, score, F
-
-    @classmethod
-    def none(cls, p: int) -> Candidates:
-        """No candidates."""
-        nothing, keys = np.empty(0), np.empty(0, np.int64)
-        return cls(keys, nothing, nothing.copy(), keys.copy(), nothing.copy(), np.empty((0, p)))
-
-    def joined(self, other: Candidates) -> Candidates:
-        """These and the others."""
-        pairs = (
-            (self.keys, other.keys),
-            (self.cost, other.cost),
-            (self.v, other.v),
-            (self.version, other.version),
-            (self.score, other.score),
-            (self.F, other.F),
-        )
-        return Candidates(*(np.concatenate(pair) for pair in pairs))
-
-    def best(self, W: Array, k: int, eta2: float) -> int:
-        """Where the best is, or -1."""
-        return int(
-            kernel.best_candidate(self.F, W, k, eta2, self.keys, self.cost, self.v, self.version, self.score)
-        )

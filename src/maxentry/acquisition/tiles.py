@@ -16,6 +16,7 @@ TILE, MOST = (
     64,
     48,
 )  # a side of a tile holds at least so many rows, and there are at most so many tiles a side
+ROUNDING, TINY = 1e-9, 1e-300
 
 
 class Tile(NamedTuple):
@@ -26,15 +27,29 @@ class Tile(NamedTuple):
     cols: Indices
 
 
-def tiles(P: Array, Q: Array, eta2: float, costs: Costs) -> list[Tile]:
-    """All entries in tiles, from sqrt(v_ij) <= P_i . Q_j, the greatest bound on 1/2 log(1 + v/eta2)/cost first."""
+def tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[Tile]:
+    """All entries in tiles, the greatest bound on 1/2 log(1 + v/eta2)/cost first.
+
+    bounds: pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(v_ij) <= P_i . Q_j for every entry.
+    """
+    if any(len(P) == 0 or len(Q) == 0 for P, Q in bounds):
+        return []
+    row_level, col_level = (
+        sum(np.log(x + TINY) for x in side) for side in zip(*map(_levels, bounds), strict=True)
+    )
     found = []
-    sides = [_classes(P @ Q.mean(0)), _classes(Q @ P.mean(0))] if len(P) and len(Q) else [[], []]
-    for rows in sides[0]:
-        for cols in sides[1]:
-            v = float(P[rows].max(0) @ Q[cols].max(0)) ** 2 * (1 + 1e-9)
+    for rows in _classes(row_level):
+        for cols in _classes(col_level):
+            sd = min(float(P[rows].max(0) @ Q[cols].max(0)) for P, Q in bounds)
+            v = sd * sd * (1 + ROUNDING)
             found.append(Tile(0.5 * np.log1p(v / eta2) / costs.least(rows, cols), rows, cols))
     return sorted(found, key=lambda tile: -tile.bound)
+
+
+def _levels(bound: tuple[Array, Array]) -> tuple[Array, Array]:
+    """How high the bound is in a row, and in a column, on average."""
+    P, Q = bound
+    return P @ Q.mean(0), Q @ P.mean(0)
 
 
 def _classes(level: Array) -> list[Indices]:

@@ -115,3 +115,30 @@ def best_candidate(
             if score[n] >= enough:
                 best = n
     return best
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def turned_spread(X: Array, turns: Array, mean: Array, cov: Array, fourth: Array) -> None:
+    """cov[i] <- covariance over the draws of x_i O_s, and fourth[i] <- E|x_i O_s - mean_i|^4; turns is R x R x S."""
+    m, R, S = X.shape
+    d, length = np.empty((R, S)), np.empty(S)
+    for i in range(m):
+        length[:] = 0.0
+        for t in range(R):
+            d[t] = -mean[i, t]
+            for r in range(R):
+                for s in range(S):
+                    d[t, s] += X[i, r, s] * turns[r, t, s]
+            for s in range(S):
+                length[s] += d[t, s] * d[t, s]
+        total = 0.0
+        for s in range(S):
+            total += length[s] * length[s]
+        fourth[i] = total / S
+        for t in range(R):
+            for r in range(t + 1):
+                c = 0.0
+                for s in range(S):
+                    c += d[t, s] * d[r, s]
+                cov[i, t, r] = c / S
+                cov[i, r, t] = c / S
