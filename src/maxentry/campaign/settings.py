@@ -198,8 +198,9 @@ def _labels(labels: Any, name: str) -> Labels:
 
 def _kept(labels: Labels) -> Labels:
     """The labels as they will be read again, so that a campaign is the same before and after it is opened."""
+    plain = label_codec.encode(labels)
     try:
-        return label_codec.decode(json.loads(json.dumps(label_codec.encode(labels), allow_nan=False))) or ()
+        return label_codec.decode(json.loads(json.dumps(plain, allow_nan=False))) or ()
     except ValueError:
         raise DataError("expected finite numbers among the labels, but an infinite one came.") from None
 

@@ -256,7 +256,9 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA synchronous = FULL")
     if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
-        cursor.execute("PRAGMA journal_mode = WAL")
+        tables = [name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if not tables or schema.SCHEMA.name in tables:  # a file of something else is not touched
+            cursor.execute("PRAGMA journal_mode = WAL")
     cursor.close()
 
 

@@ -1,0 +1,80 @@
+"""A PostgreSQL server for tests and benchmarks: throw-away, in a folder of its own, reached by a socket there."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+VARIABLE = "MAXENTRY_TEST_POSTGRES"  # names a server to use instead: postgresql://user@host/database
+
+
+def binaries() -> Path | None:
+    """The folder of initdb and pg_ctl, the newest there is."""
+    on_path = shutil.which("initdb")
+    if on_path:
+        return Path(on_path).resolve().parent
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3]))
+    return found[-1].parent if found else None
+
+
+@contextmanager
+def server() -> Iterator[str | None]:
+    """The URL of a server that runs while the context does; None where there is none to be had."""
+    named, bin = os.environ.get(VARIABLE), binaries()
+    if named or bin is None:
+        yield named
+        return
+    with tempfile.TemporaryDirectory(prefix="maxentry-pg-", ignore_cleanup_errors=True) as folder:
+        # The server refuses to run as root; its folder must then belong to who it runs as.
+        user = "postgres" if os.geteuid() == 0 else None
+        if user:
+            os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
+        data = f"{folder}/data"
+        _run([bin / "initdb", "-D", data, "-U", "maxentry", "-A", "trust", "-E", "UTF8", "--no-sync"], user)
+        options = f"-k {folder} -c listen_addresses='' -c max_connections=100"
+        _run(
+            [bin / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", f"{data}/log", "-o", options, "start"], user
+        )
+        try:
+            yield f"postgresql://maxentry@/postgres?host={folder}"
+        finally:
+            _run([bin / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"], user)
+
+
+def _run(command: list[str | Path], user: str | None) -> None:
+    subprocess.run(
+        [str(part) for part in command],
+        check=True,
+        user=user,
+        cwd="/",
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=120,
+    )
+
+
+@contextmanager
+def database(url: str) -> Iterator[str]:
+    """A new database in the server, dropped in the end."""
+    import uuid
+
+    from sqlalchemy import create_engine, make_url, text
+
+    name = f"maxentry_{uuid.uuid4().hex}"
+    base = make_url(url).set(drivername="postgresql+psycopg")
+    engine = create_engine(base, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    try:
+        made = base.set(drivername="postgresql", database=name)
+        yield made.render_as_string(hide_password=False)
+    finally:
+        with engine.connect() as connection:
+            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        engine.dispose()

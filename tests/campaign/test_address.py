@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import make_url
+from tests.campaign.stand_ins import campaign
+
+from maxentry.campaign import address
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.storage import Storage
+from maxentry.errors import CampaignError, MissingDependencyError, StorageError
+
+
+@pytest.mark.parametrize(
+    ("written", "file"),
+    [
+        ("lab.db", "lab.db"),
+        ("folder/lab.db", "folder/lab.db"),
+        (Path("lab.db"), "lab.db"),
+        ("sqlite:///lab.db", "lab.db"),
+        ("sqlite:////tmp/lab.db", "/tmp/lab.db"),
+        ("a file & 100%?.db", "a file & 100%?.db"),
+    ],
+)
+def test_paths_and_urls_name_the_same_files(written: str | Path, file: str) -> None:
+    assert address.file_of(address.parse(written)) == Path(file)
+
+
+def test_memory_and_postgresql() -> None:
+    assert address.in_memory(address.parse("sqlite://"))
+    assert address.in_memory(address.parse("sqlite:///:memory:"))
+    for scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+        assert address.parse(f"{scheme}://ann@host/lab").drivername == "postgresql+psycopg"
+
+
+def test_a_password_is_never_shown() -> None:
+    assert "secret" not in address.shown(make_url("postgresql://ann:secret@host/lab"))
+    with pytest.raises(StorageError) as caught:
+        Storage("postgresql://ann:secret@127.0.0.1:1/lab?connect_timeout=1")
+    assert "secret" not in str(caught.value)
+    assert "127.0.0.1" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "  ", "mysql://host/lab", "sqlite://lab.db", "://", "nonsense://", 3, None]
+)
+def test_what_is_no_storage_is_refused(wrong: object) -> None:
+    with pytest.raises(StorageError, match="expected"):
+        Storage(wrong)  # type: ignore[arg-type]
+
+
+def test_postgresql_without_its_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match=r"maxentry\[postgres\]"):
+        Storage("postgresql://host/lab")
+
+
+def test_files_that_are_something_else_are_left_alone(tmp_path: Path) -> None:
+    text, other, empty = tmp_path / "notes.txt", tmp_path / "other.db", tmp_path / "empty.db"
+    text.write_text("measured on Monday, all fine\n")
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE cats (name TEXT)")
+    before = {path: path.read_bytes() for path in (text, other)}
+    for create in (False, True):
+        with pytest.raises(StorageError, match="no SQLite file"):
+            Storage(text, create=create)
+        with pytest.raises(StorageError, match="of something else"):
+            Storage(other, create=create)
+        with pytest.raises(StorageError, match="a folder"):
+            Storage(tmp_path, create=create)
+    assert {path: path.read_bytes() for path in (text, other)} == before
+    with pytest.raises(StorageError, match="there is none"):
+        Storage(tmp_path / "missing.db")
+    assert not (tmp_path / "missing.db").exists()
+    with pytest.raises(StorageError, match="expected the folder"):
+        Storage(tmp_path / "no" / "lab.db", create=True)
+    empty.touch()
+    with pytest.raises(StorageError, match="begin one first"):
+        Storage(empty)
+    with Storage(empty, create=True) as storage:
+        assert storage.names() == []
+
+
+def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "lab.db"
+    campaign(path).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100] + b"\xff" * (len(whole) - 100))
+    with pytest.raises(StorageError, match="expected to read and write"):
+        Campaign.open(path)
+
+
+def test_create_and_open_by_name(lasting: str) -> None:
+    with campaign(lasting) as made, campaign(lasting, name="second", seed=5):
+        assert Campaign.list(lasting) == ["kinase", "second"]
+        with pytest.raises(CampaignError, match="'kinase', 'second'"):
+            Campaign.open(lasting)
+        with Campaign.open(lasting, "second") as again:
+            assert again.settings.seed == 5
+        with pytest.raises(CampaignError, match="there already"):
+            campaign(lasting)
+        with campaign(lasting, exist_ok=True, seed=99) as same:
+            assert same.settings == made.settings
+        with pytest.raises(CampaignError, match="row labels"):
+            campaign(lasting, rows=["a", "b"], exist_ok=True)
+        made.add_rows(["new"])
+        with campaign(lasting, exist_ok=True) as same:
+            assert same.state.shape == (5, 5)
