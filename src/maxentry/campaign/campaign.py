@@ -176,14 +176,14 @@ class Campaign:
         """Counts and sums; prints as a few lines."""
         return Status.of(self.state, self._now())
 
-    def posterior(self) -> Posterior:
+    def posterior(self, *, progress: bool | None = None) -> Posterior:
         """The posterior of the whole matrix given all that was told, in the user's units."""
-        from maxentry.campaign import fitting
+        from maxentry.campaign import fitting  # here, since loading the sampler takes its time
 
         state = self.state
         if not state.standing:
             raise CampaignError("expected something told before there is a posterior, but nothing was.")
-        return fitting.posterior(state, self.cache)
+        return fitting.posterior(state, self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
@@ -383,7 +383,7 @@ class Campaign:
 
 
 def _default_policy() -> Callable[..., asking.Batch]:
-    from maxentry.campaign import policy
+    from maxentry.campaign import policy  # here, since loading the sampler takes its time
 
     return policy.next_batch
 

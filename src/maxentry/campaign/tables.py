@@ -89,14 +89,19 @@ def _csv(text: str, source: str) -> Table:
 
 def _parquet_columns(path: Path) -> Iterable[tuple[str, list[Any]]]:
     path.open("rb").close()  # a file that is not there is named in our words
-    if find_spec("pyarrow") is not None:
-        table = import_module("pyarrow.parquet").read_table(path)
-        return list(zip(table.column_names, (c.to_pylist() for c in table.columns), strict=True))
-    if find_spec("polars") is not None:
+    reader = next((name for name in ("pyarrow", "polars") if find_spec(name) is not None), None)
+    if reader is None:
+        raise MissingDependencyError(
+            "expected pyarrow or polars to read Parquet, but neither is installed: pip install 'maxentry[parquet]'."
+        )
+    try:
+        if reader == "pyarrow":
+            return list(import_module("pyarrow.parquet").read_table(path).to_pydict().items())
         return list(import_module("polars").read_parquet(path).to_dict(as_series=False).items())
-    raise MissingDependencyError(
-        "expected pyarrow or polars to read Parquet, but neither is installed: pip install 'maxentry[parquet]'."
-    )
+    except Exception as error:  # of the reader's own many kinds
+        raise DataError(
+            f"expected a Parquet file at {path}, but it cannot be read as one: {error}."
+        ) from error
 
 
 def _frame_columns(frame: Any) -> Iterable[tuple[str, list[Any]]]:

@@ -1,0 +1,195 @@
+"""Plates as labs hand them back: CSV of all dialects, Parquet, frames, plain columns."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pytest
+from tests.campaign.stand_ins import campaign, lowest
+
+from maxentry.campaign import tables
+from maxentry.campaign.campaign import Campaign
+from maxentry.errors import CampaignError, DataError, LabelError, MissingDependencyError
+
+PLATE = """id,row,col,value
+1,a,x,1.5
+2,a,y,
+3,b,x,FAILED
+4,b,y,-2e-3
+"""
+
+
+@pytest.fixture
+def asked() -> Campaign:
+    """Ids 1 to 4: a x, a y, b x, b y."""
+    c = campaign(rows=["a", "b"], cols=["x", "y"], policy=lowest)
+    c.ask(4)
+    return c
+
+
+def statuses(c: Campaign) -> list[str]:
+    return c.asked(frame="columns")["status"]
+
+
+def values(c: Campaign) -> list[float]:
+    return c.export(frame="columns")["value"]
+
+
+def frame() -> pd.DataFrame:
+    return pd.read_csv(io.StringIO(PLATE))
+
+
+def plain(path: Path) -> Path:
+    path.write_text(PLATE)
+    return path
+
+
+def excel(path: Path) -> Path:
+    path.write_bytes(b"\xef\xbb\xbf" + PLATE.replace("\n", "\r\n").encode())
+    return path
+
+
+def parquet(folder: Path) -> Path:
+    path = folder / "plate.parquet"
+    pl.DataFrame(
+        {"id": [1, 2, 3, 4], "value": [1.5, None, None, -2e-3], "failed": [False, False, True, None]}
+    ).write_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda folder: plain(folder / "plate.csv"),
+        lambda folder: str(plain(folder / "plate.csv")),
+        lambda folder: excel(folder / "plate.csv"),
+        lambda folder: io.StringIO(PLATE),
+        lambda folder: io.StringIO(PLATE.replace(",", ";")),
+        lambda folder: io.StringIO(PLATE.replace(",", "\t")),
+        lambda folder: io.StringIO(PLATE.replace(",", ";").replace(".", ",")),
+        lambda folder: io.StringIO(PLATE.replace("id,row,col", " ID ,Row,COLUMN")),
+        lambda folder: io.StringIO(PLATE + ",,,\n"),
+        lambda folder: io.StringIO(PLATE.replace("1,a,x", ",a,x").replace("3,b,x", ",b,x")),
+        parquet,
+        lambda folder: frame(),
+        lambda folder: pl.from_pandas(frame()),
+        lambda folder: pl.from_pandas(frame()).lazy(),
+        lambda folder: frame().sample(frac=1, random_state=3),
+        lambda folder: frame().assign(value=[1.5, None, None, -2e-3], status=["told", "pending", "Failed", ""]),
+        lambda folder: {"id": [1, 2, 3, 4], "value": [1.5, float("nan"), "failed", -2e-3]},
+        lambda folder: {"row": [*"aabb"], "col": [*"xyxy"], "value": [1.5, "", " fail ", "-0.002"]},
+    ],
+)  # fmt: skip
+def test_a_partial_plate_in_every_form(asked: Campaign, form: Any, tmp_path: Path) -> None:
+    receipt = asked.tell(form(tmp_path))
+    assert (receipt.told, receipt.failed, receipt.known) == (2, 1, 0)
+    assert statuses(asked) == ["told", "pending", "failed", "told"]
+    assert sorted(values(asked)) == [-2e-3, 1.5]
+
+
+def test_a_plate_may_come_again_with_more_of_it(asked: Campaign) -> None:
+    asked.tell(io.StringIO(PLATE))
+    assert asked.tell(io.StringIO(PLATE)) == (0, 0, 3, 1)
+    assert asked.tell(io.StringIO(PLATE.replace("2,a,y,", "2,a,y,7"))) == (1, 0, 3, 0)
+    assert statuses(asked) == ["told", "told", "failed", "told"]
+
+
+def test_reasons_are_kept(asked: Campaign) -> None:
+    asked.tell(io.StringIO("id,value,failed,reason\n1,,yes,spilt\n2,3,no,\n"))
+    assert asked.asked(frame="columns")["reason"][0] == "spilt"
+    assert statuses(asked)[:2] == ["failed", "told"]
+
+
+def test_asked_and_unasked_measurements_may_be_in_one_table(asked: Campaign) -> None:
+    asked.add_rows(["c"])
+    asked.tell(io.StringIO("id,row,col,value\n1,,,4\n,c,x,5\n"))
+    assert values(asked) == [4.0, 5.0]
+    assert asked.export(frame="columns")["id"] == [1, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "match"),
+    [
+        (PLATE.replace("1,a,x", "1,b,x"), DataError, r"row 'a', column 'x' with id 1.*line 2"),
+        (PLATE.replace("1,a", "1,q"), LabelError, "known row labels"),
+        (PLATE.replace("1.5", "1.5.1"), DataError, "line 2"),
+        (PLATE.replace("1.5", "1_5"), DataError, "line 2"),
+        (PLATE.replace("4,b", "44,b"), DataError, "ids are 1 to 4"),
+        (PLATE.replace("4,b", "four,b"), DataError, "an id .* in line 5"),
+        (PLATE.replace("4,b,y", ",b,"), DataError, "line 5"),
+        (PLATE.replace("2,a,y,", "1,a,x,9"), CampaignError, "told before of id 1"),
+        (PLATE.replace("2,a,y,", "1,a,x,failed"), CampaignError, "id 1 was told"),
+        ("id,value,failed\n1,3,yes\n", DataError, "both came"),
+        ("id,value,failed\n1,3,perhaps\n", DataError, "yes or no"),
+        ("id,value,value\n1,3,4\n", DataError, "one column named value"),
+        ("id,value\n1,3,4\n", DataError, "2 cells in every line"),
+        ("1,a,x,1.5\n", DataError, "the columns 1, a, x, 1.5 came"),
+        ("", DataError, "first line of names"),
+        ("\n\n", DataError, "first line of names"),
+    ],
+)
+def test_a_plate_with_a_mistake_is_refused_whole(
+    asked: Campaign, text: str, error: type[Exception], match: str
+) -> None:
+    version = asked.state.version
+    with pytest.raises(error, match=match):
+        asked.tell(io.StringIO(text))
+    assert asked.state.version == version
+
+
+def test_files_that_cannot_be_read_are_named(asked: Campaign, tmp_path: Path) -> None:
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes("id,value\n1,ä".encode("latin-1"))
+    with pytest.raises(DataError, match="CSV UTF-8"):
+        asked.tell(latin)
+    with pytest.raises(DataError, match="No such file"):
+        asked.tell(tmp_path / "nothing.csv")
+    with pytest.raises(DataError, match="No such file"):
+        asked.tell(tmp_path / "nothing.parquet")
+    with pytest.raises(DataError, match="Is a directory"):
+        asked.tell(tmp_path)
+    broken = tmp_path / "broken.parquet"
+    broken.write_text("not parquet")
+    with pytest.raises(DataError, match="Parquet"):
+        asked.tell(broken)
+
+
+def test_parquet_by_polars_or_by_nothing(
+    asked: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = parquet(tmp_path)
+    monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match=r"maxentry\[parquet\]"):
+        asked.tell(path)
+    monkeypatch.setattr(tables, "find_spec", lambda name: name == "polars" or None)
+    assert asked.tell(path).told == 2
+
+
+def test_frames_with_repeated_names_are_refused(asked: Campaign) -> None:
+    with pytest.raises(DataError, match="expected"):
+        asked.tell(pd.DataFrame([[1, 2.0, 3.0]], columns=["id", "value", "value"]))
+
+
+def test_the_batch_itself_with_a_column_of_values_is_a_table() -> None:
+    for kind in ("pandas", "polars"):
+        with campaign() as c:
+            batch = c.ask(3, frame=kind)  # type: ignore[arg-type]
+            if kind == "pandas":
+                batch["value"] = [1.0, 2.0, 3.0]
+            else:
+                batch = batch.with_columns(pl.Series("value", [1.0, 2.0, 3.0]))
+            assert c.tell(batch).told == 3
+
+
+def test_a_big_import_takes_time_in_proportion() -> None:
+    with campaign(rows=500, cols=200) as c:
+        grid = {"row": [i for i in range(100) for _ in range(200)], "col": list(range(200)) * 100}
+        start = time.perf_counter()
+        assert c.tell({**grid, "value": [0.5] * 20_000}).told == 20_000
+        assert c.tell({**grid, "value": [0.5] * 20_000}).known == 20_000
+        assert time.perf_counter() - start < 20  # about 1 s; quadratic, it would be many minutes
