@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from maxentry.acquisition.balanced import Balanced
 from maxentry.acquisition.criterion import Chosen, Criterion
@@ -14,6 +15,8 @@ from maxentry.acquisition.subspaces import mean_projections, nearest_projections
 from maxentry.acquisition.uniform import Uniform
 from maxentry.belief import Belief
 from maxentry.errors import ParameterError
+
+SMALL = 100_000_000  # numbers in all draws; threads of the linear algebra cost more than they give below
 
 CRITERIA: dict[str, Criterion] = {
     "maxent": MaxEnt(mean_projections),
@@ -43,4 +46,6 @@ def choose(
     if n < 0:
         raise ParameterError(f"expected to choose 0 or more entries, got {n}")
     which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
-    return which.choose(belief, question, int(n), rng)
+    small = belief is None or belief.n_draws * belief.shape[0] * belief.shape[1] <= SMALL
+    with threadpool_limits(1 if small else None):
+        return which.choose(belief, question, int(n), rng)

@@ -19,6 +19,8 @@ from maxentry.kernels import acquisition as kernel
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draws:
@@ -54,7 +56,7 @@ class Draws:
     @property
     def p(self) -> int:
         """S."""
-        return self.a.shape[1]
+        return int(self.a.shape[1])
 
     @property
     def measured(self) -> Array:
@@ -72,6 +74,24 @@ class Draws:
         v = np.empty((len(rows), len(cols)))
         kernel.variances(self.A, self.B, self.a, self.b, rows, cols, v)
         return v
+
+    def products(self, w: Array, keys: Indices) -> Array:
+        """f . w for each row of w (which sum to zero) and each entry by its key, (len(w), n), from the factors.
+
+        sum_s w_s x_ij^s is one product of inner dimension S R for all entries of some rows; keys are increasing.
+        """
+        (m1, m2), R = self.shape, self.A.shape[1]
+        found = np.empty((len(w), len(keys)))
+        w = w / np.sqrt(self.p)
+        B = self.B.reshape(m2, -1).T
+        step = max(1, BLOCK_NUMBERS // max(m2, R * self.p))
+        for i in range(0, m1, step):
+            some = slice(*np.searchsorted(keys, (i * m2, (i + step) * m2)))
+            for k, w_k in enumerate(w):
+                A = self.A[i : i + step] * w_k
+                x = A.reshape(len(A), -1) @ B + (self.a[i : i + step] @ w_k)[:, None] + self.b @ w_k
+                found[k, some] = x.ravel()[keys[some] - i * m2]
+        return found
 
     def bounds(self) -> list[tuple[Array, Array]]:
         """Bounds on the standard deviation of every entry (see `draw_bounds`)."""

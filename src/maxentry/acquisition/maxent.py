@@ -83,11 +83,12 @@ class SubspaceField:
     @property
     def p(self) -> int:
         """q1 q2."""
-        return self.U.shape[1] * self.V.shape[1]
+        return int(self.U.shape[1] * self.V.shape[1])
 
     def features(self, rows: Indices, cols: Indices) -> Array:
         """sigma u_i (x) v_j for each entry."""
-        return np.sqrt(self.sigma2) * features(self.U, self.V, rows, cols)
+        F: Array = np.sqrt(self.sigma2) * features(self.U, self.V, rows, cols)
+        return F
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
         """sigma2 mu_i mu_j: before anything is observed."""

@@ -138,7 +138,7 @@ def _score(field: Field, question: Question, gain: Gain, K: Array, entries: Entr
         return -np.inf
     F = field.features(*entries)
     if len(F) > field.p:
-        F = np.linalg.qr(F, mode="r")  # the gain depends on F'F only
+        F = np.asarray(np.linalg.qr(F, mode="r"))  # the gain depends on F'F only
     return gain.of(F, K, field.eta2) / float(question.costs.at(*entries).sum())
 
 

@@ -46,7 +46,8 @@ def nearest_projections(belief: Belief, most: int) -> Subspaces:
     frames = _frames(belief)
     q = min(round(frames.rank), int(np.sqrt(most)))
     U, V = (_factor(side, q) for side in (frames.U, frames.V))
-    return Subspaces(*(X / np.sqrt((X**2).sum(0)) for X in (U, V)), frames.sigma2)
+    U, V = U / np.sqrt((U**2).sum(0)), V / np.sqrt((V**2).sum(0))
+    return Subspaces(U, V, frames.sigma2)
 
 
 class _Frames(NamedTuple):

@@ -1,0 +1,196 @@
+"""The greedy batch that takes most off the mean variance of all entries.
+
+    Gamma    S x S    G / (S m1 m2): the mean over all entries of the variance, given W, is tr(K Gamma)
+    v_a      -        f_a' K f_a
+    h_a      -        f_a' K Gamma K f_a: the mean over all entries b of Cov(x_a, x_b)^2
+
+Measuring a takes h_a / (v_a + eta2) off. Unlike information this may rise as others join, so every candidate is brought
+up to date at every choice: with the direction w of the entry chosen and g = K Gamma w,
+
+    c = f.w,  e = f.g,  h <- h - 2 c e + c^2 w'Gamma w,  v <- v - c^2                 (two products for all candidates)
+
+At the start h is only bounded, by the leading eigenvectors q_k of K Gamma K (eigenvalues l_k):
+h <= sum l_k (f.q_k)^2 + l_{r+1} (|f|^2 - sum (f.q_k)^2), and a bound it stays, since both sides change alike. It is
+computed where the bound may be the greatest. Of scores equal to 1e-10 the lowest row wins, then the lowest column.
+
+Matrices of more than MOST_MAPPED available entries are too large for this: there the candidates of a batch are the
+entries of greatest bound at its start, as many as can be held (`shortlist`). The choice is exact among these.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from threadpoolctl import threadpool_limits
+
+from maxentry.acquisition.criterion import Chosen
+from maxentry.acquisition.draws import Draws
+from maxentry.acquisition.field import direction, with_pending
+from maxentry.acquisition.question import Question
+from maxentry.acquisition.room import Room
+from maxentry.entries import Entries
+from maxentry.kernels.acquisition import CLOSED, EQUAL
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+HELD_BYTES = 200_000_000  # of features of candidates
+MOST_MAPPED = 8_000_000  # candidates with v and h; 50 bytes each
+PRODUCTS = 10  # a number is read from memory in the time of so many multiplications of a matrix product
+LEADING = 48  # eigenvectors of K Gamma K in the bound of h
+CHUNK = 4096  # entries whose features are formed at once
+
+
+def steepest(draws: Draws, Gamma: Array, question: Question, n: int) -> Chosen:
+    """The greedy batch of n entries, with pending ones measured first."""
+    start = Start(draws, Gamma, with_pending(draws, question.pending))
+    batch = Batch(start, question, _candidates(start, question))
+    picks: list[tuple[int, float]] = []
+    while len(picks) < n and (pick := batch.next()) is not None:
+        picks.append(pick)
+    rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), question.shape[1])
+    gain = np.array([gain for _, gain in picks])
+    return Chosen(rows, cols, gain, question.costs.at(rows, cols), start.evaluated)
+
+
+class Start:
+    """What is known before the batch: the draws, Gamma, the directions W, and the leading part of K Gamma K."""
+
+    def __init__(self, draws: Draws, Gamma: Array, W: Array) -> None:
+        self.draws, self.Gamma, self.W = draws, Gamma, W
+        K = np.eye(draws.p) - W.T @ W
+        with threadpool_limits(1):  # threads on a matrix this small cost more than they give
+            values, vectors = eigh(
+                K @ Gamma @ K, subset_by_index=[max(draws.p - LEADING - 1, 0), draws.p - 1]
+            )
+        values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+        self.leading, self.vectors = values[:LEADING], np.ascontiguousarray(vectors[:, :LEADING])
+        self.rest = float(values[LEADING]) if draws.p > LEADING else 0.0
+        self.evaluated = 0
+
+    def features(self, keys: Indices) -> Array:
+        """Of the entries with these keys."""
+        return self.draws.features(*Entries.from_keys(keys, self.draws.shape[1]))
+
+    def bounds(self, F: Array) -> tuple[Array, Array]:
+        """v, and a bound of h, of entries with features F."""
+        self.evaluated += len(F)
+        squares = np.einsum("ns,ns->n", F, F)
+        y2 = (F @ self.vectors) ** 2
+        h = y2 @ self.leading + self.rest * np.maximum(squares - y2.sum(1), 0.0)
+        return np.maximum(squares - ((F @ self.W.T) ** 2).sum(1), 0.0), h
+
+
+class Batch:
+    """One batch in the making: v and h of every candidate, which of these h are exact and which bounds."""
+
+    def __init__(self, start: Start, question: Question, keys: Indices) -> None:
+        self.start, self.question, self.keys, self.W = start, question, keys, start.W
+        self.eta2 = start.draws.eta2
+        self.rows, self.cols = Entries.from_keys(keys, question.shape[1])
+        self.cost = question.costs.at(self.rows, self.cols)
+        self.room = Room(question.shape, question.limits)
+        self.is_open, self.exact = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
+        self.v, self.h = np.empty(len(keys)), np.empty(len(keys))
+        self.F = np.empty((len(keys), start.draws.p)) if _held(start.draws, len(keys)) else None
+        for n in range(0, len(keys), CHUNK):
+            some = slice(n, n + CHUNK)
+            F = start.features(keys[some])
+            self.v[some], self.h[some] = start.bounds(F)
+            if self.F is not None:
+                self.F[some] = F
+
+    def next(self) -> tuple[int, float] | None:
+        """Choose one entry: its key and gain; None where no more are available."""
+        if not self.is_open.any():
+            return None
+        best = self._best()
+        f = self.start.features(self.keys[best : best + 1])[0]
+        w, _ = direction(f, self.W, self.eta2)
+        gain = float(w @ self.start.Gamma @ w)  # w is K f / sqrt(v + eta2)
+        self._join(best, w, gain)
+        return int(self.keys[best]), gain
+
+    def _best(self) -> int:
+        """Where the score is greatest, with h computed wherever its bound might be."""
+        score = np.where(self.is_open, self.h / (self.v + self.eta2) / self.cost, CLOSED)
+        look = 64
+        while True:
+            top = score[self.exact].max(initial=-np.inf)
+            unsure = np.flatnonzero(~self.exact & (score >= (top if top > 0 else 0.0) * (1 - EQUAL)))
+            if len(unsure) == 0:
+                return int(np.argmax(score >= top * (1 - EQUAL)))
+            if len(unsure) > look:
+                unsure = unsure[np.argpartition(-score[unsure], look)[:look]]
+            self._compute(unsure)
+            score[unsure] = self.h[unsure] / (self.v[unsure] + self.eta2) / self.cost[unsure]
+            look = min(2 * look, CHUNK)
+
+    def _compute(self, which: Indices) -> None:
+        """h of some candidates, where it was a bound."""
+        F = self.start.features(self.keys[which])
+        FK = F - (F @ self.W.T) @ self.W
+        self.h[which] = np.einsum("ns,ns->n", FK @ self.start.Gamma, FK)
+        self.exact[which] = True
+
+    def _join(self, best: int, w: Array, gain: float) -> None:
+        """Measure candidate `best`, whose direction is w; gain = w'Gamma w."""
+        g = self.start.Gamma @ w
+        g -= self.W.T @ (self.W @ g)
+        c, e = self._products(np.stack([w, g]))
+        self.h = np.maximum(self.h + c * (gain * c - 2 * e), 0.0)
+        self.v = np.maximum(self.v - c * c, 0.0)
+        self.W = np.concatenate([self.W, w[None]])
+        self.room.takes(self.rows[best], self.cols[best])
+        self.is_open &= (self.room.row[self.rows] > 0) & (self.room.col[self.cols] > 0)
+        self.is_open[best] &= self.question.again
+
+    def _products(self, w: Array) -> Array:
+        """f . w for every candidate and each of a few w, from the features or from the factors."""
+        if self.F is not None:
+            return (self.F @ w.T).T
+        return self.start.draws.products(w, self.keys)
+
+
+def _held(draws: Draws, n: int) -> bool:
+    """Whether to hold the features of n candidates: they fit, and reading them beats R products for every entry."""
+    (m1, m2), R = draws.shape, draws.A.shape[1]
+    return n * draws.p * 8 <= HELD_BYTES and n * PRODUCTS < m1 * m2 * R
+
+
+def _candidates(start: Start, question: Question) -> Indices:
+    """The keys of all available entries, or of a shortlist, in order."""
+    m1, m2 = question.shape
+    keys, listed = np.empty(0, np.int64), m1 * m2 > MOST_MAPPED
+    bound = np.empty(0)
+    most = max(1, HELD_BYTES // (8 * start.draws.p))
+    step = max(1, (64 * CHUNK if listed else m1 * m2) // max(m2, 1))
+    for i in range(0, m1, step):
+        rows, cols = np.arange(i, min(i + step, m1)), np.arange(m2)
+        free = np.flatnonzero(question.available(rows, cols)) + i * m2
+        keys = np.concatenate([keys, free])
+        if listed:
+            bound = np.concatenate([bound, _bounds(start, question, rows, free, bound, most)])
+            if len(keys) > most:
+                kept = np.sort(np.argpartition(-bound, most)[:most])
+                keys, bound = keys[kept], bound[kept]
+    return keys
+
+
+def _bounds(
+    start: Start, question: Question, rows: Indices, keys: Indices, listed: Array, most: int
+) -> Array:
+    """Bounds of the scores of the entries with these keys, close ones where they may come on the list."""
+    eta2, m2 = start.draws.eta2, question.shape[1]
+    v = start.draws.variances(rows, np.arange(m2)).ravel()[keys - rows[0] * m2]
+    cost = question.costs.at(*Entries.from_keys(keys, m2))
+    largest = max(float(start.leading[0]), 0.0)
+    bound: Array = largest * v / (v + eta2) / cost
+    least = float(listed.min()) if len(listed) >= most else -np.inf
+    hopeful = np.flatnonzero(bound > least)
+    for n in range(0, len(hopeful), CHUNK):
+        some = hopeful[n : n + CHUNK]
+        v_some, h = start.bounds(start.features(keys[some]))
+        bound[some] = h / (v_some + eta2) / cost[some]
+    return bound

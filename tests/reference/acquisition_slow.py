@@ -1,0 +1,111 @@
+"""Choosing by dense covariances and exhaustive search: slow, obvious twins of `maxentry.acquisition`."""
+
+import numpy as np
+
+from maxentry.entries import Entries
+
+TIE = 1e-10
+
+
+def dense_draws(belief):
+    """(S, m1 m2)."""
+    return np.array([belief.draw(s).ravel() for s in range(belief.n_draws)])
+
+
+def draw_covariance(belief):
+    D = dense_draws(belief)
+    D = D - D.mean(0)
+    return D.T @ D / len(D)
+
+
+def projections(belief):
+    """Mean over the draws of the projections on their column and row spaces, the mean rank, and sigma2."""
+    P_U, P_V, ranks, sigma2 = 0.0, 0.0, [], []
+    for s in range(belief.n_draws):
+        u, d, vt = np.linalg.svd(belief.draw(s))
+        q = int(np.sum(d > 1e-10 * d[0])) if d[0] > 0 else 0
+        P_U = P_U + u[:, :q] @ u[:, :q].T / belief.n_draws
+        P_V = P_V + vt[:q].T @ vt[:q] / belief.n_draws
+        ranks.append(q)
+        sigma2.append(np.sum(d**2) / max(q, 1) ** 2)
+    return P_U, P_V, np.mean(ranks), np.mean(sigma2)
+
+
+def nearest(P, q):
+    vectors = np.linalg.eigh(P)[1][:, len(P) - q :]
+    return vectors @ vectors.T
+
+
+def prior(name, belief, question):
+    """The covariance of all entries, and the entries that are measured beside it."""
+    if name in ("predictive_variance", "integrated_variance"):
+        return draw_covariance(belief), question.pending
+    P_U, P_V, rank, sigma2 = projections(belief)
+    if name == "maxent_nearest":
+        P_U, P_V = nearest(P_U, round(rank)), nearest(P_V, round(rank))
+    return sigma2 * np.kron(P_U, P_V), question.observed.joined(question.pending)
+
+
+def given(cov, keys, eta2):
+    """The covariance of all entries once those with these keys are measured."""
+    if len(keys) == 0:
+        return cov
+    return cov - cov[:, keys] @ np.linalg.solve(cov[np.ix_(keys, keys)] + eta2 * np.eye(len(keys)), cov[keys])
+
+
+def gain_of(name, cov, measured, more, eta2):
+    """What measuring `more` gains when `measured` are measured already."""
+    before = given(cov, measured, eta2)
+    if name == "integrated_variance":
+        return np.mean(np.diag(before) - np.diag(given(before, more, eta2)))
+    return np.linalg.slogdet(np.eye(len(more)) + before[np.ix_(more, more)] / eta2)[1] / 2
+
+
+def available(question):
+    free = np.ones(question.shape, bool) if question.mask is None else question.mask.copy()
+    if not question.again:
+        for i, j in zip(*question.observed.joined(question.pending), strict=True):
+            free[i, j] = False
+    return free
+
+
+def sets(question, batch):
+    """The keys of each single choice still possible: entries, or the entries of each plate."""
+    m1, m2 = question.shape
+    free, limits = available(question), question.limits
+    keys = np.arange(m1 * m2).reshape(m1, m2)
+    if limits.plates is not None:
+        lines = [(keys[i][free[i]]) for i in range(m1)]
+        if limits.plates == "cols":
+            lines = [keys[:, j][free[:, j]] for j in range(m2)]
+        return [line for line in lines if len(line) and line[0] not in batch]
+    rows, cols = np.array(batch, int) // m2, np.array(batch, int) % m2
+    for i in range(m1):
+        for j in range(m2):
+            full = limits.per_row is not None and np.sum(rows == i) >= limits.per_row
+            full |= limits.per_col is not None and np.sum(cols == j) >= limits.per_col
+            full |= not question.again and keys[i, j] in batch
+            free[i, j] &= not full
+    return [np.array([key]) for key in keys[free]]
+
+
+def choose(name, belief, question, n):
+    """Keys in the order chosen, and the gain of each given those before it."""
+    eta2, m2 = float(np.mean(belief.noise_var)), question.shape[1]
+    cov, measured = prior(name, belief, question)
+    known, batch, gains = list(measured.keys(m2)), [], []
+    for _ in range(n):
+        candidates = sets(question, batch)
+        if not candidates:
+            break
+        scores = []
+        for keys in candidates:
+            cost = question.costs.at(*Entries.from_keys(keys, m2)).sum()
+            scores.append(gain_of(name, cov, known, list(keys), eta2) / cost)
+        scores = np.array(scores)
+        best = candidates[int(np.argmax(scores >= scores.max() * (1 - TIE)))]
+        for key in best:
+            gains.append(gain_of(name, cov, known, [key], eta2))
+            known.append(key)
+            batch.append(key)
+    return np.array(batch, int), np.array(gains)
