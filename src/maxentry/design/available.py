@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +13,8 @@ from maxentry.errors import ParameterError
 from maxentry.kernels.lists import Lists
 
 
-class Available(NamedTuple):
+@dataclass(frozen=True)
+class Available:
     """Entries that may be measured: those of `keys`, or all others where `listed` is False.
 
     keys: sorted, distinct, i m2 + j. The short list is kept: what a mask allows, or what is taken.

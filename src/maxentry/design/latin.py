@@ -1,0 +1,52 @@
+"""Random Latin squares, and the designs read off them: entries that hold the same symbol (§3.2, Algorithm 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxentry.design.available import checked_shape
+from maxentry.entries import Entries, Indices
+from maxentry.errors import ParameterError
+from maxentry.kernels.latin import cyclic, walk
+
+
+def random_square(m: int, rng: np.random.Generator, visits: int | None = None) -> Indices:
+    """Draw a Latin square of order m: an m x m array of symbols 0..m-1, each once in every row and column.
+
+    Jacobson and Matthews' chain from the cyclic square until it has been at `visits` proper squares (m^2 + 64 if not
+    given; some m moves each, so about m^3 moves in all: 5 ms for m = 50, a second for 300, a minute for
+    1000), then rows, columns and symbols in random order. The chain's law is the uniform one.
+    """
+    m, _ = checked_shape((m, m))
+    if visits is not None and visits < 0:
+        raise ParameterError(f"visits must be a whole number of at least 0, got {visits}")
+    square = cyclic(m)
+    if m > 1:
+        walk(square, m * m + 64 if visits is None else visits, rng)
+    rows, cols, symbols = (rng.permutation(m) for _ in range(3))
+    drawn: Indices = symbols[square.symbol[np.ix_(rows, cols)]]
+    return drawn
+
+
+def symbols(m: int, k: int, rng: np.random.Generator) -> Entries:
+    """The entries of the first k symbols of one random square: N = k m, every row and column k times."""
+    if not 0 <= k <= m:
+        raise ParameterError(f"a square of order {m} has {m} symbols, {k} were asked for")
+    return Entries.of(*np.nonzero(random_square(m, rng) < k))
+
+
+def stacked(shape: tuple[int, int], rng: np.random.Generator) -> Entries:
+    """Initial design of Algorithm 1: symbol 'a' of random Latin squares stacked along the longer side.
+
+    max(m1, m2) entries: every row once if m1 >= m2, every column equally often or once more. Where m2 does not divide
+    m1, the last square is cut off; the paper's floor(m1/m2) squares would leave rows with nothing.
+    One symbol of a uniform square is a uniform permutation (permuting the rows of a square permutes the
+    symbol's columns, and changes no probability), so the permutations are drawn and the squares are not.
+    """
+    m1, m2 = checked_shape(shape)
+    if m1 < m2:
+        turned = stacked((m2, m1), rng)
+        return Entries(turned.cols, turned.rows)
+    squares = -(-m1 // m2)
+    a = np.concatenate([rng.permutation(m2) for _ in range(squares)])
+    return Entries.of(np.arange(m1), a[:m1])
