@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maxentry.cli import tables
 from maxentry.cli.options import STORAGE
 from maxentry.cli.tables import Table
+from maxentry.errors import ParameterError, StorageError
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
 def opened(storage: str, name: str | None) -> Iterator[Campaign]:
     """The campaign of this name, or the only one there is."""
     from maxentry.campaign.campaign import Campaign
-    from maxentry.errors import StorageError
 
     try:
         campaign = Campaign.open(storage, name)
@@ -49,3 +51,39 @@ def plate_of(columns: Mapping[str, list[Any]]) -> Table:
 def _four_figures(x: float | None) -> float | None:
     # What is believed beforehand is for the eye; nobody reads it back.
     return None if x is None or x != x else float(f"{x:.4g}")
+
+
+def check_nothing_lost(output: str | None, campaign: Campaign) -> None:
+    """Refuse to write over a file, unless it is a plate of this campaign with no value that was not told."""
+    if output is None or not Path(output).is_file():
+        return
+    from maxentry.errors import MaxentryError
+
+    try:
+        lost = _untold(tables.read(output), campaign)
+    except MaxentryError:
+        lost = "is no plate of this campaign"
+    if lost:
+        raise ParameterError(
+            f"expected a new file, but {output} exists and {lost}: name another, or add --overwrite."
+        )
+
+
+def _untold(table: Table, campaign: Campaign) -> str:
+    """What a plate holds that the campaign does not know; nothing if all of it was told."""
+    from maxentry.cli import measurements
+    from maxentry.cli.cells import is_empty, number, says_failed
+
+    ids, values = measurements.column(table, "id"), measurements.column(table, "value")
+    if ids is None or values is None:
+        return "is no plate"
+    told = campaign.export(everything=True, frame="columns")
+    known = set(zip(told["id"], told["value"], strict=True))
+    asked = campaign.asked(frame="columns")
+    failed = {id for id, status in zip(asked["id"], asked["status"], strict=True) if status == "failed"}
+    for k, (id, value) in enumerate(zip(ids, values, strict=True)):
+        if is_empty(value) or (says_failed(value) and int(id) in failed):
+            continue
+        if says_failed(value) or (int(id), number(value, "", decimal_comma=table.decimal_comma)) not in known:
+            return f"has a value in {table.where(k)} that was not told yet"
+    return ""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from maxentry.campaign.cells import NO, YES, bare, is_empty
+from maxentry.campaign.cells import NO, YES, bare
+from maxentry.campaign.cells import is_empty as is_empty
+from maxentry.campaign.cells import says_failed as says_failed
 from maxentry.errors import DataError
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
@@ -37,7 +39,5 @@ def yes_or_no(cell: Any, where: str) -> bool:
 
 
 def label_text(cell: Any) -> str:
-    """A label as text: whole numbers without a fraction, dates as ISO 8601, no blanks around it."""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell.isoformat()) if hasattr(cell, "isoformat") else str(cell).strip()
+    """A label as text: whole numbers without a fraction, no blanks around it."""
+    return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).strip()

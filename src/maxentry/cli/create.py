@@ -55,7 +55,8 @@ def new(
     values = f", {output.count(found['told'], 'value')} told" if found["told"] else ""
     output.say(f"Campaign {name}: {found['rows']} rows, {found['cols']} columns{values}.")
     where = "" if storage == options.STORAGE else f" --storage {storage}"
-    output.say(f"Next: maxentry ask {min(24, found['rows'] * found['cols'])} -o plate.csv{where}", "dim")
+    if found["available"]:
+        output.say(f"Next: maxentry ask {min(24, found['available'])} -o plate.csv{where}", "dim")
 
 
 def _begun(
@@ -71,8 +72,9 @@ def _begun(
             rehearsal.tell(told)
     with Campaign.create(storage, name, rows, cols, who=who, **given) as campaign:
         n = campaign.tell(told, who=who).told if told["value"] else 0
-        seed = campaign.settings.seed
-    return {"campaign": name, "rows": len(rows), "cols": len(cols), "told": n, "seed": seed}
+        left, seed = campaign.status().available, campaign.settings.seed
+    size = {"rows": len(rows), "cols": len(cols)}
+    return {"campaign": name, **size, "told": n, "available": left, "seed": seed}
 
 
 def _labels(
@@ -117,4 +119,4 @@ def _size(shape: str) -> tuple[int, int]:
 
 def add(app: typer.Typer) -> None:
     """Give this command to the app."""
-    app.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols, told, seed.")(new)
+    app.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols, told, available, seed.")(new)

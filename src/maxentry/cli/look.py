@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxentry.cli import options, output, tables
+from maxentry.cli.ahead import ahead
 from maxentry.cli.campaigns import opened, table_of
 from maxentry.cli.options import option
 from maxentry.cli.tables import Table
@@ -30,20 +31,26 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
 
 
 def status(
-    as_json: options.Json = False, storage: options.Storage = options.STORAGE, name: options.Name = None
+    n: Annotated[
+        int, option("--next", min=1, help="The size of the next batch that is looked ahead to.")
+    ] = 8,
+    fast: Annotated[bool, option("--fast", help="Counts alone: no posterior, no look ahead.")] = False,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
 ) -> None:
-    """Say where a campaign stands."""
+    """Say where a campaign stands, how far its matrix is known, and whether going on is worth it."""
     with opened(storage, name) as campaign:
-        found = campaign.status()
+        found = campaign.status().to_dict() | {"outlook": None, "advice": "not looked at (--fast)"}
+        if not fast:
+            found |= ahead(campaign, n)
     if as_json:
-        output.print_json(found.to_dict())
+        output.print_json(found)
         return
     from rich.panel import Panel
 
-    out = output.console(stderr=False)
-    out.print(
-        Panel(_facts(found.to_dict()), title=found.name, title_align="left", expand=False), soft_wrap=False
-    )
+    panel = Panel(_facts(found), title=found["name"], title_align="left", expand=False)
+    output.console(stderr=False).print(panel, soft_wrap=False)
 
 
 def _facts(status: dict[str, Any]) -> RichTable:
@@ -70,7 +77,22 @@ def lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("pending", ", ".join([str(status["pending"]), *lost])),
         ("left to ask", str(status["available"])),
         ("spent", spent),
+        *_outlook(status["outlook"]),
+        ("advice", status["advice"]),
         ("model", f"rank {status['rank']}, transform {status['transform']}, {status['acquisition']}"),
+    ]
+
+
+def _outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]:
+    """The expected error now, once all that is pending is told, and after the next batch."""
+    if outlook is None:
+        return []
+    pending = [("… with pending", f"{outlook['error_with_pending']:.3g}")]
+    batch = f"{output.count(int(outlook['entries']), 'entry', 'entries')} more, cost {outlook['cost']:.4g}"
+    return [
+        ("expected error", f"{outlook['error_now']:.3g} now (root mean square over the matrix, your units)"),
+        *(pending if outlook["error_with_pending"] != outlook["error_now"] else []),
+        ("… after next", f"{outlook['error_after']:.3g} ({batch})"),
     ]
 
 
@@ -103,7 +125,8 @@ def add(app: typer.Typer) -> None:
     app.command(
         rich_help_panel=PANEL,
         epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
-        "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at.",
+        "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, and outlook (null or "
+        "error_now, error_with_pending, error_after, entries, cost).",
     )(status)
     app.command(
         rich_help_panel=PANEL,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxentry.cli import options, output, tables
-from maxentry.cli.campaigns import opened, plate_of
+from maxentry.cli.campaigns import check_nothing_lost, opened, plate_of
 from maxentry.cli.options import option
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ def ask(
     plates: options.WholePlates = None,
     per_row: options.PerRow = None,
     per_col: options.PerCol = None,
-    overwrite: Annotated[bool, option("--overwrite", help="Write over a file that exists.")] = False,
+    overwrite: Annotated[
+        bool, option("--overwrite", help="Write over any file, also one with values not yet told.")
+    ] = False,
     who: options.Who = None,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
@@ -34,8 +36,10 @@ def ask(
 
     Writes a plate: id, row, col, mean, sd, gain, cost and an empty column value. Fill it in and tell it.
     """
-    tables.check_writable(out, form, new=not overwrite)
+    tables.check_writable(out, form)
     with opened(storage, name) as campaign:
+        if not overwrite:
+            check_nothing_lost(out, campaign)
         columns = campaign.ask(
             n,
             plates=None if plates is None else plates.value,

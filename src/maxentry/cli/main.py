@@ -104,8 +104,9 @@ def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
 
 
 def _report(kind: str, text: str, code: int, as_json: bool) -> int:
-    from maxentry.cli.output import print_json, say
+    from maxentry.cli.output import print_json, say, spoken
 
+    text = spoken(text)
     if as_json:
         print_json({"error": {"kind": kind, "message": text, "code": code}})
     else:

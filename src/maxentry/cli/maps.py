@@ -5,25 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from maxentry.cli import output
-from maxentry.cli.tables import Format, Table
+from maxentry.cli.tables import Format, Table, cell_text
 from maxentry.errors import SizeError
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, converged, advice, interrupted"
+LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
 LARGEST = 20_000_000  # lines of a long table
 
 
-def posterior_table(posterior: Posterior, *, wide: bool, what: str = "mean", level: float = 0.9) -> Table:
-    """Wide: `what` by row and column. Long: row, col, mean, sd, low, high, observed, one line an entry."""
+def posterior_table(
+    posterior: Posterior, *, wide: bool, what: str = "mean", level: float = 0.9, corner: str = "row"
+) -> Table:
+    """Wide: `what` by row and column. Long: one line an entry, as in LONG."""
     data, (m1, m2) = posterior.observations, posterior.shape
     rows = list(range(m1)) if data.row_labels is None else list(data.row_labels)
     cols = list(range(m2)) if data.col_labels is None else list(data.col_labels)
     if wide:
         grid = _map(posterior, what, level)
         columns = [rows, *(grid[:, j].tolist() for j in range(m2))]
-        return Table(["row", *(str(col) for col in cols)], columns)
+        return Table([corner, *(cell_text(col) for col in cols)], columns)
     if m1 * m2 > LARGEST:
         raise SizeError(
             f"expected at most {LARGEST} entries for a long table, but {m1} x {m2} came; --wide is smaller."
@@ -32,14 +35,16 @@ def posterior_table(posterior: Posterior, *, wide: bool, what: str = "mean", lev
 
     low, high = posterior.interval(level)
     times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
-    maps = [posterior.mean, posterior.sd, low, high, times]
+    maps = [posterior.mean, posterior.sd, low, high, *posterior.predictive_interval(level), times]
     columns = [[row for row in rows for _ in cols], cols * m1, *(grid.ravel().tolist() for grid in maps)]
-    return Table(["row", "col", "mean", "sd", "low", "high", "observed"], columns)
+    return Table(LONG.split(", "), columns)
 
 
 def _map(posterior: Posterior, what: str, level: float) -> Any:
     if what in ("low", "high"):
         return posterior.interval(level)[what == "high"]
+    if what in ("new_low", "new_high"):
+        return posterior.predictive_interval(level)[what == "new_high"]
     return posterior.mean if what == "mean" else posterior.sd
 
 
@@ -61,13 +66,13 @@ def posterior_facts(posterior: Posterior) -> dict[str, Any]:
 
 def hand_over(
     posterior: Posterior, out: str | None, form: Format | None, *, wide: bool, what: str, level: float,
-    as_json: bool, save: str | None, campaign: str | None = None,
+    as_json: bool, save: str | None, campaign: str | None = None, corner: str = "row",
 ) -> None:  # fmt: skip
     """Write the completed matrix, say what was found, and end as interrupted if the sampling was."""
     if save is not None:
         posterior.save(save)
     entries = as_json and out is None  # JSON has everything about an entry in one place
-    table = posterior_table(posterior, wide=wide and not entries, what=what, level=level)
+    table = posterior_table(posterior, wide=wide and not entries, what=what, level=level, corner=corner)
     named = {} if campaign is None else {"campaign": campaign}
     document = named | posterior_facts(posterior)
     output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")

@@ -28,6 +28,7 @@ class Matrix:
     row_labels: list[str]
     col_labels: list[str]
     measured: Triples
+    corner: str = "row"  # the name of the column of row labels
 
 
 def column(table: Table, *names: str) -> list[Any] | None:
@@ -135,7 +136,7 @@ def wide(table: Table) -> Matrix:
                 told.rows.append(row)
                 told.cols.append(col)
                 told.values.append(x)
-    return Matrix(row_labels, col_labels, told)
+    return Matrix(row_labels, col_labels, told, table.names[0] or "row")
 
 
 def _row_label(table: Table, k: int) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from maxentry.cli import options, output, tables
-from maxentry.cli.maps import FACTS, hand_over
+from maxentry.cli.maps import FACTS, LONG, hand_over
 from maxentry.cli.tables import Table
 from maxentry.errors import ParameterError
 
@@ -49,7 +49,17 @@ def complete(
     posterior = completed(
         observations, wanted, noise=noise.value, effects=effects, transform=transform, seed=seed
     )
-    hand_over(posterior, out, form, wide=wide, what=what.value, level=level, as_json=as_json, save=save)
+    hand_over(
+        posterior,
+        out,
+        form,
+        wide=wide,
+        what=what.value,
+        level=level,
+        as_json=as_json,
+        save=save,
+        corner=given.corner,
+    )
 
 
 def design(
@@ -105,7 +115,7 @@ def add(app: typer.Typer) -> None:
     """Give these commands to the app."""
     app.command(
         rich_help_panel=PANEL,
-        epilog=f"JSON: {FACTS}, and entries (row, col, mean, sd, low, high, observed) or, with -o, output.",
+        epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output.",
     )(complete)
     app.command(
         rich_help_panel=PANEL, epilog="JSON: shape, n, and entries (row, col, value) or, with -o, output."

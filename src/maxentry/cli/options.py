@@ -18,12 +18,14 @@ def option(*names: str, **about: Any) -> Any:
 
 
 class What(StrEnum):
-    """What a wide table holds."""
+    """What a wide table holds; new_low and new_high are of a new measurement, noise included."""
 
     mean = "mean"
     sd = "sd"
     low = "low"
     high = "high"
+    new_low = "new_low"
+    new_high = "new_high"
 
 
 class Noise(StrEnum):
@@ -62,7 +64,10 @@ Level = Annotated[
 Wide = Annotated[
     bool, typer.Option("--wide/--long", help="One line a row, or (long) one line an entry with everything.")
 ]
-WhatOption = Annotated[What, typer.Option("--what", help="What a wide table holds.")]
+WhatOption = Annotated[
+    What,
+    typer.Option("--what", help="What a wide table holds; new_… are of a new measurement, noise included."),
+]
 Transform = Annotated[
     str,
     typer.Option(

@@ -105,3 +105,19 @@ def shown(cell: Any) -> str:
 def count(n: int, one: str, many: str | None = None) -> str:
     """`1 entry`, `3 entries`."""
     return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+SPOKEN = (  # advice to programs, as it is followed on the command line
+    ("again=True allows replicates", "`maxentry set --again` allows replicates"),
+    ("correct(id, None)", "`maxentry correct --id ID --strike`"),
+    ("correct()", "`maxentry correct`"),
+    ("again=True", "--again"),
+    ("give number= one of", "give --number, one of"),
+)
+
+
+def spoken(text: str) -> str:
+    """A sentence of the library as the command line says it."""
+    for program, shell in SPOKEN:
+        text = text.replace(program, shell)
+    return text

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from maxentry.cli import options, output, tables
-from maxentry.cli.campaigns import opened, plate_of, table_of
-from maxentry.cli.maps import FACTS, hand_over
+from maxentry.cli.campaigns import check_nothing_lost, opened, plate_of, table_of
+from maxentry.cli.maps import FACTS, LONG, hand_over
 from maxentry.cli.options import option
 
 PANEL = "Results"
@@ -54,7 +54,7 @@ def export(
         option("--asked", help="All that was ever asked and its fate, instead."),
     ] = False,
     everything: Annotated[bool, option("--all", help="Struck-out measurements too.")] = False,
-    overwrite: Annotated[bool, option("--overwrite", help="Write over a plate that exists.")] = False,
+    overwrite: Annotated[bool, option("--overwrite", help="Write the plate over any file.")] = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -63,8 +63,10 @@ def export(
     """What was told, as a table; or the plate of what is pending."""
     if wide + pending + asked > 1:
         raise typer.BadParameter("expected one of --wide, --pending and --asked, but several came.")
-    tables.check_writable(out, form, new=pending and not overwrite)
+    tables.check_writable(out, form)
     with opened(storage, name) as campaign:
+        if pending and not overwrite:
+            check_nothing_lost(out, campaign)
         if pending:
             table = plate_of(campaign.pending(frame="columns"))
         elif asked:
@@ -81,7 +83,7 @@ def add(app: typer.Typer) -> None:
     """Give these commands to the app."""
     app.command(
         rich_help_panel=PANEL,
-        epilog=f"JSON: campaign, {FACTS}, and entries (row, col, mean, sd, low, high, observed) or, with -o, output.",
+        epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output.",
     )(posterior)
     app.command(
         rich_help_panel=PANEL,

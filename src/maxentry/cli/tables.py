@@ -148,10 +148,8 @@ def format_of(output: str | None, form: Format | None) -> Format:
     return {".parquet": Format.parquet, ".pq": Format.parquet, ".tsv": Format.tsv}.get(ending, Format.csv)
 
 
-def check_writable(
-    output: str | None, form: Format | None = None, *, new: bool = False, sources: Iterable[str] = ()
-) -> None:
-    """Refuse, before any work, a file that cannot be written, that is read too, or (`new`) is there already."""
+def check_writable(output: str | None, form: Format | None = None, *, sources: Iterable[str] = ()) -> None:
+    """Refuse, before any work, a file that cannot be written or that is one of those that are read."""
     if format_of(output, form) is Format.parquet:
         check_parquet()
         if output in (None, STD) and sys.stdout.isatty():
@@ -169,11 +167,6 @@ def check_writable(
         raise ParameterError(f"expected to write {output}, but it may not be written.")
     if any(s != STD and Path(s).exists() and path.exists() and path.samefile(s) for s in sources):
         raise ParameterError(f"expected another file to write to, but {output} is the one that is read.")
-    if new and path.is_file():
-        raise ParameterError(
-            f"expected a new file, but {output} exists and may hold values not yet told; "
-            "tell them, name another file, or add --overwrite."
-        )
 
 
 def write(table: Table, output: str | None, form: Format | None = None) -> None:
@@ -233,9 +226,7 @@ def _text(table: Table, delimiter: str) -> Iterator[bytes]:
 
 
 def cell_text(cell: Any) -> str:
-    """A value as CSV holds it: numbers in full, nothing for None and NaN, dates as ISO 8601."""
+    """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
     if cell is None or cell != cell:
         return ""
-    if isinstance(cell, float):
-        return repr(cell).removesuffix(".0")
-    return str(cell.isoformat()) if hasattr(cell, "isoformat") else str(cell)
+    return repr(cell).removesuffix(".0") if isinstance(cell, float) else str(cell)

@@ -1,0 +1,57 @@
+"""Running the command line in a test: inside this process, or as a user would, in one of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from maxentry.cli.main import app
+
+COMMAND = [sys.executable, "-m", "maxentry"]
+
+
+def run(*words: object, stdin: str | bytes | None = None, env: dict[str, str] | None = None) -> Result:
+    """Run `maxentry …` in this process; nothing but our own endings may come out."""
+    return CliRunner().invoke(app, [str(word) for word in words], input=stdin, env=env)
+
+
+def good(*words: object, **options: Any) -> Result:
+    """Run a command that must do what it says."""
+    result = run(*words, **options)
+    assert result.exit_code == 0, result.stderr + result.stdout
+    return result
+
+
+def answer(*words: object, **options: Any) -> Any:
+    """What a command answers as JSON: one document on stdout and nothing else."""
+    return json.loads(good(*words, "--json", **options).stdout)
+
+
+def refused(*words: object, code: int = 1, **options: Any) -> str:
+    """The one sentence of a command that must be refused, with nothing on stdout."""
+    result = run(*words, **options)
+    assert result.exit_code == code, (result.exit_code, result.stderr, result.stdout)
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    return result.stderr.strip()
+
+
+def process(
+    *words: object, stdin: bytes | None = None, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run `python -m maxentry …` in a process of its own."""
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        input=stdin,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+        timeout=120,
+        check=False,
+    )

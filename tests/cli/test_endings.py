@@ -1,0 +1,128 @@
+"""How commands end: exit codes, one sentence, no traceback for a user's mistake."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.cli.run import COMMAND, answer, good, process, refused, run
+
+from maxentry.cli import codes, tables
+
+COMMANDS = (
+    "new", "ask", "tell", "fail", "withdraw", "correct", "status", "history", "posterior", "export", "complete",
+    "design", "demo", "version", "list", "add-rows", "add-cols", "set",
+)  # fmt: skip
+
+
+def test_the_codes_are_documented_in_the_help() -> None:
+    shown = " ".join(good("--help").stdout.split())
+    for code, meaning in codes.MEANING.items():
+        assert f"{code} {meaning}" in shown
+    named = {value for name, value in vars(codes).items() if name.isupper() and name != "MEANING"}
+    assert named == set(codes.MEANING)
+
+
+def test_every_command_of_the_issue_is_there_and_has_help() -> None:
+    shown = good("--help").stdout
+    for name in COMMANDS:
+        assert f" {name} " in shown
+        assert "Usage: maxentry " + name in good(name, "--help").stdout
+        assert good(name, "-h").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["no-such"], ["ask", "--no-such"], ["ask", "many"], ["ask", "0"], ["design", "3x3"], ["version", "extra"],
+     ["tell"], ["fail"], ["withdraw"], ["withdraw", "1", "--all"], ["correct", "--id", "1"],
+     ["correct", "2", "--id", "1", "--strike"], ["correct", "2"], ["correct", "2", "--row", "A"],
+     ["tell", "--row", "A", "--value", "1"], ["tell", "--id", "1", "--row", "A", "--col", "x", "--value", "1"],
+     ["new", "x"], ["new", "x", "--shape", "3by4"], ["new", "x", "--shape", "3x4", "--row", "A"],
+     ["new", "x", "--shape", "3x4", "--range", "1-2"], ["new", "x", "--shape", "3x4", "--lease", "soon"],
+     ["new", "x", "--shape", "3x4", "--rank", "low"], ["complete", "x.csv", "--what", "median"]],
+)  # fmt: skip
+def test_wrong_usage(words: list[str]) -> None:
+    said = refused(*words, code=codes.USAGE)
+    assert said.startswith("Usage: maxentry")
+    assert "--help' for help." in said
+    as_json = run(*words, "--json")
+    assert as_json.exit_code == codes.USAGE
+    assert json.loads(as_json.stdout)["error"]["code"] == codes.USAGE
+    assert not Path("maxentry.db").exists()
+
+
+def test_no_command_shows_the_help() -> None:
+    result = run()
+    assert result.exit_code == codes.USAGE
+    assert "Usage: maxentry [OPTIONS] COMMAND" in result.stdout + result.stderr
+
+
+def test_a_users_mistake_is_one_sentence() -> None:
+    said = refused("complete", "no.csv")
+    assert said == "Expected a file to read, but no.csv does not exist."
+
+
+def test_a_users_mistake_as_json_is_one_document() -> None:
+    result = run("complete", "no.csv", "--json")
+    assert result.exit_code == codes.REFUSED
+    error = {"kind": "DataError", "message": "expected a file to read, but no.csv does not exist.", "code": 1}
+    assert json.loads(result.stdout) == {"error": error}
+    assert result.stderr == ""
+
+
+def test_debugging_shows_the_traceback() -> None:
+    result = run("complete", "no.csv", env={"MAXENTRY_DEBUG": "1"})
+    assert result.exit_code == codes.REFUSED
+    assert "Traceback (most recent call last)" in result.stderr
+    assert "Traceback" not in run("complete", "no.csv", env={"MAXENTRY_DEBUG": "0"}).stderr
+
+
+def test_our_own_mistake_says_so_and_how_to_see_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(tables, "read", broken)
+    sentence = (
+        "nexpected ZeroDivisionError: by zero. This is a mistake in maxentry; "
+        "MAXENTRY_DEBUG=1 in the environment shows where."
+    )
+    assert refused("complete", "x.csv", code=codes.BUG) == "U" + sentence
+    as_json = json.loads(run("complete", "x.csv", "--json").stdout)
+    assert as_json == {"error": {"kind": "ZeroDivisionError", "message": "u" + sentence, "code": codes.BUG}}
+    assert "Traceback" in run("complete", "x.csv", env={"MAXENTRY_DEBUG": "1"}).stderr
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    words = " ".join([*COMMAND, "design", "300x300", "80000", "--seed", "1"])
+    shell = f"{words} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=120, check=False)
+    assert result.stdout.split() == ["row,col,value", str(codes.NO_READER)]
+    assert result.stderr == ""
+
+
+def test_an_interrupt_ends_with_130_and_a_word() -> None:
+    reading = subprocess.Popen([*COMMAND, "complete", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1.5)  # it waits on stdin by then
+    reading.send_signal(signal.SIGINT)
+    _, said = reading.communicate(timeout=60)
+    assert reading.returncode == codes.INTERRUPTED
+    assert said.decode().strip() == "Interrupted."
+
+
+def test_version() -> None:
+    import maxentry
+
+    assert good("version").stdout.strip() == f"maxentry {maxentry.__version__}"
+    found = answer("version")
+    assert found["version"] == found["packages"]["maxentry"] == maxentry.__version__
+    assert "numpy" in found["packages"]
+    assert process("version").stdout.decode().strip() == f"maxentry {maxentry.__version__}"
+
+
+def test_the_demo_is_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxentry import demo
+
+    monkeypatch.setattr(demo, "main", lambda: print("shown"))
+    assert good("demo").stdout == "shown\n"

@@ -1,0 +1,188 @@
+import os
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from maxentry.cli import parquet, tables
+from maxentry.cli.tables import Format, Table
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
+
+
+def table_of(content: bytes | str, name: str = "data.csv") -> Table:
+    Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return tables.read(name)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,b\n1,2\n,x y\n",
+        "a,b\r\n1,2\r\n,x y\r\n",
+        "\ufeffa,b\n1,2\n,x y\n",
+        "a;b\n1;2\n;x y\n",
+        "a\tb\n1\t2\n\tx y\n",
+        "a,b\n1,2\n\n,x y\n\n",
+        '"a","b"\n"1","2"\n"","x y"\n',
+        "a,b,,\n1,2,,\n,x y\n",
+        " a , b\n1,2\n   ,x y\n",
+        "a,b\n1,2\n,x y".encode("utf-16"),
+    ],
+)
+def test_one_table_in_many_spellings(content: bytes | str) -> None:
+    table = table_of(content)
+    assert table.names == ["a", "b"]
+    assert table.columns == [["1", None], ["2", "x y"]]
+
+
+def test_a_quoted_delimiter_does_not_part_the_first_line() -> None:
+    assert table_of('"x;y;z",b\n1,2\n').names == ["x;y;z", "b"]
+
+
+def test_lines_are_those_of_the_file() -> None:
+    table = table_of('a,b\n\n1,"two\nlines"\n3,4\n')
+    assert [table.where(k) for k in range(2)] == ["line 4 of data.csv", "line 5 of data.csv"]
+
+
+def test_tabs_by_name_or_by_wish() -> None:
+    Path("data.tsv").write_text("a,x\tb\n1\t2\n")
+    assert tables.read("data.tsv").names == ["a,x", "b"]
+    Path("data.txt").write_text("a,x\tb\n1\t2\n")
+    assert tables.read("data.txt", Format.tsv).names == ["a,x", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "expected a table with a line of names, but data.csv is empty."),
+        (b"\n \n", "expected a table with a line of names, but data.csv is empty."),
+        (b"a,b\n1,2,3\n", "expected 2 cells in line 2 of data.csv, but 3 came."),
+        (b'a,b\n1,"2\n3,4\n', "expected a CSV file, but line 3 of data.csv: unexpected end of data."),
+        (b"a,b\n1,2\n3,\xb5\n", "expected text in UTF-8, but line 3 of data.csv is not (Excel: save as 'CSV UTF-8')."),
+        (b"PK\x03\x04\x00\x00", "expected a CSV or Parquet file, but data.csv is neither."),
+        (b"PAR1 and then rubbish", "expected a Parquet file, but data.csv is not one"),
+    ],
+)  # fmt: skip
+def test_what_is_no_table_is_refused(content: bytes, sentence: str) -> None:
+    with pytest.raises(DataError) as caught:
+        table_of(content)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_what_cannot_be_read_is_refused() -> None:
+    with pytest.raises(DataError, match=r"but no.csv does not exist"):
+        tables.read("no.csv")
+    with pytest.raises(DataError, match=r"but \. is a folder"):
+        tables.read(".")
+
+
+# Parquet
+
+
+def test_parquet_there_and_back_also_with_a_wrong_name() -> None:
+    made = Table(["id", "row", "value"], [[1, 2], ["a", "b"], [None, None]])
+    tables.write(made, "plate.parquet")
+    tables.write(made, "plate.csv", Format.parquet)
+    for name in ("plate.parquet", "plate.csv"):
+        found = tables.read(name)
+        assert (found.names, found.columns) == (made.names, made.columns)
+    assert pl.read_parquet("plate.parquet").schema["value"] == pl.Float64  # so that values can be filled in
+
+
+def test_labels_of_mixed_types_become_text_in_parquet() -> None:
+    tables.write(Table(["row"], [[1, "a", None]]), "mixed.parquet")
+    assert tables.read("mixed.parquet").columns == [["1", "a", None]]
+
+
+def test_pandas_index_comes_first() -> None:
+    pd.DataFrame({"S1": [1.0], "S2": [2.0]}, index=["L1"]).to_parquet("wide.parquet")
+    assert tables.read("wide.parquet").names == ["", "S1", "S2"]
+    pd.DataFrame({"S1": [1.0]}, index=pd.Index(["L1"], name="ligand")).to_parquet("named.parquet")
+    found = tables.read("named.parquet")
+    assert (found.names, found.columns) == (["ligand", "S1"], [["L1"], [1.0]])
+
+
+@pytest.mark.parametrize("missing", ["pyarrow.parquet", "polars"])
+def test_either_library_will_do(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, missing)
+    made = Table(["row", "x", "value"], [["a", "b"], [1.5, None], [None, None]])
+    tables.write(made, "out.parquet")
+    found = tables.read("out.parquet")
+    assert (found.names, found.columns) == (made.names, made.columns)
+
+
+def test_without_any_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "pyarrow.parquet", "polars")
+    with pytest.raises(MissingDependencyError, match=r"maxentry\[parquet\]"):
+        tables.check_writable("out.parquet")
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    real = parquet.import_module
+
+    def without(name: str) -> object:
+        if name in names:
+            raise ImportError(name)
+        return real(name)
+
+    monkeypatch.setattr(parquet, "import_module", without)
+
+
+# Writing
+
+
+def test_numbers_in_full_and_nothing_for_nothing() -> None:
+    cells = [0.1 + 0.2, 3.0, None, float("nan"), 'say "x, y"', True]
+    tables.write(Table(["a"], [cells]), "out.csv")
+    assert Path("out.csv").read_text() == 'a\n0.30000000000000004\n3\n""\n""\n"say ""x, y"""\nTrue\n'
+
+
+def test_many_lines_come_out_as_many() -> None:
+    tables.write(Table(["a"], [list(range(2501))]), "out.csv")
+    assert Path("out.csv").read_text().splitlines() == ["a", *map(str, range(2501))]
+
+
+def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("out.csv").write_text("precious")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tables, "_pour", full)
+    with pytest.raises(DataError, match=r"expected to write out.csv, but: No space left on device"):
+        tables.write(Table(["a"], [[1]]), "out.csv")
+    assert Path("out.csv").read_text() == "precious"
+    assert os.listdir() == ["out.csv"]
+
+
+def test_a_link_is_followed_and_a_device_written_to() -> None:
+    Path("real.csv").write_text("")
+    Path("link.csv").symlink_to("real.csv")
+    tables.write(Table(["a"], [[1]]), "link.csv")
+    assert Path("link.csv").is_symlink()
+    assert Path("real.csv").read_text() == "a\n1\n"
+    tables.write(Table(["a"], [[1]]), "/dev/null")
+
+
+def test_what_cannot_be_written_is_refused_before_any_work() -> None:
+    Path("in.csv").write_text("a\n")
+    Path("folder").mkdir()
+    for output, sources, sentence in (
+        ("folder", [], "folder is a folder"),
+        ("no/out.csv", [], "no does not exist"),
+        ("./in.csv", ["in.csv"], "is the one that is read"),
+    ):
+        with pytest.raises(ParameterError, match=sentence):
+            tables.check_writable(output, sources=sources)
+    tables.check_writable("new.csv", sources=["in.csv", "-"])
+    tables.check_writable(None)
+    tables.check_writable("-")
+
+
+def test_the_format_is_that_asked_for_else_that_of_the_name() -> None:
+    assert tables.format_of("x.parquet", None) is Format.parquet
+    assert tables.format_of("x.PQ", None) is Format.parquet
+    assert tables.format_of("x.tsv", None) is Format.tsv
+    assert tables.format_of("x.anything", None) is tables.format_of(None, None) is Format.csv
+    assert tables.format_of("x.parquet", Format.csv) is Format.csv
