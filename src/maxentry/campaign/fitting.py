@@ -1,0 +1,114 @@
+"""The posterior of a campaign: a function of its seed and of what was told, and of nothing else.
+
+Measurements come in dribs and drabs, and a fit from nothing for each would be slow; but a chain of warm starts would
+depend on when somebody happened to look. So there are *anchors*: fits from nothing (ranks compared, chains annealed) of
+the first a = 8, 11, 15, … measurements, each a some 30% larger than the one before. The posterior of N measurements
+starts from the chains of the largest anchor a <= N and settles with all N. Whoever opens the campaign, wherever, goes
+through the same two fits. Files in a cache save time and may be deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.campaign.seeds import FIT, WARM, seed_of
+from maxentry.campaign.state import State
+from maxentry.errors import MaxentryError
+from maxentry.model.priors import Priors
+from maxentry.observations import Observations
+from maxentry.posterior.complete import complete
+from maxentry.posterior.posterior import Posterior
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+FIRST_ANCHOR = 8
+GROWTH = 1.3
+KEPT_FILES = 4  # of a campaign's cache: the anchor, the latest fit, and those before
+LAW = 1  # of the files: another number where the same data give another posterior
+
+
+def posterior(state: State, cache: Path | None = None, *, progress: bool | None = None) -> Posterior:
+    """The posterior given all that was told (which must be something)."""
+    n = len(state.standing)
+    a = anchor(n)
+    start = None if a == n else _fitted(state, a, None, cache, progress)
+    return _fitted(state, n, start, cache, progress)
+
+
+def anchor(n: int) -> int:
+    """The largest anchor of at most n measurements; n itself below the first."""
+    if n < FIRST_ANCHOR:
+        return n
+    a = FIRST_ANCHOR
+    while (larger := int(np.ceil(GROWTH * a))) <= n:
+        a = larger
+    return a
+
+
+def _fitted(
+    state: State, n: int, start: Posterior | None, cache: Path | None, progress: bool | None
+) -> Posterior:
+    """The posterior of the first n measurements, from the cache or made."""
+    settings = state.settings
+    data = Observations(state.shape, *_first(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
+    file = None if cache is None else cache / f"{_digest(state, n, start is None)}.npz"
+    if file is not None and (kept := _read(file)) is not None:
+        return kept
+    made = complete(
+        data,
+        settings.rank if start is None else "auto",
+        noise=settings.noise,
+        effects=settings.effects,
+        priors=Priors.paper() if settings.priors == "paper" else None,
+        transform=settings.transform,
+        start=start,
+        seed=seed_of(settings.seed, FIT if start is None else WARM, n),
+        progress=progress,
+    )
+    if file is not None and not made.interrupted:
+        _write(made, file)
+    return made
+
+
+def _first(state: State, n: int) -> tuple[Indices, Indices, Array]:
+    """Rows, columns and values of the first n measurements that stand."""
+    return state.told.rows[:n], state.told.cols[:n], state.values[:n]
+
+
+def _digest(state: State, n: int, cold: bool) -> str:
+    """A name for all that the fit depends on."""
+    s = state.settings
+    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, cold]
+    digest = hashlib.sha256(json.dumps(model).encode())
+    for array in _first(state, n):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(repr((state.row_labels, state.col_labels)).encode())
+    return digest.hexdigest()[:24]
+
+
+def _read(file: Path) -> Posterior | None:
+    """The posterior in a file; None if there is none, or none that can be read."""
+    if not file.is_file():
+        return None
+    with contextlib.suppress(MaxentryError, OSError):
+        kept = Posterior.load(file)
+        file.touch()  # used last, so deleted last
+        return kept
+    return None
+
+
+def _write(made: Posterior, file: Path) -> None:
+    """Keep the posterior, and delete those used longest ago; a cache that cannot be written is no misfortune."""
+    with contextlib.suppress(MaxentryError, OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        made.save(file)
+        by_age = sorted(file.parent.glob("*.npz"), key=lambda f: f.stat().st_mtime)
+        for old in by_age[:-KEPT_FILES]:
+            old.unlink(missing_ok=True)

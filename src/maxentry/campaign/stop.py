@@ -1,0 +1,128 @@
+"""When to stop: the expected error now and after the next batch, what it gains per unit of cost, budget and target.
+
+The expected error is the root mean square, over all entries of the matrix, of what is not known of them: of the
+posterior standard deviations. The posterior expects the mean to be off by this much, noise not counted. What a batch
+leaves of it follows from the draws' covariances before anything is measured (docs/mathematics.md, Acquisition).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.acquisition import variance
+from maxentry.campaign.seeds import OUTLOOK, stream
+from maxentry.campaign.state import State
+from maxentry.entries import Entries
+from maxentry.posterior.posterior import Posterior
+from maxentry.transform import NONE
+
+if TYPE_CHECKING:
+    from maxentry.campaign.policy import Batch
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+SAMPLED = 20_000  # entries whose spread is looked at where values are on another scale than the model
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is not known, and what the next batch would change about it; in the user's units."""
+
+    error_now: float
+    error_with_pending: float  # once all that is pending is told
+    error_after: float  # and the next batch too
+    entries: int  # of that batch
+    cost: float
+
+    @property
+    def gain_per_cost(self) -> float:
+        """By how much the error falls for one unit of cost."""
+        return (self.error_with_pending - self.error_after) / self.cost if self.cost else 0.0
+
+    def __str__(self) -> str:
+        waiting = "" if self.error_with_pending == self.error_now else (
+            f", {self.error_with_pending:.3g} once all pending is told"
+        )  # fmt: skip
+        after = f"after {self.entries} more {self.error_after:.3g} for a cost of {self.cost:.4g}"
+        return f"expected error now {self.error_now:.3g}{waiting}, {after}"
+
+
+def outlook(state: State, posterior: Posterior, batch: Batch, now: dt.datetime) -> Outlook:
+    """What is expected of the pending entries and of a batch."""
+    belief, m = posterior.belief, state.shape[0] * state.shape[1]
+    pending = state.pending(now)
+    totals = [
+        variance.total_variance(belief),
+        variance.after(belief, pending),
+        variance.after(belief, pending.joined(Entries(batch.rows, batch.cols))),
+    ]
+    divisor = max(belief.n_draws - 1, 1) / belief.n_draws
+    errors = np.sqrt(np.maximum(totals, 0.0) / divisor / m)
+    if posterior.transform != NONE and errors[0] > 0:  # what falls on the model's scale falls in proportion
+        errors *= expected_error(state, posterior) / errors[0]
+    now_, with_pending, after = errors.tolist()
+    return Outlook(now_, with_pending, after, len(batch.rows), float(batch.cost.sum()))
+
+
+def expected_error(state: State, posterior: Posterior) -> float:
+    """The root mean posterior variance of all entries, in the user's units."""
+    belief, (m1, m2) = posterior.belief, state.shape
+    freedom = max(belief.n_draws - 1, 1)
+    if posterior.transform == NONE:
+        return float(
+            np.sqrt(max(variance.total_variance(belief), 0.0) * belief.n_draws / freedom / (m1 * m2))
+        )
+    if m1 * m2 <= SAMPLED:
+        keys = np.arange(m1 * m2)
+    else:
+        keys = stream(state.settings.seed, OUTLOOK, len(state.standing)).integers(m1 * m2, size=SAMPLED)
+    x = posterior.transform.inverse(belief.at(*Entries.from_keys(keys, m2)))
+    return float(np.sqrt(np.mean(x.var(0) * belief.n_draws / freedom)))
+
+
+def ended(state: State, now: dt.datetime) -> str | None:
+    """Why nothing more can be asked for; None if something can."""
+    none = "expected an entry left to ask for, but"
+    if state.n_available(now) == 0:
+        if waiting := len(state.pending_asks(now)):
+            return f"{none} all are told or pending ({waiting} pending): tell those first."
+        every = "every entry" if state.mask is None else "every entry that may be measured"
+        return f"{none} {every} has been told ({len(state.told_keys)}); again=True allows replicates."
+    left = budget_left(state, now)
+    if left is not None and left < state.costs.least * (1 - 1e-12):
+        return (
+            f"the budget is spent: {state.spent(now):g} of {state.settings.budget:g}, and the cheapest entry costs "
+            f"{state.costs.least:g}."
+        )
+    return None
+
+
+def precise_enough(state: State, posterior: Posterior) -> str | None:
+    """Why the campaign has reached its target; None if it has none or not yet."""
+    target = state.settings.target_sd
+    if target is None or (error := expected_error(state, posterior)) > target:
+        return None
+    return f"the target is reached: the expected error is {error:.3g}, and {target:g} was asked for."
+
+
+def budget_left(state: State, now: dt.datetime) -> float | None:
+    """What may still be spent; None where there is no limit."""
+    budget = state.settings.budget
+    return None if budget is None else budget - state.spent(now)
+
+
+def affordable(state: State, now: dt.datetime, cost: Array, plate: Indices | None = None) -> int:
+    """How many of a batch, from the first, the budget can pay; `plate` numbers plates, which are paid whole."""
+    left = budget_left(state, now)
+    if left is None:
+        return len(cost)
+    k = int(np.searchsorted(np.cumsum(cost), left * (1 + 1e-12), side="right"))
+    while plate is not None and 0 < k < len(cost) and plate[k] == plate[k - 1]:
+        k -= 1
+    return k
