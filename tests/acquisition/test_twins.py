@@ -38,7 +38,8 @@ def economy(request, monkeypatch):
     else:
         monkeypatch.setattr(tiles, "TILE", 2)
     if request.param in ("little held", "few open"):
-        monkeypatch.setattr(candidates, "HELD_BYTES", 8 * 9 * 7)
+        monkeypatch.setattr(candidates, "HELD_BYTES", 0)
+        monkeypatch.setattr(candidates, "FEW", 7)
         monkeypatch.setattr(reduction, "HELD_BYTES", 0)
         monkeypatch.setattr(reduction, "LEADING", 2)
         monkeypatch.setattr(candidates, "CHUNK", 3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,20 @@ from maxentry.kernels.acquisition import CLOSED
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-HELD_BYTES = 200_000_000  # of features of candidates
+HELD_BYTES = 200_000_000  # features of all candidates are held if they take no more
+FEW = 16_384  # else of so many, the most promising
 MOST_OPEN = 2_000_000  # candidates; 40 bytes each
 CHUNK = 4096  # entries whose features are formed at once
+
+
+class Known(NamedTuple):
+    """What is known of some candidates."""
+
+    keys: Indices
+    version: Indices
+    cost: Array
+    v: Array
+    score: Array
 
 
 class Candidates:
@@ -29,13 +42,9 @@ class Candidates:
         self.field = field
         self.keys, self.version = np.empty(0, np.int64), np.empty(0, np.int64)
         self.cost, self.v, self.score = np.empty(0), np.empty(0), np.empty(0)
+        self._new: list[Known] = []
         self.F = np.empty((0, field.p))
         self.dropped = -np.inf  # no candidate that was dropped scores above
-
-    @property
-    def capacity(self) -> int:
-        """How many candidates' features may be held."""
-        return max(1, HELD_BYTES // (8 * max(self.field.p, 1)))
 
     def add(self, keys: Indices, cost: Array, v: Array, W: Array, look: int) -> float:
         """Take in candidates with variances v before any direction; the best score of the `look` most promising."""
@@ -48,8 +57,9 @@ class Candidates:
         version[first] = len(W)
         score[first] = 0.5 * np.log1p(v[first] / self.field.eta2) / cost[first]
         kept = score > self.dropped
-        self._append(keys[kept], cost[kept], v[kept], version[kept], score[kept])
-        if len(self.keys) > MOST_OPEN:
+        self._new.append(Known(keys[kept], version[kept], cost[kept], v[kept], score[kept]))
+        if len(self.keys) + sum(len(new.keys) for new in self._new) > MOST_OPEN:
+            self._take_in()
             self._order()
             self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
             self._keep(slice(0, MOST_OPEN // 2))
@@ -57,6 +67,7 @@ class Candidates:
 
     def best(self, W: Array) -> tuple[int, float]:
         """The candidate of greatest score, and its score; (-1, -inf) where none is open."""
+        self._take_in()
         while True:
             self._hold(W)
             held = len(self.F)
@@ -69,7 +80,6 @@ class Candidates:
             if waiting == CLOSED or waiting < score * (1 - kernel.EQUAL):
                 return int(at), score
             self._order()
-            self.F = self.F[:0]
 
     def take(self, at: int, again: bool) -> tuple[int, Array]:
         """The key and features of a held candidate, which stays open if it may be chosen again."""
@@ -87,9 +97,12 @@ class Candidates:
 
     def _hold(self, W: Array) -> None:
         """Form the features of as many of the first candidates as may be held, and bring those up to date."""
-        start, stop = len(self.F), min(len(self.keys), self.capacity)
+        fits = len(self.keys) * self.field.p * 8 <= HELD_BYTES
+        start, stop = len(self.F), len(self.keys) if fits else min(len(self.keys), FEW)
         if start >= stop:
             return
+        if not fits and start == 0:
+            self._order()
         F = np.empty((stop, self.field.p))
         F[:start] = self.F
         for n in range(start, stop, CHUNK):
@@ -106,12 +119,13 @@ class Candidates:
     def _features(self, keys: Indices) -> Array:
         return self.field.features(*Entries.from_keys(keys, self.field.shape[1]))
 
-    def _append(self, keys: Indices, cost: Array, v: Array, version: Indices, score: Array) -> None:
-        self.keys = np.concatenate([self.keys, keys])
-        self.version = np.concatenate([self.version, version])
-        self.cost = np.concatenate([self.cost, cost])
-        self.v = np.concatenate([self.v, v])
-        self.score = np.concatenate([self.score, score])
+    def _take_in(self) -> None:
+        """Let new candidates stand behind the others."""
+        if self._new:
+            old = Known(self.keys, self.version, self.cost, self.v, self.score)
+            joined = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
+            self.keys, self.version, self.cost, self.v, self.score = joined
+            self._new = []
 
     def _order(self) -> None:
         """The greatest scores first; nothing is held then."""

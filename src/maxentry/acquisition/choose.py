@@ -16,8 +16,6 @@ from maxentry.acquisition.uniform import Uniform
 from maxentry.belief import Belief
 from maxentry.errors import ParameterError
 
-SMALL = 100_000_000  # numbers in all draws; threads of the linear algebra cost more than they give below
-
 CRITERIA: dict[str, Criterion] = {
     "maxent": MaxEnt(mean_projections),
     "maxent_nearest": MaxEnt(nearest_projections),
@@ -46,6 +44,5 @@ def choose(
     if n < 0:
         raise ParameterError(f"expected to choose 0 or more entries, got {n}")
     which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
-    small = belief is None or belief.n_draws * belief.shape[0] * belief.shape[1] <= SMALL
-    with threadpool_limits(1 if small else None):
+    with threadpool_limits(1):  # most products here are thin: threads cost more than they give
         return which.choose(belief, question, int(n), rng)

@@ -7,6 +7,9 @@ d_a     S                         draws of entry a less their mean, so that Cov(
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +22,7 @@ from maxentry.kernels import acquisition as kernel
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+ENTRIES_A_THREAD = 4096  # fewer are not worth a thread
 BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
 
 
@@ -65,14 +69,24 @@ class Draws:
 
     def features(self, rows: Indices, cols: Indices) -> Array:
         """d_a / sqrt(S) for each entry, (n, S)."""
-        F, v = np.empty((len(rows), self.p)), np.empty(len(rows))
-        kernel.centred_draws(self.A, self.B, self.a, self.b, rows, cols, F, v)
+        F = np.empty((len(rows), self.p))
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            kernel.centred_draws(self.A, self.B, self.a, self.b, rows[here], cols[here], F[here])
+
+        in_parts(part, len(rows), 1)
         return F
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
         """The variance of the draws at each entry of a block."""
         v = np.empty((len(rows), len(cols)))
-        kernel.variances(self.A, self.B, self.a, self.b, rows, cols, v)
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            kernel.variances(self.A, self.B, self.a, self.b, rows[here], cols, v[here])
+
+        in_parts(part, len(rows), len(cols))
         return v
 
     def products(self, w: Array, keys: Indices) -> Array:
@@ -96,6 +110,18 @@ class Draws:
     def bounds(self) -> list[tuple[Array, Array]]:
         """Bounds on the standard deviation of every entry (see `draw_bounds`)."""
         return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1))
+
+
+def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
+    """Do part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
+    threads = min(os.cpu_count() or 1, n, n * entries_each // ENTRIES_A_THREAD + 1)
+    numbers = np.arange(n)
+    if threads <= 1:
+        if n:
+            part(numbers)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(part, np.array_split(numbers, threads)))
 
 
 def _draws_last(factors: NDArray[np.floating]) -> Array:

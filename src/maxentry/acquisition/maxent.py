@@ -23,7 +23,7 @@ from maxentry.acquisition.subspaces import Subspaces
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 from maxentry.model.coherence import coherence
-from maxentry.model.entropy import features, score_map
+from maxentry.model.entropy import features, score_factors
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -112,11 +112,12 @@ class CoreField(SubspaceField):
         return np.ascontiguousarray(np.sqrt(self.eta2) * F)
 
     @cached_property
-    def core(self) -> Array:
-        """Cov(vec M | y) = sigma2 eta2 (C C')^-1 = eta2 S."""
+    def factors(self) -> tuple[Array, Array]:
+        """Of the map of Lemma 2, from Cov(vec M | y) = sigma2 eta2 (C C')^-1 = eta2 S."""
         half = solve_triangular(self.C, np.eye(self.p), lower=True)
-        return self.sigma2 * self.eta2 * (half.T @ half)
+        return score_factors(self.U, self.V, self.sigma2 * self.eta2 * (half.T @ half), 1.0)
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
         """Lemma 2 in feature space, eta2 phi' S phi, by one product."""
-        return np.maximum(score_map(self.U[rows], self.V[cols], self.core, 1.0), 0.0)
+        left, right = self.factors
+        return np.maximum(left[rows] @ right[cols].T, 0.0)

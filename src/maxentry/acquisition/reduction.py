@@ -22,7 +22,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from threadpoolctl import threadpool_limits
 
 from maxentry.acquisition.criterion import Chosen
 from maxentry.acquisition.draws import Draws
@@ -60,10 +59,7 @@ class Start:
     def __init__(self, draws: Draws, Gamma: Array, W: Array) -> None:
         self.draws, self.Gamma, self.W = draws, Gamma, W
         K = np.eye(draws.p) - W.T @ W
-        with threadpool_limits(1):  # threads on a matrix this small cost more than they give
-            values, vectors = eigh(
-                K @ Gamma @ K, subset_by_index=[max(draws.p - LEADING - 1, 0), draws.p - 1]
-            )
+        values, vectors = eigh(K @ Gamma @ K, subset_by_index=[max(draws.p - LEADING - 1, 0), draws.p - 1])
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
         self.leading, self.vectors = values[:LEADING], np.ascontiguousarray(vectors[:, :LEADING])
         self.rest = float(values[LEADING]) if draws.p > LEADING else 0.0

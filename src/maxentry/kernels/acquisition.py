@@ -42,13 +42,11 @@ def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, d: Array) ->
 
 
 @njit(cache=True, nogil=True)
-def centred_draws(
-    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, F: Array, v: Array
-) -> None:
-    """F[n] <- d / sqrt(S) and v[n] <- its square, for the entries (rows, cols)."""
+def centred_draws(A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, F: Array) -> None:
+    """F[n] <- d / sqrt(S), for the entries (rows, cols)."""
     S = F.shape[1]
     for n in range(rows.size):
-        v[n] = centred(A, B, a, b, rows[n], cols[n], F[n])
+        centred(A, B, a, b, rows[n], cols[n], F[n])
         F[n] /= math.sqrt(S)
 
 

@@ -106,7 +106,14 @@ def feature_score(U: Floats, V: Floats, S: Floats, gamma2: float, i: Indices, j:
 
 
 def score_map(U: Floats, V: Floats, S: Floats, gamma2: float) -> Floats:
-    """Lemma 2 at every entry (m1 x m2) by one matrix product of inner dimension R(R+1)/2.
+    """Lemma 2 at every entry (m1 x m2) by one matrix product of inner dimension R(R+1)/2."""
+    left, right = score_factors(U, V, S, gamma2)
+    scores: Floats = left @ right.T
+    return scores
+
+
+def score_factors(U: Floats, V: Floats, S: Floats, gamma2: float) -> tuple[Floats, Floats]:
+    """Lemma 2 at entry (i, j) as the product of row i of the one and row j of the other.
 
     phi_ij' S phi_ij = sum over a <= b, c <= d of (u_ia u_ib) T_{ab,cd} (v_jc v_jd), with T the entries of S
     folded over a <-> b and c <-> d.
@@ -115,8 +122,7 @@ def score_map(U: Floats, V: Floats, S: Floats, gamma2: float) -> Floats:
     T = S.reshape(R1, R2, R1, R2).transpose(0, 2, 1, 3).reshape(R1, R1, R2 * R2)
     T = _fold(T).reshape(-1, R2, R2).transpose(1, 2, 0)
     T = _fold(T).T
-    scores: Floats = gamma2 * ((_pair_products(U) @ T) @ _pair_products(V).T)
-    return scores
+    return _pair_products(U) @ (gamma2 * T), _pair_products(V)
 
 
 def _pair_products(U: Floats) -> Floats:
