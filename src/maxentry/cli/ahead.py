@@ -23,7 +23,11 @@ def ahead(campaign: Campaign, n: int) -> dict[str, Any]:
         return {"outlook": None, "advice": spoken(over)}
     if (phase := policy.design_phase(state, now)) is not None:
         return {"outlook": None, "advice": f"ask: {phase}."}
+    if 2 * len(state.told_keys) < max(state.shape):  # choices that need no posterior have no initial design
+        return {"outlook": None, "advice": f"ask: {len(state.told_keys)} told yet, too few for an outlook."}
     posterior = campaign.posterior()
+    if posterior.interrupted:  # what was drawn by then is no ground for advice
+        raise KeyboardInterrupt
     batch = policy.next_batch(state, n, now, cache=campaign.cache)
     found = stop.outlook(state, posterior, batch, now)
     enough = stop.precise_enough(state, posterior) or (batch.why if not len(batch.rows) else None)

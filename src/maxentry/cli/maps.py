@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maxentry.cli import output
+import typer
+
+from maxentry.cli import codes, output
 from maxentry.cli.tables import Format, Table, cell_text
 from maxentry.errors import SizeError
 
@@ -79,4 +81,5 @@ def hand_over(
     if not as_json:
         output.say(repr(posterior), "dim")
     if posterior.interrupted:
-        raise KeyboardInterrupt
+        output.warn("Interrupted: this is what had been drawn by then.")
+        raise typer.Exit(codes.INTERRUPTED)

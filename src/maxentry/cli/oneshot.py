@@ -39,7 +39,9 @@ def complete(
     from maxentry.cli import measurements
     from maxentry.observations import Observations
     from maxentry.posterior.complete import complete as completed
+    from maxentry.posterior.intervals import check_level
 
+    check_level(level)
     given = measurements.matrix(tables.read(data), names)
 
     measured = given.measured

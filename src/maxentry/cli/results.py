@@ -28,6 +28,9 @@ def posterior(
     """The completed matrix, in your units, and how far each value can be trusted."""
     tables.check_writable(out, form)
     tables.check_writable(save)
+    from maxentry.posterior.intervals import check_level
+
+    check_level(level)
     with opened(storage, name) as campaign:
         found = campaign.posterior()
     hand_over(

@@ -1,0 +1,440 @@
+"""Campaigns from the shell: begun, asked, told, amended, looked at."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tests.cli.run import answer, good, refused, run
+
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.settings import ACQUISITIONS
+from maxentry.cli import codes
+from maxentry.cli.options import Acquisition
+
+PLATE = ["id", "row", "col", "mean", "sd", "gain", "cost", "value"]
+
+
+def begin(*words: object, shape: str = "6x5", name: str = "lab") -> None:
+    good("new", name, "--shape", shape, "--seed", 1, "--acquisition", "balanced", *words)
+
+
+def fill(path: str, values: list[object]) -> pd.DataFrame:
+    """Write these values into a plate, as a user in a spreadsheet would."""
+    plate = pd.read_csv(path, dtype={"value": object})
+    plate["value"] = values
+    plate.to_csv(path, index=False)
+    return plate
+
+
+# Beginning
+
+
+def test_rows_and_columns_by_count() -> None:
+    found = answer("new", "lab", "--shape", "3x2", "--seed", 7)
+    assert found == {"campaign": "lab", "rows": 3, "cols": 2, "told": 0, "available": 6, "seed": 7}
+    with Campaign.open("maxentry.db") as campaign:
+        assert campaign.settings.rows == ("r1", "r2", "r3")
+        assert campaign.settings.cols == ("c1", "c2")
+
+
+def test_rows_and_columns_from_files_or_one_by_one() -> None:
+    Path("rows.txt").write_text("A\nB\n")
+    good("new", "lab", "--rows", "rows.txt", "--col", "x", "--col", "y")
+    with Campaign.open("maxentry.db") as campaign:
+        assert (campaign.settings.rows, campaign.settings.cols) == (("A", "B"), ("x", "y"))
+
+
+def test_a_table_brings_labels_and_values() -> None:
+    Path("yields.csv").write_text("ligand,S1,S2\nL1,1.5,\nL2,,NA\nL3,0,2\n")
+    assert answer("new", "lab", "--from", "yields.csv")["told"] == 3
+    assert good("export", "--wide").stdout == "row,S1,S2\nL1,1.5,\nL2,,\nL3,0,2\n"
+
+
+def test_a_table_brings_values_of_more_rows_than_it_has() -> None:
+    Path("yields.csv").write_text("ligand,S1,S2\nL1,1.5,\n")
+    good("new", "lab", "--from", "yields.csv", "--row", "L0", "--row", "L1")
+    assert good("export", "--wide").stdout == "row,S1,S2\nL0,,\nL1,1.5,\n"
+
+
+def test_a_table_with_a_value_that_is_refused_leaves_no_campaign_behind() -> None:
+    Path("yields.csv").write_text("ligand,S1,S2\nL1,1.5,\nL2,200,NA\n")
+    said = refused("new", "lab", "--from", "yields.csv", "--range", "0,100")
+    assert "expected values from 0 to 100" in said.lower()
+    assert not Path("maxentry.db").exists()
+
+
+def test_all_settings_arrive() -> None:
+    Path("rows.csv").write_text("row,cost\nr1,2\nr2,3\nr3,4\n")
+    Path("mask.csv").write_text("m,c1,c2\nr1,1,1\nr2,0,1\nr3,1,1\n")
+    good(
+        "new", "lab", "--shape", "3x2", "--rank", 1, "--acquisition", "maxent", "--noise", "student", "--no-effects",
+        "--transform", "percent", "--range", "1,", "--costs", "rows.csv", "--mask", "mask.csv", "--budget", 50,
+        "--target-sd", 0.5, "--lease", "12h", "--n-initial", 4, "--again", "--per-row", 1, "--per-col", 2, "--seed", 3,
+    )  # fmt: skip
+    with Campaign.open("maxentry.db") as campaign:
+        s = campaign.settings
+    assert (s.rank, s.acquisition, s.noise, s.effects, s.transform) == (
+        1,
+        "maxent",
+        "student",
+        False,
+        "logit(0, 100)",
+    )
+    assert (s.range, s.budget, s.target_sd, s.lease) == ((1, float("inf")), 50, 0.5, 12 * 3600)
+    assert (s.n_initial, s.again, s.per_row, s.per_col, s.seed) == (4, True, 1, 2, 3)
+    assert s.costs.row is not None
+    assert s.costs.row.tolist() == [2, 3, 4]
+    assert s.mask is not None
+    assert s.mask.sum() == 5
+
+
+def test_the_shell_knows_the_same_acquisitions_as_campaigns() -> None:
+    assert [a.value for a in Acquisition] == list(ACQUISITIONS)
+
+
+def test_a_name_twice_is_refused() -> None:
+    begin()
+    assert "'lab' is there already" in refused("new", "lab", "--shape", "3x3")
+
+
+# Which campaign
+
+
+def test_the_storage_and_the_campaign_by_option_or_environment() -> None:
+    refused("status")
+    begin("--storage", "other.db", name="one")
+    begin("--storage", "other.db", name="two")
+    assert not Path("maxentry.db").exists()
+    env = {"MAXENTRY_STORAGE": "sqlite:///other.db"}
+    assert good("list", env=env).stdout == "one\ntwo\n"
+    assert answer("list", "-s", "other.db") == {"campaigns": ["one", "two"]}
+    assert "'one', 'two'" in refused("status", "--fast", env=env)
+    assert answer("status", "--fast", "-c", "two", env=env)["name"] == "two"
+    assert answer("status", "--fast", env={**env, "MAXENTRY_CAMPAIGN": "one"})["name"] == "one"
+    assert "'three'" in refused("status", "-c", "three", env=env)
+
+
+def test_no_storage_says_how_to_begin() -> None:
+    assert "begin with `maxentry new`" in refused("ask", 3)
+    assert (
+        refused("ask", 3, "-s", "no/lab.db")
+        == "Expected a file of campaigns at no/lab.db, but there is none."
+    )
+    Path("text.db").write_text("not a database, but long enough to be looked at")
+    assert "it is no SQLite file" in refused("status", "-s", "text.db")
+    assert "mysql" in refused("status", "-s", "mysql://host/db")
+
+
+# The lab loop
+
+
+def test_three_commands() -> None:
+    begin()
+    asked = good("ask", 4, "-o", "plate.csv")
+    assert asked.stdout == ""
+    assert "4 entries asked." in asked.stderr
+    plate = fill("plate.csv", ["1.5", "", "failed", "2"])
+    assert list(plate.columns) == PLATE
+    assert answer("tell", "plate.csv") == {
+        "campaign": "lab",
+        "told": 2,
+        "failed": 1,
+        "known": 0,
+        "awaited": 1,
+    }
+    assert answer("tell", "plate.csv") == {
+        "campaign": "lab",
+        "told": 0,
+        "failed": 0,
+        "known": 3,
+        "awaited": 1,
+    }
+    assert answer("status", "--fast")["pending"] == 1
+    fill("plate.csv", ["1.5", "0.25", "failed", "2"])
+    assert "1 value told, 3 known already." in good("tell", "plate.csv").stderr
+    export = answer("export")["entries"]
+    assert [(e["id"], e["value"]) for e in export] == [(1, 1.5), (4, 2.0), (2, 0.25)]
+    assert [e["row"] for e in export] == [plate.row[0], plate.row[3], plate.row[1]]
+
+
+def test_the_plate_on_stdout_and_back_on_stdin() -> None:
+    begin()
+    shown = good("ask", 2, "-o", "-").stdout
+    assert shown.splitlines()[0] == ",".join(PLATE)
+    told = "\n".join(line + "3.5" if k else line for k, line in enumerate(shown.splitlines()))
+    assert answer("tell", "-", stdin=told)["told"] == 2
+
+
+def test_plates_as_parquet_by_name_and_by_wish() -> None:
+    begin()
+    good("ask", 3, "-o", "plate.parquet")
+    plate = pd.read_parquet("plate.parquet")
+    assert list(plate.columns) == PLATE
+    plate["value"] = [1.0, None, 2.0]
+    plate.to_parquet("plate.parquet")
+    assert answer("tell", "plate.parquet") == {
+        "campaign": "lab",
+        "told": 2,
+        "failed": 0,
+        "known": 0,
+        "awaited": 1,
+    }
+    raw = good("ask", 1, "--format", "parquet").stdout_bytes
+    assert raw[:4] == b"PAR1"
+    assert answer("tell", "-", stdin=raw)["awaited"] == 1
+
+
+def test_semicolons_and_decimal_commas() -> None:
+    begin()
+    Path("old.csv").write_text("row;col;value\nr1;c1;1,5\nr2;c2;failed\n")
+    assert "a failure of an entry that was asked for" in refused("tell", "old.csv")
+    Path("old.csv").write_text("row;col;value\nr1;c1;1,5\n")
+    good("tell", "old.csv")
+    assert answer("export")["entries"][0]["value"] == 1.5
+
+
+def test_measurements_nobody_asked_for() -> None:
+    begin()
+    Path("long.csv").write_text("Row,Column,Value\nr1,c1,1\nr2,c2,2\n")
+    Path("wide.csv").write_text("x,c1,c2\nr3,3,\nr4,,4\n")
+    Path("runs.csv").write_text("ligand,substrate,yield\nr5,c5,5\n")
+    good("tell", "long.csv")
+    good("tell", "wide.csv")
+    good("tell", "runs.csv", "--names", "ligand,substrate,yield")
+    good("tell", "--row", "r6", "--col", "c1", "--value", "-6.5")
+    assert [e["value"] for e in answer("export")["entries"]] == [1, 2, 3, 4, 5, -6.5]
+
+
+def test_one_value_by_id_and_a_failure() -> None:
+    begin()
+    good("ask", 2)
+    good("tell", "--id", 1, "--value", 0)
+    assert answer("tell", "--id", 2, "--value", "failed")["failed"] == 1
+
+
+def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
+    begin()
+    for content, sentence in (
+        ("row,col,value\nr1,c1,1\nr9,c2,2\n", "expected known row labels, but 'r9' came"),
+        ("row,col,value\nr1,c1,1\nr2,c2,many\n", "line 3"),
+        (
+            "a,c1,c2\nr1,1,\nr2,,x\n",
+            "expected a number in row 'r2', column 'c2', line 3 of t.csv, but 'x' came.",
+        ),
+        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected the value told before"),
+        ("id,value\n1,2\n", "expected an id that was asked"),
+    ):
+        Path("t.csv").write_text(content)
+        assert sentence in refused("tell", "t.csv").replace("Expected", "expected")
+    assert answer("status", "--fast")["told"] == 0
+
+
+def test_a_plate_sorted_in_one_column_only_is_refused() -> None:
+    begin()
+    good("ask", 3, "-o", "plate.csv")
+    plate = fill("plate.csv", [1, 2, 3])
+    plate["row"] = list(plate["row"][::-1])
+    plate.to_csv("plate.csv", index=False)
+    assert "as asked, but row" in refused("tell", "plate.csv")
+
+
+def test_advice_is_in_the_words_of_the_shell() -> None:
+    begin()
+    good("tell", "--row", "r1", "--col", "c1", "--value", 1)
+    said = refused("tell", "--row", "r1", "--col", "c1", "--value", 2)
+    assert "`maxentry correct` puts it right, --again adds it" in said
+    good("tell", "--row", "r1", "--col", "c1", "--value", 2, "--again")
+    assert "give --number, one of 1, 2" in refused("correct", 3, "--row", "r1", "--col", "c1")
+    good("correct", 3, "--number", 2)
+    good("ask", 1)
+    good("tell", "--id", 1, "--value", 1)
+    assert "`maxentry correct --id ID --strike` strikes it out" in refused("fail", 1)
+
+
+def test_a_file_that_is_told_already_may_be_written_over_and_no_other() -> None:
+    begin()
+    good("ask", 2, "-o", "plate.csv")
+    good("ask", 1, "-o", "plate.csv")  # nothing was filled in yet, and `export --pending` has the two
+    fill("plate.csv", ["1.5"])
+    assert "has a value in line 2 of plate.csv that was not told yet" in refused("ask", 1, "-o", "plate.csv")
+    assert answer("status", "--fast")["pending"] == 3
+    good("tell", "plate.csv")
+    good("ask", 1, "-o", "plate.csv")
+    fill("plate.csv", ["failed"])
+    refused("ask", 1, "-o", "plate.csv")
+    good("tell", "plate.csv")
+    good("ask", 1, "-o", "plate.csv")
+    Path("notes.csv").write_text("anything\nelse\n")
+    assert "is no plate" in refused("ask", 1, "-o", "notes.csv")
+    Path("notes.bin").write_bytes(b"\xff\x00")
+    assert "is no plate" in refused("ask", 1, "-o", "notes.bin")
+    good("ask", 1, "-o", "notes.csv", "--overwrite")
+
+
+def test_nothing_is_asked_when_the_plate_cannot_be_written() -> None:
+    begin()
+    refused("ask", 3, "-o", "no/plate.csv")
+    refused("ask", 3, "-o", ".")
+    assert answer("status", "--fast")["pending"] == 0
+
+
+def test_a_plate_that_is_lost_can_be_written_again() -> None:
+    begin()
+    good("ask", 3, "-o", "plate.csv")
+    good("tell", "--id", 2, "--value", 1)
+    good("export", "--pending", "-o", "again.csv")
+    lost, found = pd.read_csv("plate.csv"), pd.read_csv("again.csv")
+    pd.testing.assert_frame_equal(lost[lost.id != 2].reset_index(drop=True), found)
+
+
+def test_limits_and_plates() -> None:
+    begin()
+    rows = [e["row"] for e in answer("ask", 4, "--per-row", 1)["entries"]]
+    assert len(set(rows)) == 4
+    plate = answer("ask", 1, "--plates", "cols")["entries"]
+    assert len({e["col"] for e in plate}) == 1
+    assert len(plate) >= 5
+
+
+def test_fewer_than_asked_for_are_said_to_be_so_and_none_is_an_exit_code() -> None:
+    begin(shape="2x2")
+    result = good("ask", 9)
+    assert "Only 4 of 9 could be asked" in result.stderr
+    said = refused("ask", 1, code=codes.NOTHING_LEFT)
+    assert "4 pending" in said
+    as_json = run("ask", 1, "--json")
+    assert as_json.exit_code == codes.NOTHING_LEFT
+    assert json.loads(as_json.stdout)["error"]["kind"] == "NothingToAskError"
+    for id in range(1, 5):
+        good("tell", "--id", id, "--value", id)
+    assert "`maxentry set --again` allows replicates" in refused("ask", 1, code=codes.NOTHING_LEFT)
+    good("set", "--again")
+    good("ask", 1)
+
+
+def test_the_budget_ends_a_campaign() -> None:
+    begin("--budget", 3)
+    assert answer("ask", 9)["n"] == 3
+    assert "the budget is spent" in refused("ask", 1, code=codes.NOTHING_LEFT).lower()
+    good("set", "--drop", "budget")
+    assert answer("ask", 2)["n"] == 2
+
+
+# Numbers as labels
+
+
+def test_text_means_the_number_where_labels_are_numbers() -> None:
+    Campaign.create(
+        "maxentry.db", "lab", rows=[1, 2, 3], cols=[0.5, 10.0], seed=1, acquisition="balanced"
+    ).close()
+    good("tell", "--row", "3", "--col", "10", "--value", 1)
+    Path("wide.csv").write_text("x,0.5,10\n1,5,\n2,,6\n")
+    good("tell", "wide.csv")
+    good("ask", 1, "-o", "plate.csv")
+    fill("plate.csv", [7])
+    good("tell", "plate.csv")
+    with Campaign.open("maxentry.db") as campaign:
+        told = campaign.export(frame="columns")
+    assert list(zip(told["row"], told["col"], told["value"], strict=True))[:3] == [
+        (3, 10.0, 1),
+        (1, 0.5, 5),
+        (2, 10.0, 6),
+    ]
+
+
+# Amending
+
+
+def test_failing_and_withdrawing() -> None:
+    begin()
+    good("ask", 4)
+    assert answer("fail", 1, 2, "--reason", "spilt") == {"campaign": "lab", "failed": [1, 2]}
+    assert answer("withdraw", "3") == {"campaign": "lab", "withdrawn": [3]}
+    assert answer("withdraw", "--all") == {"campaign": "lab", "withdrawn": [4]}
+    assert "0 entries withdrawn." in good("withdraw", "--all").stderr
+    asked = answer("export", "--asked")["entries"]
+    assert [e["status"] for e in asked] == ["failed", "failed", "withdrawn", "withdrawn"]
+    assert asked[0]["reason"] == "spilt"
+    assert "ids are 1 to 4" in refused("fail", 9)
+
+
+def test_correcting() -> None:
+    begin()
+    good("ask", 1)
+    good("tell", "--id", 1, "--value", 10)
+    assert answer("correct", "1.5", "--id", 1, "--reason", "typo") == {"campaign": "lab", "value": 1.5}
+    good("correct", "--id", 1, "--", "-2.5")
+    assert answer("export")["entries"][0]["value"] == -2.5
+    assert answer("correct", "--strike", "--id", 1)["value"] is None
+    assert answer("export")["entries"] == []
+    assert answer("export", "--all")["entries"][0]["value"] is None
+    refused("correct", "ten", "--id", 1)
+    kinds = [e["kind"] for e in answer("history")["events"]]
+    assert kinds == ["created", "asked", "told", "corrected", "corrected", "corrected"]
+
+
+# Changing
+
+
+def test_more_rows_and_columns_and_other_settings() -> None:
+    begin()
+    assert answer("add-rows", "n1", "n2") == {"campaign": "lab", "rows": 8, "cols": 5}
+    assert "now 8 rows, 6 columns" in good("add-cols", "n1").stderr
+    assert answer("set", "--budget", 9, "--lease", "2d", "--drop", "mask")["changed"] == [
+        "budget",
+        "lease",
+        "mask",
+    ]
+    with Campaign.open("maxentry.db") as campaign:
+        assert (campaign.settings.budget, campaign.settings.lease) == (9, 2 * 86400)
+    assert "none came" in refused("set", code=codes.USAGE)
+    assert "'seed'" in refused("set", "--drop", "seed")
+    assert "came twice" in refused("add-rows", "n1")
+
+
+# Looking
+
+
+def test_status_in_words() -> None:
+    begin("--budget", 40)
+    good("ask", 3, "-o", "plate.csv")
+    fill("plate.csv", ["1", "", "failed"])
+    good("tell", "plate.csv")
+    shown = good("status", "--fast").stdout
+    for part in ("lab", "6 rows, 5 columns", "1 entry (3.33%)", "1, 1 failed", "3 of 40", "balanced"):
+        assert part in shown
+    assert "ask: 1 told yet, too few for an outlook." in good("status").stdout
+    good("set", "--acquisition", "maxent")
+    assert "ask: initial design" in good("status").stdout
+
+
+def test_history_in_lines() -> None:
+    begin()
+    good("ask", 2, "--who", "Ada")
+    lines = good("history").stdout.splitlines()
+    assert lines[0] == "event,at,who,kind,what"
+    assert len(lines) == 3
+    last = answer("history", "-n", 1)
+    assert last["n"] == 1
+    assert (last["events"][0]["kind"], last["events"][0]["who"]) == ("asked", "Ada")
+
+
+def test_exports_that_exclude_each_other() -> None:
+    begin()
+    refused("export", "--wide", "--pending", code=codes.USAGE)
+    refused("export", "--asked", "--pending", code=codes.USAGE)
+
+
+def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from maxentry.cli import output
+    from maxentry.cli.tables import Table
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    long = Table(["row", "x"], [[f"[b]{k}" for k in range(50)], [k / 3 for k in range(50)]])
+    output.deliver(long, None, None, as_json=False, document={}, title="lab")
+    shown = capsys.readouterr()
+    assert "[b]39" in shown.out
+    assert "13" in shown.out
+    assert "[b]40" not in shown.out
+    assert "… and 10 more; -o FILE writes them all." in shown.err

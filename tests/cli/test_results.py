@@ -1,0 +1,283 @@
+"""Posteriors from the shell: of a campaign, of a table, and designs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.cli.run import answer, good, process, refused, run
+
+import maxentry
+from maxentry.cli import codes
+from maxentry.cli.maps import FACTS, LONG
+
+SHORT = ("--rank", 1, "--seed", 1)
+
+
+@pytest.fixture
+def yields() -> pd.DataFrame:
+    """An 8 x 6 matrix of rank 1 with noise, a quarter of it missing; written to yields.csv."""
+    rng = np.random.default_rng(3)
+    matrix = np.outer(rng.uniform(1, 3, 8), rng.uniform(1, 3, 6)) + 0.01 * rng.normal(size=(8, 6))
+    matrix[rng.random((8, 6)) < 0.25] = np.nan
+    frame = pd.DataFrame(matrix, index=[f"L{i}" for i in range(8)], columns=[f"S{j}" for j in range(6)])
+    frame.to_csv("yields.csv", index_label="ligand")
+    return frame
+
+
+# complete
+
+
+def test_complete_gives_what_the_library_gives(yields: pd.DataFrame) -> None:
+    good("complete", "yields.csv", "-o", "full.csv", *SHORT)
+    library = maxentry.complete(yields, rank=1, seed=1)
+    found = pd.read_csv("full.csv", index_col="ligand")
+    assert list(found.index) == list(yields.index)
+    assert list(found.columns) == list(yields.columns)
+    np.testing.assert_allclose(found.to_numpy(), library.mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize("what", ["sd", "low", "high", "new_low", "new_high"])
+def test_complete_gives_every_map(yields: pd.DataFrame, what: str) -> None:
+    library = maxentry.complete(yields, rank=1, seed=1)
+    low, high = library.interval(0.8)
+    new_low, new_high = library.predictive_interval(0.8)
+    maps = {"sd": library.sd, "low": low, "high": high, "new_low": new_low, "new_high": new_high}
+    good("complete", "yields.csv", "-o", "out.parquet", "--what", what, "--level", 0.8, *SHORT)
+    found = pd.read_parquet("out.parquet").set_index("ligand")
+    np.testing.assert_allclose(found.to_numpy(), maps[what], rtol=1e-12)
+
+
+def test_complete_long_through_pipes(yields: pd.DataFrame) -> None:
+    result = good("complete", "-", "--long", *SHORT, stdin=Path("yields.csv").read_text())
+    lines = result.stdout.splitlines()
+    assert lines[0] == LONG.replace(" ", "")
+    assert len(lines) == 1 + 48
+    assert "8 x 6" in result.stderr
+    observed = [int(line.rsplit(",", 1)[1]) for line in lines[1:]]
+    assert observed == yields.notna().to_numpy().ravel().astype(int).tolist()
+
+
+def test_complete_as_json_has_the_documented_keys(yields: pd.DataFrame) -> None:
+    found = answer("complete", "yields.csv", *SHORT)
+    assert list(found) == [*FACTS.split(", "), "entries"]
+    assert list(found["entries"][0]) == LONG.split(", ")
+    assert (found["shape"], found["rank"], found["n_observed"]) == (
+        [8, 6],
+        1,
+        int(yields.notna().sum().sum()),
+    )
+    to_file = answer("complete", "yields.csv", "-o", "full.csv", *SHORT)
+    assert list(to_file) == [*FACTS.split(", "), "output"]
+    assert list(pd.read_csv("full.csv").columns) == ["ligand", *yields.columns]
+
+
+def test_complete_on_another_scale_and_saved(yields: pd.DataFrame) -> None:
+    found = answer(
+        "complete", "yields.csv", "--transform", "log", "--save", "fit.npz", "-o", "full.csv", *SHORT
+    )
+    assert found["transform"] == "log"
+    loaded = maxentry.Posterior.load("fit.npz")
+    np.testing.assert_allclose(pd.read_csv("full.csv", index_col=0).to_numpy(), loaded.mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--rank", "9"], "rank"),
+        (["--level", "1.5"], "level"),
+        (["--transform", "cube"], "ransform must be"),
+        (["-o", "yields.csv"], "yields.csv is the one that is read"),
+        (["--save", "no/fit.npz"], "no does not exist"),
+    ],
+)
+@pytest.mark.usefixtures("yields")
+def test_complete_refuses(words: list[str], sentence: str) -> None:
+    assert sentence in refused("complete", "yields.csv", *words, "--seed", "1")
+
+
+def test_complete_needs_something_measured() -> None:
+    Path("empty.csv").write_text("x,a,b\nr,,\ns,,\n")
+    assert "Traceback" not in refused("complete", "empty.csv")
+
+
+@pytest.mark.usefixtures("yields")
+def test_an_interrupted_completion_keeps_what_was_drawn_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxentry.posterior import complete as module
+
+    whole = module.complete
+
+    def cut_short(*args: Any, **options: Any) -> maxentry.Posterior:
+        posterior = whole(*args, **options)
+        posterior.interrupted = True
+        return posterior
+
+    monkeypatch.setattr(module, "complete", cut_short)
+    result = run("complete", "yields.csv", "-o", "full.csv", "--json", *SHORT)
+    assert result.exit_code == codes.INTERRUPTED
+    assert json.loads(result.stdout)["interrupted"] is True
+    assert "Interrupted: this is what had been drawn by then." in result.stderr
+    assert Path("full.csv").exists()
+
+
+# A campaign's
+
+
+def test_a_campaign_to_the_end_of_the_loop(yields: pd.DataFrame) -> None:
+    good(
+        "new", "lab", "--from", "yields.csv", "--seed", 1, "--rank", 1, "--acquisition", "predictive_variance"
+    )
+    ahead = answer("status", "--next", 3)["outlook"]
+    assert 0 < ahead["error_after"] < ahead["error_now"]
+    assert ahead["entries"] == 3
+    asked = answer("ask", 3)["entries"]
+    assert all(np.isnan(yields.loc[e["row"], e["col"]]) for e in asked)
+    assert all(e["sd"] > 0 and e["gain"] > 0 for e in asked)
+    found = answer("posterior")
+    assert list(found) == ["campaign", *FACTS.split(", "), "entries"]
+    by_entry = {(e["row"], e["col"]): e for e in found["entries"]}
+    assert by_entry[asked[0]["row"], asked[0]["col"]]["mean"] == pytest.approx(asked[0]["mean"], rel=1e-3)
+    wide = good("posterior", "--what", "sd").stdout.splitlines()
+    assert wide[0] == "row,S0,S1,S2,S3,S4,S5"
+    shown = " ".join(good("status").stdout.split())
+    assert "expected error" in shown
+    assert "with pending" in shown
+    assert "go on: the next batch should lower the expected error by" in shown
+
+
+def test_a_target_ends_a_campaign(yields: pd.DataFrame) -> None:
+    good("new", "lab", "--from", "yields.csv", "--seed", 1, "--rank", 1, "--target-sd", 100)
+    assert "the target is reached" in refused("ask", 1, code=codes.NOTHING_LEFT).lower()
+    assert "the target is reached" in answer("status")["advice"]
+    good("set", "--target-sd", 1e-9)
+    assert answer("status")["advice"].startswith("go on: the expected error is")
+
+
+def test_a_posterior_of_nothing_is_refused() -> None:
+    good("new", "lab", "--shape", "4x4")
+    assert "nothing was" in refused("posterior")
+
+
+# design
+
+
+def test_a_design_is_balanced_and_fits_a_new_campaign() -> None:
+    good("design", "12x8", 24, "-o", "first.csv", "--seed", 1)
+    first = pd.read_csv("first.csv")
+    assert list(first.columns) == ["row", "col", "value"]
+    assert set(first["row"].value_counts()) == {2}
+    assert set(first["col"].value_counts()) == {3}
+    first["value"] = 1.0
+    first.to_csv("first.csv", index=False)
+    good("new", "lab", "--shape", "12x8")
+    assert answer("tell", "first.csv")["told"] == 24
+
+
+def test_a_design_leaves_out_what_is_measured(yields: pd.DataFrame) -> None:
+    missing = int(yields.isna().sum().sum())
+    found = answer("design", "yields.csv", missing, "--seed", 1)
+    assert (found["shape"], found["n"]) == ([8, 6], missing)
+    assert all(np.isnan(yields.loc[e["row"], e["col"]]) for e in found["entries"])
+    refused("design", "yields.csv", missing + 1)
+
+
+def test_a_design_of_nothing_known_is_refused() -> None:
+    assert refused("design", "12by8", 3) == "Expected a shape like 30x20 or a table, but '12by8' is neither."
+    refused("design", "3x3", 10)
+
+
+def test_the_same_seed_gives_the_same_design() -> None:
+    one, two, other = (good("design", "9x9", 20, "--seed", s).stdout for s in (1, 1, 2))
+    assert one == two != other
+
+
+# In processes of their own
+
+WITHOUT = """
+import sys
+for name in ("pandas", "polars", "pyarrow"):
+    sys.modules[name] = None
+from typer.testing import CliRunner
+from maxentry.cli.main import app
+for line in sys.stdin.read().splitlines():
+    result = CliRunner().invoke(app, line.split())
+    print(result.exit_code, line, "|", result.stderr.replace("\\n", " ")[-200:])
+"""
+
+
+@pytest.mark.usefixtures("yields")
+def test_the_loop_without_pandas_polars_and_pyarrow() -> None:
+    """What `pip install maxentry` brings is enough for the command line."""
+    loop = [
+        "new lab --from yields.csv --rank 1 --seed 1", "ask 2 -o plate.csv", "tell plate.csv", "history",
+        "export --wide", "posterior -o full.csv", "status", "complete yields.csv --rank 1", "design 4x4 3",
+    ]  # fmt: skip
+    lines = "\n".join([*loop, "ask 1 -o plate.parquet", "ask 1 --format parquet"])
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT], input=lines, capture_output=True, text=True, timeout=120, check=True
+    )
+    said = result.stdout.splitlines()
+    assert [line.split()[0] for line in said] == ["0"] * len(loop) + ["1", "1"], said
+    assert all("maxentry[parquet]" in line for line in said[-2:])
+    assert answer("status", "--fast")["pending"] == 2  # nothing was asked for that could not be written
+
+
+IMPORTED = """
+import sys
+from maxentry.cli.main import run
+try:
+    run()
+except SystemExit:
+    heavy = ("numba", "numpy", "scipy", "sqlalchemy", "pandas")
+    print([name for name in heavy if name in sys.modules], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "light"),
+    [(["--help"], True), (["version"], True), (["ask", "--help"], True), (["list"], False)],
+)
+def test_the_help_is_quick_since_nothing_heavy_is_imported(words: list[str], light: bool) -> None:
+    command = [sys.executable, "-c", IMPORTED, *words]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.stderr.splitlines()[-1] == "[]") == light, result.stderr
+
+
+def complete_words(line: str, *, shell: str = "bash") -> list[str]:
+    words = line.split(" ")
+    env = {"_MAXENTRY_COMPLETE": f"complete_{shell}", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    result = process(env=env)
+    assert result.stderr == b""
+    return result.stdout.decode().split()
+
+
+def test_the_shell_completes_commands_options_choices_and_campaigns() -> None:
+    assert complete_words("maxentry st") == ["status"]
+    assert set(complete_words("maxentry a")) == {"ask", "add-rows", "add-cols"}
+    assert "--plates" in complete_words("maxentry ask --p")
+    assert complete_words("maxentry ask --plates r") == ["rows"]
+    assert complete_words("maxentry status -c ") == []  # no storage yet, and no error into the line
+    run("new", "kinase", "--shape", "3x3")
+    run("new", "other", "--shape", "3x3")
+    assert complete_words("maxentry status -c k") == ["kinase"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_the_shell_is_shown(shell: str) -> None:
+    # Without looking for the shell that runs it, Typer takes its name instead.
+    env = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    result = process("--show-completion", shell, env=env)
+    assert result.returncode == 0
+    assert "_MAXENTRY_COMPLETE" in result.stdout.decode()
+
+
+def test_completion_is_installed_for_bash(folder: Path) -> None:
+    env = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "HOME": str(folder)}
+    result = process("--install-completion", "bash", env=env)
+    assert result.returncode == 0, result.stderr
+    assert (folder / ".bash_completions" / "maxentry.sh").exists()
+    assert "maxentry.sh" in (folder / ".bashrc").read_text()
