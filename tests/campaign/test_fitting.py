@@ -1,0 +1,89 @@
+"""The posterior of a campaign: a function of seed and told values, with or without its cache."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.campaign.examples import answer, ask, begun, truth
+
+from maxentry.campaign import fitting
+from maxentry.campaign.campaign import Campaign
+from maxentry.posterior.posterior import Posterior
+
+
+def told(n: int, **settings: object) -> Campaign:
+    campaign = begun(acquisition="balanced", **settings)
+    answer(campaign, ask(campaign, n), truth())
+    return campaign
+
+
+def same(one: Posterior, two: Posterior) -> bool:
+    return bool(np.array_equal(one.mean, two.mean) and np.array_equal(one.sd, two.sd))
+
+
+@pytest.mark.parametrize("n", range(1, 400, 7))
+def test_anchors_grow_by_about_a_third_and_never_pass_the_data(n: int) -> None:
+    a = fitting.anchor(n)
+    assert a <= n < max(1.3 * a + 1, fitting.FIRST_ANCHOR)
+    assert fitting.anchor(a) == a
+
+
+def test_the_cache_changes_nothing_and_may_vanish_or_rot(tmp_path: Path) -> None:
+    state = told(14).state
+    assert fitting.anchor(14) != 14
+    without = fitting.posterior(state)
+    filling = fitting.posterior(state, tmp_path / "cache")
+    files = list((tmp_path / "cache").glob("*.npz"))
+    assert len(files) == 2
+    cached = fitting.posterior(state, tmp_path / "cache")
+    assert same(without, filling)
+    assert same(without, cached)
+    files[0].write_bytes(b"not a posterior")
+    files[1].unlink()
+    assert same(without, fitting.posterior(state, tmp_path / "cache"))
+
+
+def test_a_cache_that_cannot_be_written_is_no_misfortune(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert np.isfinite(fitting.posterior(told(9).state, tmp_path / "file").mean).all()
+
+
+def test_the_cache_stays_small(tmp_path: Path) -> None:
+    campaign = begun(acquisition="balanced")
+    for _ in range(6):
+        answer(campaign, ask(campaign, 2), truth())
+        fitting.posterior(campaign.state, tmp_path)
+    assert len(list(tmp_path.glob("*.npz"))) == fitting.KEPT_FILES
+
+
+def test_asking_does_not_change_the_posterior_and_looking_does_not_either() -> None:
+    looked, not_looked = (told(9) for _ in range(2))
+    looked.posterior(progress=False)
+    for campaign in (looked, not_looked):
+        answer(campaign, ask(campaign, 3), truth())
+    before = looked.posterior(progress=False)
+    assert same(before, not_looked.posterior(progress=False))
+    ask(looked, 2)
+    assert same(before, looked.posterior(progress=False))
+
+
+def test_another_seed_or_a_corrected_value_is_another_posterior() -> None:
+    campaign = told(12)
+    before = campaign.posterior(progress=False)
+    assert not same(before, told(12, seed=4).posterior(progress=False))
+    row, col = (int(index[0]) for index in campaign.state.told)
+    campaign.correct(row=row, col=col, value=float(truth()[row, col]) + 1.0)
+    assert not same(before, campaign.posterior(progress=False))
+
+
+def test_values_come_back_in_the_users_units() -> None:
+    X = np.exp(truth())
+    campaign = begun(transform="log", rank=1)
+    for n in (12, 30, 30):
+        answer(campaign, ask(campaign, n), X)
+    asked = ask(campaign, 3)
+    posterior = campaign.posterior(progress=False)
+    expected = posterior.predict(asked["row"], asked["col"])
+    assert np.allclose(asked["mean"], expected.mean)
+    assert np.allclose(asked["sd"], expected.sd)
+    assert (np.array(asked["mean"]) > 0).all()

@@ -1,0 +1,86 @@
+"""Expected error now, with pending, after the next batch: against dense covariances, and against what comes true."""
+
+import datetime as dt
+
+import numpy as np
+import pytest
+from tests.campaign.examples import answer, ask, begun, truth
+
+from maxentry.campaign import policy, stop
+from maxentry.entries import Entries
+
+NOW = dt.datetime.now(dt.UTC)
+
+
+def dense_errors(belief, pending: Entries, batch: Entries) -> list[float]:
+    """The same by covariances of all entries, conditioned one after the other."""
+    S = belief.n_draws
+    D = np.stack([belief.draw(s).ravel() for s in range(S)])
+    C, m2 = np.cov(D.T), belief.shape[1]
+    eta2 = belief.noise_var.mean() * S / (S - 1)  # the criterion's covariances have the divisor S
+    errors = [np.sqrt(np.trace(C) / len(C))]
+    for entries in (pending, batch):
+        for k in entries.keys(m2):
+            C = C - np.outer(C[k], C[k]) / (C[k, k] + eta2)
+        errors.append(np.sqrt(np.trace(C) / len(C)))
+    return errors
+
+
+def test_the_outlook_is_that_of_dense_covariances() -> None:
+    campaign = begun()
+    answer(campaign, ask(campaign, 14), truth())
+    pending = ask(campaign, 2)
+    state, posterior = campaign.state, campaign.posterior(progress=False)
+    batch = policy.next_batch(state, 5, NOW)
+    found = stop.outlook(state, posterior, batch, NOW)
+    expected = dense_errors(posterior.belief, Entries.of(pending["row"], pending["col"]), Entries(*batch[:2]))
+    assert np.allclose([found.error_now, found.error_with_pending, found.error_after], expected, rtol=1e-8)
+    assert found.error_now > found.error_with_pending > found.error_after > 0
+    assert found.gain_per_cost == pytest.approx((expected[1] - expected[2]) / 5)
+    assert stop.expected_error(state, posterior) == pytest.approx(np.sqrt(np.mean(posterior.sd**2)))
+    assert "after 5 more" in str(found)
+
+
+def test_on_another_scale_the_error_is_in_the_users_units() -> None:
+    campaign = begun(transform="log", rank=1)
+    answer(campaign, ask(campaign, 60), np.exp(truth()))
+    posterior = campaign.posterior(progress=False)
+    batch = policy.next_batch(campaign.state, 3, NOW)
+    found = stop.outlook(campaign.state, posterior, batch, NOW)
+    assert found.error_now == pytest.approx(np.sqrt(np.mean(posterior.sd**2)))
+    assert found.error_after < found.error_now
+
+
+@pytest.mark.parametrize(
+    ("cost", "left", "plate", "kept"),
+    [
+        ([1.0, 1.0, 1.0], 2.0, None, 2),
+        ([1.0, 1.0, 1.0], 3.0, None, 3),
+        ([0.1] * 10, 0.3, None, 3),
+        ([2.0, 1.0], 1.5, None, 0),
+        ([1.0, 1.0, 1.0, 1.0], 3.0, [4, 4, 7, 7], 2),
+        ([1.0, 1.0, 1.0, 1.0], 4.0, [4, 4, 7, 7], 4),
+        ([1.0, 1.0], 1.0, [4, 4], 0),
+    ],
+)
+def test_what_a_budget_pays(cost: list[float], left: float, plate: list[int] | None, kept: int) -> None:
+    state = begun(budget=left).state
+    plates = None if plate is None else np.array(plate)
+    assert stop.affordable(state, NOW, np.array(cost), plates) == kept
+
+
+@pytest.mark.slow
+def test_the_expected_error_comes_true_on_average() -> None:
+    """Over 40 matrices from the prior, squared error over expected squared error is 1 within its Monte Carlo error."""
+    ratios = []
+    for seed in range(40):
+        X = truth(seed=seed)
+        Y = X + 1e-2 * np.random.default_rng([seed, 1]).standard_normal(X.shape)
+        campaign = begun(effects=False, priors="paper", seed=seed)
+        answer(campaign, ask(campaign, 50), Y)
+        posterior = campaign.posterior(progress=False)
+        expected = stop.expected_error(campaign.state, posterior)
+        ratios.append(np.mean((posterior.mean - X) ** 2) / expected**2)
+    ratio, error = np.mean(ratios), np.std(ratios) / np.sqrt(len(ratios))
+    assert abs(ratio - 1) < 4 * error
+    assert abs(ratio / 4 - 1) > 4 * error / 4  # an error taken for twice as large would be seen
