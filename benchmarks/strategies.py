@@ -57,7 +57,7 @@ def truth_of(name: str, seed: int) -> tuple[np.ndarray, float, Case]:
         return X, 1e-2, case
     M = part(matrices.load(name, seed), np.random.default_rng([seed, 60]))
     m = max(M.shape)
-    return M, 0.0, Case(name, m, m // 2, 4)
+    return M, 0.0, Case(name, m, m // 2, 8, 2)
 
 
 def part(M: np.ndarray, rng: np.random.Generator) -> np.ndarray:
