@@ -54,15 +54,15 @@ def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> Subspa
     """x given the subspaces and the observed entries, in the cheaper of two equal forms."""
     q = subspaces.U.shape[1] * subspaces.V.shape[1]
     prior = SubspaceField(*subspaces, eta2, np.empty((0, q)))
-    if len(observed.rows) < q:
+    if q == 0 or len(observed.rows) < q:
         return replace(prior, measured=directions(prior.features(*observed), eta2))
     precision = eta2 * np.eye(q)
-    step = max(1, BLOCK_NUMBERS // max(q, 1))
+    step = max(1, BLOCK_NUMBERS // q)
     for start in range(0, len(observed.rows), step):
         some = slice(start, start + step)
         F = prior.features(observed.rows[some], observed.cols[some])
         precision += F.T @ F
-    return CoreField(*subspaces, eta2, prior.measured, cholesky(precision, lower=True) if q else precision)
+    return CoreField(*subspaces, eta2, prior.measured, cholesky(precision, lower=True))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,0 +1,229 @@
+"""What every criterion keeps to, whatever it finds best."""
+
+import numpy as np
+import pytest
+from tests.acquisition.beliefs import belief, entries, question
+
+from maxentry import acquisition
+from maxentry.acquisition import CRITERIA, Chosen, Costs, Limits, Question
+from maxentry.belief import Belief
+from maxentry.entries import Entries
+from maxentry.errors import ParameterError
+
+SHAPE = (8, 7)
+DESIGNS = ("uniform", "balanced")
+BY_BELIEF = [name for name in CRITERIA if name not in DESIGNS]
+
+
+@pytest.fixture(params=CRITERIA)
+def name(request):
+    return request.param
+
+
+def choose(name, q, n=5, b=None, seed=3):
+    b = belief(q.shape) if b is None else b
+    chosen = acquisition.choose(name, b, q, n, rng=np.random.default_rng(seed))
+    check(chosen, q)
+    return chosen
+
+
+def check(chosen, q):
+    assert len(chosen.rows) == len(chosen.cols) == len(chosen.gain) == len(chosen.cost)
+    assert chosen.rows.dtype == chosen.cols.dtype == np.int64
+    assert ((chosen.rows >= 0) & (chosen.rows < q.shape[0])).all()
+    assert ((chosen.cols >= 0) & (chosen.cols < q.shape[1])).all()
+    np.testing.assert_array_equal(chosen.cost, q.costs.at(chosen.rows, chosen.cols))
+
+
+def keys(chosen, q):
+    return Entries(chosen.rows, chosen.cols).keys(q.shape[1]).tolist()
+
+
+def test_gains_are_finite_and_not_negative_and_those_of_designs_are_unknown(name):
+    gain = choose(name, question(SHAPE)).gain
+    assert np.isnan(gain).all() if name in DESIGNS else (np.isfinite(gain) & (gain >= 0)).all()
+
+
+def test_only_available_entries_are_chosen_and_each_once(name):
+    q = question(SHAPE, observed=20, pending=10)
+    chosen = keys(choose(name, q, 100), q)
+    free = set(np.flatnonzero(q.mask)) - set(q.observed.keys(7).tolist()) - set(q.pending.keys(7).tolist())
+    assert sorted(chosen) == sorted(free)  # all of them, since more were asked for
+
+
+def test_observed_and_pending_entries_are_available_again_when_asked_for(name):
+    q = question(SHAPE, observed=100, pending=100, mask=False, again=True)
+    assert len(keys(choose(name, q, 4), q)) == 4
+
+
+def test_replicates_are_chosen_where_noise_makes_them_worthwhile():
+    mask = np.zeros(SHAPE, dtype=bool)
+    mask[2, 3] = True
+    for name in BY_BELIEF:
+        q = Question(SHAPE, mask=mask, again=True)
+        chosen = choose(name, q, 3)
+        assert keys(chosen, q) == [17, 17, 17]
+        assert (np.diff(chosen.gain) < 0).all()
+
+
+def test_pending_entries_change_the_choice():
+    for name in BY_BELIEF:
+        q = question(SHAPE, pending=0, costs=False)
+        first = choose(name, q, 2)
+        pending = Question(SHAPE, q.observed, Entries.of(first.rows[:1], first.cols[:1]), q.mask)
+        assert keys(choose(name, pending, 1), q) == keys(first, q)[1:]
+
+
+def test_batches_of_one_after_another_are_the_batch(name):
+    if name in DESIGNS:
+        pytest.skip("random")
+    q = question(SHAPE, costs=True)
+    together, pending, singly = choose(name, q, 5), q.pending, []
+    for _ in range(5):
+        one = choose(name, Question(SHAPE, q.observed, pending, q.mask, costs=q.costs), 1)
+        singly += keys(one, q)
+        pending = pending.joined(Entries(one.rows, one.cols))
+    assert keys(together, q) == singly
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(per_row=1), Limits(per_col=2), Limits(per_row=2, per_col=1)], ids=str
+)
+def test_limits_hold_and_are_used_up(name, limits):
+    q = question(SHAPE, mask=False, observed=0, pending=0, limits=limits)
+    chosen = choose(name, q, 100)
+    per_row, per_col = np.bincount(chosen.rows, minlength=8), np.bincount(chosen.cols, minlength=7)
+    assert per_row.max() <= (limits.per_row or 100)
+    assert per_col.max() <= (limits.per_col or 100)
+    room = np.outer(per_row < (limits.per_row or 100), per_col < (limits.per_col or 100))
+    room[chosen.rows, chosen.cols] = False
+    assert not room.any()  # no further entry could have joined
+
+
+@pytest.mark.parametrize("plates", ["rows", "cols"])
+def test_plates_are_all_available_entries_of_whole_lines(name, plates):
+    q = question(SHAPE, limits=Limits(plates=plates))
+    chosen = choose(name, q, 3)
+    lines, across = (chosen.rows, chosen.cols) if plates == "rows" else (chosen.cols, chosen.rows)
+    assert len(set(lines.tolist())) == 3
+    free = np.array(q.mask)
+    taken = q.observed.joined(q.pending)
+    free[taken.rows, taken.cols] = False
+    free = free if plates == "rows" else free.T
+    for line in set(lines.tolist()):
+        np.testing.assert_array_equal(across[lines == line], np.flatnonzero(free[line]))
+    assert len(set(choose(name, q, 100).rows.tolist())) == 8
+
+
+def test_the_same_question_gets_the_same_answer(name):
+    q = question(SHAPE)
+    first, second = choose(name, q), choose(name, q)
+    for x, y in zip(first, second, strict=True):
+        np.testing.assert_array_equal(x, y)
+    if name not in DESIGNS:
+        assert keys(choose(name, q, seed=4), q) == keys(first, q)
+
+
+def test_asking_for_none_gives_none(name):
+    assert keys(choose(name, question(SHAPE), 0), question(SHAPE)) == []
+    assert keys(choose(name, question(SHAPE, limits=Limits(plates="rows")), 0), question(SHAPE)) == []
+
+
+def test_nothing_available_gives_nothing(name):
+    for limits in (Limits(), Limits(per_row=1), Limits(plates="cols")):
+        q = Question(SHAPE, mask=np.zeros(SHAPE, dtype=bool), limits=limits)
+        assert keys(choose(name, q), q) == []
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 5), (5, 1), (5, 4)])
+def test_tiny_matrices(name, shape):
+    q = Question(shape)
+    assert len(set(keys(choose(name, q, 100, belief(shape, R=1)), q))) == shape[0] * shape[1]
+
+
+@pytest.mark.parametrize("S", [1, 2])
+def test_few_draws(name, S):
+    assert len(keys(choose(name, question(SHAPE), 5, belief(SHAPE, S)), question(SHAPE))) == 5
+
+
+def test_a_belief_of_rank_zero(name):
+    assert len(keys(choose(name, question(SHAPE), 5, belief(SHAPE, R=0)), question(SHAPE))) == 5
+
+
+def test_a_belief_without_variance_gives_the_first_available_entries():
+    zero = Belief(
+        np.zeros((4, 8, 2)), np.zeros((4, 7, 2)), np.zeros((4, 8)), np.zeros((4, 7)), np.zeros(4), np.ones(4)
+    )
+    for name in BY_BELIEF:
+        chosen = choose(name, Question(SHAPE), 3, zero)
+        assert keys(chosen, Question(SHAPE)) == [0, 1, 2]
+        assert (chosen.gain == 0).all()
+        assert len(choose(name, Question(SHAPE, limits=Limits(plates="rows")), 2, zero).rows) == 14
+
+
+def test_single_precision_beliefs_choose_as_their_numbers_say(name):
+    b = belief(SHAPE, dtype=np.float32)
+    wide = Belief(*(np.asarray(x, dtype=float) for x in (b.left, b.right, b.row, b.col)), b.mu, b.noise_var)
+    q = question(SHAPE)
+    assert keys(choose(name, q, 5, b), q) == keys(choose(name, q, 5, wide), q)
+
+
+def test_dear_entries_are_left_to_the_last():
+    for name in BY_BELIEF:
+        cost = np.ones(SHAPE)
+        best = choose(name, Question(SHAPE), 1)
+        cost[best.rows, best.cols] = 1e6
+        chosen = choose(name, Question(SHAPE, costs=Costs(entry=cost)), 100)
+        assert (chosen.rows[-1], chosen.cols[-1]) == (best.rows[0], best.cols[0])
+
+
+def test_scaling_all_costs_changes_nothing():
+    rng = np.random.default_rng(0)
+    row, col = rng.random(8) + 0.1, rng.random(7)
+    for name in BY_BELIEF:
+        q, dear = (Question(SHAPE, costs=Costs(row=c * row, col=c * col)) for c in (1.0, 8.0))
+        assert keys(choose(name, q), q) == keys(choose(name, dear), q)
+
+
+def test_a_criterion_of_ones_own_is_used():
+    class First:
+        def choose(self, belief, question, n, rng):
+            index = np.arange(n)
+            return Chosen(0 * index, index, 1.0 * index, np.ones(n))
+
+    assert choose(First(), Question(SHAPE), 3).cols.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: choose("best", Question(SHAPE)), "expected a criterion out of maxent,.*got 'best'"),
+        (lambda: choose("maxent", Question(SHAPE), -1), "0 or more entries, got -1"),
+        (lambda: acquisition.choose("maxent", None, Question(SHAPE), 1, rng=None), "expected a belief"),
+        (lambda: choose("maxent", Question(SHAPE), 1, belief((3, 3))), r"shape \(8, 7\), got \(3, 3\)"),
+        (lambda: choose("maxent", Question(SHAPE), 1, belief(SHAPE, noise=0.0)), "above zero, got 0"),
+        (lambda: Question(SHAPE, mask=np.ones((7, 8), dtype=bool)), "expected a mask of shape"),
+        (lambda: Question(SHAPE, observed=Entries.of([8], [0])), "rows 0 to 7, got row 8"),
+        (lambda: Question(SHAPE, pending=Entries.of([0], [-1])), "columns 0 to 6, got column -1"),
+        (lambda: Question(SHAPE, costs=Costs(row=np.ones(3))), r"row costs of shape \(8,\), got \(3,\)"),
+        (lambda: Question(SHAPE, costs=Costs(entry=np.full(SHAPE, np.nan))), "finite entry costs, got nan"),
+        (lambda: Question(SHAPE, costs=Costs(row=np.zeros(8), col=np.ones(7) - 1)), "above zero, got an entry"),
+        (lambda: Limits(per_row=0), "per_row of at least 1, got 0"),
+        (lambda: Limits(plates="plates"), "plates 'rows', 'cols' or None, got 'plates'"),
+        (lambda: Limits(per_row=1, plates="rows"), "got both"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(wrong, message):
+    with pytest.raises(ParameterError, match=message):
+        wrong()
+
+
+def test_designs_need_no_belief_and_balanced_levels_the_counts():
+    rng = np.random.default_rng(0)
+    q = Question(SHAPE, observed=entries(SHAPE, 6, rng), pending=Entries.of([0], [0]))
+    for name in DESIGNS:
+        assert len(acquisition.choose(name, None, q, 9, rng=rng).rows) == 9
+    q = Question(SHAPE, observed=Entries.of([0, 1, 2], [0, 0, 1]))
+    chosen = acquisition.choose("balanced", None, q, 13, rng=rng)
+    counts = np.bincount(np.concatenate([q.observed.rows, chosen.rows]), minlength=8)
+    assert counts.max() - counts.min() <= 1
