@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
 from benchmarks import matrices, strategies_report
 from benchmarks.results_cache import Cache, fingerprint
 
@@ -73,7 +72,9 @@ def run(name: str, seed: int, strategy: str) -> dict:
 
     M, noise, case = truth_of(name, seed)
     known = ~np.isnan(M)
-    rng = np.random.default_rng([seed, 90])  # of the noise: the same entry has the same value in all strategies
+    rng = np.random.default_rng(
+        [seed, 90]
+    )  # of the noise: the same entry has the same value in all strategies
     Y = M + noise * rng.standard_normal(M.shape)
     model = {"rank": case.rank, "effects": False, "priors": "paper"} if case.rank else {}
     campaign = Campaign.create(
@@ -100,7 +101,9 @@ def cells(quick: bool) -> list[tuple[str, int, str]]:
     names = [*SIMULATIONS, *matrices.MATRICES]
     if quick:
         names = ["simulated 30 x 30", "direct arylation"]
-    wanted = [(name, seed, s) for name in names for seed in range(2 if quick else REPLICATES) for s in STRATEGIES]
+    wanted = [
+        (name, seed, s) for name in names for seed in range(2 if quick else REPLICATES) for s in STRATEGIES
+    ]
     skipped = ("maxent_nearest", "balanced")
     return [cell for cell in wanted if not (cell[0].endswith("long") and cell[2] in skipped)]
 
@@ -127,7 +130,7 @@ def main() -> None:
             last = record["curve"][-1]
             print(f"{k}/{len(todo)} {record['matrix']} {record['seed']} {record['method']}: {last[0]} {last[1]:.3f}"
                   f" ({record['cpu_s']:.0f} s)", flush=True)  # fmt: skip
-    if not args.quick and hasattr(strategies_report, "write"):
+    if not args.quick:
         strategies_report.write(list(cache.known.values()), ROOT / "benchmarks")
 
 
