@@ -10,6 +10,7 @@ from tests.cli.run import answer, good, refused, run
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.settings import ACQUISITIONS
 from maxentry.cli import codes
+from maxentry.cli.create import _where
 from maxentry.cli.options import Acquisition
 
 PLATE = ["id", "row", "col", "mean", "sd", "gain", "cost", "value"]
@@ -91,6 +92,22 @@ def test_all_settings_arrive() -> None:
 
 def test_the_shell_knows_the_same_acquisitions_as_campaigns() -> None:
     assert [a.value for a in Acquisition] == list(ACQUISITIONS)
+
+
+def test_the_next_command_is_one_that_works(folder: Path) -> None:
+    for words, env, command in (
+        ([], {}, "maxentry ask 6 -o plate.csv"),
+        (["-s", "a.db"], {}, "maxentry ask 6 -o plate.csv --storage a.db"),
+        ([], {"MAXENTRY_STORAGE": "b.db"}, "maxentry ask 6 -o plate.csv"),
+    ):
+        said = good("new", "lab", "--shape", "6x5", *words, env=env).stderr
+        assert f"Next: {command}\n" in said
+        good(*command.split()[1:], env=env)
+        (folder / "plate.csv").unlink()
+
+
+def test_passwords_are_not_repeated() -> None:
+    assert _where("postgresql://ada:secret@host/lab") == ""
 
 
 def test_a_name_twice_is_refused() -> None:

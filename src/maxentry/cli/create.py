@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import typer
@@ -54,9 +55,15 @@ def new(
         return
     values = f", {output.count(found['told'], 'value')} told" if found["told"] else ""
     output.say(f"Campaign {name}: {found['rows']} rows, {found['cols']} columns{values}.")
-    where = "" if storage == options.STORAGE else f" --storage {storage}"
     if found["available"]:
-        output.say(f"Next: maxentry ask {min(24, found['available'])} -o plate.csv{where}", "dim")
+        n = min(24, max(found["rows"], found["cols"]), found["available"])
+        output.say(f"Next: maxentry ask {n} -o plate.csv{_where(storage)}", "dim")
+
+
+def _where(storage: str) -> str:
+    """The storage as the next command must name it; not where it goes without saying, never with a password."""
+    known = storage in (options.STORAGE, os.environ.get("MAXENTRY_STORAGE")) or "@" in storage
+    return "" if known else f" --storage {storage}"
 
 
 def _begun(
