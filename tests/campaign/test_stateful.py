@@ -9,12 +9,11 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.campaign.stand_ins import Clock, campaign, snapshot, uniform
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import replay
-from maxentry.campaign.storage import Storage
 from maxentry.errors import CampaignError, NothingToAskError
 
 LEASE = 100.0
@@ -64,6 +63,13 @@ class Lives(RuleBasedStateMachine):
             self.asked[id]["status"] = "told"
 
     # What happens
+
+    @initialize(values=st.lists(VALUES, max_size=3))
+    def begin(self, values: list[float]) -> None:
+        self.ask(5)
+        for id, value in enumerate(values, start=1):
+            self.c.tell(id, value)
+            self.take(id, self.asked[id]["entry"], value)
 
     @rule(n=st.integers(1, 5))
     def ask(self, n: int) -> None:
@@ -181,8 +187,7 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def replayed(self) -> None:
-        with Storage(self.path) as storage:
-            assert snapshot(replay(storage.events(storage.find(None)))) == snapshot(self.c.state)
+        assert snapshot(replay(self.c._storage.events(self.c._key))) == snapshot(self.c.state)
 
 
 TestLives = Lives.TestCase
