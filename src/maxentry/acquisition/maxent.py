@@ -30,6 +30,7 @@ Indices = NDArray[np.int64]
 
 MOST_FEATURES = 1024
 MOST_SMALL = 4096  # a matrix of so many entries has at most so many features, and none is cut
+FEW_FEATURES = 256  # up to so many, rows and columns are bounded by what is left of them
 BLOCK_NUMBERS = 4_000_000
 
 
@@ -95,9 +96,33 @@ class SubspaceField:
         v: Array = self.sigma2 * np.multiply.outer(coherence(self.U[rows]), coherence(self.V[cols]))
         return v
 
+    @property
+    def core(self) -> Array:
+        """Cov(vec M | y), (p, p)."""
+        return self.sigma2 * (np.eye(self.p) - self.measured.T @ self.measured)
+
     def bounds(self) -> list[tuple[Array, Array]]:
-        """sqrt(sigma2 mu_i) and sqrt(mu_j): scores are at most mu_i mu_j."""
-        return [(np.sqrt(self.sigma2 * coherence(self.U))[:, None], np.sqrt(coherence(self.V))[:, None])]
+        """By coherence: Var(x_ij) <= sigma2 mu_i mu_j; and where p is small, by what is left of each row or column.
+
+        Var(x_ij | y) = v_j' B_i v_j <= mu_j |B_i| (spectral norm), B_i = (u_i (x) I)' Cov(vec M | y) (u_i (x) I).
+        """
+        mu_i, mu_j = (np.sqrt(coherence(X))[:, None] for X in (self.U, self.V))
+        found = [(np.sqrt(self.sigma2) * mu_i, mu_j)]
+        if 0 < self.p <= FEW_FEATURES:
+            q1, q2 = self.U.shape[1], self.V.shape[1]
+            core = self.core.reshape(q1, q2, q1, q2)
+            found.append((_largest(self.U, core), mu_j))
+            found.append((mu_i, _largest(self.V, core.transpose(1, 0, 3, 2))))
+        return found
+
+
+def _largest(U: Array, core: Array) -> Array:
+    """|B_i|^(1/2) for each row of U, as a column; core is (q1, q2, q1, q2)."""
+    q1, q2 = core.shape[:2]
+    pairs = (U[:, :, None] * U[:, None, :]).reshape(len(U), q1 * q1)
+    B = (pairs @ core.transpose(0, 2, 1, 3).reshape(q1 * q1, q2 * q2)).reshape(len(U), q2, q2)
+    largest: Array = np.sqrt(np.maximum(np.linalg.eigvalsh(B)[:, -1:], 0.0))
+    return largest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,11 +136,16 @@ class CoreField(SubspaceField):
         F: Array = solve_triangular(self.C, super().features(rows, cols).T, lower=True).T
         return np.ascontiguousarray(np.sqrt(self.eta2) * F)
 
+    @property
+    def core(self) -> Array:
+        """Cov(vec M | y) = sigma2 eta2 (C C')^-1 = eta2 S."""
+        half = solve_triangular(self.C, np.eye(self.p), lower=True)
+        return self.sigma2 * self.eta2 * (half.T @ half)
+
     @cached_property
     def factors(self) -> tuple[Array, Array]:
-        """Of the map of Lemma 2, from Cov(vec M | y) = sigma2 eta2 (C C')^-1 = eta2 S."""
-        half = solve_triangular(self.C, np.eye(self.p), lower=True)
-        return score_factors(self.U, self.V, self.sigma2 * self.eta2 * (half.T @ half), 1.0)
+        """Of the map of Lemma 2."""
+        return score_factors(self.U, self.V, self.core, 1.0)
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
         """Lemma 2 in feature space, eta2 phi' S phi, by one product."""

@@ -1,0 +1,121 @@
+"""Batches as wholes: the determinant they add up to, how much is looked at, and what happens when much is asked."""
+
+import numpy as np
+import pytest
+from tests.acquisition.beliefs import belief, question
+from tests.reference import acquisition_slow as slow
+
+from maxentry import acquisition
+from maxentry.acquisition import Question, candidates, draws, reduction, tiles, variance
+from maxentry.acquisition.draw_bounds import draw_bounds
+from maxentry.acquisition.select import Search
+from maxentry.entries import Entries
+
+SHAPE = (12, 10)
+
+
+def choose(name, b, q, n):
+    return acquisition.choose(name, b, q, n, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", ["maxent", "maxent_nearest", "predictive_variance"])
+def test_gains_of_a_batch_add_up_to_the_log_determinant(name):
+    b, q = belief(SHAPE), question(SHAPE)
+    chosen, eta2 = choose(name, b, q, 9), float(np.mean(b.noise_var))
+    cov, measured = slow.prior(name, b, q)
+    keys = Entries(chosen.rows, chosen.cols).keys(10)
+    cov = slow.given(cov, measured.keys(10), eta2)[np.ix_(keys, keys)]
+    expected = np.linalg.slogdet(np.eye(9) + cov / eta2)[1] / 2
+    assert chosen.gain.sum() == pytest.approx(expected, rel=1e-9)
+
+
+def test_gains_of_integrated_variance_add_up_to_the_fall_of_the_mean_variance():
+    b, q = belief(SHAPE), question(SHAPE)
+    chosen = choose("integrated_variance", b, q, 9)
+    batch = Entries(chosen.rows, chosen.cols)
+    fall = variance.after(b, q.pending) - variance.after(b, q.pending.joined(batch))
+    assert chosen.gain.sum() == pytest.approx(fall / 120, rel=1e-9)
+
+
+def test_a_batch_is_not_the_top_of_one_map():
+    """Two rows hold nearly all variance: singly all entries of one look best, jointly both are needed."""
+    b = belief((20, 20), S=60, R=1, effects=False, spread=1.0)
+    first = [choose("predictive_variance", b, Question((20, 20)), 1)]
+    joint = choose("predictive_variance", b, Question((20, 20)), 10)
+    v = draws.Draws.of(b).variances(np.arange(20), np.arange(20)).ravel()
+    top = np.argsort(-v)[:10]
+    keys = Entries(joint.rows, joint.cols).keys(20)
+    assert keys[0] == top[0] == Entries(first[0].rows, first[0].cols).keys(20)[0]
+    assert set(keys) != set(top)
+    cov, eta2 = slow.draw_covariance(b), float(np.mean(b.noise_var))
+
+    def information(of):
+        return np.linalg.slogdet(np.eye(10) + cov[np.ix_(of, of)] / eta2)[1]
+
+    assert information(keys) > information(top)
+
+
+@pytest.mark.parametrize("name", ["maxent_nearest", "predictive_variance"])
+def test_screening_leaves_most_of_a_coherent_matrix_alone(monkeypatch, name):
+    monkeypatch.setattr(tiles, "TILE", 4)
+    b = belief((120, 100), S=20, R=2, coherent=True, effects=False)
+    for observed in (0, 40):
+        q = question((120, 100), mask=False, costs=False, observed=observed, pending=0)
+        assert choose(name, b, q, 3).evaluated < 0.2 * 12_000
+
+
+def test_a_bound_that_is_none_gives_another_answer(monkeypatch):
+    """The control: were the bounds too low, the search would not find what exhaustive search finds."""
+    monkeypatch.setattr(tiles, "TILE", 1)
+    honest, wrong = [], []
+    for seed in range(10):
+        b, q = belief(SHAPE, seed=seed), question(SHAPE, seed)
+        keys, _ = slow.choose("predictive_variance", b, q, 3)
+        for factor, found in ((1.0, honest), (0.3, wrong)):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(
+                    draws, "draw_bounds", lambda *a, f=factor: [(f * P, Q) for P, Q in draw_bounds(*a)]
+                )
+                chosen = choose("predictive_variance", b, q, 3)
+            found.append(Entries(chosen.rows, chosen.cols).keys(10).tolist() == keys.tolist())
+    assert all(honest)
+    assert not all(wrong)
+
+
+def test_candidates_that_were_dropped_are_found_again(monkeypatch):
+    monkeypatch.setattr(tiles, "TILE", 3)
+    monkeypatch.setattr(candidates, "MOST_OPEN", 6)
+    b, q = belief(SHAPE, S=30), Question(SHAPE)
+    search, found = Search(draws.Draws.of(b), q, 30), []
+    while len(found) < 30:
+        key, _ = search.next()
+        found.append(key)
+    assert search.again  # tiles were opened a second time
+    assert found == slow.choose("predictive_variance", b, q, 30)[0].tolist()
+
+
+def test_a_shortlist_begins_with_the_best_entry_and_never_leaves_the_available(monkeypatch):
+    monkeypatch.setattr(reduction, "MOST_MAPPED", 50)
+    monkeypatch.setattr(reduction, "HELD_BYTES", 8 * 9 * 25)
+    monkeypatch.setattr(reduction, "CHUNK", 2)
+    b, q = belief(SHAPE), question(SHAPE)
+    chosen = choose("integrated_variance", b, q, 6)
+    keys, gains = slow.choose("integrated_variance", b, q, 6)
+    assert Entries(chosen.rows, chosen.cols).keys(10)[0] == keys[0]
+    assert chosen.gain[0] == pytest.approx(gains[0], rel=1e-9)
+    assert chosen.gain.sum() > 0.8 * gains.sum()
+    assert slow.available(q)[chosen.rows, chosen.cols].all()
+    assert len(choose("integrated_variance", b, q, 100).rows) == 25
+
+
+def test_integrated_variance_may_rise_as_others_join():
+    """Why nothing of it is lazy: an entry's gain given another can be above its gain alone."""
+    rose = False
+    for seed in range(3):
+        b = belief((5, 4), S=6, R=1, seed=seed)
+        cov, eta2 = slow.draw_covariance(b), 1e-3
+        alone = [slow.gain_of("integrated_variance", cov, [], [a], eta2) for a in range(20)]
+        for first in range(20):
+            later = [slow.gain_of("integrated_variance", cov, [first], [a], eta2) for a in range(20)]
+            rose |= any(y > x * (1 + 1e-6) for x, y in zip(alone, later, strict=True))
+    assert rose

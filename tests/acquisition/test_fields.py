@@ -1,0 +1,189 @@
+"""The Gaussian fields of a belief: features, variances, bounds and directions, against dense covariances."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.acquisition.beliefs import belief, entries
+from tests.reference import acquisition_slow as slow
+
+from maxentry.acquisition import draw_bounds, draws, field, maxent, subspaces
+from maxentry.acquisition.draws import Draws
+from maxentry.entries import Entries
+from maxentry.kernels import acquisition as kernel
+from maxentry.model.entropy import lemma2_score
+
+SHAPE = (9, 7)
+ALL = Entries.from_keys(np.arange(63), 7)
+
+
+def fields(seed=0, coherent=False):
+    """Every kind of field, with the covariance of all entries it stands for."""
+    b = belief(SHAPE, seed=seed, coherent=coherent)
+    eta2, few, many = (
+        float(np.mean(b.noise_var)),
+        *(entries(SHAPE, n, np.random.default_rng(1)) for n in (5, 90)),
+    )
+    P_U, P_V, _, sigma2 = slow.projections(b)
+    prior = sigma2 * np.kron(P_U, P_V)
+    spaces = subspaces.mean_projections(b, 4096)
+    yield Draws.of(b), slow.draw_covariance(b)
+    yield maxent.lemma2_field(spaces, eta2, few), slow.given(prior, few.keys(7), eta2)
+    yield maxent.lemma2_field(spaces, eta2, many), slow.given(prior, many.keys(7), eta2)
+
+
+@pytest.mark.parametrize("kind", range(3))
+def test_features_and_variances_are_those_of_the_dense_covariance(kind):
+    f, cov = list(fields())[kind]
+    F = f.features(*ALL)
+    FK = F - (F @ f.measured.T) @ f.measured
+    np.testing.assert_allclose(FK @ F.T, cov, rtol=0, atol=1e-12 * cov.max())
+    rows, cols = np.array([8, 2, 3]), np.array([0, 6])
+    np.testing.assert_allclose(
+        f.variances(rows, cols), (F**2).sum(1).reshape(SHAPE)[np.ix_(rows, cols)], rtol=1e-12
+    )
+
+
+def test_the_forms_of_lemma_2_are_the_two_that_are_meant():
+    kinds = [type(f) for f, _ in fields()]
+    assert kinds == [Draws, maxent.SubspaceField, maxent.CoreField]
+
+
+def test_maxent_recites_lemma_2():
+    b, observed = belief(SHAPE), entries(SHAPE, 90, np.random.default_rng(1))
+    U, V, sigma2 = subspaces.nearest_projections(b, 1024)
+    eta2 = float(np.mean(b.noise_var))
+    f = maxent.lemma2_field(subspaces.Subspaces(U, V, sigma2), eta2, observed)
+    score = lemma2_score(U, V, *observed, eta2 / sigma2, *ALL)
+    v = f.variances(np.arange(9), np.arange(7)).ravel()
+    np.testing.assert_allclose(v, sigma2 * score, rtol=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31), st.integers(0, 3), st.integers(1, 9), st.booleans(), st.floats(0, 3))
+def test_no_entry_is_above_its_bounds(seed, R, S, coherent, spread):
+    b = belief((12, 11), S, R, seed, coherent=coherent, spread=spread)
+    f = Draws.of(b)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draw_bounds, "WORTHWHILE", 0)
+        bounds = f.bounds()
+    assert len(bounds) == (2 if f.A.shape[1] else 1)
+    sd = np.sqrt(f.variances(np.arange(12), np.arange(11)))
+    for P, Q in bounds:
+        assert (P >= 0).all()
+        assert (Q >= 0).all()
+        assert (sd <= (P @ Q.T) * (1 + 1e-12) + 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+@pytest.mark.parametrize("coherent", [False, True])
+def test_no_entry_is_above_its_bounds_given_subspaces(kind, coherent):
+    f, cov = list(fields(coherent=coherent))[kind]
+    sd = np.sqrt(np.diag(cov).reshape(SHAPE))
+    for P, Q in f.bounds():
+        assert (sd <= (P @ Q.T) * (1 + 1e-9)).all()
+
+
+def test_rows_and_columns_are_bounded_by_what_is_left_of_them():
+    b, observed = belief(SHAPE, effects=False), entries(SHAPE, 90, np.random.default_rng(1))
+    f = maxent.lemma2_field(subspaces.nearest_projections(b, 1024), float(np.mean(b.noise_var)), observed)
+    sd = np.sqrt(f.variances(np.arange(9), np.arange(7)))
+    by_coherence, by_row, by_col = ((P @ Q.T) for P, Q in f.bounds())
+    for bound in (by_row, by_col):
+        assert (sd <= bound * (1 + 1e-9)).all()
+        assert (bound < by_coherence / 2).all()
+
+
+def test_the_turned_bound_is_the_closer_one_where_draws_agree():
+    b = belief((50, 50), S=30, spread=0.02, effects=False)
+    rng = np.random.default_rng(0)
+    for s in range(30):  # the same draws, each seen from another side
+        turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+        b.left[s], b.right[s] = b.left[s] @ turn, b.right[s] @ turn
+    f = Draws.of(b)
+    (P1, Q1), (P2, Q2) = f.bounds()
+    sd = np.sqrt(f.variances(np.arange(50), np.arange(50)))
+    assert np.median(sd / (P2 @ Q2.T)) > 0.4
+    assert np.median(sd / (P1 @ Q1.T)) < 0.1
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_compiled_loops_agree_with_the_draws(monkeypatch, threads):
+    monkeypatch.setattr(draws, "ENTRIES_A_THREAD", 1 if threads > 1 else 10**6)
+    monkeypatch.setattr(draws.os, "cpu_count", lambda: threads)
+    b = belief(SHAPE, S=13, R=3, seed=5)
+    D = slow.dense_draws(b)
+    D -= D.mean(0)
+    f = Draws.of(b)
+    np.testing.assert_allclose(f.features(*ALL), D.T / np.sqrt(13), rtol=0, atol=1e-13)
+    rows, cols = np.arange(9), np.arange(7)
+    np.testing.assert_allclose(f.variances(rows, cols).ravel(), D.var(0), rtol=1e-12)
+
+
+def test_spread_of_turned_factors_agrees_with_numpy():
+    rng = np.random.default_rng(0)
+    X, mean = rng.normal(size=(4, 3, 10)), rng.normal(size=(4, 3))
+    turns = np.linalg.qr(rng.normal(size=(10, 3, 3)))[0].transpose(1, 2, 0).copy()
+    cov, fourth = np.empty((4, 3, 3)), np.empty(4)
+    kernel.turned_spread(X, turns, mean, cov, fourth)
+    d = np.einsum("irs,rts->its", X, turns) - mean[:, :, None]
+    np.testing.assert_allclose(cov, np.einsum("its,irs->itr", d, d) / 10, rtol=1e-12)
+    np.testing.assert_allclose(fourth, np.mean((d**2).sum(1) ** 2, axis=1), rtol=1e-12)
+
+
+def test_products_from_factors_are_those_of_features(monkeypatch):
+    monkeypatch.setattr(draws, "BLOCK_NUMBERS", 30)
+    f, rng = Draws.of(belief(SHAPE)), np.random.default_rng(0)
+    w = rng.normal(size=(2, 9))
+    w -= w.mean(1, keepdims=True)
+    keys = np.sort(rng.choice(63, 40, replace=False))
+    expected = w @ f.features(*Entries.from_keys(keys, 7)).T
+    np.testing.assert_allclose(f.products(w, keys), expected, rtol=0, atol=1e-12)
+
+
+def test_directions_measure_one_entry_after_the_other():
+    rng = np.random.default_rng(0)
+    F, W, eta2 = rng.normal(size=(5, 8)), np.empty((0, 8)), 0.3
+    for f in F:
+        w, v = field.direction(f, W, eta2)
+        K = np.eye(8) - W.T @ W
+        assert v == pytest.approx(f @ K @ f, rel=1e-12)
+        W = np.concatenate([W, w[None]])
+    np.testing.assert_allclose(field.directions(F, eta2), W, atol=1e-12)
+    np.testing.assert_allclose(field.directions(F[2:], eta2, W[:2]), W[2:], atol=1e-12)
+    exact = F.T @ np.linalg.solve(F @ F.T + eta2 * np.eye(5), F)
+    np.testing.assert_allclose(W.T @ W, exact, atol=1e-12)
+
+
+def test_mean_projections_are_exact_or_cut_to_what_is_affordable():
+    b = belief((12, 10), S=6, R=2)
+    P_U, P_V, rank, sigma2 = slow.projections(b)
+    whole = subspaces.mean_projections(b, 4096)
+    np.testing.assert_allclose(whole.U @ whole.U.T, P_U, atol=1e-12)
+    np.testing.assert_allclose(whole.V @ whole.V.T, P_V, atol=1e-12)
+    assert whole.sigma2 == pytest.approx(sigma2, rel=1e-12)
+    assert np.trace(P_U) == pytest.approx(rank)
+    cut = subspaces.mean_projections(b, 30)
+    q1, q2 = cut.U.shape[1], cut.V.shape[1]
+    assert q1 * q2 <= 30
+    np.testing.assert_allclose(cut.U, whole.U[:, :q1], atol=1e-12)
+    left, right = ((X**2).sum(0).cumsum() for X in (whole.U, whole.V))
+    kept = [left[i] * right[j] for i in range(12) for j in range(10) if (i + 1) * (j + 1) <= 30]
+    assert left[q1 - 1] * right[q2 - 1] == pytest.approx(max(kept))
+
+
+@pytest.mark.parametrize("S", [2, 40])
+def test_frames_of_many_and_of_few_draws_have_the_same_mean(S):
+    b = belief((12, 10), S=S, R=2, effects=False)
+    P_U = slow.projections(b)[0]
+    U = subspaces.mean_projections(b, 4096).U
+    np.testing.assert_allclose(U @ U.T, P_U, atol=1e-12)
+
+
+def test_nearest_projections_are_projections_of_the_mean_rank():
+    b = belief((12, 10), S=6, R=2)
+    P_U, _, rank, _ = slow.projections(b)
+    U = subspaces.nearest_projections(b, 1024).U
+    assert U.shape[1] == round(rank) == 4
+    np.testing.assert_allclose(U.T @ U, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(U @ U.T, slow.nearest(P_U, 4), atol=1e-12)
