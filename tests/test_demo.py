@@ -60,3 +60,16 @@ def test_demo_from_start_to_end(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "demo.png").exists()
     assert all(f"{n}" in out for n in demo.MEASURED)
     assert "row and column means" in out
+    assert "chosen by maxentry" in out
+
+
+def test_campaigns_are_compared_at_the_same_numbers():
+    truth, told = np.ones((2, 2)), np.full((2, 2), np.nan)
+    scenes = [{3: demo.Scene("", truth, told, mean, truth)} for mean in (truth, 0 * truth)]
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(demo.race(*scenes))
+    assert [cell.strip() for cell in console.export_text().splitlines()[-2].split("│")[1:4]] == [
+        "3",
+        "100.0%",
+        "0.0%",
+    ]

@@ -1,17 +1,19 @@
 """`python -m maxentry.demo`: the paper's simulated matrix, measured in part, completed and compared with the truth.
 
-Prints the error on the entries that were not measured and how often intervals hold them; writes demo.png.
+First a campaign that chooses what to measure, beside one that measures at random; then how well the entries that were
+not measured are known, and how often intervals hold them. Writes demo.png.
 """
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.campaign.campaign import Campaign
 from maxentry.model.effects import row_column_means
 from maxentry.model.priors import Priors
 from maxentry.model.smg import Simulation, simulate
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SHAPE, RANK, SIGMA2, ETA2 = (30, 30), 3, 1.0, 1e-4  # the paper's simulated matrix
+LOOKS = (30, 80, 130, 180)  # entries measured when the campaigns are compared; the paper's has 30 + 50
+BATCH = 10
 MEASURED = (80, 300)  # the first is the paper's, fewer than the 171 degrees of freedom of rank 3
 SEED = 1
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -44,6 +48,7 @@ class Score(NamedTuple):
 class Scene(NamedTuple):
     """One row of the picture."""
 
+    how: str  # were the entries measured
     truth: Array
     observed: Array  # NaN where not measured
     mean: Array
@@ -59,7 +64,14 @@ def main() -> None:
         f"A {SHAPE[0]} x {SHAPE[1]} matrix of rank {RANK} as in the paper (sigma2 = {SIGMA2:g}, eta2 = {ETA2:g}, "
         f"seed {SEED}), some of its entries measured."
     )
-    scenes, scores = [], {}
+    chosen, at_random = (campaign(strategy) for strategy in (None, "uniform"))
+    console.print(race(chosen, at_random))
+    console.print(
+        f"Error: relative, of the whole matrix. Batches of {BATCH} after the first {LOOKS[0]}; the rank known and the "
+        "priors the paper's in both.",
+        style="dim",
+    )
+    scenes, scores = [chosen[LOOKS[1]]], {}
     for n in MEASURED:
         simulation = simulate(SHAPE, RANK, n, np.random.default_rng(SEED), sigma2=SIGMA2, eta2=ETA2)
         scores[n], posterior = compare(simulation)
@@ -73,6 +85,43 @@ def main() -> None:
         style="dim",
     )
     console.print(draw(scenes, PICTURE), soft_wrap=True)
+
+
+def campaign(acquisition: str | None) -> dict[int, Scene]:
+    """A campaign on the simulated matrix that chooses in this way (None: the default): what it has at each look."""
+    rng = np.random.default_rng(SEED)
+    X = simulate(SHAPE, RANK, 1, rng, sigma2=SIGMA2, eta2=ETA2).X.matrix()
+    Y = X + np.sqrt(ETA2) * rng.standard_normal(SHAPE)
+    way: dict[str, Any] = {} if acquisition is None else {"acquisition": acquisition}
+    scenes, told = {}, np.full(SHAPE, np.nan)
+    with Campaign.create(
+        "sqlite://", "demo", *SHAPE, seed=SEED, rank=RANK, effects=False, priors="paper", **way
+    ) as asking:
+        while (n := int(np.isfinite(told).sum())) < LOOKS[-1]:
+            batch = asking.ask(BATCH if n else LOOKS[0], frame="columns", progress=False)
+            entries = batch["row"], batch["col"]
+            asking.tell(batch["id"], Y[entries])
+            told[entries] = Y[entries]
+            if (n := int(np.isfinite(told).sum())) in LOOKS:
+                posterior = asking.posterior(progress=False)
+                how = "chosen" if acquisition is None else "at random"
+                scenes[n] = Scene(how, X, told.copy(), posterior.mean, posterior.sd)
+    return scenes
+
+
+def race(chosen: dict[int, Scene], at_random: dict[int, Scene]) -> Table:
+    """The errors of two campaigns side by side, for the terminal."""
+    from rich.table import Table
+
+    made = Table(title="Error of the whole matrix, by entries measured")
+    for name in ("N", "at random", "chosen by maxentry"):
+        made.add_column(name, justify="right")
+    for n in chosen:
+        errors = [
+            np.linalg.norm(s[n].mean - s[n].truth) / np.linalg.norm(s[n].truth) for s in (at_random, chosen)
+        ]
+        made.add_row(str(n), *(f"{error:.1%}" for error in errors))
+    return made
 
 
 def compare(simulation: Simulation) -> tuple[list[Score], Posterior]:
@@ -132,7 +181,7 @@ def scene(simulation: Simulation, posterior: Posterior) -> Scene:
     """What the picture shows of one simulation."""
     observed = np.full(SHAPE, np.nan)
     observed[simulation.rows, simulation.cols] = simulation.values
-    return Scene(simulation.X.matrix(), observed, posterior.mean, posterior.sd)
+    return Scene("at random", simulation.X.matrix(), observed, posterior.mean, posterior.sd)
 
 
 def draw(scenes: list[Scene], path: Path) -> str:
@@ -156,7 +205,7 @@ def draw(scenes: list[Scene], path: Path) -> str:
             values = _matrix(axis, matrix, shown)
         deviations = _matrix(axes[3], s.sd, logarithmic)
         n = int(np.isfinite(s.observed).sum())
-        axes[0].set_ylabel(f"{n} of {s.truth.size} measured", fontsize=12)
+        axes[0].set_ylabel(f"{n} of {s.truth.size}, {s.how}", fontsize=12)
     titles = ("truth", "measured (grey: not)", "posterior mean", "posterior sd")
     for axis, title in zip(grid[0], titles, strict=True):
         axis.set_title(title, fontsize=12)
