@@ -21,8 +21,10 @@ def test_nothing_acknowledged_is_lost_to_a_kill(lasting: str) -> None:
     asked: dict[int, tuple[int, int]] = {}
     told: dict[int, float] = {}
     for _ in range(6):
-        process = workers.start(lasting, "uniform", 1, 10**6)
-        acknowledged = workers.killed_after(process, rng.randint(1, 20), rng.uniform(0.0, 0.02))
+        process = workers.start(lasting, "uniform", 1)
+        workers.ready(process)
+        workers.go(process)
+        acknowledged = workers.killed_after(process, rng.randint(0, 20), rng.uniform(0.0, 0.02))
         asked |= workers.asked(acknowledged)
         told |= workers.told(acknowledged)
         check(lasting, asked, told)

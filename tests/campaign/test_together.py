@@ -98,6 +98,10 @@ def test_a_campaign_goes_through_a_fork(lasting: str) -> None:
 def test_processes_ask_and_tell_at_once(lasting: str) -> None:
     campaign(lasting, 20, 15).close()
     started = [workers.start(lasting, "uniform", 4, 120) for _ in range(4)]
+    for process in started:
+        workers.ready(process)
+    for process in started:
+        workers.go(process)
     outputs = [process.communicate(timeout=60)[0] for process in started]
     assert [process.returncode for process in started] == [0, 0, 0, 0]
     acknowledged = [workers.lines(output) for output in outputs]

@@ -1,15 +1,17 @@
 """Programs that tests start as processes of their own: one that works, and one that waits to be killed.
 
-    python -m tests.campaign.worker WHERE POLICY BATCH TOTAL
+    python -m tests.campaign.worker WHERE NAME POLICY BATCH TOTAL
 
-asks for and tells entries until the campaign holds TOTAL of them, and writes a line of JSON to stdout after each call
-has returned: what was acknowledged. POLICY is "uniform" (no model; in the tests' own words) or "own" (the campaign's).
+waits for a line on stdin, then asks for and tells entries until TOTAL have been asked for or none is left. After
+each call has returned it writes a line of JSON to stdout: what was acknowledged, and the seconds it took. POLICY is
+"uniform" (no model; the tests' own) or "own" (the campaign's).
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
 from tests.campaign.stand_ins import uniform
@@ -28,20 +30,24 @@ def acknowledge(what: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def work(where: str, policy: str, batch: int, total: int) -> None:
-    with Campaign.open(where, policy=uniform if policy == "uniform" else None) as campaign:
+def work(where: str, name: str, policy: str, batch: int, total: int) -> None:
+    with Campaign.open(where, name, policy=uniform if policy == "uniform" else None) as campaign:
         acknowledge({"ready": True})
+        sys.stdin.readline()
         while len(campaign.state.asked) < total:
+            start = time.perf_counter()
             try:
                 asked = campaign.ask(batch, frame="columns", progress=False)
             except NothingToAskError:
                 break
             entries = list(zip(asked["id"], asked["row"], asked["col"], strict=True))
-            acknowledge({"asked": entries})
+            acknowledge({"asked": entries, "seconds": time.perf_counter() - start})
             values = [value_of(row, col) for _, row, col in entries]
+            start = time.perf_counter()
             campaign.tell([id for id, _, _ in entries], values)
-            acknowledge({"told": [[id, value] for (id, _, _), value in zip(entries, values, strict=True)]})
+            told = [[id, value] for (id, _, _), value in zip(entries, values, strict=True)]
+            acknowledge({"told": told, "seconds": time.perf_counter() - start})
 
 
 if __name__ == "__main__":
-    work(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    work(*sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5]))

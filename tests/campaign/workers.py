@@ -14,15 +14,30 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def start(where: str, policy: str, batch: int, total: int) -> subprocess.Popen[bytes]:
+def start(
+    where: str, policy: str, batch: int, total: int = 10**9, name: str = "kinase"
+) -> subprocess.Popen[bytes]:
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.campaign.worker", where, policy, str(batch), str(total)],
+        [sys.executable, "-m", "tests.campaign.worker", where, name, policy, str(batch), str(total)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=0,  # so that nothing read ahead is lost between `killed_after` and the end
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
     )
+
+
+def ready(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a worker has opened the campaign."""
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline()) == {"ready": True}
+
+
+def go(process: subprocess.Popen[bytes]) -> None:
+    """Let a worker begin."""
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
 
 
 def killed_after(process: subprocess.Popen[bytes], n: int, seconds: float) -> list[dict[str, Any]]:

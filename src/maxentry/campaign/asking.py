@@ -45,8 +45,17 @@ class Batch(Protocol):
         """Why these, or why none."""
 
 
-def free(batch: Batch, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
-    """Which entries, chosen in the state `then`, may still be handed out in the latest one."""
+def kept(
+    batch: Batch, then: State, latest: State, now: dt.datetime, *, fewer_will_do: bool
+) -> NDArray[np.bool_] | None:
+    """Which entries, chosen in the state `then`, are to be handed out in the latest one; None: choose again."""
+    free = _free(batch, then, latest, now)
+    # What was chosen in the latest state keeps to its budget, by the policy's own reckoning.
+    paid = latest is then or _within_budget(batch.cost[free], latest, now)
+    return free if paid and (free.all() or (fewer_will_do and free.any())) else None
+
+
+def _free(batch: Batch, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
     m2 = latest.shape[1]  # columns may have been added since
     taken = _asked_since(then, latest) if then.settings.again else latest.taken_keys(now)
     gone = np.isin(Entries(batch.rows, batch.cols).keys(m2), taken)
@@ -55,8 +64,7 @@ def free(batch: Batch, then: State, latest: State, now: dt.datetime) -> NDArray[
     return ~gone
 
 
-def within_budget(cost: NDArray[np.float64], latest: State, now: dt.datetime) -> bool:
-    """Whether the campaign can still pay for a batch that it could pay for when it was chosen."""
+def _within_budget(cost: NDArray[np.float64], latest: State, now: dt.datetime) -> bool:
     budget = latest.settings.budget
     return budget is None or latest.spent(now) + float(cost.sum()) <= budget * (1 + 1e-12)
 

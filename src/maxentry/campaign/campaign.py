@@ -8,6 +8,7 @@ import getpass
 import secrets
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -34,6 +35,7 @@ T = TypeVar("T")
 Where = str | PathLike[str] | Storage
 Plates = Literal["rows", "cols"]
 
+QUICK = 0.25  # seconds of choosing that others can be made to wait for, once there has been a clash
 CONTENT_WITH_FEWER = 3  # after so many clashes, a batch without the entries that clash will do
 ATTEMPTS = 200  # each is lost only because another process got something done
 
@@ -234,44 +236,41 @@ class Campaign:
         """
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
             raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
-        limits = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        given = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        state = self._ask(int(n), given, progress, _user(who))
+        handed = [a for a in state.asked.values() if a.event == state.version]
+        return views.as_frame(views.asks(handed, state), frame)
+
+    def _ask(self, n: int, limits: dict[str, Any], progress: bool | None, who: str | None) -> State:
+        """Choose, and hand out if nobody has been quicker; else choose again. The state once that is done."""
         for attempt in range(ATTEMPTS):
-            then = self.state
-            kept = limits if any(x is not None for x in limits.values()) else _limits(then.settings)
-            batch = self._choose(then, int(n), kept, progress)
-            fewer_will_do = attempt >= CONTENT_WITH_FEWER
-            try:
-                state = self._hand_out(batch, then, fewer_will_do, _user(who))
-            except Overtaken:
-                continue
-            if state is not None:
-                handed = [a for a in state.asked.values() if a.event == state.version]
-                return views.as_frame(views.asks(handed, state), frame)
+            then, began = self.state, time.perf_counter()
+            batch = self._choose(then, n, limits, progress)
+            took = time.perf_counter() - began
+            with self._storage.locked(self._key) as log:
+                latest, now = then.after(log.since(then.version)), self._now()
+                kept = asking.kept(batch, then, latest, now, fewer_will_do=attempt >= CONTENT_WITH_FEWER)
+                if (
+                    kept is None and took < QUICK
+                ):  # the others can wait for this, and nobody comes too late for ever
+                    then, batch = latest, self._choose(latest, n, limits, progress)
+                    kept = np.ones(len(batch.rows), dtype=bool)
+                if kept is None:
+                    continue
+                event = asking.asked(batch, kept, then, latest, now)
+                state = latest.after(log.append([event], latest.version, now, who))
+            return self._remember(state)
         raise CampaignError(
             "expected a moment to hand out entries, but others have been quicker each time; ask again."
         )
 
     def _choose(self, state: State, n: int, limits: dict[str, Any], progress: bool | None) -> asking.Batch:
         policy = self._policy or _default_policy()
-        batch = policy(state, n, self._now(), **limits, cache=self.cache, progress=progress)
+        kept = limits if any(x is not None for x in limits.values()) else _limits(state.settings)
+        batch = policy(state, n, self._now(), **kept, cache=self.cache, progress=progress)
         if not len(batch.rows):
             raise NothingToAskError(batch.why or "expected an entry left to ask for, but there is none.")
         return batch
-
-    def _hand_out(
-        self, batch: asking.Batch, then: State, fewer_will_do: bool, who: str | None
-    ) -> State | None:
-        """The state once what is still free of the batch is handed out; None if it must be chosen again."""
-        with self._storage.locked(self._key) as log:
-            now = self._now()
-            latest = then.after(log.since(then.version))
-            kept = asking.free(batch, then, latest, now)
-            paid = latest is then or asking.within_budget(batch.cost[kept], latest, now)
-            if not paid or not (kept.all() or (fewer_will_do and kept.any())):
-                return None
-            event = asking.asked(batch, kept, then, latest, now)
-            state = latest.after(log.append([event], latest.version, now, who))
-        return self._remember(state)
 
     def tell(
         self,

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import random
 import sqlite3
 import threading
+import time
 import uuid
 import weakref
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,7 @@ from os import PathLike
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from maxentry.campaign import address, events, schema
@@ -29,6 +31,7 @@ from maxentry.campaign.schema import CAMPAIGNS, EVENTS
 from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
+BUSY = int(1000 * PATIENCE)  # the same, as SQLite counts
 LOCK = 0x6D617865  # of making and migrating the tables, in PostgreSQL
 
 
@@ -252,7 +255,7 @@ def _records(connection: Connection, key: Key, since: int) -> list[Record]:
 def _set_up_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # sqlite3 begins no transaction of its own: `_begin` does
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {int(1000 * PATIENCE)}")
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY}")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA synchronous = FULL")
     if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
@@ -263,8 +266,27 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    immediate = connection.get_execution_options().get("immediate", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+    if not connection.get_execution_options().get("immediate", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # SQLite itself waits up to 100 ms before it looks again, and those who wait longest look least often.
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    try:
+        _begin_in_turn(connection)
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY}")
+
+
+def _begin_in_turn(connection: Connection) -> None:
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except OperationalError as error:
+            if "locked" not in str(error.orig) or time.monotonic() > end:
+                raise
+            time.sleep(random.uniform(0.0005, 0.005))
 
 
 def _set_up_postgresql(connection: Any, _: Any) -> None:
