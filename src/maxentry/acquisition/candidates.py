@@ -18,6 +18,7 @@ Indices = NDArray[np.int64]
 HELD_BYTES = 200_000_000  # features of all candidates are held if they take no more
 FEW = 16_384  # else of so many, the most promising
 MOST_OPEN = 2_000_000  # candidates; 40 bytes each
+KEEP = 0.75  # candidates of an opened tile are taken in from this share of the best score on
 CHUNK = 4096  # entries whose features are formed at once
 
 
@@ -29,6 +30,11 @@ class Known(NamedTuple):
     cost: Array
     v: Array
     score: Array
+
+    def only(self, which: NDArray[np.bool_]) -> Known:
+        """Some of them."""
+        keys, version, cost, v, score = self
+        return Known(keys[which], version[which], cost[which], v[which], score[which])
 
 
 class Candidates:
@@ -46,24 +52,30 @@ class Candidates:
         self.F = np.empty((0, field.p))
         self.dropped = -np.inf  # no candidate that was dropped scores above
 
-    def add(self, keys: Indices, cost: Array, v: Array, W: Array, look: int) -> float:
-        """Take in candidates with variances v before any direction; the best score of the `look` most promising."""
-        score = 0.5 * np.log1p(v / self.field.eta2) / cost
-        version = np.zeros_like(keys)
-        first = np.argpartition(-score, look - 1)[:look] if look < len(keys) else np.arange(len(keys))
-        for start in range(0, len(first), CHUNK):
-            some = first[start : start + CHUNK]
-            v[some] = remaining(self._features(keys[some]), v[some], W)
-        version[first] = len(W)
-        score[first] = 0.5 * np.log1p(v[first] / self.field.eta2) / cost[first]
-        kept = score > self.dropped
-        self._new.append(Known(keys[kept], version[kept], cost[kept], v[kept], score[kept]))
-        if len(self.keys) + sum(len(new.keys) for new in self._new) > MOST_OPEN:
+    def add(self, new: Known, W: Array, look: int, floor: float) -> tuple[float, float]:
+        """Take in the promising of new candidates: those with scores from KEEP of the best on.
+
+        The `look` of greatest score are brought up to date with W first; the best is that of these, or the floor.
+        Returns the best, and from where on candidates were taken in.
+        """
+        most = (
+            np.argpartition(-new.score, look - 1)[:look] if look < len(new.keys) else np.arange(len(new.keys))
+        )
+        at_first = new.score.copy()
+        for start in range(0, len(most), CHUNK):
+            some = most[start : start + CHUNK]
+            new.v[some] = remaining(self._features(new.keys[some]), new.v[some], W)
+        new.version[most] = len(W)
+        new.score[most] = self._score(new.v[most], new.cost[most])
+        best = max(floor, float(new.score[most].max(initial=-np.inf)))
+        kept = (at_first >= KEEP * best) & (new.score > self.dropped)
+        self._new.append(new.only(kept))
+        if len(self.keys) + sum(len(some.keys) for some in self._new) > MOST_OPEN:
             self._take_in()
             self._order()
             self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
             self._keep(slice(0, MOST_OPEN // 2))
-        return float(score[first].max(initial=-np.inf))
+        return best, KEEP * best
 
     def best(self, W: Array) -> tuple[int, float]:
         """The candidate of greatest score, and its score; (-1, -inf) where none is open."""
@@ -113,8 +125,12 @@ class Candidates:
             self.v[stale] = remaining(F[stale], before, W)
             self.version[stale] = len(W)
             is_open = stale[self.score[stale] != CLOSED]
-            self.score[is_open] = 0.5 * np.log1p(self.v[is_open] / self.field.eta2) / self.cost[is_open]
+            self.score[is_open] = self._score(self.v[is_open], self.cost[is_open])
         self.F = F
+
+    def _score(self, v: Array, cost: Array) -> Array:
+        score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
+        return score
 
     def _features(self, keys: Indices) -> Array:
         return self.field.features(*Entries.from_keys(keys, self.field.shape[1]))

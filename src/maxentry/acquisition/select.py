@@ -9,10 +9,12 @@ be above it. Of scores equal to 1e-10 the lowest row wins, then the lowest colum
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition.candidates import Candidates
+from maxentry.acquisition.candidates import Candidates, Known
 from maxentry.acquisition.criterion import Chosen
 from maxentry.acquisition.field import Field, direction, with_pending
 from maxentry.acquisition.plates import Information, greedy_plates
@@ -63,14 +65,15 @@ class Search:
 
     def _close(self) -> None:
         """No candidate is open, and no tile."""
-        self.tiles = tiles(self.field.bounds(), self.field.eta2, self.question.costs)[::-1]
+        self.tiles = tiles(self.field.bounds(), self.field.eta2, self.question.costs)
+        heapq.heapify(self.tiles)
         self.open = Candidates(self.field)
 
     def next(self) -> tuple[int, float] | None:
         """Choose one entry: its key and gain; None where no more are available."""
         while True:
             at, score = self.open.best(self.W[: self.k])
-            if self.tiles and self.tiles[-1].bound >= score * (1 - EQUAL):
+            if self._may_be_above(score):
                 self._open_above(score)
             elif self.open.dropped > score:
                 self.again = True
@@ -80,23 +83,34 @@ class Search:
             else:
                 return self._join(at)
 
+    def _may_be_above(self, score: float) -> bool:
+        return bool(self.tiles) and self.tiles[0].bound >= score * (1 - EQUAL)
+
     def _open_above(self, score: float) -> None:
         """Open tiles until the bound of the next is below the best score known."""
-        while self.tiles and self.tiles[-1].bound >= score * (1 - EQUAL):
-            score = max(score, self._open(self.tiles.pop()))
+        while self._may_be_above(score):
+            score = self._open(heapq.heappop(self.tiles), score)
 
-    def _open(self, tile: Tile) -> float:
-        """Take in the available entries of a tile; the best score found among the most promising of them."""
+    def _open(self, tile: Tile, score: float) -> float:
+        """Take in the promising of a tile's available entries, and leave the others in it; the best score known."""
         free = self.question.available(tile.rows, tile.cols) & self.room.at(tile.rows, tile.cols)
-        v = self.field.variances(tile.rows, tile.cols)[free]
         i, j = np.nonzero(free)
         rows, cols = tile.rows[i], tile.cols[j]
-        self.evaluated += len(rows)
-        keys, cost = Entries(rows, cols).keys(self.field.shape[1]), self.question.costs.at(rows, cols)
+        v = self.field.variances(tile.rows, tile.cols)[i, j]
+        cost = self.question.costs.at(rows, cols)
+        first = 0.5 * np.log1p(v / self.field.eta2) / cost
+        keys = Entries(rows, cols).keys(self.field.shape[1])
+        self.evaluated += len(keys) if tile.below == np.inf else 0
+        new = first < tile.below
         if self.keys and not self.question.again:
-            new = ~np.isin(keys, self.keys)
-            keys, cost, v = keys[new], cost[new], v[new]
-        return self.open.add(keys, cost, v, self.W[: self.k], len(keys) if self.again else LOOKED_AT)
+            new &= ~np.isin(keys, self.keys)
+        known = Known(keys[new], np.zeros_like(keys[new]), cost[new], v[new], first[new])
+        look = len(keys) if self.again else LOOKED_AT
+        best, least = self.open.add(known, self.W[: self.k], look, score)
+        left = first[new][first[new] < least]
+        if len(left):
+            heapq.heappush(self.tiles, tile.rest(float(left.max()), least))
+        return best
 
     def _join(self, at: int) -> tuple[int, float]:
         """Measure candidate `at`."""

@@ -20,15 +20,28 @@ ROUNDING, TINY = 1e-9, 1e-300
 
 
 class Tile(NamedTuple):
-    """Some rows and columns; no entry of them scores above the bound."""
+    """Some rows and columns; no entry of them that scores less than `below`, at first, scores above the bound.
 
-    bound: float
+    Tiles compare by their bounds, the greatest first, as a heap wants them.
+    """
+
+    order: tuple[float, int]  # (minus the bound, number of the tile)
     rows: Indices
     cols: Indices
+    below: float = np.inf
+
+    @property
+    def bound(self) -> float:
+        """No entry scores above."""
+        return -self.order[0]
+
+    def rest(self, bound: float, below: float) -> Tile:
+        """What is left of the tile when entries from `below` on are taken out."""
+        return Tile((-bound, self.order[1]), self.rows, self.cols, below)
 
 
 def tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[Tile]:
-    """All entries in tiles, the greatest bound on 1/2 log(1 + v/eta2)/cost first.
+    """All entries in tiles, with bounds on 1/2 log(1 + v/eta2)/cost.
 
     bounds: pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(v_ij) <= P_i . Q_j for every entry.
     """
@@ -37,13 +50,14 @@ def tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[
     row_level, col_level = (
         sum(np.log(x + TINY) for x in side) for side in zip(*map(_levels, bounds), strict=True)
     )
-    found = []
+    found: list[Tile] = []
     for rows in _classes(row_level):
         for cols in _classes(col_level):
             sd = min(float(P[rows].max(0) @ Q[cols].max(0)) for P, Q in bounds)
             v = sd * sd * (1 + ROUNDING)
-            found.append(Tile(0.5 * np.log1p(v / eta2) / costs.least(rows, cols), rows, cols))
-    return sorted(found, key=lambda tile: -tile.bound)
+            bound = 0.5 * np.log1p(v / eta2) / costs.least(rows, cols)
+            found.append(Tile((-bound, len(found)), rows, cols))
+    return found
 
 
 def _levels(bound: tuple[Array, Array]) -> tuple[Array, Array]:
