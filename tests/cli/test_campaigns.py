@@ -1,5 +1,6 @@
 """Campaigns from the shell: begun, asked, told, amended, looked at."""
 
+import datetime as dt
 import json
 from pathlib import Path
 
@@ -150,7 +151,7 @@ def test_three_commands() -> None:
     begin()
     asked = good("ask", 4, "-o", "plate.csv")
     assert asked.stdout == ""
-    assert "4 entries asked." in asked.stderr
+    assert "Wrote plate.csv (4 lines).\n4 entries asked." in asked.stderr
     plate = fill("plate.csv", ["1.5", "", "failed", "2"])
     assert list(plate.columns) == PLATE
     assert answer("tell", "plate.csv") == {
@@ -448,10 +449,11 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     from maxentry.cli.tables import Table
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    long = Table(["row", "x"], [[f"[b]{k}" for k in range(50)], [k / 3 for k in range(50)]])
+    at = dt.datetime(2030, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
+    long = Table(["row", "x", "at"], [[f"[b]{k}" for k in range(50)], [k / 3 for k in range(50)], [at] * 50])
     output.deliver(long, None, None, as_json=False, document={}, title="lab")
     shown = capsys.readouterr()
     assert "[b]39" in shown.out
-    assert "13" in shown.out
+    assert "2.667   2030-01-02 03:04 UTC" in shown.out
     assert "[b]40" not in shown.out
     assert "… and 10 more; -o FILE writes them all." in shown.err

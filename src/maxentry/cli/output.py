@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import sys
 from collections.abc import Mapping
@@ -69,11 +70,12 @@ def deliver(
         tables.write(table, output, form)
     if as_json:
         print_json({**document, "output": output} if to_file else {**document, key: table.records()})
-    elif not to_file:
-        if output is None and form is None and sys.stdout.isatty():
-            show(table, title)
-        else:
-            tables.write(table, output, form)
+    elif to_file:
+        say(f"Wrote {output} ({count(table.n, 'line')}).", "dim")
+    elif output is None and form is None and sys.stdout.isatty():
+        show(table, title)
+    else:
+        tables.write(table, output, form)
 
 
 def show(table: Table, title: str = "") -> None:
@@ -94,11 +96,13 @@ def show(table: Table, title: str = "") -> None:
 
 
 def shown(cell: Any) -> str:
-    """A cell for the terminal: numbers to four figures, markup as it stands."""
+    """A cell for the terminal: numbers to four figures, times to the minute, markup as it stands."""
     from rich.markup import escape
 
     if cell is None or cell != cell:
         return ""
+    if isinstance(cell, dt.datetime) and cell.tzinfo is not None:
+        return f"{cell:%Y-%m-%d %H:%M %Z}"
     return f"{cell:.4g}" if isinstance(cell, float) else escape(tables.cell_text(cell))
 
 
