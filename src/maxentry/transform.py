@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, xlogy
 
 from maxentry.errors import DataError, ParameterError
 
@@ -95,9 +95,9 @@ class Transform:
                 f"{self._expected()}, but the value{place} is {_number(float(y.flat[k]))}{self._advice()}."
             )
         if self.kind == "log":
-            return np.asarray(np.log(y))
+            return _log(y)
         if self.kind == "logit":
-            return np.asarray(np.log((y - self.low) / (self.high - y)))
+            return _log((y - self.low) / (self.high - y))
         return y
 
     def inverse(self, z: ArrayLike) -> Array:
@@ -129,6 +129,11 @@ class Transform:
 
 
 NONE = Transform()
+
+
+def _log(x: Array) -> Array:
+    """The logarithm by the C library: NumPy's rounds differently on other processors, which chains would magnify."""
+    return np.asarray(xlogy(1.0, x))
 
 
 def _number(x: float) -> str:

@@ -146,9 +146,14 @@ CASES = {
 }
 
 
+# At 6,000 sweeps the batches of these, which mix slowest, are too short for an honest error: over ten seeds the right
+# sampler reached |z| of 5 to 7. At 20,000 it stays below 4.
+SLOW_TO_MIX = ("rank 2, effects", "more rows than are solved side by side")
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_compiled_sweep_passes_the_joint_test(name):
-    assert joint_test(CASES[name], 6_000, seed=1) < PASS
+    assert joint_test(CASES[name], 20_000 if name in SLOW_TO_MIX else 6_000, seed=1) < PASS
 
 
 @pytest.mark.slow

@@ -3,6 +3,9 @@
 `left` is m1 x K and `right` m2 x K. Without effects K = R and X = left right'. With effects K = R + 2: column R holds
 the free effects (r of the rows, c of the columns), column R + 1 those aligned with X: p = A m for the rows, q = B n
 for the columns. The mean of entry (i, j) is mu + r_i + p_i + c_j + q_j + x_ij.
+
+No `fastmath` in the kernels of the sampler: with it the order of sums, so rounding, so in the end the draws depend on
+the processor and on which functions were in Numba's cache when the others were compiled. It gained 1 to 4%.
 """
 
 import math
@@ -26,7 +29,7 @@ N_SCALARS = 8
 H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def augmented_precision(A: Array, R: int, df: int, sigma2: float, rng: np.random.Generator, Q: Array) -> None:
     """Q[:R, :R] <- L + I / sigma2 with L | A ~ Wishart(df, (A'A)^-1), by Bartlett's decomposition."""
     C = np.empty((R, R))

@@ -27,7 +27,7 @@ STEP = 1.0  # width of the slice sampler's first bracket, in log tau2
 MOST_STEPS = 30
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def log_marginal(log_tau2: float, n: Array, s: Array, precision: float, shape: float, scale: float) -> float:
     """log p(log tau2 | y), up to a constant; n and s as above."""
     tau2 = math.exp(log_tau2)
@@ -107,7 +107,7 @@ def aligned_slope(A: Array, R: int, C: Array, m: Array) -> None:
     solve_upper(C, m, R)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def times_slope(A: Array, R: int, m: Array) -> None:
     """p <- A m, in place."""
     for i in range(A.shape[0]):

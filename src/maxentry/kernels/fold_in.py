@@ -50,7 +50,7 @@ def coefficients(
             cov[i, b] = z
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def student_weights(
     start: int, stop: int, index: Indices, values: Array, F: Array, offset: Array, eta2: float, nu: float,
     C: Array, g: Array, z: Array, w: Array,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def accumulate(
     start: int, stop: int, index: Array, values: Array, weights: Array, F: Array, offset: Array, mu: float,
     P: Array, b: Array,
@@ -47,7 +47,7 @@ def accumulate(
         n += 1
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def residual_sums(
     start: int, stop: int, index: Array, values: Array, weights: Array, F: Array, offset: Array, mu: float,
     g: Array, here: Array, there: Array,
@@ -73,7 +73,7 @@ def residual_sums(
 LANES = 8  # rows solved side by side: one row's square roots and divisions wait for each other, eight rows' do not
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def cholesky_lanes(P: Array, K: int) -> None:
     """Cholesky factors of LANES matrices side by side, in place; the diagonal holds its reciprocal."""
     for j in range(K):
@@ -90,7 +90,7 @@ def cholesky_lanes(P: Array, K: int) -> None:
                 P[i, j, lane] *= P[j, j, lane]
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def solve_lower_lanes(P: Array, b: Array, K: int) -> None:
     """b <- C^-1 b in every lane."""
     for a in range(K):
@@ -101,7 +101,7 @@ def solve_lower_lanes(P: Array, b: Array, K: int) -> None:
             b[a, lane] *= P[a, a, lane]
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def solve_upper_lanes(P: Array, b: Array, K: int) -> None:
     """b <- C'^-1 b in every lane."""
     for a in range(K - 1, -1, -1):
@@ -112,7 +112,7 @@ def solve_upper_lanes(P: Array, b: Array, K: int) -> None:
                 b[k, lane] -= P[a, k, lane] * b[a, lane]
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def half_sweep(
     indptr: Array, index: Array, values: Array, weights: Array, F: Array, offset: Array, mu: float,
     precision: float, Q: Array, G: Array, rng: np.random.Generator, here: Array, there: Array,

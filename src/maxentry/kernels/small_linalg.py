@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def cholesky(P: Array, n: int) -> bool:
     """Overwrite the lower triangle of P[:n, :n] by its Cholesky factor C (P = C C'); False if not positive."""
     for j in range(n):
@@ -27,7 +27,7 @@ def cholesky(P: Array, n: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def solve_lower(C: Array, b: Array, n: int) -> None:
     """b <- C^-1 b for lower triangular C."""
     for i in range(n):
@@ -37,7 +37,7 @@ def solve_lower(C: Array, b: Array, n: int) -> None:
         b[i] = s / C[i, i]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def solve_upper(C: Array, b: Array, n: int) -> None:
     """b <- C'^-1 b for lower triangular C."""
     for i in range(n - 1, -1, -1):
@@ -47,7 +47,7 @@ def solve_upper(C: Array, b: Array, n: int) -> None:
             b[k] -= C[i, k] * s
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def gram(A: Array, R: int, G: Array) -> None:
     """G[:R, :R] <- A' A over the first R columns of A (both triangles)."""
     for a in range(R):
@@ -63,7 +63,7 @@ def gram(A: Array, R: int, G: Array) -> None:
             G[b, a] = G[a, b]
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def _orthonormalise_once(A: Array, B: Array, R: int, C: Array) -> float:
     """One Cholesky-QR pass: A = Q C', A <- Q, B <- B C, so that A B' stays; the spread of C's diagonal."""
     gram(A, R, C)
@@ -94,7 +94,7 @@ def _orthonormalise_once(A: Array, B: Array, R: int, C: Array) -> float:
     return float(low / high)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def regauge(A: Array, B: Array, R: int, C: Array) -> None:
     """Move the scale from A to B: A <- orthonormal columns, with A B' unchanged (the QR of mathematics.md)."""
     if R == 0:

@@ -95,6 +95,7 @@ def spawn(
     seed: np.random.SeedSequence, data: Data, ranks: Sequence[int], priors: PriorsOf
 ) -> tuple[Chain, ...]:
     """New chains, one for each rank given, each a draw from the prior with a stream of its own."""
+    compiling_notice([kernel.sweeps])
     chains = []
     for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
         rng = np.random.Generator(np.random.PCG64(child))

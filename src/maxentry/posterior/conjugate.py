@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.distributions.stiefel import uniform_frame
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.kernels import conjugate as kernel
+from maxentry.kernels.small_linalg import regauge
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
 
@@ -124,11 +124,14 @@ def hyperparameters(priors: Priors) -> Array:
 
 
 def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> State:
-    """A draw from the prior."""
+    """A draw from the prior.
+
+    Without BLAS and LAPACK, which round differently on other processors: chains would magnify that to other draws.
+    """
     m1, m2 = data.shape
     sigma2, eta2 = priors.signal.draw(rng), priors.noise.draw(rng)
-    U, V = (uniform_frame(m, rank, rng) if rank else np.zeros((m, 0)) for m in data.shape)
-    sides = [U @ (np.sqrt(sigma2) * rng.standard_normal((rank, rank))), V]
+    U, V = (_uniform_frame(m, rank, rng) for m in data.shape)
+    sides = [np.einsum("ia,ab->ib", U, np.sqrt(sigma2) * rng.standard_normal((rank, rank))), V]
     tau2, s2 = [0.0, 0.0], [1.0, 1.0]
     for side, (m, frame, law) in enumerate(((m1, U, priors.rows), (m2, V, priors.cols))):
         tau2[side] = law.draw(rng)
@@ -136,11 +139,19 @@ def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> Sta
             s2[side] = law.draw(rng) * m / rank
         if data.effects:
             free = np.sqrt(tau2[side]) * rng.standard_normal(m)
-            aligned = frame @ (np.sqrt(s2[side]) * rng.standard_normal(rank)) * (2 * rank < min(m1, m2))
+            slope = np.sqrt(s2[side]) * rng.standard_normal(rank) * (2 * rank < min(m1, m2))
+            aligned = np.einsum("ia,a->i", frame, slope)
             sides[side] = np.column_stack([sides[side], free, aligned])
     weights = np.ones(data.by_row.values.size if data.noise == "student" else 0)
     left, right = (np.ascontiguousarray(side) for side in sides)
     return State(left, right, np.array([0, sigma2, eta2, *tau2, 4, *s2]), weights)
+
+
+def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
+    """As `distributions.stiefel.uniform_frame`: QR of a Gaussian matrix, the triangle's diagonal positive."""
+    frame = rng.standard_normal((m, rank))
+    regauge(frame, np.empty((0, rank)), rank, np.empty((rank, rank)))
+    return frame
 
 
 def step(

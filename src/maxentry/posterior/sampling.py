@@ -50,7 +50,10 @@ class Sampling:
 
     def betas(self) -> NDArray[np.float64]:
         """The likelihood's power in each sweep before the kept ones."""
-        return np.concatenate([np.geomspace(COLDEST, 1.0, self.anneal), np.ones(self.settle)])
+        # Python's powers, not NumPy's, which round differently on other processors: chains would magnify that.
+        last = max(self.anneal - 1, 1)
+        rising = [COLDEST ** (1.0 - k / last) for k in range(self.anneal)]
+        return np.array(rising + [1.0] * self.settle)
 
     @classmethod
     def of(cls, wish: str | Sampling, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
