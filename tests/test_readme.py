@@ -1,6 +1,9 @@
 """The README's Python blocks run, in order, in a folder that holds the files they read."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -52,9 +55,26 @@ def test_the_python_blocks_run(folder, capsys):
     assert (folder / "fit.npz").exists()
 
 
-def test_the_opening_example_has_five_lines():
-    _, code = next(blocks())
-    assert len([line for line in code.splitlines() if line.strip()]) == 5
+def test_the_lab_loop_runs_line_by_line(folder):
+    """As typed, from a folder with nothing but yields.csv; someone fills in the plate in between."""
+    text = README.read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    bin = Path(sys.executable).parent
+    environment = os.environ | {
+        "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}",
+        "XDG_CACHE_HOME": str(folder / "cache"),
+    }
+    for line in block.splitlines():
+        done = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True, timeout=250)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+        if "ask" in line:
+            plate = pd.read_csv("plate.csv")
+            assert list(plate) == ["id", "row", "col", "mean", "sd", "gain", "cost", "value"]
+            plate["value"] = ["0.5"] * 6 + ["failed", ""]
+            plate.to_csv("plate.csv", index=False)
+        if "tell" in line:
+            assert "6 values told, 1 failed, 1 still empty" in done.stderr
+    assert pd.read_csv("completed.csv", index_col=0).shape == (12, 8)
 
 
 def test_what_is_linked_and_what_make_is_told_exists():

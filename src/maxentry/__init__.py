@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from maxentry.campaign.campaign import Campaign as Campaign
     from maxentry.errors import MaxentryError as MaxentryError
     from maxentry.model.priors import InverseGamma as InverseGamma
     from maxentry.model.priors import Priors as Priors
@@ -14,6 +15,7 @@ else:
     # Names are fetched when they are first used (PEP 562): Numba alone takes longer to import than the command
     # line may take to answer `--help` or a Tab.
     _HOMES = {
+        "Campaign": "maxentry.campaign.campaign",
         "MaxentryError": "maxentry.errors",
         "InverseGamma": "maxentry.model.priors",
         "Priors": "maxentry.model.priors",
@@ -36,4 +38,13 @@ else:
 
 
 __version__ = "0.1.0"
-__all__ = ["InverseGamma", "MaxentryError", "Observations", "Posterior", "Priors", "Sampling", "complete"]
+__all__ = [
+    "Campaign",
+    "InverseGamma",
+    "MaxentryError",
+    "Observations",
+    "Posterior",
+    "Priors",
+    "Sampling",
+    "complete",
+]

@@ -87,3 +87,14 @@ def test_values_come_back_in_the_users_units() -> None:
     assert np.allclose(asked["mean"], expected.mean)
     assert np.allclose(asked["sd"], expected.sd)
     assert (np.array(asked["mean"]) > 0).all()
+
+
+def test_an_interrupted_fit_chooses_nothing(monkeypatch, tmp_path: Path) -> None:
+    class Interrupted:
+        interrupted = True
+
+    campaign = told(14)
+    monkeypatch.setattr(fitting, "complete", lambda *_, **__: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        fitting.posterior(campaign.state, tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -84,3 +84,21 @@ def test_the_expected_error_comes_true_on_average() -> None:
     ratio, error = np.mean(ratios), np.std(ratios) / np.sqrt(len(ratios))
     assert abs(ratio - 1) < 4 * error
     assert abs(ratio / 4 - 1) > 4 * error / 4  # an error taken for twice as large would be seen
+
+
+def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
+    campaign = begun()
+    assert campaign.outlook().outlook is None
+    assert campaign.outlook().advice == "ask: initial design, nothing told yet."
+    answer(campaign, ask(campaign, 14), truth())
+    events = campaign.status().events
+    found = campaign.outlook(5, progress=False)
+    assert campaign.status().events == events
+    batch = policy.next_batch(campaign.state, 5, NOW)
+    assert found.outlook == stop.outlook(campaign.state, campaign.posterior(progress=False), batch, NOW)
+    assert found.advice.startswith("go on: the next batch should lower the expected error by ")
+    assert found.to_dict()["outlook"]["entries"] == 5
+    campaign.set(target_sd=1e-9)
+    assert "1e-09 was asked for" in str(campaign.outlook(5, progress=False))
+    campaign.set(target_sd=10.0)
+    assert campaign.outlook(5, progress=False).advice.startswith("the target is reached")

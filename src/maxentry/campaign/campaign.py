@@ -29,6 +29,7 @@ from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, DataError, NothingToAskError, ParameterError, StorageError
 
 if TYPE_CHECKING:
+    from maxentry.campaign.ahead import Ahead
     from maxentry.posterior.posterior import Posterior
 
 T = TypeVar("T")
@@ -187,6 +188,12 @@ class Campaign:
             raise CampaignError("expected something told before there is a posterior, but nothing was.")
         return fitting.posterior(state, self.cache, progress=progress)
 
+    def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
+        """The expected error now, once the pending is told, and after the next n entries; and advice."""
+        from maxentry.campaign import ahead
+
+        return ahead.look(self.state, _how_many(n), self._now(), self.cache, progress=progress)
+
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
         state, now = self.state, self._now()
@@ -234,10 +241,9 @@ class Campaign:
         row or column. None of the three given: those of the settings. There may be fewer than n; if there is none,
         NothingToAskError says why.
         """
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-            raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
+        n = _how_many(n)
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
-        state = self._ask(int(n), given, progress, _user(who))
+        state = self._ask(n, given, progress, _user(who))
         handed = [a for a in state.asked.values() if a.event == state.version]
         return views.as_frame(views.asks(handed, state), frame)
 
@@ -385,6 +391,12 @@ def _default_policy() -> Callable[..., asking.Batch]:
     from maxentry.campaign import policy  # here, since loading the sampler takes its time
 
     return policy.next_batch
+
+
+def _how_many(n: Any) -> int:
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+        raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
+    return int(n)
 
 
 def _utc() -> dt.datetime:

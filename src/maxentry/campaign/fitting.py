@@ -72,7 +72,9 @@ def _fitted(
         seed=seed_of(settings.seed, FIT if start is None else WARM, n),
         progress=progress,
     )
-    if file is not None and not made.interrupted:
+    if made.interrupted:  # what was drawn by then would make the choice hang on the moment of Ctrl-C
+        raise KeyboardInterrupt
+    if file is not None:
         _write(made, file)
     return made
 
