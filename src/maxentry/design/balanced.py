@@ -26,7 +26,7 @@ from maxentry.design.levels import level
 from maxentry.entries import Entries, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels.filling import fill
-from maxentry.kernels.levelling import Links, new_links, scan
+from maxentry.kernels.levelling import Links, new_links, raise_all
 from maxentry.kernels.lists import Lists
 from maxentry.kernels.trades import trade_all
 
@@ -99,28 +99,46 @@ def levelled(
 ) -> tuple[Indices, Indices]:
     """As many entries, moved so that sum (R + new)^2 + sum (C + new)^2 is least. L: any number, best near right.
 
-    For a price L of an entry, sum of squares - 2 L (number of entries) changes by 2 (2 - rise) when a path rising
-    from u to v is followed (heights as in `kernels/levelling.py`). It is least when no path rises by 2 or more, as
-    the residual network of the flow then has no negative cycle. From there, paths that cross from a row to a
-    column (one more entry) or back (one less) and rise by exactly 1 keep it least; when there is none, the
-    price may go up or down until there is one. What is least for some price is least for its number of entries.
+    For a price L of an entry, sum of squares - 2 L (number of entries) changes by 2 (2 - rise) when a path from u
+    up to v is followed (heights as in `kernels/levelling.py`). It is least when no path rises by 2 or more, as the
+    residual network of the flow then has no negative cycle. From there, paths that cross from a row to a column (one
+    more entry) or back (one less) and rise by exactly 1 keep it least. What is least for some price is
+    least for its number of entries; the number grows with the price, so the price is found by bisection.
     """
     n, (m1, m2) = rows.size, (R.size, C.size)
     row_total, col_total = R + np.bincount(rows, minlength=m1), C + np.bincount(cols, minlength=m2)
     links = new_links(rows, cols, n + m1 + m2, m1, m2)
-    moves = 1
-    while moves != 0:
-        moves, _ = scan(lists, links, row_total, col_total, L, 2, 0, -1)
-        links = _with_room(links) if moves < 0 else links
-    while links.size[0] != n:
+    low: int | None = None  # prices that are not too low, not too high, as far as known
+    high: int | None = None
+    stride = 0
+    while True:
+        links = _raised(lists, links, row_total, col_total, L, rise=2)[0]
         short = n - int(links.size[0])
-        crossing = 1 if short > 0 else -1
-        links = _with_room(links) if links.size[1] == 0 else links
-        moves, best = scan(lists, links, row_total, col_total, L, 1, crossing, abs(short))
-        if moves == 0:
-            L += crossing * (1 - best)
-    chosen = _slots(links)
-    return links.row[chosen], links.col[chosen]
+        if short != 0:
+            links, left = _raised(lists, links, row_total, col_total, L, rise=1, entries=short)
+        if links.size[0] == n:
+            chosen = _slots(links)
+            return links.row[chosen], links.col[chosen]
+        low, high = (L + 1 - left, high) if short > 0 else (low, L - 1 + left)
+        if low is not None and high is not None:
+            L = (low + high) // 2
+        else:
+            L = low + stride if low is not None else int(high or 0) - stride
+            stride = max(1, 2 * stride)
+
+
+def _raised(
+    lists: Lists, links: Links, row_total: Indices, col_total: Indices, L: int, rise: int, entries: int = 0
+) -> tuple[Links, int]:
+    """Follow paths that rise by `rise`: all, or those that add so many entries (take away, if negative)."""
+    before, left = int(links.size[0]), 0
+    while entries == 0 or links.size[0] != before + entries:
+        limit = abs(before + entries - int(links.size[0])) if entries else -1
+        moves, left = raise_all(lists, links, row_total, col_total, L, rise, int(np.sign(entries)), limit)
+        if moves >= 0:
+            break
+        links = _with_room(links)
+    return links, left
 
 
 def _slots(links: Links) -> Indices:

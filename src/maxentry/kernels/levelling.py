@@ -5,6 +5,7 @@ that is given up. Inner nodes keep their totals; a row gains one at the start of
 column the other way round. The height of a row is its total, that of a column L less its total.
 """
 
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from maxentry.kernels.lists import Lists, stamp
 
 Indices = NDArray[np.int64]
+LOWEST = -(2**62)  # below any height
 
 
 class Links(NamedTuple):
@@ -41,9 +43,19 @@ class Search(NamedTuple):
     seen: NDArray[np.bool_]
     parent: Indices  # of a column: the row it was reached from
     via: Indices  # of a row: the slot it was reached by
-    mark: Indices  # of a column: the last row that cannot add it
+    mark: Indices  # of a column: when a row that cannot add it was last looked at
+    clock: Indices  # [0]: rows looked at so far
     after: Indices  # of a column: the next one not seen; the last place begins the list
+    waiting: NDArray[np.bool_]  # is the column in that list?
     queue: Indices
+    height: Indices
+
+
+class Goal(NamedTuple):
+    """What a search is for: an end at least so high, on any side (crossing 0), a column (1) or a row (-1)."""
+
+    height: int
+    crossing: int
 
 
 @njit(cache=True, nogil=True)
@@ -110,128 +122,158 @@ def hand_over(links: Links, s: int, i: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def scan(
+def raise_all(
     lists: Lists, links: Links, rows: Indices, cols: Indices, L: int, rise: int, crossing: int, limit: int
 ) -> tuple[int, int]:
-    """Move along disjoint paths that rise by at least `rise`; at most `limit` of them. Totals in place.
+    """Move along paths that rise by at least `rise` until there are none, or `limit` were made; totals in place.
 
-    crossing 0: paths between any two nodes; 1: from a row to a column only (one more entry); -1: from a column to a
-    row only (one less). Nodes are searched once each, from the lowest start up: what a start reaches and finds
-    no end for is no use to a higher start either. So if no path is found there is none.
-    Returns the number of moves (-1: no free slot, make room) and the greatest rise seen, which is the
-    greatest there is if there were no moves.
+    crossing 0: between any two nodes; 1: from a row to a column only (one more entry); -1: from a column to a row
+    only (one less). Starts are taken from the lowest up. What a start reaches without finding an end is of no use to
+    a higher start either, and no later path can enter or leave it: it is put away for good. So when all
+    starts are done no path is left. Returns the number of moves (-1: no free slot, make room and go on), and
+    the greatest rise that is left.
     """
     m1, m2 = rows.size, cols.size
     height = np.concatenate((rows, L - cols))
     search = Search(
-        np.zeros(m1 + m2, np.bool_), np.full(m2, -1), np.full(m1, -1), np.full(m2, -1),
-        np.roll(np.arange(m2 + 1), -1), np.empty(m1 + m2, np.int64),
+        np.zeros(m1 + m2, np.bool_), np.full(m2, -1), np.full(m1, -1), np.full(m2, -1), np.zeros(1, np.int64),
+        np.roll(np.arange(m2 + 1), -1), np.ones(m2, np.bool_), np.empty(m1 + m2, np.int64),
+        height,
     )  # fmt: skip
-    moves, best, highest = 0, -(2**62), height.max()
-    for source in np.argsort(height, kind="mergesort"):
-        wrong_side = (crossing == 1 and source >= m1) or (crossing == -1 and source < m1)
-        if search.seen[source] or wrong_side:
+    moves, left = 0, LOWEST
+    starts = [(height[node], node) for node in range(m1 + m2) if starts_here(node, m1, crossing)]
+    heapify(starts)
+    while starts and moves != limit:
+        low, source = heappop(starts)
+        if search.seen[source] or low != height[source]:
             continue
-        if crossing == 0 and height[source] + rise > highest:
-            break
-        end, best = find(lists, links, height, source, rise, crossing, search, best)
+        end, tail, highest = find(lists, links, source, Goal(low + rise, crossing), search)
         if end < 0:
+            left = max(left, highest - low)
             continue
+        forget(search, tail, m1)
         if source < m1 <= end and links.size[1] == 0:
-            return -1, best
+            return -1, left
         move(links, source, end, m1, search)
-        rows_change(rows, cols, source, 1)
-        rows_change(rows, cols, end, -1)
+        change(rows, cols, height, source, 1)
+        change(rows, cols, height, end, -1)
+        heappush(starts, (height[source], source))
+        if starts_here(end, m1, crossing):
+            heappush(starts, (height[end], end))
         moves += 1
-        if moves == limit:
-            break
-    return moves, best
+    return moves, left
 
 
 @njit(cache=True, nogil=True)
-def rows_change(rows: Indices, cols: Indices, node: int, change: int) -> None:
-    """Raise the node's height by `change`."""
+def starts_here(node: int, m1: int, crossing: int) -> bool:
+    """Whether paths may begin at this node."""
+    return crossing == 0 or (crossing == 1) == (node < m1)
+
+
+@njit(cache=True, nogil=True)
+def change(rows: Indices, cols: Indices, height: Indices, node: int, by: int) -> None:
+    """Raise the node's height, and change its total accordingly."""
+    height[node] += by
     if node < rows.size:
-        rows[node] += change
+        rows[node] += by
     else:
-        cols[node - rows.size] -= change
+        cols[node - rows.size] -= by
 
 
 @njit(cache=True, nogil=True)
-def find(
-    lists: Lists,
-    links: Links,
-    height: Indices,
-    source: int,
-    rise: int,
-    crossing: int,
-    search: Search,
-    best: int,
-) -> tuple[int, int]:
-    """Search breadth first from a node for an end that is higher by `rise`: the end or -1, and the best rise."""
-    m1 = links.row_first.size
+def find(lists: Lists, links: Links, source: int, goal: Goal, search: Search) -> tuple[int, int, int]:
+    """Search breadth first from a node for an end.
+
+    Returns the end (-1 for none), how many nodes the queue holds, and the greatest height met on the goal's side.
+    """
+    m1, highest = links.row_first.size, LOWEST
     search.seen[source] = True
     search.queue[0] = source
     head, tail = 0, 1
     while head < tail:
         node = search.queue[head]
         head += 1
-        found = tail
-        tail = (
-            expand_row(lists, links, node, search, tail)
-            if node < m1
-            else expand_col(links, node, search, tail)
-        )
-        for p in range(found, tail):
-            end = search.queue[p]
-            if crossing == 0 or (crossing == 1) == (end >= m1):
-                best = max(best, height[end] - height[source])
-                if height[end] - height[source] >= rise:
-                    return end, best
-    return -1, best
+        if node < m1:
+            tail, height = look_from_row(lists, links, node, goal, search, tail)
+        else:
+            tail, height = look_from_col(links, node, goal, search, tail)
+        highest = max(highest, height)
+        if highest >= goal.height:
+            return search.queue[tail - 1], tail, highest
+    return -1, tail, highest
 
 
 @njit(cache=True, nogil=True)
-def expand_row(lists: Lists, links: Links, i: int, search: Search, tail: int) -> int:
-    """Queue the columns not seen that row i may add; returns the new end of the queue."""
-    m1, m2 = links.row_first.size, links.col_first.size
+def meet(node: int, m1: int, goal: Goal, search: Search, tail: int) -> int:
+    """Queue a node; returns its height if it is on the goal's side."""
+    search.seen[node] = True
+    search.queue[tail] = node
+    on_side = goal.crossing == 0 or (goal.crossing == 1) == (node >= m1)
+    return search.height[node] if on_side else LOWEST
+
+
+@njit(cache=True, nogil=True)
+def forget(search: Search, tail: int, m1: int) -> None:
+    """Make the nodes of the last search as if not seen."""
+    m2 = search.mark.size
+    for p in range(tail):
+        node = search.queue[p]
+        search.seen[node] = False
+        j = node - m1
+        if j >= 0 and not search.waiting[j]:
+            search.waiting[j], search.after[j], search.after[m2] = True, search.after[m2], j
+
+
+@njit(cache=True, nogil=True)
+def look_from_row(
+    lists: Lists, links: Links, i: int, goal: Goal, search: Search, tail: int
+) -> tuple[int, int]:
+    """Queue the columns not seen that row i may add, up to an end: the queue's new length, the greatest height."""
+    m1, m2, highest = links.row_first.size, links.col_first.size, LOWEST
+    search.clock[0] += 1
+    now = search.clock[0]
     s = links.row_first[i]
     while s >= 0:
-        search.mark[links.col[s]] = i
+        search.mark[links.col[s]] = now
         s = links.row_next[s]
     if lists.listed:
         for p in range(lists.start[i], lists.start[i + 1]):
             j = lists.cols[p]
-            if not search.seen[m1 + j] and search.mark[j] != i:
-                search.seen[m1 + j], search.parent[j], search.queue[tail] = True, i, m1 + j
+            if not search.seen[m1 + j] and search.mark[j] != now:
+                search.parent[j] = i
+                highest = max(highest, meet(m1 + j, m1, goal, search, tail))
                 tail += 1
-        return tail
-    stamp(lists, i, search.mark, i)
+                if highest >= goal.height:
+                    break
+        return tail, highest
+    stamp(lists, i, search.mark, now)
     last, j = m2, search.after[m2]
-    while j != m2:
-        if search.seen[m1 + j]:
-            search.after[last] = search.after[j]
-        elif search.mark[j] == i:
-            last = j
-        else:
-            search.seen[m1 + j], search.parent[j], search.queue[tail] = True, i, m1 + j
-            search.after[last] = search.after[j]
+    while j != m2 and highest < goal.height:
+        if not search.seen[m1 + j] and search.mark[j] != now:
+            search.parent[j] = i
+            highest = max(highest, meet(m1 + j, m1, goal, search, tail))
             tail += 1
+        if search.seen[m1 + j]:
+            search.after[last], search.waiting[j] = search.after[j], False
+        else:
+            last = j
         j = search.after[j]
-    return tail
+    return tail, highest
 
 
 @njit(cache=True, nogil=True)
-def expand_col(links: Links, node: int, search: Search, tail: int) -> int:
-    """Queue the rows not seen that chose this column; returns the new end of the queue."""
-    s = links.col_first[node - links.row_first.size]
-    while s >= 0:
+def look_from_col(links: Links, node: int, goal: Goal, search: Search, tail: int) -> tuple[int, int]:
+    """Queue the rows not seen that chose this column, up to an end: the queue's new length, the greatest height."""
+    m1, highest = links.row_first.size, LOWEST
+    s = links.col_first[node - m1]
+    while s >= 0 and highest < goal.height:
         i = links.row[s]
         if not search.seen[i]:
-            search.seen[i], search.via[i], search.queue[tail] = True, s, i
+            search.via[i] = s
+            highest = max(highest, meet(i, m1, goal, search, tail))
             tail += 1
         s = links.col_next[s]
-    return tail
+    return tail, highest
 
 
 @njit(cache=True, nogil=True)

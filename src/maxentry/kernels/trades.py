@@ -19,14 +19,13 @@ def trade_all(
     lists: Lists, begin: Indices, cols: Indices, passes: int, m2: int, rng: np.random.Generator
 ) -> None:
     """Let all rows trade in random pairs, `passes` times; row i has cols[begin[i]:begin[i + 1]], in place."""
-    m1 = begin.size - 1
-    rows = np.arange(m1)
+    rows = np.flatnonzero(begin[1:] > begin[:-1])  # the others have nothing to trade
     has, may = np.full((2, m2), -1), np.full((2, m2), -1)
     pot, where = np.empty(2 * m2, dtype=np.int64), np.empty(2 * m2, dtype=np.int64)
     t = 0
     for _ in range(passes):
         shuffle(rows, rng)
-        for p in range(0, m1 - 1, 2):
+        for p in range(0, rows.size - 1, 2):
             trade(lists, begin, cols, rows[p], rows[p + 1], has, may, pot, where, t, rng)
             t += 1
 
