@@ -22,7 +22,7 @@ from benchmarks import matrices, strategies_report
 from benchmarks.results_cache import Cache, fingerprint
 
 ROOT = Path(__file__).parents[1]
-PART = (150, 60)  # of the longer and the shorter side; random, another one for each replicate
+PART = (100, 40)  # of the longer and the shorter side; random, another one for each replicate
 STRATEGIES = ("uniform", "balanced", "maxent", "maxent_nearest", "predictive_variance", "integrated_variance")
 REPLICATES = 10
 
@@ -56,7 +56,7 @@ def truth_of(name: str, seed: int) -> tuple[np.ndarray, float, Case]:
         return X, 1e-2, case
     M = part(matrices.load(name, seed), np.random.default_rng([seed, 60]))
     m = max(M.shape)
-    return M, 0.0, Case(name, m, m // 2, 8, 2)
+    return M, 0.0, Case(name, m, m, 4)
 
 
 def part(M: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -172,8 +172,8 @@ HEADER = """# Ways to choose the next entries
 Made by `.venv/bin/python -m benchmarks.strategies`. Every run is a campaign as a user has it: ask, tell, and the error
 of the posterior's mean over all known entries, relative to the matrix's norm (simulations) or standard deviation (real
 ones). Simulations ask one entry at a time (the long one two), fitted as in the paper: rank known, its priors, no
-effects. Real matrices (random parts of at most 150 x 60, another for each replicate) ask in batches of half their
-longer side, with everything at its default. Uniform is uniform from the first entry on, the others begin with the
+effects. Real matrices (random parts of at most 100 x 40, another for each replicate) ask in four batches as large as
+their longer side, with everything at its default. Uniform is uniform from the first entry on, the others begin with the
 balanced initial design. Curves with quartiles of uniform and predictive variance: strategies.png."""
 
 FOOTER = "What follows from it is in [docs/results.md](../docs/results.md)."
