@@ -47,17 +47,14 @@ class Costs:
         return cost
 
     def least(self, rows: Indices, cols: Indices) -> float:
-        """A lower bound of the cost of any entry of this block, which is attained where one part is given."""
+        """The least cost of an entry of this block."""
+        if self.entry is not None:
+            return float(self.at(rows[:, None], cols).min())
         if not self.given:
             return 1.0
-        least = 0.0
-        if self.entry is not None:
-            least += float(np.asarray(self.entry)[np.ix_(rows, cols)].min())
-        if self.row is not None:
-            least += float(np.asarray(self.row)[rows].min())
-        if self.col is not None:
-            least += float(np.asarray(self.col)[cols].min())
-        return least
+        row = 0.0 if self.row is None else float(np.asarray(self.row)[rows].min())
+        col = 0.0 if self.col is None else float(np.asarray(self.col)[cols].min())
+        return row + col
 
     def check(self, shape: Shape) -> None:
         """Every part has the matrix's shape and is finite, and every entry costs more than nothing."""
@@ -70,7 +67,9 @@ class Costs:
                 raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}")
             if not np.all(np.isfinite(part)):
                 raise ParameterError(f"expected finite {name} costs, got {_first_not_finite(part)}")
-        least = min((float(self.at(i, np.arange(m2)).min()) for i in range(m1 if m2 else 0)), default=1.0)
+        if not self.given or m1 == 0 or m2 == 0:
+            return
+        least = min(self.least(np.array([i]), np.arange(m2)) for i in range(m1))
         if not least > 0:
             raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}")
 

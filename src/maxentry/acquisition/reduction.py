@@ -13,8 +13,9 @@ At the start h is only bounded, by the leading eigenvectors q_k of K Gamma K (ei
 h <= sum l_k (f.q_k)^2 + l_{r+1} (|f|^2 - sum (f.q_k)^2), and a bound it stays, since both sides change alike. It is
 computed where the bound may be the greatest. Of scores equal to 1e-10 the lowest row wins, then the lowest column.
 
-Matrices of more than MOST_MAPPED available entries are too large for this: there the candidates of a batch are the
-entries of greatest bound at its start, as many as can be held (`shortlist`). The choice is exact among these.
+Matrices of more than MOST_MAPPED entries are too large for this: there the candidates of a batch are a shortlist, the
+entries of greatest bound at its start, as many as can be held. The choice is exact among these; an entry that is not
+listed could only be better if its gain were, or rose, above the least bound of the list.
 """
 
 from __future__ import annotations

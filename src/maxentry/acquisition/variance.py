@@ -57,21 +57,27 @@ def _gram_of_entries(draws: Draws) -> Array:
 
 def _gram_of_factors(draws: Draws) -> Array:
     """G from <X_s, X_t> = sum of (L_s'L_t) o (R_s'R_t), with L = [A, a, 1] and R = [B, 1, b], twice centred."""
-    L, R = (_with_effects(*side) for side in ((draws.A, draws.a, 1), (draws.B, draws.b, 0)))
-    q, S = L.shape[1], draws.p
+    q, S = draws.A.shape[1] + 2, draws.p
     G = np.empty((S, S))
     step = max(1, BLOCK_NUMBERS // (q * q * S))
-    flat = [X.reshape(len(X), q * S) for X in (L, R)]
     for start in range(0, S, step):
         part = slice(start, min(start + step, S))
-        width = part.stop - start
-        products = [X[:, :, part].reshape(len(X), -1).T @ Y for X, Y in zip((L, R), flat, strict=True)]
-        G[part] = np.einsum("asbt,asbt->st", *(p.reshape(q, width, q, S) for p in products))
+        left = _products(draws.A, draws.a, part, effects_first=True)
+        right = _products(draws.B, draws.b, part, effects_first=False)
+        G[part] = np.einsum("asbt,asbt->st", left, right)
     G -= G.mean(0)
     G -= G.mean(1, keepdims=True)
     return (G + G.T) / 2
 
 
-def _with_effects(A: Array, a: Array, ones_last: int) -> Array:
-    effects = [a[:, None, :], np.ones_like(a)[:, None, :]]
-    return np.concatenate([A, *(effects if ones_last else effects[::-1])], axis=1)
+def _products(A: Array, a: Array, part: slice, *, effects_first: bool) -> Array:
+    """L_s'L_t for the draws s of a part and all t, (q, width, q, S), some rows at a time."""
+    (m, R, S), width = A.shape, part.stop - part.start
+    q = R + 2
+    products = np.zeros((q * width, q * S))
+    step = max(1, BLOCK_NUMBERS // (q * S))
+    for i in range(0, m, step):
+        effects = [a[i : i + step, None, :], np.ones_like(a[i : i + step, None, :])]
+        L = np.concatenate([A[i : i + step], *(effects if effects_first else effects[::-1])], axis=1)
+        products += L[:, :, part].reshape(len(L), -1).T @ L.reshape(len(L), -1)
+    return products.reshape(q, width, q, S)
