@@ -59,6 +59,13 @@ def test_frames_are_of_the_kind_wanted() -> None:
         assert len(c.export(wide=True, frame="columns")) == 6
 
 
+def test_a_frame_that_cannot_be_made_is_refused_before_anything_is_handed_out() -> None:
+    with campaign() as c:
+        with pytest.raises(ParameterError, match="'pandas' or 'polars'"):
+            c.ask(2, frame="excel")  # type: ignore[arg-type]
+        assert c.status().pending == 0
+
+
 def test_replicates_are_exported_as_their_mean() -> None:
     with campaign() as c:
         c.tell(row=[0, 0], col=[1, 1], value=[1.0, 3.0], again=True)

@@ -32,6 +32,8 @@ def acknowledge(what: dict[str, Any]) -> None:
 
 def work(where: str, name: str, policy: str, batch: int, total: int) -> None:
     with Campaign.open(where, name, policy=uniform if policy == "uniform" else None) as campaign:
+        if policy == "own":
+            import maxentry.campaign.policy  # noqa: F401  which would take the first ask's time
         acknowledge({"ready": True})
         sys.stdin.readline()
         while len(campaign.state.asked) < total:

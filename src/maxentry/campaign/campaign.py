@@ -242,6 +242,7 @@ class Campaign:
         NothingToAskError says why.
         """
         n = _how_many(n)
+        views.as_frame({}, frame)  # refuse a frame that cannot be made before anything is handed out
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
         state = self._ask(n, given, progress, _user(who))
         handed = [a for a in state.asked.values() if a.event == state.version]

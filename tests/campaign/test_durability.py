@@ -1,0 +1,80 @@
+"""What was acknowledged is on the disk; what was not is not taken for granted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, event, text
+from tests.campaign.conftest import database
+from tests.campaign.stand_ins import campaign, uniform
+
+from maxentry.campaign import address
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.storage import Storage
+from maxentry.errors import StorageError
+
+
+def test_sqlite_brings_every_commit_to_the_disk(tmp_path: Path) -> None:
+    campaign(tmp_path / "lab.db").close()
+    with Storage(tmp_path / "lab.db") as storage, storage._writing() as connection:
+        assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
+        assert connection.execute(text("PRAGMA synchronous")).scalar() == 2  # FULL
+        assert connection.execute(text("PRAGMA foreign_keys")).scalar() == 1
+
+
+def test_postgresql_does_too_even_where_a_server_is_told_not_to(postgres: str) -> None:
+    with database(postgres) as url:
+        engine = create_engine(address.parse(url), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            name = connection.execute(text("SELECT current_database()")).scalar()
+            connection.execute(text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
+        engine.dispose()
+        with Storage(url, create=True) as storage, storage._writing() as connection:
+            assert connection.execute(text("SHOW synchronous_commit")).scalar() == "on"
+
+
+def test_a_commit_that_fails_leaves_no_trace(where: str) -> None:
+    with campaign(where) as c:
+        c.ask(2)
+        before = c.state.version
+
+        def power_cut(_: object) -> None:
+            raise StorageError("the power is gone")
+
+        event.listen(c._storage._engine, "commit", power_cut)
+        for attempt in (lambda: c.tell(1, 5.0), lambda: c.ask(1)):
+            with pytest.raises(StorageError, match="the power is gone"):
+                attempt()
+            assert c._latest.version == before
+        event.remove(c._storage._engine, "commit", power_cut)
+        assert c.tell(1, 5.0).told == 1
+        assert c.state.version == before + 1
+
+
+def test_connections_that_the_server_has_closed_are_opened_again(postgres: str) -> None:
+    with database(postgres) as url, campaign(url) as c:
+        c.ask(1)
+        engine = create_engine(address.parse(url), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            connection.execute(text(f"{others} AND datname = current_database()"))
+        engine.dispose()
+        assert c.tell(1, 5.0).told == 1
+
+
+def test_the_cache_may_be_deleted_and_is_found_by_the_campaigns_own_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAXENTRY_CACHE", str(tmp_path / "kept"))
+    with campaign(tmp_path / "lab.db") as c, campaign(tmp_path / "lab.db", name="other") as other:
+        assert c.cache.parent == tmp_path / "kept"
+        assert c.cache != other.cache
+        with Campaign.open(tmp_path / "lab.db", "kinase", policy=uniform) as again:
+            assert again.cache == c.cache
+        with Campaign.open(tmp_path / "lab.db", "kinase", cache=tmp_path / "mine") as again:
+            assert again.cache == tmp_path / "mine"
+    with campaign() as memory:
+        folder = memory.cache
+        assert folder.is_dir()
+    assert not folder.exists()
