@@ -158,14 +158,14 @@ def test_a_matrix_of_ten_thousand_million_entries_takes_seconds_and_linear_memor
     shape, n = (10**5, 10**5), 10**6
     balanced((5, 4), 7, seed=0)
     tracemalloc.start()
-    began = time.perf_counter()
+    began = time.process_time()
     entries = balanced(shape, n, seed=1)
-    took, peak = time.perf_counter() - began, tracemalloc.get_traced_memory()[1]
+    took, peak = time.process_time() - began, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert all(np.ptp(count) == 0 for count in counts(entries, shape))
     assert np.diff(np.sort(entries.keys(shape[1]))).min() > 0
     assert peak < 200 * (n + sum(shape))
-    assert took < 30  # about one second on an idle core
+    assert took < 20  # of processor time; about one second when nothing else runs
 
 
 @pytest.mark.parametrize("n", [4000, 200_000])
@@ -173,9 +173,9 @@ def test_masks_of_2000_by_2000_take_seconds(n):
     rng = np.random.default_rng(0)
     mask = skew_mask(rng, (2000, 2000))
     balanced((5, 4), 3, mask[:5, :4] | True, 0)
-    began = time.perf_counter()
+    began = time.process_time()
     entries = balanced(mask.shape, n, mask, 1)
-    assert time.perf_counter() - began < 30  # about one second on an idle core
+    assert time.process_time() - began < 20  # of processor time; about one second when nothing else runs
     assert mask[entries.rows, entries.cols].all()
     assert np.diff(np.sort(entries.keys(2000))).min() > 0
 
