@@ -41,6 +41,7 @@ def server() -> Iterator[str | None]:
         _run(
             [bin / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", f"{data}/log", "-o", options, "start"], user
         )
+        _stop_when_orphaned(bin, data, user)
         try:
             yield f"postgresql://maxentry@/postgres?host={folder}"
         finally:
@@ -56,6 +57,21 @@ def _run(command: list[str | Path], user: str | None) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         timeout=120,
+    )
+
+
+def _stop_when_orphaned(bin: Path, data: str, user: str | None) -> None:
+    """A test that is killed cannot stop its server; let somebody else look after that."""
+    script = f"while ps -p {os.getpid()} && [ -d {data} ]; do sleep 2; done; {bin}/pg_ctl -D {data} -m immediate stop"
+    nowhere = subprocess.DEVNULL
+    subprocess.Popen(
+        ["sh", "-c", script],
+        user=user,
+        cwd="/",
+        start_new_session=True,
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
     )
 
 

@@ -450,19 +450,12 @@ def test_state_is_the_same_replayed_or_step_by_step() -> None:
         assert snapshot(stepwise) == snapshot(replay(records)) == snapshot(c.state)
 
 
-@pytest.fixture
-def slow_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No policy is so quick that the others are made to wait for it."""
-    monkeypatch.setattr("maxentry.campaign.campaign.QUICK", 0.0)
-
-
-@pytest.mark.parametrize("quick", [0.0, 1e9])
-def test_a_policy_that_is_late_chooses_again_with_what_others_took(
-    quick: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("maxentry.campaign.campaign.QUICK", quick)
+@pytest.mark.parametrize(
+    "acquisition", ["maxent", "uniform"]
+)  # without a model, the second choice holds the lock
+def test_a_policy_that_is_late_chooses_again_with_what_others_took(acquisition: str) -> None:
     storage = Storage("sqlite://")
-    rival = campaign(storage, policy=lowest)
+    rival = campaign(storage, policy=lowest, acquisition=acquisition)
     calls = []
 
     def late(state, n, now, **_):
@@ -478,7 +471,6 @@ def test_a_policy_that_is_late_chooses_again_with_what_others_took(
     assert rival.state.version == 3
 
 
-@pytest.mark.usefixtures("slow_policies")
 def test_a_policy_that_is_always_late_gets_what_is_left_of_its_batch() -> None:
     storage = Storage("sqlite://")
     rival = campaign(storage, cols=30, policy=lowest)

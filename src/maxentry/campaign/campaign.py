@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
-import getpass
 import secrets
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
@@ -19,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import numpy as np
 
 from maxentry import frames
-from maxentry.campaign import address, asking, caching, changes, report, tables, views
-from maxentry.campaign.events import Created, Event
+from maxentry.campaign import address, asking, caching, changes, opening, report, tables, views
+from maxentry.campaign.events import Event
+from maxentry.campaign.opening import Where
 from maxentry.campaign.report import Receipt
-from maxentry.campaign.settings import Settings
+from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Key, Overtaken, Storage
 from maxentry.campaign.views import FrameKind, Status
@@ -33,10 +30,9 @@ if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 T = TypeVar("T")
-Where = str | PathLike[str] | Storage
 Plates = Literal["rows", "cols"]
 
-QUICK = 0.25  # seconds of choosing that others can be made to wait for, once there has been a clash
+QUICK = 0.25  # seconds of choosing without a model that the others can be made to wait for after a clash
 CONTENT_WITH_FEWER = 3  # after so many clashes, a batch without the entries that clash will do
 ATTEMPTS = 200  # each is lost only because another process got something done
 
@@ -99,22 +95,11 @@ class Campaign:
             the others of `Settings`.
         exist_ok: open the campaign if there is one of this name with the same labels; its settings are kept.
         """
-        _check_names(settings)
+        opening.check_names(settings)
         seed = secrets.randbits(32) if seed is None else seed
         begun = Settings(name=name, rows=rows, cols=cols, seed=seed, **settings)  # type: ignore[arg-type]
-        with _opened(storage, create=True) as kept:
-            if exist_ok and name in kept.names():
-                found = cls(
-                    kept, kept.find(name), owned=kept is not storage, cache=cache, clock=clock, policy=policy
-                )
-                _check_labels(found.state, begun)
-                return found
-            try:
-                key = kept.add(name, Created(begun), (clock or _utc)(), _user(who))
-            except CampaignError:
-                if not exist_ok or name not in kept.names():
-                    raise
-                key = kept.find(name)  # another process has begun it just now
+        with opening.opened(storage, create=True) as kept:
+            key = opening.begun(kept, begun, (clock or _utc)(), opening.user(who), exist_ok)
             return cls(kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy)
 
     @classmethod
@@ -128,7 +113,7 @@ class Campaign:
         policy: Callable[..., asking.Batch] | None = None,
     ) -> Self:
         """Come back to a campaign: that of this name, or the only one there is."""
-        with _opened(storage, create=False) as kept:
+        with opening.opened(storage, create=False) as kept:
             return cls(
                 kept, kept.find(name), owned=kept is not storage, cache=cache, clock=clock, policy=policy
             )
@@ -244,7 +229,7 @@ class Campaign:
         n = _how_many(n)
         views.as_frame({}, frame)  # refuse a frame that cannot be made before anything is handed out
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
-        state = self._ask(n, given, progress, _user(who))
+        state = self._ask(n, given, progress, opening.user(who))
         handed = [a for a in state.asked.values() if a.event == state.version]
         return views.as_frame(views.asks(handed, state), frame)
 
@@ -254,13 +239,15 @@ class Campaign:
             then, began = self.state, time.perf_counter()
             batch = self._choose(then, n, limits, progress)
             took = time.perf_counter() - began
+            fewer_will_do = attempt >= CONTENT_WITH_FEWER
             with self._storage.locked(self._key) as log:
                 latest, now = then.after(log.since(then.version)), self._now()
-                kept = asking.kept(batch, then, latest, now, fewer_will_do=attempt >= CONTENT_WITH_FEWER)
-                if (
-                    kept is None and took < QUICK
-                ):  # the others can wait for this, and nobody comes too late for ever
-                    then, batch = latest, self._choose(latest, n, limits, progress)
+                kept = asking.kept(batch, then, latest, now, fewer_will_do=fewer_will_do)
+                if kept is None and took < QUICK and latest.settings.acquisition in WITHOUT_MODEL:
+                    then, batch = (
+                        latest,
+                        self._choose(latest, n, limits, progress),
+                    )  # the others can wait for this
                     kept = np.ones(len(batch.rows), dtype=bool)
                 if kept is None:
                     continue
@@ -268,7 +255,7 @@ class Campaign:
                 state = latest.after(log.append([event], latest.version, now, who))
             return self._remember(state)
         raise CampaignError(
-            "expected a moment to hand out entries, but others have been quicker each time; ask again."
+            "expected a moment to hand out entries, but others have been quicker each time: ask again."
         )
 
     def _choose(self, state: State, n: int, limits: dict[str, Any], progress: bool | None) -> asking.Batch:
@@ -365,7 +352,7 @@ class Campaign:
                 with self._storage.locked(self._key) as log:
                     latest = self._latest.after(log.since(self._latest.version))
                     events, result = decide(latest)
-                    records = log.append(events, latest.version, self._now(), _user(who))
+                    records = log.append(events, latest.version, self._now(), opening.user(who))
                     state = latest.after(records)  # before the commit: what cannot be replayed is not written
                 self._remember(state)
                 return result
@@ -404,49 +391,8 @@ def _utc() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-def _user(who: str | None) -> str | None:
-    if who is not None:
-        return str(who)[:200]
-    try:
-        return getpass.getuser()[:200]
-    except (OSError, KeyError, ImportError):  # no such name on this machine
-        return None
-
-
 def _limits(settings: Settings) -> dict[str, Any]:
     return {"plates": settings.plates, "per_row": settings.per_row, "per_col": settings.per_col}
-
-
-@contextmanager
-def _opened(storage: Where, create: bool) -> Iterator[Storage]:
-    """The storage; closed again if no campaign comes of it and it was opened for that."""
-    kept = storage if isinstance(storage, Storage) else Storage(storage, create=create)
-    try:
-        yield kept
-    except BaseException:
-        if kept is not storage:
-            kept.close()
-        raise
-
-
-def _check_names(settings: dict[str, Any]) -> None:
-    known = [field.name for field in fields(Settings)]
-    for name in settings:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ParameterError(f"expected settings of a campaign, but {name!r} came{hint}.")
-
-
-def _check_labels(state: State, wanted: Settings) -> None:
-    for side, known, came in (
-        ("row", state.row_labels, wanted.rows),
-        ("column", state.col_labels, wanted.cols),
-    ):
-        if known[: len(came)] != came:  # more may have been added since
-            raise CampaignError(
-                f"expected the {side} labels of the campaign {wanted.name!r} that is there, but others came."
-            )
 
 
 def _refuse_beside(form: str, **given: Any) -> None:

@@ -27,6 +27,7 @@ ACQUISITIONS = (
     "uniform",
     "balanced",
 )
+WITHOUT_MODEL = ("uniform", "balanced")  # of them
 DEFAULT_ACQUISITION = "predictive_variance"
 # What may change while a campaign runs. The others would change what earlier values mean.
 CHANGEABLE = (
