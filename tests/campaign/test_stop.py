@@ -102,3 +102,27 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     assert "1e-09 was asked for" in str(campaign.outlook(5, progress=False))
     campaign.set(target_sd=10.0)
     assert campaign.outlook(5, progress=False).advice.startswith("the target is reached")
+
+
+def test_what_rank_0_takes_for_noise_is_not_known() -> None:
+    """With 12 of 108 values told rank="auto" sees means alone: its sd is far too small, the expected error is not."""
+    ratios, plain = [], []
+    for seed in range(6):
+        X = truth(seed=seed)
+        campaign = begun(rank="auto", seed=seed)
+        answer(campaign, ask(campaign, 12), X)
+        posterior = campaign.posterior(progress=False)
+        if posterior.rank_weights.get(0, 0.0) < 0.5:
+            assert stop.unseen(posterior) == 0
+            continue
+        error = np.sqrt(np.mean((posterior.mean - X) ** 2))
+        ratios.append(error / stop.expected_error(campaign.state, posterior))
+        plain.append(error / np.sqrt(np.mean(posterior.sd**2)))
+    assert len(ratios) >= 3
+    assert np.median(ratios) < 1.3 < np.median(plain)
+
+
+def test_nothing_is_unseen_where_the_rank_is_given() -> None:
+    campaign = begun(rank=0)
+    answer(campaign, ask(campaign, 12), truth())
+    assert stop.unseen(campaign.posterior(progress=False)) == 0

@@ -1,8 +1,9 @@
 """When to stop: the expected error now and after the next batch, what it gains per unit of cost, budget and target.
 
-The expected error is the root mean square, over all entries of the matrix, of what is not known of them: of the
-posterior standard deviations. The posterior expects the mean to be off by this much, noise not counted. What a batch
-leaves of it follows from the draws' covariances before anything is measured (docs/mathematics.md, Acquisition).
+The expected error is the root mean square, over all entries of the matrix, of what is not known of them: posterior
+standard deviations, and what rank 0 may have taken for noise (`unseen`). The posterior expects its mean to be off
+by this much. What a batch leaves of it follows from the draws' covariances before anything is measured
+(docs/mathematics.md).
 """
 
 from __future__ import annotations
@@ -55,35 +56,55 @@ class Outlook:
 
 def outlook(state: State, posterior: Posterior, batch: Batch, now: dt.datetime) -> Outlook:
     """What is expected of the pending entries and of a batch."""
-    belief, m = posterior.belief, state.shape[0] * state.shape[1]
-    pending = state.pending(now)
-    totals = [
+    belief, pending = posterior.belief, state.pending(now)
+    variances = [
         variance.total_variance(belief),
         variance.after(belief, pending),
         variance.after(belief, pending.joined(Entries(batch.rows, batch.cols))),
     ]
-    divisor = max(belief.n_draws - 1, 1) / belief.n_draws
-    errors = np.sqrt(np.maximum(totals, 0.0) / divisor / m)
+    errors = np.sqrt([_mean_square(posterior, total) for total in variances])
     if posterior.transform != NONE and errors[0] > 0:  # what falls on the model's scale falls in proportion
         errors *= expected_error(state, posterior) / errors[0]
-    now_, with_pending, after = errors.tolist()
-    return Outlook(now_, with_pending, after, len(batch.rows), float(batch.cost.sum()))
+    at_once, with_pending, after = errors.tolist()
+    return Outlook(at_once, with_pending, after, len(batch.rows), float(batch.cost.sum()))
 
 
 def expected_error(state: State, posterior: Posterior) -> float:
-    """The root mean posterior variance of all entries, in the user's units."""
+    """The root mean square of what is not known of the entries, in the user's units."""
     belief, (m1, m2) = posterior.belief, state.shape
-    freedom = max(belief.n_draws - 1, 1)
+    on_scale = _mean_square(posterior, variance.total_variance(belief))
     if posterior.transform == NONE:
-        return float(
-            np.sqrt(max(variance.total_variance(belief), 0.0) * belief.n_draws / freedom / (m1 * m2))
-        )
+        return float(np.sqrt(on_scale))
     if m1 * m2 <= SAMPLED:
         keys = np.arange(m1 * m2)
     else:
         keys = stream(state.settings.seed, OUTLOOK, len(state.standing)).integers(m1 * m2, size=SAMPLED)
-    x = posterior.transform.inverse(belief.at(*Entries.from_keys(keys, m2)))
-    return float(np.sqrt(np.mean(x.var(0) * belief.n_draws / freedom)))
+    z = belief.at(*Entries.from_keys(keys, m2))
+    seen = float(np.mean(z.var(0, ddof=min(1, len(z) - 1))))
+    mapped = float(np.mean(posterior.transform.inverse(z).var(0, ddof=min(1, len(z) - 1))))
+    return float(np.sqrt(mapped * (1 + unseen(posterior) / seen))) if seen > 0 else 0.0
+
+
+def _mean_square(posterior: Posterior, total: float) -> float:
+    """From a total variance over the draws (divisor S) to the mean square of what is not known of an entry."""
+    belief = posterior.belief
+    S, (m1, m2) = belief.n_draws, belief.shape
+    return max(total, 0.0) * S / max(S - 1, 1) / (m1 * m2) + unseen(posterior)
+
+
+def unseen(posterior: Posterior) -> float:
+    """What rank="auto" may take for noise while most of its draws have rank 0: their noise above that of the others.
+
+    With few values told it rests on row and column means, and whatever else there is counts as noise. It may be
+    noise; but to stop because of it would be rash, so it is counted among what is not known. Where other ranks have
+    the majority, the draws of all ranks together already differ by as much as is not known.
+    """
+    noise, chains = posterior.belief.noise_var, posterior.chains
+    flat = np.repeat([chain.rank == 0 for chain in chains], len(noise) // len(chains))
+    if posterior.rank_choice is None or 2 * flat.sum() < len(flat):
+        return 0.0
+    others = 0.0 if flat.all() else float(noise[~flat].mean())
+    return float(flat.mean()) * max(float(noise[flat].mean()) - others, 0.0)
 
 
 def ended(state: State, now: dt.datetime) -> str | None:
