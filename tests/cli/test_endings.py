@@ -3,7 +3,7 @@
 import json
 import signal
 import subprocess
-import time
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,13 +102,31 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert result.stderr == ""
 
 
-def test_an_interrupt_ends_with_130_and_a_word() -> None:
-    reading = subprocess.Popen([*COMMAND, "complete", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(1.5)  # it waits on stdin by then
-    reading.send_signal(signal.SIGINT)
-    _, said = reading.communicate(timeout=60)
-    assert reading.returncode == codes.INTERRUPTED
-    assert said.decode().strip() == "Interrupted."
+WAITING = """
+import sys, time
+from maxentry.cli import main, tables
+def wait(*_):
+    print("ready", flush=True)
+    time.sleep(60)
+tables.read = wait
+sys.argv = ["maxentry", "complete", "x.csv", *sys.argv[1:]]
+main.run()
+"""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_interrupt_ends_with_130_and_a_word(as_json: bool) -> None:
+    command = [sys.executable, "-c", WAITING, *(["--json"] if as_json else [])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as working:
+        assert working.stdout is not None
+        assert working.stdout.readline() == "ready\n"
+        working.send_signal(signal.SIGINT)
+        answered, said = working.communicate(timeout=60)
+    assert working.returncode == codes.INTERRUPTED
+    if as_json:
+        assert json.loads(answered)["error"]["code"] == codes.INTERRUPTED
+    else:
+        assert (answered, said.strip()) == ("", "Interrupted.")
 
 
 def test_version() -> None:
