@@ -88,6 +88,9 @@ class Batch:
         self.rows, self.cols = Entries.from_keys(keys, question.shape[1])
         self.cost = question.costs.at(self.rows, self.cols)
         self.room = Room(question.shape, question.limits)
+        self.last: tuple[int, Array, float] | None = (
+            None  # chosen last: where it is, its direction and its gain
+        )
         self.is_open, self.exact = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
         self.v, self.h = np.empty(len(keys)), np.empty(len(keys))
         self.F = np.empty((len(keys), start.draws.p)) if _held(start.draws, len(keys)) else None
@@ -100,13 +103,14 @@ class Batch:
 
     def next(self) -> tuple[int, float] | None:
         """Choose one entry: its key and gain; None where no more are available."""
+        self._bring_up_to_date()
         if not self.is_open.any():
             return None
         best = self._best()
         f = self.start.features(self.keys[best : best + 1])[0]
         w, _ = direction(f, self.W, self.eta2)
         gain = float(w @ self.start.Gamma @ w)  # w is K f / sqrt(v + eta2)
-        self._join(best, w, gain)
+        self.last = best, w, gain
         return int(self.keys[best]), gain
 
     def _best(self) -> int:
@@ -131,8 +135,12 @@ class Batch:
         self.h[which] = np.einsum("ns,ns->n", FK @ self.start.Gamma, FK)
         self.exact[which] = True
 
-    def _join(self, best: int, w: Array, gain: float) -> None:
-        """Measure candidate `best`, whose direction is w; gain = w'Gamma w."""
+    def _bring_up_to_date(self) -> None:
+        """Let all candidates know of the last one chosen; not before another is asked for, since this is the work."""
+        if self.last is None:
+            return
+        best, w, gain = self.last
+        self.last = None
         g = self.start.Gamma @ w
         g -= self.W.T @ (self.W @ g)
         c, e = self._products(np.stack([w, g]))
