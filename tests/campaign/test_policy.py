@@ -138,11 +138,32 @@ def test_plates_are_whole_and_paid_whole() -> None:
     X = truth()
     campaign = begun(budget=20)
     answer(campaign, ask(campaign, 12), X)
-    with pytest.raises(NothingToAskError, match="left of the budget, 8, does not pay for a whole plate"):
+    with pytest.raises(NothingToAskError, match="left of the budget, 8, does not pay for whole cols"):
         ask(campaign, 1, plates="cols")  # ten or eleven entries of a column are left
     asked = ask(campaign, 1, plates="rows")  # eight of a row
     assert len(asked["id"]) == 8
     assert len(set(asked["row"])) == 1
+
+
+def test_a_plate_that_can_be_paid_is_found_among_those_that_cannot() -> None:
+    X = truth()
+    campaign = begun(budget=23)
+    campaign.tell(row=[0] * 7, col=list(range(7)), value=X[0, :7])  # two entries of row 0 are left
+    answer(campaign, ask(campaign, 17), X)
+    left = 9 - campaign.state.row_counts
+    asked = ask(campaign, 1, plates="rows")
+    (row,) = set(asked["row"])
+    assert len(asked["id"]) == left[row] <= 6
+    assert left.max() > 6
+
+
+def test_a_plate_does_not_leave_out_what_is_dear() -> None:
+    X, costs = truth(), np.ones((12, 9))
+    costs[:, 0] = 30.0  # no row can be paid whole
+    campaign = begun(budget=20, costs=costs, n_initial=4)
+    campaign.tell(row=list(range(8)), col=[1] * 8, value=X[:8, 1])
+    with pytest.raises(NothingToAskError, match="does not pay for whole rows"):
+        ask(campaign, 1, plates="rows")
 
 
 def test_a_budget_is_never_overdrawn_and_its_end_is_said() -> None:
@@ -161,6 +182,30 @@ def test_a_target_ends_a_campaign_when_the_error_is_small_enough() -> None:
     assert campaign.status().told < 48
     campaign.set(target_sd=1e-9)
     assert len(ask(campaign, 1)["id"]) == 1
+
+
+@pytest.mark.parametrize("acquisition", ["uniform", "balanced"])
+def test_a_target_ends_campaigns_that_choose_without_a_posterior(acquisition: str) -> None:
+    campaign = begun((8, 6), rank=1, target_sd=0.05, acquisition=acquisition)
+    assert until_over(campaign, 8, truth((8, 6), 1)).startswith("the target is reached")
+    assert campaign.status().told < 48
+
+
+def test_an_initial_design_ends_where_the_mask_leaves_fewer_entries() -> None:
+    mask = np.zeros((12, 9), dtype=bool)
+    mask[:3, :3] = True
+    campaign = begun(mask=mask, again=True, rank=1)
+    for _ in range(3):
+        answer(campaign, ask(campaign, 4), truth())
+    ask(campaign, 2)
+    assert "design" not in last_why(campaign)
+
+
+def test_an_initial_design_has_no_replicates_while_there_is_something_new() -> None:
+    campaign = begun((10, 4), again=True, n_initial=50)
+    asked = [*places(ask(campaign, 15)), *places(ask(campaign, 15)), *places(ask(campaign, 10))]
+    assert len(set(asked)) == 40
+    assert len(ask(campaign, 3)["id"]) == 3  # all are pending, so replicates it is
 
 
 def test_with_the_papers_settings_it_is_algorithm_1() -> None:

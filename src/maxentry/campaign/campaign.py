@@ -243,7 +243,7 @@ class Campaign:
             with self._storage.locked(self._key) as log:
                 latest, now = then.after(log.since(then.version)), self._now()
                 kept = asking.kept(batch, then, latest, now, fewer_will_do=fewer_will_do)
-                if kept is None and took < QUICK and latest.settings.acquisition in WITHOUT_MODEL:
+                if kept is None and took < QUICK and _needs_no_model(latest.settings):
                     then, batch = (
                         latest,
                         self._choose(latest, n, limits, progress),
@@ -379,6 +379,10 @@ def _default_policy() -> Callable[..., asking.Batch]:
     from maxentry.campaign import policy  # here, since loading the sampler takes its time
 
     return policy.next_batch
+
+
+def _needs_no_model(settings: Settings) -> bool:
+    return settings.acquisition in WITHOUT_MODEL and settings.target_sd is None
 
 
 def _how_many(n: Any) -> int:

@@ -7,6 +7,7 @@ settings (rank, effects off, its priors, acquisition="maxent", one entry at a ti
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,13 +18,13 @@ from maxentry.acquisition import Costs, Limits, Question, choose
 from maxentry.acquisition.criterion import Chosen
 from maxentry.campaign import fitting, stop
 from maxentry.campaign.seeds import CHOICE, stream
+from maxentry.campaign.settings import WITHOUT_MODEL
 from maxentry.campaign.state import State
 from maxentry.entries import Entries
 from maxentry.posterior.posterior import Posterior
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-WITHOUT_POSTERIOR = ("uniform", "balanced")
 
 
 class Batch(NamedTuple):
@@ -58,24 +59,27 @@ def next_batch(
     """The next n entries (or plates) to measure; fewer, or none, where no more are left or the budget ends."""
     if (over := stop.ended(state, now)) is not None:
         return Batch.none(over)
-    question = _question(state, now, Limits(per_row, per_col, plates))
+    settings, phase = state.settings, design_phase(state, now)
+    criterion = settings.acquisition if phase is None else "balanced"
     posterior = None
-    if (phase := design_phase(state, now)) is not None:
-        criterion, why = "balanced", phase
-    else:
-        criterion = why = state.settings.acquisition
-        if criterion not in WITHOUT_POSTERIOR:
-            posterior = fitting.posterior(state, cache, progress=progress)
-            if (reached := stop.precise_enough(state, posterior)) is not None:
-                return Batch.none(reached)
-    rng = stream(state.settings.seed, CHOICE, state.version)
+    if phase is None and (criterion not in WITHOUT_MODEL or _has_target(state)):
+        posterior = fitting.posterior(state, cache, progress=progress)
+        if (reached := stop.precise_enough(state, posterior)) is not None:
+            return Batch.none(reached)
+    question = _question(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
+    rng = stream(settings.seed, CHOICE, state.version)
     belief = None if posterior is None else posterior.belief
     chosen = choose(criterion, belief, question, n, rng=rng)
     plate = {"rows": chosen.rows, "cols": chosen.cols, None: None}[plates]
     k = stop.affordable(state, now, chosen.cost, plate)
     if k == 0:
-        return Batch.none(_nothing(state, now, len(chosen.rows)))
-    return _told_of(chosen, k, posterior, why)
+        return Batch.none(_nothing(state, now, plates))
+    return _told_of(chosen, k, posterior, phase or criterion)
+
+
+def _has_target(state: State) -> bool:
+    """Whether an expected error is wanted of choices that need no posterior, and enough is told to have one."""
+    return state.settings.target_sd is not None and 2 * len(state.told_keys) >= max(state.shape)
 
 
 def design_phase(state: State, now: dt.datetime) -> str | None:
@@ -84,10 +88,11 @@ def design_phase(state: State, now: dt.datetime) -> str | None:
     It lasts until `n_initial` entries are told or pending, and half of them told: before that a posterior would
     choose by its prior. Choices that need no posterior need no initial design.
     """
-    if state.settings.acquisition in WITHOUT_POSTERIOR:
+    if state.settings.acquisition in WITHOUT_MODEL:
         return None
     wanted = state.settings.n_initial
     wanted = max(state.shape) if wanted is None else wanted
+    wanted = min(wanted, state.shape[0] * state.shape[1] if state.mask is None else int(state.mask.sum()))
     told, waiting = len(state.told_keys), len(state.pending(now).rows)
     if told == 0:
         return "initial design, nothing told yet"
@@ -98,34 +103,35 @@ def design_phase(state: State, now: dt.datetime) -> str | None:
     return None
 
 
-def _question(state: State, now: dt.datetime, limits: Limits) -> Question:
-    """What may be asked for: no entry that the rest of the budget cannot pay."""
-    mask, costs = state.mask, state.costs
-    left = stop.budget_left(state, now)
-    if left is not None and costs.given:
-        m1, m2 = state.shape
-        i, j = np.divmod(np.arange(m1 * m2), m2)
-        payable = (costs.at(i, j) <= left * (1 + 1e-12)).reshape(m1, m2)
-        mask = payable if mask is None else mask & payable
-    return Question(
+def _question(state: State, now: dt.datetime, limits: Limits, replicates: bool) -> Question:
+    """What may be asked for: nothing that the rest of the budget cannot pay; replicates where they are allowed."""
+    question = Question(
         state.shape,
         observed=state.told,
         pending=state.pending(now),
-        mask=mask,
-        again=state.settings.again,
-        costs=Costs(*costs),
+        mask=state.mask,
+        again=state.settings.again and (replicates or not _anything_new(state, now)),
+        costs=Costs(*state.costs),
         limits=limits,
     )
+    left = stop.budget_left(state, now)
+    if left is None or not (state.costs.given or limits.plates):
+        return question
+    return replace(question, mask=stop.payable(question, left))
 
 
-def _nothing(state: State, now: dt.datetime, chosen: int) -> str:
-    if chosen:
-        return (
-            f"what is left of the budget, {stop.budget_left(state, now):g}, does not pay for a whole plate."
-        )
-    return (
-        "expected an entry left to ask for, but what is left of the budget pays for none that is available."
-    )
+def _anything_new(state: State, now: dt.datetime) -> bool:
+    """Whether an entry is available that is neither told nor pending."""
+    touched = np.union1d(state.told_keys, state.pending(now).keys(state.shape[1]))
+    if state.mask is None:
+        return bool(len(touched) < state.shape[0] * state.shape[1])
+    i, j = Entries.from_keys(touched, state.shape[1])
+    return bool(state.mask.sum() > state.mask[i, j].sum())
+
+
+def _nothing(state: State, now: dt.datetime, plates: str | None) -> str:
+    what = "any entry that is available" if plates is None else f"whole {plates}"
+    return f"what is left of the budget, {stop.budget_left(state, now):g}, does not pay for {what}."
 
 
 def _told_of(chosen: Chosen, k: int, posterior: Posterior | None, why: str) -> Batch:

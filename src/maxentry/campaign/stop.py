@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition import variance
+from maxentry.acquisition import Question, variance
 from maxentry.campaign.seeds import OUTLOOK, stream
 from maxentry.campaign.state import State
 from maxentry.entries import Entries
@@ -136,6 +136,18 @@ def budget_left(state: State, now: dt.datetime) -> float | None:
     """What may still be spent; None where there is no limit."""
     budget = state.settings.budget
     return None if budget is None else budget - state.spent(now)
+
+
+def payable(question: Question, left: float) -> NDArray[np.bool_]:
+    """m1 x m2, True where an entry may be measured and `left` pays for it; with plates, for all that its plate has."""
+    rows, cols = (np.arange(m) for m in question.shape)
+    free = question.available(rows, cols)
+    cost = question.costs.at(rows[:, None], cols)
+    if question.limits.plates is not None:
+        axis = 1 if question.limits.plates == "rows" else 0
+        cost = np.where(free, cost, 0.0).sum(axis, keepdims=True)
+    mask: NDArray[np.bool_] = free & (cost <= left * (1 + 1e-12))
+    return mask
 
 
 def affordable(state: State, now: dt.datetime, cost: Array, plate: Indices | None = None) -> int:
