@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.campaign.examples import answer, ask, begun, truth
 
+from maxentry.acquisition import Costs, Limits, Question
 from maxentry.campaign import policy, stop
 from maxentry.entries import Entries
 
@@ -126,3 +127,16 @@ def test_nothing_is_unseen_where_the_rank_is_given() -> None:
     campaign = begun(rank=0)
     answer(campaign, ask(campaign, 12), truth())
     assert stop.unseen(campaign.posterior(progress=False)) == 0
+
+
+@pytest.mark.parametrize("plates", [None, "rows", "cols"])
+def test_what_can_be_paid_is_that_of_a_dense_map(plates: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stop, "BLOCK_ENTRIES", 20)
+    rng = np.random.default_rng(0)
+    entry, row, mask = rng.uniform(1, 3, (12, 9)), rng.uniform(0, 1, 12), rng.random((12, 9)) < 0.7
+    question = Question((12, 9), mask=mask, costs=Costs(entry, row), limits=Limits(plates=plates))
+    cost = entry + row[:, None]
+    if plates is not None:
+        cost = (cost * mask).sum(1 if plates == "rows" else 0, keepdims=True)
+    left = float(np.median(cost))
+    assert np.array_equal(stop.payable(question, left), mask & (cost <= left))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+BLOCK_ENTRIES = 1_000_000  # whose costs are looked at at once
 SAMPLED = 20_000  # entries whose spread is looked at where values are on another scale than the model
 
 
@@ -140,13 +141,24 @@ def budget_left(state: State, now: dt.datetime) -> float | None:
 
 def payable(question: Question, left: float) -> NDArray[np.bool_]:
     """m1 x m2, True where an entry may be measured and `left` pays for it; with plates, for all that its plate has."""
-    rows, cols = (np.arange(m) for m in question.shape)
-    free = question.available(rows, cols)
-    cost = question.costs.at(rows[:, None], cols)
+    m1, m2 = question.shape
+    mask = np.empty((m1, m2), dtype=bool)
+    step = max(1, BLOCK_ENTRIES // m2)
+    line = np.zeros(m2 if question.limits.plates == "cols" else m1)  # what is left of each plate costs
+    for start in range(0, m1, step):  # a few rows at a time: a map of costs is eight times as large as a mask
+        rows = np.arange(start, min(start + step, m1))
+        free = question.available(rows, np.arange(m2))
+        cost = question.costs.at(rows[:, None], np.arange(m2))
+        mask[rows] = free
+        if question.limits.plates is None:
+            mask[rows] &= cost <= left * (1 + 1e-12)
+        elif question.limits.plates == "rows":
+            line[rows] = np.where(free, cost, 0.0).sum(1)
+        else:
+            line += np.where(free, cost, 0.0).sum(0)
     if question.limits.plates is not None:
-        axis = 1 if question.limits.plates == "rows" else 0
-        cost = np.where(free, cost, 0.0).sum(axis, keepdims=True)
-    mask: NDArray[np.bool_] = free & (cost <= left * (1 + 1e-12))
+        paid = line <= left * (1 + 1e-12)
+        mask &= paid[:, None] if question.limits.plates == "rows" else paid
     return mask
 
 
