@@ -22,6 +22,17 @@ def test_total_variance_and_what_measuring_leaves(R):
     assert variance.after(b, Entries.none()) == variance.total_variance(b)
 
 
+def test_one_gram_matrix_serves_several_questions(monkeypatch):
+    formed, gram = [], variance.gram
+    monkeypatch.setattr(variance, "gram", lambda draws: formed.append(1) or gram(draws))
+    b, rng = belief(SHAPE), np.random.default_rng(0)
+    totals = variance.Totals(b)
+    few, more = entries(SHAPE, 3, rng), entries(SHAPE, 8, rng)
+    left = [totals.now(), totals.after(few), totals.after(more)]
+    assert len(formed) == 1
+    assert left == [variance.total_variance(b), variance.after(b, few), variance.after(b, more)]
+
+
 @pytest.mark.parametrize("block", [1, 50, 10**6])
 def test_both_ways_to_the_gram_matrix_agree(monkeypatch, block):
     monkeypatch.setattr(variance, "BLOCK_NUMBERS", block)

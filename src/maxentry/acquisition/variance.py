@@ -21,15 +21,31 @@ Array = NDArray[np.float64]
 BLOCK_NUMBERS = 4_000_000  # a block of draws or of products of factors holds about this many numbers (32 MB)
 
 
+class Totals:
+    """The total variance of a belief, now and after any entries: G, the dear part, is formed once."""
+
+    def __init__(self, belief: Belief) -> None:
+        self._draws = Draws.of(belief)
+        self._G = gram(self._draws)
+
+    def now(self) -> float:
+        """The sum over all entries of the variance of the draws (divisor S)."""
+        return self.after(Entries.none())
+
+    def after(self, entries: Entries) -> float:
+        """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
+        W = directions(self._draws.features(*entries), self._draws.eta2)
+        return remaining(self._G, W) / self._draws.p
+
+
 def total_variance(belief: Belief) -> float:
     """The sum over all entries of the variance of the draws (divisor S): S x S numbers, no map."""
-    return after(belief, Entries.none())
+    return Totals(belief).now()
 
 
 def after(belief: Belief, entries: Entries) -> float:
     """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-    draws = Draws.of(belief)
-    return remaining(gram(draws), directions(draws.features(*entries), draws.eta2)) / draws.p
+    return Totals(belief).after(entries)
 
 
 def remaining(G: Array, W: Array) -> float:
