@@ -46,6 +46,7 @@ def measure(
     total = shape[0] * shape[1]
     with Campaign.create(where, name, *shape, seed=1, **settings):
         pass
+    load = os.getloadavg()[0]  # of others: figures of a busy machine say little
     started = [workers.start(where, "own", batch, name=name) for _ in range(processes)]
     for process in started:
         workers.ready(process)
@@ -72,6 +73,7 @@ def measure(
         "shares": shares,
         "events": events,
         "codes": codes,
+        "load": load,
     }
 
 
@@ -81,7 +83,7 @@ def line(storage: str, n: int, batch: int, acquisition: str, result: dict[str, A
     if any(result["codes"]):
         bad += f", exit codes {result['codes']}"
     return [
-        storage, acquisition, str(n), str(batch), str(total), bad, f"{result['seconds']:.1f}",
+        storage, acquisition, str(n), str(batch), str(total), bad, f"{result['load']:.1f}", f"{result['seconds']:.1f}",
         f"{total / result['seconds']:.0f}", f"{np.median(ask):.1f} / {np.quantile(ask, 0.95):.0f}",
         f"{np.median(tell):.1f} / {np.quantile(tell, 0.95):.0f}", f"{min(result['shares'])} to {max(result['shares'])}",
     ]  # fmt: skip
@@ -110,7 +112,7 @@ def main() -> None:
 
 def report(lines: list[list[str]]) -> str:
     heads = [
-        "storage", "acquisition", "processes", "entries a batch", "entries", "faults", "seconds", "entries/s",
+        "storage", "acquisition", "processes", "entries a batch", "entries", "faults", "load before", "seconds", "entries/s",
         "ms an ask: median / 95%", "ms a tell: median / 95%", "entries by process",
     ]  # fmt: skip
     return f"""# Several processes on one campaign
