@@ -112,8 +112,8 @@ def main() -> None:
 
 def report(lines: list[list[str]]) -> str:
     heads = [
-        "storage", "acquisition", "processes", "entries a batch", "entries", "faults", "load before", "seconds", "entries/s",
-        "ms an ask: median / 95%", "ms a tell: median / 95%", "entries by process",
+        "storage", "acquisition", "processes", "entries a batch", "entries", "faults", "load before", "seconds",
+        "entries/s", "ms an ask: median / 95%", "ms a tell: median / 95%", "entries by process",
     ]  # fmt: skip
     return f"""# Several processes on one campaign
 
