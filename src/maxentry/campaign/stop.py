@@ -57,12 +57,9 @@ class Outlook:
 
 def outlook(state: State, posterior: Posterior, batch: Batch, now: dt.datetime) -> Outlook:
     """What is expected of the pending entries and of a batch."""
-    belief, pending = posterior.belief, state.pending(now)
-    variances = [
-        variance.total_variance(belief),
-        variance.after(belief, pending),
-        variance.after(belief, pending.joined(Entries(batch.rows, batch.cols))),
-    ]
+    totals, pending = variance.Totals(posterior.belief), state.pending(now)
+    with_batch = pending.joined(Entries(batch.rows, batch.cols))
+    variances = [totals.now(), totals.after(pending), totals.after(with_batch)]
     errors = np.sqrt([_mean_square(posterior, total) for total in variances])
     if posterior.transform != NONE and errors[0] > 0:  # what falls on the model's scale falls in proportion
         errors *= expected_error(state, posterior) / errors[0]
