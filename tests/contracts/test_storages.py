@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+import time
 
 import pytest
 from tests.campaign.conftest import lasting, postgres, where  # noqa: F401
+from tests.campaign.postgres_server import database
 from tests.campaign.stand_ins import START
 
+from maxentry.campaign import storage as storage_module
 from maxentry.campaign.events import (
     Asked,
     Changed,
@@ -140,6 +143,52 @@ def test_readers_neither_wait_for_a_writer_nor_see_what_is_not_committed(lasting
             log.append(EVENTS[:1], 1, START, None)
             assert len(other.events(key)) == 1
         assert len(other.events(key)) == 2
+
+
+def test_who_waits_for_the_lock_too_long_is_told_so(lasting: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setattr(storage_module, "PATIENCE", 0.5)
+    with Storage(lasting, create=True) as one, Storage(lasting) as other:
+        key = one.add("kinase", Created(SETTINGS), START, None)
+        began = time.monotonic()
+        with (
+            one.locked(key),
+            pytest.raises(StorageError, match="another process has been writing for over"),
+            other.locked(key),
+        ):
+            pass
+        assert 0.5 <= time.monotonic() - began < 20
+        with other.locked(key) as log:
+            log.append(EVENTS[:1], 1, START, None)
+
+
+def test_postgresql_drops_who_holds_the_lock_and_is_not_heard_of(
+    postgres: str,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(storage_module, "HELD", 0.3)
+    monkeypatch.setattr(storage_module, "PATIENCE", 10.0)
+
+    def silent() -> None:
+        with one.locked(key) as held:
+            held.append(EVENTS[:1], 1, START, None)
+            with other.locked(key) as log:
+                log.append(EVENTS[1:2], 1, START, None)
+
+    with database(postgres) as url, Storage(url, create=True) as one, Storage(url) as other:
+        key = one.add("kinase", Created(SETTINGS), START, None)
+        with pytest.raises(StorageError, match="idle-in-transaction"):
+            silent()
+        assert [r.event.kind for r in other.events(key)] == ["created", "told"]
+
+
+def test_an_address_may_say_otherwise_how_a_server_is_reached(postgres: str) -> None:  # noqa: F811
+    with database(postgres) as url:
+        for extra, seconds in (("", 10), ("&connect_timeout=3", 3)):
+            with Storage(url + extra, create=True) as storage, storage._reading() as connection:
+                assert (
+                    int(connection.connection.driver_connection.info.get_parameters()["connect_timeout"])
+                    == seconds
+                )  # type: ignore[attr-defined]
 
 
 def test_it_is_all_there_when_opened_again(lasting: str) -> None:  # noqa: F811

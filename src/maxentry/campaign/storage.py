@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from typing import Any, NamedTuple, Self
@@ -32,7 +32,13 @@ from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
 BUSY = int(1000 * PATIENCE)  # the same, as SQLite counts
+HELD = 30.0  # seconds after which PostgreSQL drops who holds a lock and is not heard of (asleep, stopped, cut off)
 LOCK = 0x6D617865  # of making and migrating the tables, in PostgreSQL
+
+
+LOCK_NOT_AVAILABLE = "55P03"  # as PostgreSQL says that a lock was waited for too long
+# How PostgreSQL is reached, unless its address says otherwise: who cannot answer is given up, soon or in two minutes.
+REACHED = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 9}
 
 
 class Key(NamedTuple):
@@ -188,7 +194,7 @@ class Storage:
         except (SQLAlchemyError, sqlite3.Error) as error:
             cause = getattr(error, "orig", None) or error
             reason = " ".join(str(cause).split()).removesuffix(".") or type(cause).__name__
-            if "database is locked" in reason:
+            if "database is locked" in reason or getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
                 reason = f"another process has been writing for over {PATIENCE:g} seconds; try again"
             raise StorageError(f"expected to read and write {self.name}, but {reason}.") from error
 
@@ -212,7 +218,10 @@ class Storage:
         return engine
 
     def _postgresql(self) -> Engine:
-        engine = create_engine(self.url, isolation_level="READ COMMITTED", pool_pre_ping=True)
+        reached = {name: value for name, value in REACHED.items() if name not in self.url.query}
+        engine = create_engine(
+            self.url, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args=reached
+        )
         event.listen(engine, "connect", _set_up_postgresql)
         _CLOSED_BEFORE_FORKS.add(engine)
         return engine
@@ -258,11 +267,16 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
     cursor.execute(f"PRAGMA busy_timeout = {BUSY}")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA synchronous = FULL")
+    # SQLite does not wait for whoever is making the same switch, however long it may wait otherwise.
+    _in_turn(lambda: _write_ahead(cursor))
+    cursor.close()
+
+
+def _write_ahead(cursor: sqlite3.Cursor) -> None:
     if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
         tables = [name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         if not tables or schema.SCHEMA.name in tables:  # a file of something else is not touched
             cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.close()
 
 
 def _begin(connection: Connection) -> None:
@@ -272,19 +286,20 @@ def _begin(connection: Connection) -> None:
     # SQLite itself waits up to 100 ms before it looks again, and those who wait longest look least often.
     connection.exec_driver_sql("PRAGMA busy_timeout = 0")
     try:
-        _begin_in_turn(connection)
+        _in_turn(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     finally:
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY}")
 
 
-def _begin_in_turn(connection: Connection) -> None:
+def _in_turn(attempt: Callable[[], object]) -> None:
+    """Try until no other process is in the way."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            attempt()
             return
-        except OperationalError as error:
-            if "locked" not in str(error.orig) or time.monotonic() > end:
+        except (OperationalError, sqlite3.OperationalError) as error:
+            if "locked" not in str(error) or time.monotonic() > end:
                 raise
             time.sleep(random.uniform(0.0005, 0.005))
 
@@ -294,6 +309,8 @@ def _set_up_postgresql(connection: Any, _: Any) -> None:
         cursor.execute("SHOW synchronous_commit")
         if cursor.fetchone()[0] == "off":  # an acknowledged event must outlive a crash of the server
             cursor.execute("SET synchronous_commit = on")
+        cursor.execute(f"SET lock_timeout = {int(1000 * PATIENCE)}")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = {int(1000 * HELD)}")
     connection.commit()
 
 
