@@ -44,6 +44,44 @@ def test_a_password_is_never_shown() -> None:
 
 
 @pytest.mark.parametrize(
+    "wrong",
+    [
+        "postgresql://ann:secret@host:port/lab",
+        "postgresql://ann:secret@[::1/lab",
+        "postgresql://ann:p@secret@host/lab",
+        "postgresql://ann:p@/secret@host/lab",
+        "postgresql:/ann:secret@host/lab",
+        Path("postgresql://ann:secret@host/lab"),
+        "ann:secret@host/lab",
+        "host=127.0.0.1 password=secret dbname=lab",
+        "mysql://ann:secret@host/lab",
+        "sqlite://ann:secret@host/lab",
+        "://ann:secret@host/lab",
+        b"postgresql://ann:secret@host/lab",
+    ],
+)
+def test_no_password_is_in_what_is_said_of_an_address_with_a_slip(wrong: object) -> None:
+    with pytest.raises(StorageError, match="expected") as caught:
+        Storage(wrong, create=True)  # type: ignore[arg-type]
+    assert "secret" not in str(caught.value)
+
+
+def test_a_password_in_the_query_is_not_shown_either() -> None:
+    where = "postgresql://127.0.0.1:1/lab?user=ann&password=secret&sslpassword=secret&connect_timeout=1"
+    with pytest.raises(StorageError) as caught:
+        Storage(where)
+    assert "secret" not in str(caught.value)
+    assert "password=***" in str(caught.value).replace("%2A", "*")
+    assert address.parse(where).query["password"] == "secret"
+
+
+def test_a_file_that_is_there_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "postgres:a@b.db"
+    path.touch()
+    assert address.file_of(address.parse(path)) == path
+
+
+@pytest.mark.parametrize(
     "wrong", ["", "  ", "mysql://host/lab", "sqlite://lab.db", "://", "nonsense://", 3, None]
 )
 def test_what_is_no_storage_is_refused(wrong: object) -> None:

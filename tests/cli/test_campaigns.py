@@ -109,6 +109,16 @@ def test_the_next_command_is_one_that_works(folder: Path) -> None:
 
 def test_passwords_are_not_repeated() -> None:
     assert _where("postgresql://ada:secret@host/lab") == ""
+    assert _where("postgresql://host/lab?password=secret") == ""
+
+
+@pytest.mark.parametrize(
+    "wrong", ["postgresql://ada:secret@host:port/lab", "postgresql:/ada:secret@host/lab"]
+)
+def test_passwords_are_in_no_message(wrong: str) -> None:
+    for words in (["new", "lab", "--shape", "3x3"], ["status"], ["list"]):
+        assert "secret" not in refused(*words, "--storage", wrong)
+        assert "secret" not in run(*words, "--storage", wrong, "--json").stdout
 
 
 def test_a_name_twice_is_refused() -> None:

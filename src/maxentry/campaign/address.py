@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
@@ -15,19 +16,22 @@ SQLITE_HEADER = b"SQLite format 3\x00"
 EXPECTED = (
     "expected a storage like 'lab.db', 'sqlite:///lab.db', 'sqlite://' or 'postgresql://user@host/database'"
 )
+ALMOST_URL = re.compile(r"(postgres|sqlite)[a-z]*(\+[a-z0-9]+)?:", re.IGNORECASE)
+MAY_HOLD_A_PASSWORD = re.compile(r":.*@|passw", re.IGNORECASE | re.DOTALL)
 
 
 def parse(storage: str | PathLike[str]) -> URL:
     """A path of a SQLite file or a URL as an address of SQLite or PostgreSQL."""
     text = fspath(storage) if isinstance(storage, (str, PathLike)) else ""
     if not isinstance(text, str) or not text.strip():
-        raise StorageError(f"{EXPECTED}, but {storage!r} came.")
+        came = repr(storage) if isinstance(storage, str) else f"one of type {type(storage).__name__}"
+        raise StorageError(f"{EXPECTED}, but {came} came.")
     if "://" not in text:
-        return URL.create("sqlite", database=str(Path(text).expanduser()))
+        return _path(text)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise StorageError(f"{EXPECTED}, but {text!r} came.") from None
+        raise StorageError(f"{EXPECTED}, but an address came that cannot be read{_scheme(text)}.") from None
     if url.get_backend_name() == "sqlite":
         return _sqlite(url)
     if url.get_backend_name() in ("postgresql", "postgres"):
@@ -35,8 +39,27 @@ def parse(storage: str | PathLike[str]) -> URL:
             raise MissingDependencyError(
                 "expected psycopg to reach PostgreSQL, but it is not installed: pip install 'maxentry[postgres]'."
             )
+        if "@" in f"{url.host}{url.database}":  # the rest of a password, which no message may show
+            raise StorageError(
+                f"{EXPECTED}, but an address with several @ came{_scheme(text)}: in a password, write @ as %40, "
+                "/ as %2F and : as %3A."
+            )
         return url.set(drivername="postgresql+psycopg")
     raise StorageError(f"{EXPECTED}, but one of {url.drivername!r} came.")
+
+
+def _path(text: str) -> URL:
+    """The address of a SQLite file; a URL with a slip, and what may hold a password, is not taken for a file's name."""
+    path = Path(text).expanduser()
+    if not path.exists() and (ALMOST_URL.match(text) or MAY_HOLD_A_PASSWORD.search(text)):
+        raise StorageError(f"{EXPECTED}, but an address without :// came{_scheme(text)}.")
+    return URL.create("sqlite", database=str(path))
+
+
+def _scheme(text: str) -> str:
+    """What of an address can be shown when it cannot be taken apart: how it begins."""
+    found = ALMOST_URL.match(text)
+    return f" ({found[0]}…)" if found else ""
 
 
 def _sqlite(url: URL) -> URL:
@@ -61,9 +84,12 @@ def file_of(url: URL) -> Path | None:
 
 
 def shown(url: URL) -> str:
-    """The address as a message may show it: the file, or the URL without its password."""
+    """The address as a message may show it: the file, or the URL without its passwords."""
     path = file_of(url)
-    return url.render_as_string(hide_password=True) if path is None else str(path)
+    if path is not None:
+        return str(path)
+    secret = [name for name in url.query if "passw" in name.lower()]
+    return url.update_query_dict(dict.fromkeys(secret, "***")).render_as_string(hide_password=True)
 
 
 def check_file(path: Path, must_exist: bool) -> None:

@@ -62,8 +62,9 @@ def new(
 
 def _where(storage: str) -> str:
     """The storage as the next command must name it; not where it goes without saying, never with a password."""
-    known = storage in (options.STORAGE, os.environ.get("MAXENTRY_STORAGE")) or "@" in storage
-    return "" if known else f" --storage {storage}"
+    known = storage in (options.STORAGE, os.environ.get("MAXENTRY_STORAGE"))
+    secret = "@" in storage or "passw" in storage.lower()
+    return "" if known or secret else f" --storage {storage}"
 
 
 def _begun(
