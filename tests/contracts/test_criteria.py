@@ -5,7 +5,7 @@ import pytest
 from tests.acquisition.beliefs import belief, entries, question
 
 from maxentry import acquisition
-from maxentry.acquisition import CRITERIA, Chosen, Costs, Limits, Question
+from maxentry.acquisition import CRITERIA, Chosen, Costs, Limits, Question, candidates, tiles
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
@@ -18,6 +18,15 @@ BY_BELIEF = [name for name in CRITERIA if name not in DESIGNS]
 @pytest.fixture(params=CRITERIA)
 def name(request):
     return request.param
+
+
+@pytest.fixture(autouse=True, params=["at ease", "little held"])
+def economy(request, monkeypatch):
+    """Every promise is kept too where a matrix is treated as a large one is: in tiles, with few features held."""
+    if request.param == "little held":
+        monkeypatch.setattr(tiles, "TILE", 2)
+        monkeypatch.setattr(candidates, "HELD_BYTES", 0)
+        monkeypatch.setattr(candidates, "FEW", 7)
 
 
 def choose(name, q, n=5, b=None, seed=3):
@@ -150,15 +159,32 @@ def test_a_belief_of_rank_zero(name):
     assert len(keys(choose(name, question(SHAPE), 5, belief(SHAPE, R=0)), question(SHAPE))) == 5
 
 
-def test_a_belief_without_variance_gives_the_first_available_entries():
-    zero = Belief(
-        np.zeros((4, 8, 2)), np.zeros((4, 7, 2)), np.zeros((4, 8)), np.zeros((4, 7)), np.zeros(4), np.ones(4)
+def without_factors(mu, shape=SHAPE):
+    """Draws that differ in their level only."""
+    S, (m1, m2) = len(mu), shape
+    return Belief(
+        np.zeros((S, m1, 2)), np.zeros((S, m2, 2)), np.zeros((S, m1)), np.zeros((S, m2)), mu, np.ones(S)
     )
+
+
+def test_a_belief_without_variance_gives_the_first_available_entries():
+    zero = without_factors(np.zeros(4))
     for name in BY_BELIEF:
         chosen = choose(name, Question(SHAPE), 3, zero)
         assert keys(chosen, Question(SHAPE)) == [0, 1, 2]
         assert (chosen.gain == 0).all()
         assert len(choose(name, Question(SHAPE, limits=Limits(plates="rows")), 2, zero).rows) == 14
+
+
+def test_where_all_entries_are_equal_the_first_are_chosen():
+    """With more equals than features are held."""
+    level = without_factors(np.array([-1.0, 0.5, 2.0, 0.1]))
+    for name in ("predictive_variance", "integrated_variance"):
+        for again, expected in ((False, [0, 1, 2, 3]), (True, [0, 0, 0, 0])):
+            q = Question(SHAPE, again=again)
+            chosen = choose(name, q, 4, level)
+            assert keys(chosen, q) == expected
+            assert (chosen.gain > 0).all()
 
 
 def test_single_precision_beliefs_choose_as_their_numbers_say(name):

@@ -78,8 +78,13 @@ class Candidates:
         return best, KEEP * best
 
     def best(self, W: Array) -> tuple[int, float]:
-        """The candidate of greatest score, and its score; (-1, -inf) where none is open."""
+        """The candidate of greatest score, the least key of equals, and its score; (-1, -inf) where none is open.
+
+        Where not all are held, the most promising are held afresh once; what is stale and in the way after that is
+        brought up to date without being held, some at a time, until nothing is: however many are equal, this ends.
+        """
         self._take_in()
+        ordered = False
         while True:
             self._hold(W)
             held = len(self.F)
@@ -87,17 +92,46 @@ class Candidates:
                 self.F, W, len(W), self.field.eta2,
                 self.keys[:held], self.cost[:held], self.v[:held], self.version[:held], self.score[:held],
             )  # fmt: skip
-            score = float(self.score[at]) if at >= 0 else -np.inf
-            waiting = float(self.score[held:].max(initial=CLOSED))
-            if waiting == CLOSED or waiting < score * (1 - kernel.EQUAL):
-                return int(at), score
-            self._order()
+            if held < len(self.keys):
+                at, in_the_way = self._best_of_all(len(W))
+                if len(in_the_way):
+                    if ordered:
+                        self._refresh(in_the_way, W)
+                    else:
+                        self._order()
+                    ordered = True
+                    continue
+            return int(at), float(self.score[at]) if at >= 0 else -np.inf
+
+    def _best_of_all(self, k: int) -> tuple[int, Indices]:
+        """The best of those that know of k directions, and those that do not and might be better, at most CHUNK."""
+        fresh = self.version == k
+        up_to_date = np.where(fresh, self.score, CLOSED)
+        top = float(up_to_date.max())
+        at, in_the_way = -1, ~fresh & (self.score > top)
+        if top != CLOSED:
+            enough = top * (1 - kernel.EQUAL)
+            near = np.flatnonzero(up_to_date >= enough)
+            at = int(near[np.argmin(self.keys[near])])
+            in_the_way |= ~fresh & (self.score >= enough) & (self.keys < self.keys[at])
+        which = np.flatnonzero(in_the_way)
+        if len(which) > CHUNK:
+            which = which[np.argpartition(-self.score[which], CHUNK)[:CHUNK]]
+        return at, which
+
+    def _refresh(self, which: Indices, W: Array) -> None:
+        """Let some candidates know of all directions."""
+        F = self._features(self.keys[which])
+        self.v[which] = remaining(F, (F**2).sum(1), W)
+        self.version[which] = len(W)
+        self.score[which] = self._score(self.v[which], self.cost[which])
 
     def take(self, at: int, again: bool) -> tuple[int, Array]:
-        """The key and features of a held candidate, which stays open if it may be chosen again."""
+        """The key and features of a candidate, which stays open if it may be chosen again."""
         if not again:
             self.score[at] = CLOSED
-        return int(self.keys[at]), self.F[at]
+        f = self.F[at] if at < len(self.F) else self._features(self.keys[at : at + 1])[0]
+        return int(self.keys[at]), f
 
     def close_row(self, i: int) -> None:
         """Candidates of row i may not be chosen any more."""
