@@ -1,5 +1,7 @@
 """The Gaussian fields of a belief: features, variances, bounds and directions, against dense covariances."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -153,6 +155,28 @@ def test_directions_measure_one_entry_after_the_other():
     np.testing.assert_allclose(field.directions(F[2:], eta2, W[:2]), W[2:], atol=1e-12)
     exact = F.T @ np.linalg.solve(F @ F.T + eta2 * np.eye(5), F)
     np.testing.assert_allclose(W.T @ W, exact, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("chunk", [1, 7, 4096])
+def test_many_pending_entries_are_held_by_few_directions(monkeypatch, kind, chunk):
+    monkeypatch.setattr(field, "CHUNK", chunk)
+    f, cov = list(fields())[kind]
+    pending = entries(SHAPE, 300, np.random.default_rng(2))
+    W, F = field.with_pending(f, pending), f.features(*ALL)
+    assert len(W) <= f.p
+    expected = slow.given(cov, pending.keys(7), f.eta2)
+    np.testing.assert_allclose(F @ F.T - (F @ W.T) @ (W @ F.T), expected, rtol=0, atol=1e-12 * cov.max())
+
+
+def test_pending_entries_need_no_matrix_of_their_number():
+    f = Draws.of(belief(SHAPE))
+    pending = entries(SHAPE, 20_000, np.random.default_rng(2))
+    tracemalloc.start()
+    field.with_pending(f, pending)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10e6  # 20,000 x 20,000 numbers would be 3.2 GB
 
 
 def test_mean_projections_are_exact_or_cut_to_what_is_affordable():

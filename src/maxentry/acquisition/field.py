@@ -20,6 +20,8 @@ from maxentry.entries import Entries
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+CHUNK = 4096  # entries whose features are formed at once
+
 
 class Field(Protocol):
     """Entries of an m1 x m2 matrix as jointly Gaussian, by features."""
@@ -51,21 +53,32 @@ class Field(Protocol):
 
 
 def directions(F: Array, eta2: float, W: Array | None = None) -> Array:
-    """The directions that measuring the entries with features F, in their order, adds to W.
+    """The directions that measuring the entries with features F adds to W, in their order; p where they are more.
 
     K - K F'(F K F' + eta2 I)^-1 F K = K - w'w with w = C^-1 F K, C C' = F K F' + eta2 I.
     """
     if F.size == 0:
         return np.zeros_like(F)
+    F = compressed(F)
     FK = F if W is None or len(W) == 0 else F - (F @ W.T) @ W
     w: Array = solve_triangular(cholesky(FK @ F.T + eta2 * np.eye(len(F)), lower=True), FK, lower=True)
     return w
 
 
 def with_pending(field: Field, pending: Entries) -> Array:
-    """The directions of all that counts as measured."""
+    """The directions of all that counts as measured, at most p: however many are pending, p x p numbers hold them."""
     W = field.measured
-    return np.concatenate([W, directions(field.features(*pending), field.eta2, W)])
+    F = np.empty((0, field.p))
+    for start in range(0, len(pending.rows), CHUNK):
+        some = slice(start, start + CHUNK)
+        F = compressed(np.concatenate([F, field.features(pending.rows[some], pending.cols[some])]))
+    return compressed(np.concatenate([W, directions(F, field.eta2, W)]))
+
+
+def compressed(X: Array) -> Array:
+    """At most p rows with the same X'X, on which alone K depends, for features as for directions."""
+    n, p = X.shape
+    return np.asarray(np.linalg.qr(X, mode="r")) if n > p else X
 
 
 def direction(f: Array, W: Array, eta2: float) -> tuple[Array, float]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from maxentry.acquisition.criterion import Chosen
-from maxentry.acquisition.field import Field, with_pending
+from maxentry.acquisition.field import Field, compressed, with_pending
 from maxentry.acquisition.question import Question
 from maxentry.entries import Entries
 from maxentry.kernels.acquisition import EQUAL
@@ -136,9 +136,7 @@ def _best_plate(field: Field, question: Question, gain: Gain, K: Array, score: A
 def _score(field: Field, question: Question, gain: Gain, K: Array, entries: Entries) -> float:
     if len(entries.rows) == 0:
         return -np.inf
-    F = field.features(*entries)
-    if len(F) > field.p:
-        F = np.asarray(np.linalg.qr(F, mode="r"))  # the gain depends on F'F only
+    F = compressed(field.features(*entries))  # the gain depends on F'F only
     return gain.of(F, K, field.eta2) / float(question.costs.at(*entries).sum())
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.acquisition.draws import Draws
-from maxentry.acquisition.field import directions
+from maxentry.acquisition.field import with_pending
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 
@@ -34,8 +34,7 @@ class Totals:
 
     def after(self, entries: Entries) -> float:
         """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-        W = directions(self._draws.features(*entries), self._draws.eta2)
-        return remaining(self._G, W) / self._draws.p
+        return remaining(self._G, with_pending(self._draws, entries)) / self._draws.p
 
 
 def total_variance(belief: Belief) -> float:
