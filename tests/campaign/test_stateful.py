@@ -106,21 +106,22 @@ class Lives(RuleBasedStateMachine):
     @rule(i=picks, j=picks, value=VALUES)
     def tell_by_labels(self, i: int, j: int, value: float) -> None:
         entry = (i % self.shape[0], j % self.shape[1])
-        waiting = [id for id, a in self.asked.items() if a["entry"] == entry and a["status"] == "pending"]
-        earlier = (
-            []
-            if waiting
-            else [m["value"] for m in self.told if m["entry"] == entry and m["value"] is not None]
-        )
+        asked = [id for id, a in self.asked.items() if a["entry"] == entry]
+        pending = [id for id in asked if self.status(id) == "pending"]
+        expired = [id for id in asked if self.status(id) == "expired"]
+        earlier = [m["value"] for m in self.told if m["entry"] == entry and m["value"] is not None]
         try:
             receipt = self.c.tell(row=entry[0], col=entry[1], value=value)
         except CampaignError:
             assert earlier
             assert value not in earlier
+            assert not pending
             return
-        assert receipt.told == (not earlier)
+        assert receipt.told == (value not in earlier)
         if receipt.told:
-            self.take(waiting[0] if waiting else None, entry, value)
+            self.take(next(iter(pending or expired[::-1]), None), entry, value)
+        for id in pending[receipt.told :]:
+            self.asked[id]["status"] = "withdrawn"
 
     @precondition(lambda self: self.asked)
     @rule(pick=picks, retry=st.booleans(), undo=st.booleans())

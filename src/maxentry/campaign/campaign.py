@@ -282,9 +282,13 @@ class Campaign:
         A table is a frame, a CSV or Parquet file, a text stream of CSV, or a mapping of columns: id, or row and col,
         or both (then they must agree); and value. An empty value (None, NaN) is still awaited; "failed" in the
         column value or status, or a yes in the column failed, means what `fail` means. All lines are taken or none.
-        An entry that is pending may be told by row and col; one that nobody asked for as well. An id, or an entry
-        without one, that was told before is refused unless the value is the same (then nothing is changed) or
-        `again` is true (then it is another measurement). Ids that have expired, failed or been withdrawn may be told.
+
+        A line with an id speaks of that id, one without of its entry, which nobody need have asked for. The value
+        that was told of it before changes nothing, however often it comes; another is refused unless `again` is
+        true: then it is one more measurement (the same value, too). A line without an id answers an ask of its
+        entry: the first that is pending, else the last that has expired; while one is pending, another value than
+        those told is its answer. No ask of the entry stays pending then: the others are withdrawn, except where
+        replicates are asked for (the setting `again`). Ids that have expired, failed or been withdrawn may be told.
         """
         if tables.is_table(ids):
             _refuse_beside("a table", values=values, row=row, col=col, value=value)
@@ -295,7 +299,7 @@ class Campaign:
         else:
             _refuse_beside("row, col and value", values=values)
             lines = report.of_entries(row, col, value)
-        return self._change(lambda state: report.judged(lines, state, again), who)
+        return self._change(lambda state: report.judged(lines, state, again, self._now()), who)
 
     def correct(
         self,

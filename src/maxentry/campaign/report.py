@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from maxentry.campaign import cells, tables
 from maxentry.campaign.cells import Lookup
-from maxentry.campaign.events import Event, Failed, Told
+from maxentry.campaign.events import Event, Failed, Told, Withdrawn
 from maxentry.campaign.state import Ask, State
 from maxentry.errors import CampaignError, DataError
 from maxentry.frames import listed
 from maxentry.observations.labels import place
 from maxentry.transform import Transform
+
+Entry = tuple[int, int]  # row and column, by position
 
 
 class Line(NamedTuple):
@@ -115,40 +119,54 @@ class _Judge:
 
     state: State
     again: bool
+    now: dt.datetime
 
     def __post_init__(self) -> None:
         self.rows, self.cols = Lookup(self.state.row_axis), Lookup(self.state.col_axis)
         self.told: list[tuple[int | None, int, int, float]] = []
         self.failed: dict[int, str] = {}
+        self.lost: set[Entry] = set()  # the entries of those
         self.fresh: dict[object, list[float]] = {}  # values of earlier lines, by id and by entry
-        self.waiting: dict[tuple[int, int], list[int]] = {}  # ids without an answer, by entry
+        self.by_labels: set[Entry] = set()  # entries that lines without an id have told
+        self.open: dict[Entry, list[Ask]] = {}
         for ask in self.state.open:
-            self.waiting.setdefault((ask.row, ask.col), []).append(ask.id)
+            self.open.setdefault((ask.row, ask.col), []).append(ask)
         self.known = 0
         self.awaited = 0
 
     def take(self, line: Line) -> None:
-        if line.value is None and not line.failed:
-            self.awaited += 1
-            return
-        id, row, col = self.entry(line)
         if line.failed:
-            self.fail(id, line)
-            return
-        assert line.value is not None
-        check_value(self.state, line.value, row, col)
-        earlier = self.values(id, row, col)
-        if earlier and not self.again:
-            if line.value not in earlier:
-                raise CampaignError(_contradiction(line, self.name(row, col), earlier[-1]))
-            self.known += 1
-            return
-        for which in (id, (row, col)):
-            self.fresh.setdefault(which, []).append(line.value)
-        self.told.append((id, row, col, line.value))
+            self.fail(line)
+        elif line.value is not None:
+            self.tell(line, line.value)
+        else:
+            self.awaited += 1
 
-    def entry(self, line: Line) -> tuple[int | None, int, int]:
-        """The id, if there is one, and the entry that a line is about."""
+    # Values
+
+    def tell(self, line: Line, value: float) -> None:
+        row, col = entry = self.entry(line)
+        check_value(self.state, value, row, col)
+        waited_for = line.id is None and bool(self.pending(entry))
+        if line.id is None:
+            self.by_labels.add(entry)
+        if not self.again:
+            earlier = self.values(line.id, entry)
+            if value in earlier:
+                self.known += 1
+                return
+            if earlier and not waited_for:
+                raise CampaignError(_contradiction(line, self.name(entry), earlier[-1]))
+        if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
+            which = self.name(entry) if line.id is None else f"id {line.id}"
+            raise CampaignError(f"expected a value or a failure of {which}, but both came ({line.where}).")
+        id = self.answered(line, entry)
+        for key in (id, entry):
+            self.fresh.setdefault(key, []).append(value)
+        self.told.append((id, row, col, value))
+
+    def entry(self, line: Line) -> Entry:
+        """The entry that a line is about."""
         if line.id is not None:
             ask = known_ask(self.state, line.id)
             given = [
@@ -156,44 +174,84 @@ class _Judge:
                 for cell, lookup in ((line.row, self.rows), (line.col, self.cols))
             ]
             if given[0] not in (None, ask.row) or given[1] not in (None, ask.col):
-                asked = self.name(ask.row, ask.col)
+                asked = self.name((ask.row, ask.col))
                 came = f"row {line.row!r}, column {line.col!r}"
                 raise DataError(
                     f"expected {asked} with id {line.id}, as asked, but {came} came ({line.where})."
                 )
-            return ask.id, ask.row, ask.col
+            return ask.row, ask.col
         if line.row is None or line.col is None:
             raise DataError(f"expected an id, or a row and a column, in {line.where}, but neither came.")
-        row, col = self.rows.find(line.row), self.cols.find(line.col)
-        # A value of an entry that is waited for answers the question, whoever knew its id or not.
-        waiting = self.waiting.get((row, col), [])
-        return next((id for id in waiting if id not in self.fresh), None), row, col
+        return self.rows.find(line.row), self.cols.find(line.col)
 
-    def values(self, id: int | None, row: int, col: int) -> list[float]:
+    def answered(self, line: Line, entry: Entry) -> int | None:
+        """The id that a line answers: its own; else the first that is pending, the last that has expired, or none."""
+        if line.id is not None:
+            return line.id
+        left = [a.id for a in self.open.get(entry, ()) if not self.is_answered(a.id)]
+        return next(iter(self.pending(entry) or left[::-1]), None)
+
+    def pending(self, entry: Entry) -> list[int]:
+        """The ids of an entry that are waited for, and of which no earlier line has told."""
+        waiting = (a for a in self.open.get(entry, ()) if a.status_at(self.now) == "pending")
+        return [a.id for a in waiting if not self.is_answered(a.id)]
+
+    def is_answered(self, id: int) -> bool:
+        return id in self.fresh or id in self.failed
+
+    def values(self, id: int | None, entry: Entry) -> list[float]:
         """What was told before of this id, or, without one, of this entry."""
-        known = self.state.by_entry.get((row, col), ()) if id is None else self.state.by_id.get(id, ())
-        return [m.value for m in known] + self.fresh.get((row, col) if id is None else id, [])
+        known = self.state.by_entry.get(entry, ()) if id is None else self.state.by_id.get(id, ())
+        return [m.value for m in known] + self.fresh.get(entry if id is None else id, [])
 
-    def fail(self, id: int | None, line: Line) -> None:
+    # Failures
+
+    def fail(self, line: Line) -> None:
+        entry = self.entry(line)
+        id = self.answered(line, entry)
+        if line.id is None and not self.pending(entry):
+            if entry in self.failures or entry in self.lost:
+                self.known += 1
+                return
+            if entry in self.fresh or (id is None and entry in self.state.by_entry):
+                raise CampaignError(_told_and_failed(self.name(entry)))
         if id is None:
             raise DataError(
                 f"expected a failure of an entry that was asked for, but none was ({line.where})."
             )
-        ask = self.state.asked[id]
-        if ask.status == "told" or id in self.fresh:
-            raise CampaignError(f"expected a failure of an entry without a value, but id {id} was told one.")
-        if ask.status == "failed" or id in self.failed:
+        status = self.state.asked[id].status
+        if status == "told" or id in self.fresh:
+            raise CampaignError(_told_and_failed(f"id {id}"))
+        if status == "failed" or id in self.failed:
             self.known += 1
         else:
             self.failed[id] = line.reason
+            self.lost.add(entry)
 
-    def name(self, row: int, col: int) -> str:
+    @cached_property
+    def failures(self) -> set[Entry]:
+        """The entries that have failed before."""
+        return {(a.row, a.col) for a in self.state.asked.values() if a.status == "failed"}
+
+    # What comes of it
+
+    def settled(self) -> list[int]:
+        """Ids still pending whose entries were told by row and col: nobody need measure them any more.
+
+        Where replicates are asked for, every id wants a value of its own.
+        """
+        if self.state.settings.again:
+            return []
+        return sorted(id for entry in self.by_labels for id in self.pending(entry))
+
+    def name(self, entry: Entry) -> str:
+        row, col = entry
         return place(self.state.row_axis, row, self.state.col_axis, col)
 
 
-def judged(lines: Sequence[Line], state: State, again: bool) -> tuple[list[Event], Receipt]:
+def judged(lines: Sequence[Line], state: State, again: bool, now: dt.datetime) -> tuple[list[Event], Receipt]:
     """The events that lines amount to, all or none; a line that cannot be is refused."""
-    judge = _Judge(state, again)
+    judge = _Judge(state, again, now)
     for line in lines:
         judge.take(line)
     events: list[Event] = []
@@ -202,6 +260,8 @@ def judged(lines: Sequence[Line], state: State, again: bool) -> tuple[list[Event
         events.append(Told(ids, rows, cols, values))
     if judge.failed:
         events.append(Failed(tuple(judge.failed), tuple(judge.failed.values())))
+    if settled := judge.settled():
+        events.append(Withdrawn(tuple(settled), "told by row and column"))
     return events, Receipt(len(judge.told), len(judge.failed), judge.known, judge.awaited)
 
 
@@ -230,3 +290,7 @@ def _contradiction(line: Line, name: str, earlier: float) -> str:
         f"expected the value told before of {which}, {earlier:g}, but {line.value:g} came: correct() puts it right, "
         "again=True adds it as another measurement."
     )
+
+
+def _told_and_failed(which: str) -> str:
+    return f"expected a failure of an entry without a value, but {which} was told one."

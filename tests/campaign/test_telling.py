@@ -1,0 +1,149 @@
+"""What is told twice, by id or by row and column, while several have been asked for the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.campaign.stand_ins import Clock, campaign, chosen, lowest
+
+from maxentry.campaign.campaign import Campaign
+from maxentry.entries import Entries
+from maxentry.errors import CampaignError, DataError
+
+
+def statuses(c: Campaign) -> list[str]:
+    return c.asked(frame="columns")["status"]
+
+
+def told(c: Campaign) -> list[tuple[int | None, float]]:
+    found = c.export(frame="columns")
+    return list(zip(found["id"], found["value"], strict=True))
+
+
+def corner(state: Any, n: int, now: Any, **_: Any) -> Any:
+    return chosen(state, Entries.of([0] * n, [0] * n))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def handed_on(clock: Clock) -> Iterator[Campaign]:
+    """Id 1 of row 0, column 0 has expired; id 2 of the same is pending."""
+    with campaign(policy=lowest, clock=clock, lease=10) as c:
+        c.ask(1)
+        clock.forward(20)
+        c.ask(1)
+        assert statuses(c) == ["expired", "pending"]
+        yield c
+
+
+@pytest.fixture
+def replicates() -> Iterator[Campaign]:
+    """Ids 1 and 2, both pending, of row 0, column 0, of which several values are wanted."""
+    with campaign(policy=corner, again=True) as c:
+        c.ask(2)
+        yield c
+
+
+# By row and column
+
+
+def test_the_same_told_twice_is_stored_once_and_answers_the_ask_that_is_pending(handed_on: Campaign) -> None:
+    assert handed_on.tell(row=0, col=0, value=1.5).told == 1
+    version = handed_on.state.version
+    assert handed_on.tell(row=0, col=0, value=1.5).known == 1
+    assert handed_on.state.version == version
+    assert told(handed_on) == [(2, 1.5)]
+    assert statuses(handed_on) == ["expired", "told"]
+    assert (handed_on.status().pending, handed_on.status().spent) == (0, 1.0)
+
+
+def test_another_value_is_refused_where_nobody_waits_for_one(handed_on: Campaign) -> None:
+    handed_on.tell(row=0, col=0, value=1.5)
+    with pytest.raises(CampaignError, match=r"row 0, column 0, 1\.5, but 2 came"):
+        handed_on.tell(row=0, col=0, value=2.0)
+    assert handed_on.tell(row=0, col=0, value=2.0, again=True).told == 1
+    assert told(handed_on) == [(2, 1.5), (1, 2.0)]
+
+
+def test_another_value_answers_the_ask_that_still_waits(handed_on: Campaign) -> None:
+    handed_on.tell(1, 1.5)
+    assert handed_on.tell(row=0, col=0, value=2.0).told == 1
+    assert handed_on.tell(row=[0, 0], col=[0, 0], value=[1.5, 2.0]).known == 2
+    assert told(handed_on) == [(1, 1.5), (2, 2.0)]
+    assert statuses(handed_on) == ["told", "told"]
+
+
+def test_another_value_is_refused_once_the_ask_has_expired(handed_on: Campaign, clock: Clock) -> None:
+    handed_on.tell(1, 1.5)
+    clock.forward(20)
+    with pytest.raises(CampaignError, match=r"1\.5, but 2 came"):
+        handed_on.tell(row=0, col=0, value=2.0)
+
+
+def test_what_is_known_already_keeps_nobody_waiting(handed_on: Campaign) -> None:
+    handed_on.tell(1, 1.5)
+    assert handed_on.tell(row=0, col=0, value=1.5).known == 1
+    assert statuses(handed_on) == ["told", "withdrawn"]
+    assert handed_on.history(frame="columns")["what"][-1] == "id 2: told by row and column"
+    version = handed_on.state.version
+    assert handed_on.tell(row=0, col=0, value=1.5).known == 1
+    assert handed_on.state.version == version
+    assert handed_on.tell(2, 1.75).told == 1  # whoever had it may have measured it
+    assert told(handed_on) == [(1, 1.5), (2, 1.75)]
+
+
+def test_of_two_that_have_expired_the_last_is_answered(handed_on: Campaign, clock: Clock) -> None:
+    clock.forward(20)
+    handed_on.tell(row=0, col=0, value=1.5)
+    assert told(handed_on) == [(2, 1.5)]
+
+
+def test_where_replicates_are_wanted_every_ask_waits_for_a_value_of_its_own(replicates: Campaign) -> None:
+    c = replicates
+    for _ in range(2):
+        c.tell(row=0, col=0, value=1.5)
+    assert (told(c), statuses(c)) == ([(1, 1.5)], ["told", "pending"])
+    assert c.tell(row=[0, 0], col=[0, 0], value=[1.5, 2.5]) == (1, 0, 1, 0)
+    assert (told(c), statuses(c)) == ([(1, 1.5), (2, 2.5)], ["told", "told"])
+
+
+def test_the_same_value_may_be_a_replicate_if_that_is_said(replicates: Campaign) -> None:
+    replicates.tell(row=[0, 0], col=[0, 0], value=[1.5, 1.5], again=True)
+    assert told(replicates) == [(1, 1.5), (2, 1.5)]
+
+
+# Failures
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("which", [{"id": [1, 1]}, {"row": [0, 0], "col": [0, 0]}])
+def test_one_report_cannot_tell_a_value_and_a_failure_of_the_same(
+    which: dict[str, list[int]], order: list[int]
+) -> None:
+    with campaign(policy=lowest) as c:
+        c.ask(1)
+        version = c.state.version
+        with pytest.raises(CampaignError, match=r"both came|was told one"):
+            c.tell({**which, "value": [["failed", 2.0][k] for k in order]})
+        assert c.state.version == version
+
+
+def test_a_failure_told_twice_by_row_and_column_is_known(handed_on: Campaign) -> None:
+    report = {"row": [0], "col": [0], "value": ["failed"]}
+    assert handed_on.tell(report).failed == 1
+    assert statuses(handed_on) == ["expired", "failed"]
+    assert handed_on.tell(report).known == 1
+    assert statuses(handed_on) == ["expired", "failed"]
+    with pytest.raises(DataError, match="none was"):
+        handed_on.tell({"row": [1], "col": [1], "value": ["failed"]})
+
+
+def test_a_replicate_may_fail_beside_one_that_has_a_value(replicates: Campaign) -> None:
+    replicates.tell({"row": [0, 0], "col": [0, 0], "value": ["failed", 2.5]})
+    assert statuses(replicates) == ["failed", "told"]
