@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry.campaign import cells
+from maxentry.campaign import cells, workable
 from maxentry.campaign.cells import Lookup
 from maxentry.campaign.events import Changed, ColsAdded, Corrected, Event, Failed, RowsAdded, Withdrawn
 from maxentry.campaign.report import check_value, known_ask
@@ -80,7 +80,7 @@ def cols_added(labels: Iterable[Hashable], cost: Any) -> Outcome:
 
 def settings_changed(state: State, changes: Mapping[str, Any]) -> Outcome:
     """Other settings, as they will be once they are checked."""
-    after = state.settings.changed(changes)
+    after = workable.changed(state.settings, changes)
     return [Changed({name: getattr(after, name) for name in changes})] if changes else [], None
 
 
