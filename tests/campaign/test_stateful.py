@@ -57,8 +57,11 @@ class Lives(RuleBasedStateMachine):
     def standing(self, id: int) -> list[float]:
         return [m["value"] for m in self.told if m["id"] == id and m["value"] is not None]
 
+    def struck(self, key: str, which: Any) -> set[float]:
+        return {x for m in self.told if m[key] == which and m["value"] is None for x in m["before"]}
+
     def take(self, id: int | None, entry: tuple[int, int], value: float) -> None:
-        self.told.append({"id": id, "entry": entry, "value": value})
+        self.told.append({"id": id, "entry": entry, "value": value, "before": set()})
         if id is not None:
             self.asked[id]["status"] = "told"
 
@@ -95,10 +98,11 @@ class Lives(RuleBasedStateMachine):
         try:
             receipt = self.c.tell(id, value, again=again)
         except CampaignError:
-            assert earlier
+            assert earlier or value in self.struck("id", id)
             assert value not in earlier
             assert not again
             return
+        assert again or value in earlier or value not in self.struck("id", id)
         assert receipt.told == (again or not earlier)
         if receipt.told:
             self.take(id, self.asked[id]["entry"], value)
@@ -113,10 +117,10 @@ class Lives(RuleBasedStateMachine):
         try:
             receipt = self.c.tell(row=entry[0], col=entry[1], value=value)
         except CampaignError:
-            assert earlier
             assert value not in earlier
-            assert not pending
+            assert value in self.struck("entry", entry) or (earlier and not pending)
             return
+        assert value in earlier or value not in self.struck("entry", entry)
         assert receipt.told == (value not in earlier)
         if receipt.told:
             self.take(next(iter(pending or expired[::-1]), None), entry, value)
@@ -148,6 +152,7 @@ class Lives(RuleBasedStateMachine):
         measurement = self.told[number]
         if measurement["value"] == value:
             return
+        measurement["before"] |= {measurement["value"]} - {None}
         measurement["value"] = value
         if measurement["id"] is not None:
             left = bool(self.standing(measurement["id"]))

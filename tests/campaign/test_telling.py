@@ -118,6 +118,60 @@ def test_the_same_value_may_be_a_replicate_if_that_is_said(replicates: Campaign)
     assert told(replicates) == [(1, 1.5), (2, 1.5)]
 
 
+# Values that were struck out
+
+
+def test_a_value_struck_out_does_not_come_back_with_the_plate() -> None:
+    with campaign(policy=lowest) as c:
+        c.ask(2)
+        c.tell([1, 2], [5.0, 6.0])
+        c.correct(1, None)
+        version = c.state.version
+        for again in (
+            lambda: c.tell([1, 2], [5.0, 6.0]),
+            lambda: c.tell(row=[0, 0], col=[0, 1], value=[5, 6]),
+        ):
+            with pytest.raises(CampaignError, match=r"column 0.* than 5, which was struck out: .*again=True"):
+                again()
+        assert c.state.version == version
+        assert c.tell(1, 5.5).told == 1
+        assert told(c) == [(2, 6.0), (1, 5.5)]
+
+
+def test_neither_does_what_it_was_before_it_was_corrected() -> None:
+    with campaign(policy=lowest) as c:
+        c.ask(1)
+        c.tell(1, 50.0)
+        c.correct(1, 5.0)
+        c.correct(1, None)
+        for value in (50.0, 5.0):
+            with pytest.raises(CampaignError, match="was struck out"):
+                c.tell(1, value)
+        c.correct(1, 5.0)
+        assert c.tell(1, 5.0).known == 1
+
+
+def test_it_may_come_back_if_that_is_said_and_is_then_the_one_to_correct() -> None:
+    with campaign(policy=lowest) as c:
+        c.ask(1)
+        c.tell(1, 5.0)
+        c.correct(1, None)
+        assert c.tell(1, 5.0, again=True).told == 1
+        assert c.tell(1, 5.0).known == 1
+        c.correct(1, 7.0)
+        assert c.export(frame="columns", everything=True)["value"][1:] == [7.0]
+
+
+def test_whoever_is_asked_anew_may_find_the_same_value() -> None:
+    with campaign(policy=lowest) as c:
+        c.ask(1)
+        c.tell(1, 5.0)
+        c.correct(1, None)
+        c.ask(1)
+        assert c.tell(2, 5.0).told == 1
+        assert c.tell(row=0, col=0, value=5.0).known == 1
+
+
 # Failures
 
 

@@ -284,11 +284,12 @@ class Campaign:
         column value or status, or a yes in the column failed, means what `fail` means. All lines are taken or none.
 
         A line with an id speaks of that id, one without of its entry, which nobody need have asked for. The value
-        that was told of it before changes nothing, however often it comes; another is refused unless `again` is
-        true: then it is one more measurement (the same value, too). A line without an id answers an ask of its
-        entry: the first that is pending, else the last that has expired; while one is pending, another value than
-        those told is its answer. No ask of the entry stays pending then: the others are withdrawn, except where
-        replicates are asked for (the setting `again`). Ids that have expired, failed or been withdrawn may be told.
+        that was told of it before changes nothing, however often it comes; another is refused, and so is one that
+        was struck out, unless `again` is true: then it is one more measurement (the same value, too). A line
+        without an id answers an ask of its entry: the first that is pending, else the last that has expired; while
+        one is pending, another value than those told is its answer. No ask of the entry stays pending then: the
+        others are withdrawn, except where replicates are asked for (the setting `again`). Ids that have expired,
+        failed or been withdrawn may be told.
         """
         if tables.is_table(ids):
             _refuse_beside("a table", values=values, row=row, col=col, value=value)

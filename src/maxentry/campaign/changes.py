@@ -100,6 +100,7 @@ def _measurement(state: State, which: Which) -> Measurement:
         row, col = Lookup(state.row_axis).find(which.row), Lookup(state.col_axis).find(which.col)
         found = [m for m in state.measurements if (m.row, m.col) == (row, col)]
         name = place(state.row_axis, row, state.col_axis, col)
+    found = [m for m in found if not m.struck] or found
     if len(found) != 1:
         numbers = ", ".join(str(m.number) for m in found)
         came = f"there are several: give number= one of {numbers}" if found else "nothing was told of it yet"

@@ -128,6 +128,11 @@ class _Judge:
         self.lost: set[Entry] = set()  # the entries of those
         self.fresh: dict[object, list[float]] = {}  # values of earlier lines, by id and by entry
         self.by_labels: set[Entry] = set()  # entries that lines without an id have told
+        self.struck: dict[object, set[float]] = {}  # values that were struck out, by id and by entry
+        for m in self.state.measurements:
+            if m.struck:
+                for key in (m.id, (m.row, m.col)):
+                    self.struck.setdefault(key, set()).update(m.before)
         self.open: dict[Entry, list[Ask]] = {}
         for ask in self.state.open:
             self.open.setdefault((ask.row, ask.col), []).append(ask)
@@ -157,6 +162,8 @@ class _Judge:
                 return
             if earlier and not waited_for:
                 raise CampaignError(_contradiction(line, self.name(entry), earlier[-1]))
+            if value in self.struck.get(entry if line.id is None else line.id, ()):
+                raise CampaignError(_struck_out(line, self.name(entry)))
         if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
             which = self.name(entry) if line.id is None else f"id {line.id}"
             raise CampaignError(f"expected a value or a failure of {which}, but both came ({line.where}).")
@@ -285,11 +292,21 @@ def known_ask(state: State, id: int) -> Ask:
 
 
 def _contradiction(line: Line, name: str, earlier: float) -> str:
-    which = f"id {line.id} ({name})" if line.id is not None else name
     return (
-        f"expected the value told before of {which}, {earlier:g}, but {line.value:g} came: correct() puts it right, "
-        "again=True adds it as another measurement."
+        f"expected the value told before of {_which(line, name)}, {earlier:g}, but {line.value:g} came: correct() puts "
+        "it right, again=True adds it as another measurement."
     )
+
+
+def _struck_out(line: Line, name: str) -> str:
+    return (
+        f"expected another value of {_which(line, name)} than {line.value:g}, which was struck out: correct() puts it "
+        "back, again=True adds it as another measurement."
+    )
+
+
+def _which(line: Line, name: str) -> str:
+    return name if line.id is None else f"id {line.id} ({name})"
 
 
 def _told_and_failed(which: str) -> str:

@@ -75,6 +75,7 @@ class Measurement(NamedTuple):
     told_at: dt.datetime
     who: str | None = None
     corrected: bool = False
+    before: tuple[float, ...] = ()  # its values before it was corrected, the first one first
 
     @property
     def struck(self) -> bool:
@@ -311,7 +312,8 @@ class _Draft:
     def correct(self, event: Corrected) -> None:
         old = self.measurements[event.number - 1]
         value = math.nan if event.value is None else event.value
-        self.measurements[event.number - 1] = old._replace(value=value, corrected=True)
+        before = old.before if old.struck else (*old.before, old.value)
+        self.measurements[event.number - 1] = old._replace(value=value, corrected=True, before=before)
         if old.id is not None:
             left = any(m.id == old.id and not m.struck for m in self.measurements)
             self.settle(old.id, "told" if left else "withdrawn", "" if left else event.reason)
