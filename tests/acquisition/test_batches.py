@@ -6,7 +6,7 @@ from tests.acquisition.beliefs import belief, question
 from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
-from maxentry.acquisition import Question, candidates, draws, reduction, tiles, variance
+from maxentry.acquisition import Limits, Question, candidates, draws, reduction, tiles, variance
 from maxentry.acquisition.draw_bounds import draw_bounds
 from maxentry.acquisition.select import Search
 from maxentry.entries import Entries
@@ -105,7 +105,29 @@ def test_a_shortlist_begins_with_the_best_entry_and_never_leaves_the_available(m
     assert chosen.gain[0] == pytest.approx(gains[0], rel=1e-9)
     assert chosen.gain.sum() > 0.8 * gains.sum()
     assert slow.available(q)[chosen.rows, chosen.cols].all()
-    assert len(choose("integrated_variance", b, q, 100).rows) == 25
+    everything = choose(
+        "integrated_variance", b, q, 200
+    )  # lists of 25 follow each other until nothing is left
+    assert sorted(everything.entries.keys(10)) == np.flatnonzero(slow.available(q)).tolist()
+    assert everything.evaluated == chosen.evaluated == np.count_nonzero(slow.available(q))
+
+
+@pytest.mark.parametrize("lines", ["rows", "cols"])
+def test_a_shortlist_reaches_as_far_as_the_limits_want(monkeypatch, lines):
+    """Two rows hold nearly all variance: a list of the greatest bounds alone would hold no entry of another."""
+    shape = (30, 30)
+    monkeypatch.setattr(reduction, "MOST_MAPPED", 50)
+    monkeypatch.setattr(reduction, "HELD_BYTES", 8 * 9 * 40)
+    b = belief(shape, effects=False)
+    side = b.left if lines == "rows" else b.right
+    side[:, :2] *= 100
+    limits = Limits(per_row=1) if lines == "rows" else Limits(per_col=1)
+    made, candidates_of = [], reduction._candidates
+    monkeypatch.setattr(reduction, "_candidates", lambda *a: made.append(1) or candidates_of(*a))
+    chosen = choose("integrated_variance", b, Question(shape, limits=limits), 10)
+    assert len(set((chosen.rows if lines == "rows" else chosen.cols).tolist())) == 10
+    assert len(made) == 1
+    assert len(choose("integrated_variance", b, Question(shape, limits=limits), 100).rows) == 30
 
 
 def test_integrated_variance_may_rise_as_others_join():

@@ -14,11 +14,14 @@ h <= sum l_k (f.q_k)^2 + l_{r+1} (|f|^2 - sum (f.q_k)^2), and a bound it stays, 
 computed where the bound may be the greatest. Of scores equal to 1e-10 the lowest row wins, then the lowest column.
 
 Matrices of more than MOST_MAPPED entries are too large for this: there the candidates of a batch are a shortlist, the
-entries of greatest bound at its start, as many as can be held. The choice is exact among these; an entry that is not
-listed could only be better if its gain were, or rose, above the least bound of the list.
+entries of greatest bound at its start, as many as can be held; where rows or columns are limited, no more of each than
+leaves place for n others. The choice is exact among these; an entry that is not listed could only be better if its gain
+were, or rose, above the least bound of the list. When all of a list is chosen or closed, another is made of the rest.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +47,23 @@ CHUNK = 4096  # entries whose features are formed at once
 
 def steepest(draws: Draws, Gamma: Array, question: Question, n: int) -> Chosen:
     """The greedy batch of n entries, with pending ones measured first."""
-    start = Start(draws, Gamma, with_pending(draws, question.pending))
-    batch = Batch(start, question, _candidates(start, question))
-    picks: list[tuple[int, float]] = []
-    while len(picks) < n and (pick := batch.next()) is not None:
-        picks.append(pick)
-    rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), question.shape[1])
-    gain = np.array([gain for _, gain in picks])
-    return Chosen(rows, cols, gain, question.costs.at(rows, cols), start.evaluated)
+    room, W = Room(question.shape, question.limits), with_pending(draws, question.pending)
+    chosen: list[int] = []
+    gains: list[float] = []
+    evaluated = 0
+    while len(chosen) < n:
+        start = Start(draws, Gamma, W)
+        listed = _candidates(start, question, room, chosen, n)
+        evaluated = max(evaluated, listed.out_of)
+        batch = Batch(start, question, listed.keys, room)
+        while len(chosen) < n and (pick := batch.next()) is not None:
+            chosen.append(pick[0])
+            gains.append(pick[1])
+        if len(listed.keys) == listed.out_of:
+            break
+        W = batch.W
+    rows, cols = Entries.from_keys(np.array(chosen, dtype=np.int64), question.shape[1])
+    return Chosen(rows, cols, np.array(gains), question.costs.at(rows, cols), evaluated)
 
 
 class Start:
@@ -64,7 +76,6 @@ class Start:
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
         self.leading, self.vectors = values[:LEADING], np.ascontiguousarray(vectors[:, :LEADING])
         self.rest = float(values[LEADING]) if draws.p > LEADING else 0.0
-        self.evaluated = 0
 
     def features(self, keys: Indices) -> Array:
         """Of the entries with these keys."""
@@ -72,7 +83,6 @@ class Start:
 
     def bounds(self, F: Array) -> tuple[Array, Array]:
         """v, and a bound of h, of entries with features F."""
-        self.evaluated += len(F)
         squares = np.einsum("ns,ns->n", F, F)
         y2 = (F @ self.vectors) ** 2
         h = y2 @ self.leading + self.rest * np.maximum(squares - y2.sum(1), 0.0)
@@ -82,15 +92,14 @@ class Start:
 class Batch:
     """One batch in the making: v and h of every candidate, which of these h are exact and which bounds."""
 
-    def __init__(self, start: Start, question: Question, keys: Indices) -> None:
+    def __init__(self, start: Start, question: Question, keys: Indices, room: Room) -> None:
         self.start, self.question, self.keys, self.W = start, question, keys, start.W
         self.eta2 = start.draws.eta2
         self.rows, self.cols = Entries.from_keys(keys, question.shape[1])
         self.cost = question.costs.at(self.rows, self.cols)
-        self.room = Room(question.shape, question.limits)
-        self.last: tuple[int, Array, float] | None = (
-            None  # chosen last: where it is, its direction and its gain
-        )
+        self.room = room
+        # chosen last: where it is, its direction and its gain
+        self.last: tuple[int, Array, float] | None = None
         self.is_open, self.exact = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
         self.v, self.h = np.empty(len(keys)), np.empty(len(keys))
         self.F = np.empty((len(keys), start.draws.p)) if _held(start.draws, len(keys)) else None
@@ -164,23 +173,50 @@ def _held(draws: Draws, n: int) -> bool:
     return n * draws.p * 8 <= HELD_BYTES and n * PRODUCTS < m1 * m2 * R
 
 
-def _candidates(start: Start, question: Question) -> Indices:
-    """The keys of all available entries, or of a shortlist, in order."""
+class Listed(NamedTuple):
+    """The keys of the candidates, in order, and out of how many available entries."""
+
+    keys: Indices
+    out_of: int
+
+
+def _candidates(start: Start, question: Question, room: Room, chosen: list[int], n: int) -> Listed:
+    """All available entries, or a shortlist of them for a batch of n, of which some are chosen."""
     m1, m2 = question.shape
-    keys, listed = np.empty(0, np.int64), m1 * m2 > MOST_MAPPED
-    bound = np.empty(0)
+    keys, bound, out_of = np.empty(0, np.int64), np.empty(0), 0
+    all_listed = m1 * m2 <= MOST_MAPPED
     most = max(1, HELD_BYTES // (8 * start.draws.p))
-    step = max(1, (64 * CHUNK if listed else m1 * m2) // max(m2, 1))
+    step = max(1, (m1 * m2 if all_listed else 64 * CHUNK) // m2)
     for i in range(0, m1, step):
         rows, cols = np.arange(i, min(i + step, m1)), np.arange(m2)
-        free = np.flatnonzero(question.available(rows, cols)) + i * m2
-        keys = np.concatenate([keys, free])
-        if listed:
+        free = np.flatnonzero(question.available(rows, cols) & room.at(rows, cols)) + i * m2
+        if chosen and not question.again:
+            free = free[~np.isin(free, chosen)]
+        keys, out_of = np.concatenate([keys, free]), out_of + len(free)
+        if not all_listed:
             bound = np.concatenate([bound, _bounds(start, question, rows, free, bound, most)])
             if len(keys) > most:
-                kept = np.sort(np.argpartition(-bound, most)[:most])
+                kept = _most_promising(keys, bound, question, most, n)
                 keys, bound = keys[kept], bound[kept]
-    return keys
+    return Listed(keys, out_of)
+
+
+def _most_promising(keys: Indices, bound: Array, question: Question, most: int, n: int) -> Indices:
+    """Where the bounds are greatest, at most so many; of limited rows and columns, not so many that others lack."""
+    kept, (m2, limits) = np.arange(len(keys)), (question.shape[1], question.limits)
+    for lines, limit in ((keys // m2, limits.per_row), (keys % m2, limits.per_col)):
+        if limit is not None:
+            kept = kept[_greatest_of_each(lines[kept], bound[kept], max(limit, most * limit // n))]
+    if len(kept) > most:
+        kept = kept[np.argpartition(-bound[kept], most)[:most]]
+    return np.sort(kept)
+
+
+def _greatest_of_each(lines: Indices, bound: Array, most: int) -> Indices:
+    """Where the bounds are, in their row or column, among the greatest."""
+    order = np.lexsort((-bound, lines))
+    rank = np.arange(len(order)) - np.searchsorted(lines[order], lines[order])
+    return order[rank < most]
 
 
 def _bounds(
