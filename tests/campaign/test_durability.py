@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,18 @@ def test_the_cache_may_be_deleted_and_is_found_by_the_campaigns_own_mark(
         folder = memory.cache
         assert folder.is_dir()
     assert not folder.exists()
+
+
+def test_opening_waits_for_whoever_is_writing_the_file_for_the_first_time(tmp_path: Path) -> None:
+    path = tmp_path / "lab.db"
+    campaign(path).close()
+    writer = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    assert writer.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)  # as of a file just made
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE maxentry_schema SET version = version")
+    end = threading.Timer(0.3, lambda: writer.execute("COMMIT"))
+    end.start()
+    with Storage(path) as storage:
+        assert storage.names() == ["kinase"]
+    end.join()
+    writer.close()
