@@ -187,6 +187,9 @@ class Lives(RuleBasedStateMachine):
         told = [(m.id, (m.row, m.col), None if math.isnan(m.value) else m.value) for m in state.measurements]
         assert told == [(m["id"], m["entry"], m["value"]) for m in self.told]
         assert state.n_available(self.clock.now) == len(self.free())
+        measured = {m["id"] for m in self.told}
+        paid = [id for id in self.asked if id in measured or self.status(id) in ("told", "failed", "pending")]
+        assert state.spent(self.clock.now) == len(paid)
         observations = state.observations()
         standing = [m for m in self.told if m["value"] is not None]
         assert (0 if observations is None else observations.n) == len(standing)

@@ -172,6 +172,16 @@ def test_whoever_is_asked_anew_may_find_the_same_value() -> None:
         assert c.tell(row=0, col=0, value=5.0).known == 1
 
 
+def test_what_was_measured_stays_paid_for() -> None:
+    with campaign(policy=lowest, budget=3, costs={"row": [2, 1, 1, 1]}) as c:
+        c.ask(1)
+        c.tell(1, 5.0)
+        c.correct(1, None)
+        assert (statuses(c), c.status().spent) == (["withdrawn"], 2.0)
+        c.withdraw(1)
+        assert c.status().spent == 2.0
+
+
 # Failures
 
 

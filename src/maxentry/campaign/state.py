@@ -169,6 +169,11 @@ class State:
         """The measurements that stand, by row and column."""
         return _grouped(((m.row, m.col), m) for m in self.standing)
 
+    @cached_property
+    def measured_ids(self) -> frozenset[int]:
+        """The ids a value was ever told of, whether it stands or not."""
+        return frozenset(m.id for m in self.measurements if m.id is not None)
+
     def observations(self) -> Observations | None:
         """All of it as observations with labels, in the user's units; None before anything is told."""
         if not self.standing:
@@ -207,9 +212,14 @@ class State:
         return _entries([(a.row, a.col) for a in self.pending_asks(now)])
 
     def spent(self, now: dt.datetime) -> float:
-        """The cost of all that was asked for and was told, failed or is pending."""
-        counted = ("told", "failed", "pending")
-        return math.fsum(a.cost for a in self.asked.values() if a.status_at(now) in counted)
+        """The cost of all that was asked for and was told, failed or is pending.
+
+        What was measured is paid for: a value that was struck out since still counts.
+        """
+        counted, measured = ("told", "failed", "pending"), self.measured_ids
+        return math.fsum(
+            a.cost for a in self.asked.values() if a.status_at(now) in counted or a.id in measured
+        )
 
     def taken_keys(self, now: dt.datetime) -> NDArray[np.int64]:
         """Entries not to be handed out now, as sorted keys: those told or pending, unless `again`."""
