@@ -102,6 +102,30 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    "words", [["ask", "1"], ["ask", "1", "--json"], ["status", "--fast", "--json"], ["list"]]
+)
+def test_an_output_that_cannot_be_written_is_said_on_stderr(words: list[str]) -> None:
+    good("new", "lab", "--shape", "3x3")
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+        )
+        silent = subprocess.run([*COMMAND, *words], stdout=full, stderr=full, timeout=120, check=False)
+    assert result.returncode == silent.returncode == codes.REFUSED
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr
+    assert result.stderr.splitlines()[-1] == "The system refused: No space left on device."
+
+
+def test_an_output_that_cannot_hold_a_label_says_what_to_do() -> None:
+    good("new", "lab", "--row", "α", "--row", "b", "--col", "x", "--col", "y")
+    result = process("ask", 4, "--json", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert result.returncode == codes.REFUSED
+    assert "its encoding is ascii: PYTHONUTF8=1" in json.loads(result.stdout)["error"]["message"]
+
+
 WAITING = """
 import sys, time
 from maxentry.cli import main, tables

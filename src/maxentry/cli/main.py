@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -54,8 +55,7 @@ class Commands(TyperGroup):
             sys.stdout.flush()
             return result
         except BrokenPipeError:
-            # Python flushes stdout once more when it ends: let that go nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _close(sys.stdout)
             raise typer.Exit(codes.NO_READER) from None
         except KeyboardInterrupt:
             raise Interrupted("interrupted.") from None
@@ -74,6 +74,11 @@ def _ended(command: Any, *, as_json: bool) -> int:
         return _failed(error, str(error), codes.REFUSED, as_json)
     except Interrupted as error:
         return _failed(error, str(error), codes.INTERRUPTED, as_json)
+    except UnicodeEncodeError as error:
+        text = f"expected an output that holds {error.object[error.start]!a}, but its encoding is {error.encoding}"
+        return _failed(
+            error, f"{text}: PYTHONUTF8=1 in the environment makes it UTF-8.", codes.REFUSED, as_json
+        )
     except OSError as error:
         name = f" {error.filename}" if error.filename else ""
         return _failed(error, f"the system refused{name}: {error.strerror or error}.", codes.REFUSED, as_json)
@@ -107,11 +112,24 @@ def _report(kind: str, text: str, code: int, as_json: bool) -> int:
     from maxentry.cli.output import print_json, say, spoken
 
     text = spoken(text)
-    if as_json:
-        print_json({"error": {"kind": kind, "message": text, "code": code}})
-    else:
+    try:
+        sys.stdout.flush()
+        if as_json:
+            print_json({"error": {"kind": kind, "message": text, "code": code}})
+            return code
+    except OSError:  # a full disk, say: what cannot be written there is said on stderr
+        _close(sys.stdout)
+    try:
         say(text[:1].upper() + text[1:], "bold red")
+    except OSError:  # nobody is left to tell; the code remains
+        _close(sys.stderr)
     return code
+
+
+def _close(stream: TextIO) -> None:
+    """Let what is written from now on go nowhere, as Python flushes its streams once more when it ends."""
+    with contextlib.suppress(OSError):  # a stream in memory, in tests, is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 app = typer.Typer(
