@@ -300,6 +300,19 @@ def test_a_file_that_is_told_already_may_be_written_over_and_no_other() -> None:
     good("ask", 1, "-o", "notes.csv", "--overwrite")
 
 
+@pytest.mark.parametrize(
+    "line", [",r1,c1,5", "x,r1,c1,5", "2.0,r1,c1,5", ",r1,c1,failed", "x,r1,c1,failed", "1,r1,c1,?"]
+)
+def test_a_file_with_a_value_without_a_proper_id_is_not_written_over(line: str) -> None:
+    begin()
+    good("tell", "--row", "r1", "--col", "c1", "--value", 5)  # known, but of no id
+    good("ask", 2)
+    Path("plate.csv").write_text(f"id,row,col,value\n{line}\n")
+    said = refused("ask", 1, "-o", "plate.csv")
+    assert "--overwrite" in said
+    assert Path("plate.csv").read_text().endswith(line + "\n")
+
+
 def test_nothing_is_asked_when_the_plate_cannot_be_written() -> None:
     begin()
     refused("ask", 3, "-o", "no/plate.csv")
@@ -467,3 +480,35 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "2.667   2030-01-02 03:04 UTC" in shown.out
     assert "[b]40" not in shown.out
     assert "… and 10 more; -o FILE writes them all." in shown.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add-rows", "z", "--cost", "nan"],
+        ["add-rows", "z", "--cost", "inf"],
+        ["add-rows", "z\udcff"],
+        ["fail", "1", "--reason", "\udcff"],
+        ["withdraw", "1", "--reason", "\udcff"],
+        ["new", "more", "--row", "a\udcff", "--row", "b", "--shape", "2x2"],
+        ["new", "more\udcff", "--shape", "3x3"],
+        ["new", "more", "--shape", "5x4", "--rank", "9"],
+        ["new", "more", "--shape", "5x4", "--lease", "99999999999w"],
+        ["set", "--plates", "rows", "--per-row", "1"],
+    ],
+)
+def test_a_users_mistake_is_never_ours(words: list[str]) -> None:
+    Path("costs.csv").write_text("row,cost\n" + "".join(f"r{i},1\n" for i in range(1, 7)))
+    begin("--costs", "costs.csv")
+    good("ask", 1)
+    before = answer("status", "--fast")["events"]
+    result = run(*words)
+    assert result.exit_code in (1, 2), result.stderr
+    assert "mistake in maxentry" not in result.stderr
+    assert answer("status", "--fast")["events"] == before
+    assert answer("list")["campaigns"] == ["lab"]
+
+
+def test_a_name_that_is_no_text_is_kept_as_far_as_it_can_be() -> None:
+    begin("--who", "ann\udcff")
+    assert answer("history")["events"][0]["who"] == "ann?"

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from maxentry.campaign import settings as settings_codec
 from maxentry.campaign.settings import Settings
-from maxentry.errors import StorageError
+from maxentry.errors import DataError, MaxentryError, StorageError
 from maxentry.observations.labels import Labels
 from maxentry.posterior import label_codec
 
@@ -227,8 +227,18 @@ class Record(NamedTuple):
 
 
 def write(event: Event) -> str:
-    """The event's payload as JSON text."""
-    return json.dumps(event.payload(), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    """The event's payload as JSON text; numbers that are not finite and text that is not UTF-8 are refused."""
+    try:
+        text = json.dumps(event.payload(), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start : error.end]
+        raise DataError(f"expected text in UTF-8, but {wrong!a} came in it.") from None
+    except ValueError as error:
+        if isinstance(error, MaxentryError):
+            raise
+        raise DataError("expected finite numbers, but one came that is not.") from None
+    return text
 
 
 def read(kind: str, text: str) -> Event:

@@ -62,7 +62,7 @@ def check_names(settings: Iterable[str]) -> None:
 def user(who: str | None) -> str | None:
     """Who does something: as given, or the name of the user on this machine if there is one."""
     if who is not None:
-        return str(who)[:200]
+        return str(who).encode(errors="replace").decode()[:200]
     try:
         return getpass.getuser()[:200]
     except (OSError, KeyError, ImportError):  # no such name on this machine

@@ -71,6 +71,7 @@ def check_nothing_lost(output: str | None, campaign: Campaign) -> None:
 
 def _untold(table: Table, campaign: Campaign) -> str:
     """What a plate holds that the campaign does not know; nothing if all of it was told."""
+    from maxentry.campaign.cells import identity
     from maxentry.cli import measurements
     from maxentry.cli.cells import is_empty, number, says_failed
 
@@ -78,12 +79,15 @@ def _untold(table: Table, campaign: Campaign) -> str:
     if ids is None or values is None:
         return "is no plate"
     told = campaign.export(everything=True, frame="columns")
-    known = set(zip(told["id"], told["value"], strict=True))
+    known = {(id, value) for id, value in zip(told["id"], told["value"], strict=True) if id is not None}
     asked = campaign.asked(frame="columns")
     failed = {id for id, status in zip(asked["id"], asked["status"], strict=True) if status == "failed"}
-    for k, (id, value) in enumerate(zip(ids, values, strict=True)):
-        if is_empty(value) or (says_failed(value) and int(id) in failed):
+    for k, (cell, value) in enumerate(zip(ids, values, strict=True)):
+        if is_empty(value):
             continue
-        if says_failed(value) or (int(id), number(value, "", decimal_comma=table.decimal_comma)) not in known:
+        id = identity(cell, table.where(k))
+        if says_failed(value) and id in failed:
+            continue
+        if says_failed(value) or (id, number(value, "", decimal_comma=table.decimal_comma)) not in known:
             return f"has a value in {table.where(k)} that was not told yet"
     return ""
