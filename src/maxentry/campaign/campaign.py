@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 import numpy as np
 
 from maxentry import frames
-from maxentry.campaign import address, asking, caching, changes, opening, report, tables, views
+from maxentry.campaign import address, asking, caching, changes, opening, report, tables, views, workable
 from maxentry.campaign.events import Event
 from maxentry.campaign.opening import Where
 from maxentry.campaign.report import Receipt
@@ -97,7 +97,7 @@ class Campaign:
         """
         opening.check_names(settings)
         seed = secrets.randbits(32) if seed is None else seed
-        begun = Settings(name=name, rows=rows, cols=cols, seed=seed, **settings)  # type: ignore[arg-type]
+        begun = workable.checked(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         with opening.opened(storage, create=True) as kept:
             key = opening.begun(kept, begun, (clock or _utc)(), opening.user(who), exist_ok)
             return cls(kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy)
