@@ -72,6 +72,12 @@ def parquet(folder: Path) -> Path:
         lambda folder: io.StringIO(PLATE.replace(",", ";")),
         lambda folder: io.StringIO(PLATE.replace(",", "\t")),
         lambda folder: io.StringIO(PLATE.replace(",", ";").replace(".", ",")),
+        lambda folder: io.StringIO(PLATE.replace(",", "\t").replace("1.5", "1,5")),
+        lambda folder: io.BytesIO(PLATE.encode("utf-16")),
+        lambda folder: io.StringIO("\n \n" + PLATE),
+        lambda folder: io.StringIO("\ufeffsep=;\r\n" + PLATE.replace(",", ";")),
+        lambda folder: io.StringIO('"sep=\t"\n' + PLATE.replace(",", "\t")),
+        lambda folder: io.StringIO(PLATE.replace("value", "value,,").replace("1.5", "1.5,,")),
         lambda folder: io.StringIO(PLATE.replace("id,row,col", " ID ,Row,COLUMN")),
         lambda folder: io.StringIO(PLATE + ",,,\n"),
         lambda folder: io.StringIO(PLATE.replace("1,a,x", ",a,x").replace("3,b,x", ",b,x")),
@@ -97,6 +103,17 @@ def test_a_plate_may_come_again_with_more_of_it(asked: Campaign) -> None:
     assert asked.tell(io.StringIO(PLATE)) == (0, 0, 3, 1)
     assert asked.tell(io.StringIO(PLATE.replace("2,a,y,", "2,a,y,7"))) == (1, 0, 3, 0)
     assert statuses(asked) == ["told", "told", "failed", "told"]
+
+
+def test_a_decimal_comma_between_semicolons_may_have_three_figures(asked: Campaign) -> None:
+    asked.tell(io.StringIO("id;value\n1;1,234\n2;-,5\n"))
+    assert values(asked) == [1.234, -0.5]
+
+
+def test_empty_lines_are_no_lines_and_count_as_none(asked: Campaign) -> None:
+    assert asked.tell(io.StringIO("\nid;value\n\n1;3\n;\n2;\n;;\n\n")) == (1, 0, 0, 1)
+    with pytest.raises(DataError, match="line 4"):
+        asked.tell(io.StringIO("\nid;value\n\n1;x\n"))
 
 
 def test_reasons_are_kept(asked: Campaign) -> None:
@@ -127,10 +144,23 @@ def test_asked_and_unasked_measurements_may_be_in_one_table(asked: Campaign) -> 
         ("id,value,failed\n1,3,yes\n", DataError, "both came"),
         ("id,value,failed\n1,3,perhaps\n", DataError, "yes or no"),
         ("id,value,value\n1,3,4\n", DataError, "one column named value"),
-        ("id,value\n1,3,4\n", DataError, "2 cells in every line"),
+        ("id,value\n1,3,4\n", DataError, "2 cells in line 2 of the stream"),
         ("1,a,x,1.5\n", DataError, "the columns 1, a, x, 1.5 came"),
-        ("", DataError, "first line of names"),
-        ("\n\n", DataError, "first line of names"),
+        ("", DataError, "a line of names"),
+        ("\n\n", DataError, "a line of names"),
+        ("sep=;\n", DataError, "a line of names"),
+        ('id,value\n1,"3\n', DataError, "expected a CSV file, but line 2"),
+        ("id,note,value\n1,\"at 5 o'clock,3\n2,,4\n", DataError, "expected a CSV file, but line 3"),
+        ('id,value\n1,"1,5"\n', DataError, "a number.* line 2, but '1,5' came"),
+        (
+            "id\tvalue\n1\t1,234\n",
+            DataError,
+            "point in line 2, but '1,234' came, which may mean 1234 or 1.234",
+        ),
+        ("id\tvalue\n1\t-1,234e2\n", DataError, "which may mean"),
+        ("id\tvalue\n1\t1,234,567\n", DataError, "a number"),
+        ("id;value\n1;1,234,567\n", DataError, "a number"),
+        ("id;value\n1;1.234,5\n", DataError, "a number"),
     ],
 )
 def test_a_plate_with_a_mistake_is_refused_whole(

@@ -44,10 +44,11 @@ def test_what_is_no_number_is_refused_with_its_place(cell: object) -> None:
 
 
 def test_a_decimal_comma_only_where_cells_are_parted_otherwise() -> None:
-    assert number("1,5", "here", decimal_comma=True) == 1.5
-    assert number("1.5", "here", decimal_comma=True) == 1.5
+    assert number("1,5", "here", decimal_comma="always") == 1.5
+    assert number("1.5", "here", decimal_comma="always") == 1.5
+    assert number("1,234", "here", decimal_comma="always") == 1.234
     with pytest.raises(DataError):
-        number("1,234,567", "here", decimal_comma=True)
+        number("1,234,567", "here", decimal_comma="always")
 
 
 def test_yes_and_no() -> None:
@@ -84,6 +85,12 @@ def test_a_long_table_with_other_names() -> None:
 def test_decimal_commas_between_semicolons() -> None:
     assert measurements.triples(table("row;col;value\nA;x;1,5\n")).values == [1.5]
     assert measurements.triples(table("row;x\nA;1,5\n")).values == [1.5]
+
+
+def test_between_tabs_a_comma_must_not_look_like_that_of_thousands() -> None:
+    assert measurements.triples(table("row\tx\nA\t1,5\nB\t0,1234\n")).values == [1.5, 0.1234]
+    with pytest.raises(DataError, match=r"line 2 of t\.csv, but '1,234' came, which may mean 1234 or 1\.234"):
+        measurements.triples(table("row\tx\nA\t1,234\n"))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,9 @@ def table_of(content: bytes | str, name: str = "data.csv") -> Table:
         "a,b,,\n1,2,,\n,x y\n",
         " a , b\n1,2\n   ,x y\n",
         "a,b\n1,2\n,x y".encode("utf-16"),
+        "\n\na,b\n1,2\n,x y\n,\n",
+        "\ufeffsep=;\r\na;b\r\n1;2\r\n;x y\r\n",
+        "sep=;\na;b\n1;2\n;x y\n",
     ],
 )
 def test_one_table_in_many_spellings(content: bytes | str) -> None:
@@ -75,6 +78,11 @@ def test_what_cannot_be_read_is_refused() -> None:
         tables.read("no.csv")
     with pytest.raises(DataError, match=r"but \. is a folder"):
         tables.read(".")
+
+
+def test_the_text_goes_on_only_where_it_is_read_alike() -> None:
+    assert table_of("a\tb\n1\t2\n", "data.tsv").text is not None
+    assert table_of("a,x,y\tb\n1\t2\n", "data.tsv").text is None
 
 
 # Parquet

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from typing import Any
 
+from maxentry.campaign.sheets import DecimalComma
 from maxentry.errors import DataError
 from maxentry.frames import is_missing, is_number
 from maxentry.observations.labels import Axis
@@ -13,6 +15,10 @@ NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")
 YES = ("1", "1.0", "true", "t", "yes", "y", "x", *FAILED)
 NO = ("0", "0.0", "false", "f", "no", "n", *NOTHING)
+
+_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r",\d{3}(?!\d)")  # 1,234 of an English spreadsheet
 
 
 def bare(cell: Any) -> str:
@@ -37,19 +43,32 @@ def yes(cell: Any, where: str) -> bool:
     return bare(cell) in YES
 
 
-def number(cell: Any, where: str, decimal_comma: bool = False) -> float | None:
+def number(
+    cell: Any,
+    where: str,
+    decimal_comma: DecimalComma = "never",
+    expected: str = "a number, nothing or 'failed' as the value of",
+) -> float | None:
     """The number in a cell; None where it is empty."""
     if is_empty(cell):
         return None
+    text = _with_point(cell.strip(), where, decimal_comma) if isinstance(cell, str) else None
     try:
-        if isinstance(cell, str) and "_" not in cell:
-            point = decimal_comma and cell.count(",") == 1 and "." not in cell
-            return float(cell.replace(",", ".") if point else cell)
-        if is_number(cell):
-            return float(cell)
-    except (ValueError, OverflowError):
+        if is_number(cell) if text is None else _PLAIN.fullmatch(text):
+            return float(cell if text is None else text)
+    except (TypeError, ValueError, OverflowError):
         pass
-    raise DataError(f"expected a number, nothing or 'failed' as the value of {where}, but {cell!r} came.")
+    raise DataError(f"expected {expected} {where}, but {cell!r} came.")
+
+
+def _with_point(text: str, where: str, decimal_comma: DecimalComma) -> str:
+    """A number's text with a decimal point where it has a decimal comma."""
+    if decimal_comma == "never" or not _COMMA.fullmatch(text):
+        return text
+    if decimal_comma != "always" and _THOUSANDS.search(text):
+        both = f"{text.replace(',', '')} or {text.replace(',', '.')}"
+        raise DataError(f"expected a decimal point in {where}, but {text!r} came, which may mean {both}.")
+    return text.replace(",", ".")
 
 
 def identity(cell: Any, where: str) -> int | None:

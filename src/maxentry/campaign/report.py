@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from maxentry.campaign import cells, tables
 from maxentry.campaign.cells import Lookup
 from maxentry.campaign.events import Event, Failed, Told, Withdrawn
+from maxentry.campaign.sheets import DecimalComma
 from maxentry.campaign.state import Ask, State
 from maxentry.errors import CampaignError, DataError
 from maxentry.frames import listed
@@ -67,7 +68,15 @@ def of_table(data: Any) -> list[Line]:
 
 
 def _line(
-    where: str, comma: bool, id: Any, row: Any, col: Any, value: Any, failed: Any, status: Any, reason: Any
+    where: str,
+    comma: DecimalComma,
+    id: Any,
+    row: Any,
+    col: Any,
+    value: Any,
+    failed: Any,
+    status: Any,
+    reason: Any,
 ) -> Line:
     lost = cells.says_failed(value) or cells.says_failed(status) or cells.yes(failed, where)
     known = None if cells.says_failed(value) else cells.number(value, where, comma)

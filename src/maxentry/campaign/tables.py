@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maxentry import frames
+from maxentry.campaign import sheets
+from maxentry.campaign.sheets import DecimalComma
 from maxentry.errors import DataError, MissingDependencyError
 
 ALIASES = {"column": "col", "ids": "id", "values": "value"}
@@ -21,8 +21,8 @@ class Table(NamedTuple):
     """Columns by name (small letters, no blanks around), all of one length."""
 
     columns: dict[str, list[Any]]
-    first_line: int | None = None  # of the file, where it is one: lines are what a user sees there
-    decimal_comma: bool = False  # a file with ; between cells may have , in its numbers
+    lines: list[int] | None = None  # of the file, where it is one of text: they are what a user sees there
+    decimal_comma: DecimalComma = "never"
 
     @property
     def length(self) -> int:
@@ -35,7 +35,7 @@ class Table(NamedTuple):
 
     def where(self, k: int) -> str:
         """The k-th line as a message names it."""
-        return f"line {k + 1}" if self.first_line is None else f"line {k + self.first_line}"
+        return f"line {k + 1 if self.lines is None else self.lines[k]}"
 
 
 def is_table(data: object) -> bool:
@@ -48,7 +48,10 @@ def read(data: Any) -> Table:
     if isinstance(data, (str, PathLike)):
         return _file(Path(fspath(data)))
     if hasattr(data, "read"):
-        return _csv(data.read(), "the stream")
+        content = data.read()
+        return _csv(
+            sheets.decoded(content, "the stream") if isinstance(content, bytes) else content, "the stream"
+        )
     if isinstance(data, Mapping):
         return _table({name: _cells(column) for name, column in data.items()}.items())
     return _table(_frame_columns(data))
@@ -58,33 +61,15 @@ def _file(path: Path) -> Table:
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
             return _table(_parquet_columns(path))
-        return _csv(path.read_text(encoding="utf-8-sig"), str(path))
-    except UnicodeDecodeError:
-        raise DataError(
-            f"expected CSV as UTF-8 text in {path}, but it is not: save it as 'CSV UTF-8'."
-        ) from None
+        return _csv(sheets.decoded(path.read_bytes(), str(path)), str(path))
     except OSError as error:
         raise DataError(f"expected a CSV or Parquet file at {path}, but {error.strerror or error}.") from None
 
 
 def _csv(text: str, source: str) -> Table:
-    """CSV with commas, semicolons or tabs, whichever the line of names has most of."""
-    lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
-    head = text.splitlines()[0] if text.strip() else ""
-    separator = max(",;\t", key=head.count)
-    reader = csv.reader(lines, delimiter=separator)
-    names = next(reader, [])
-    if not any(name.strip() for name in names):
-        raise DataError(f"expected a first line of names in {source}, but there is none.")
-    body = []
-    for cells in reader:
-        if len(cells) > len(names) and any(cell.strip() for cell in cells[len(names) :]):
-            came = f"line {reader.line_num} has {len(cells)}"
-            raise DataError(f"expected {len(names)} cells in every line of {source}, but {came}.")
-        body.append([*cells, *[""] * (len(names) - len(cells))][: len(names)])
-    columns = [list(column) for column in zip(*body, strict=True)] or [[] for _ in names]
-    table = _table(zip(names, columns, strict=True))
-    return table._replace(first_line=2, decimal_comma=separator != ",")
+    sheet = sheets.parsed(text, source)
+    table = _table(zip(sheet.names, sheet.columns, strict=True))
+    return table._replace(lines=sheet.lines, decimal_comma=sheet.decimal_comma)
 
 
 def _parquet_columns(path: Path) -> Iterable[tuple[str, list[Any]]]:

@@ -15,6 +15,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from maxentry.campaign import sheets
+from maxentry.campaign.sheets import DecimalComma
+from maxentry.campaign.sheets import decoded as decoded
 from maxentry.cli.parquet import check_parquet, from_parquet, to_parquet
 from maxentry.errors import DataError, ParameterError
 
@@ -38,7 +41,7 @@ class Table:
     columns: list[list[Any]]
     source: str = "the table"
     lines: list[int] | None = None  # of the file, for each line of the table; None where it has none
-    decimal_comma: bool = False
+    decimal_comma: DecimalComma = "never"
     text: str | None = None  # the file's, where it is one of text
 
     @property
@@ -88,53 +91,12 @@ def read_bytes(path: str) -> bytes:
         raise DataError(f"expected to read {path}, but: {error.strerror or error}.") from None
 
 
-def decoded(content: bytes, name: str) -> str:
-    """Text of a file: UTF-8, with or without Excel's mark, or UTF-16 with one."""
-    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-    try:
-        text = content.decode("utf-16" if wide else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise DataError(
-            f"expected text in UTF-8, but line {line} of {name} is not (Excel: save as 'CSV UTF-8')."
-        ) from None
-    if "\x00" in text:
-        raise DataError(f"expected a CSV or Parquet file, but {name} is neither.")
-    return text
-
-
-def _from_text(text: str, name: str, delimiter: str | None) -> Table:
-    delimiter = delimiter or _delimiter(text)
-    # strict: a quote that is never closed would swallow the rest of the file as one cell.
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        numbered = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
-    except csv.Error as error:
-        raise DataError(f"expected a CSV file, but line {reader.line_num} of {name}: {error}.") from None
-    if not numbered:
-        raise DataError(f"expected a table with a line of names, but {name} is empty.")
-    names = [cell.strip() for cell in numbered[0][1]]
-    while (
-        len(names) > 1 and not names[-1] and not any("".join(line[len(names) - 1 :]) for _, line in numbered)
-    ):
-        names.pop()  # spreadsheets leave empty columns at the right
-    lines = [(number, _of_width(line, len(names), number, name)) for number, line in numbered[1:]]
-    columns: list[list[Any]] = [[line[j] for _, line in lines] for j in range(len(names))]
-    return Table(names, columns, name, [number for number, _ in lines], delimiter == ";", text)
-
-
-def _of_width(line: list[str], width: int, number: int, name: str) -> list[str | None]:
-    if any(cell.strip() for cell in line[width:]):
-        raise DataError(f"expected {width} cells in line {number} of {name}, but {len(line)} came.")
-    cells = [cell if cell.strip() else None for cell in line[:width]]
-    return cells + [None] * (width - len(cells))
-
-
-def _delimiter(text: str) -> str:
-    """The one that parts the first line: a comma, or what spreadsheets of other countries write."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    bare = "".join(first.split('"')[::2])  # outside quotes
-    return max(",;\t", key=bare.count)
+def _from_text(text: str, name: str, separator: str | None) -> Table:
+    sheet = sheets.parsed(text, name, separator)
+    # Who reads the text again must come to the same cells; else there are only the cells.
+    alike = separator is None or sheets.likely_separator(text) == separator
+    columns: list[list[Any]] = [list(column) for column in sheet.columns]
+    return Table(sheet.names, columns, name, sheet.lines, sheet.decimal_comma, text if alike else None)
 
 
 # Writing
