@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 import sqlite3
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, create_engine, text
-from tests.campaign.stand_ins import campaign, uniform
+from tests.campaign.stand_ins import START, campaign, uniform
 
 from maxentry.campaign import address, schema
 from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.events import KINDS, Created
 from maxentry.campaign.storage import Storage
 from maxentry.errors import StorageError
 
-VERSION_1 = Path(__file__).parent / "version_1.sql"
+FROZEN = Path(__file__).parent
 
 
-def old(where: str) -> None:
+def old(where: str, version: int = 1) -> None:
     engine = create_engine(address.parse(where))
     with engine.begin() as connection:
-        for statement in VERSION_1.read_text().split(";\n"):
+        for statement in (FROZEN / f"version_{version}.sql").read_text(encoding="utf-8").split(";\n"):
             if statement.strip():
                 connection.execute(text(statement.replace(":", r"\:")))
     engine.dispose()
@@ -36,6 +39,67 @@ def test_version_1_is_upgraded_with_all_it_holds(lasting: str) -> None:
         assert opened.history(frame="columns")["who"] == [None, None, None, "ann"]
     with Storage(lasting) as storage, storage._reading() as connection:
         assert schema.version_of(connection, "") == schema.VERSION
+
+
+def test_events_of_every_kind_mean_what_they_meant(lasting: str) -> None:
+    """Among them a rank that would be refused today."""
+    old(lasting, 2)
+    with Storage(lasting) as storage:
+        assert {r.event.kind for r in storage.events(storage.find(None))} == set(KINDS)
+    with Campaign.open(lasting, policy=uniform) as opened:
+        s, now = opened.settings, START + dt.timedelta(hours=1)
+        assert s.rows == ("a", "β", dt.date(2030, 1, 1), ("d", 4), "new")
+        assert s.cols == ("x", 2, 3.5, dt.datetime(2030, 1, 2, 3, 4))
+        assert (s.seed, s.rank, s.acquisition, s.noise, s.effects, s.priors) == (
+            1,
+            2,
+            "maxent",
+            "student",
+            False,
+            "paper",
+        )
+        assert (s.transform, s.range, s.n_initial, s.again) == ("logit(0, 100)", (0, 99), 3, True)
+        assert (s.target_sd, s.budget, s.lease, s.per_row, s.per_col, s.plates) == (
+            0.5,
+            50,
+            None,
+            None,
+            None,
+            "cols",
+        )
+        assert (s.mask, s.costs.entry, s.costs.row, s.costs.col.tolist()) == (None, None, None, [1, 1, 1, 2])
+        told = opened.export(everything=True, frame="columns")
+        assert told["row"] == ["a", "a", ("d", 4)]
+        assert told["col"] == ["x", 2, 3.5]
+        assert [told["value"][0], math.isnan(told["value"][1]), told["value"][2]] == [11.5, True, 1e-3]
+        assert told["id"] == [1, 2, None]
+        assert told["who"] == ["bob"] * 3
+        asks = list(opened.state.asked.values())
+        assert [a.status_at(now) for a in asks] == ["told", "withdrawn", "failed", "withdrawn"]
+        assert [a.reason for a in asks] == ["", "contaminated", "no colour", "out of time"]
+        assert [a.cost for a in asks] == [1.75, 1.75, 2.25, 2.75]
+        assert asks[0].expires_at == START + dt.timedelta(seconds=3660)
+        opened.set(rank=1)
+        opened.ask(1)
+
+
+def test_the_first_settings_of_a_frozen_file_are_all_there_are(tmp_path: Path) -> None:
+    old(str(tmp_path / "lab.db"), 2)
+    with Storage(tmp_path / "lab.db") as storage:
+        created = storage.events(storage.find(None))[0].event
+    assert isinstance(created, Created)
+    s = created.settings
+    assert s.costs.row is not None
+    assert s.costs.col is not None
+    assert s.costs.entry is not None
+    assert s.mask is not None
+    assert (s.costs.row.tolist(), s.costs.col.tolist(), s.costs.entry.sum()) == (
+        [1, 2, 3, 4],
+        [0.5, 0.5, 1],
+        3,
+    )
+    assert s.mask.tolist() == [[True] * 3] * 3 + [[True, True, False]]
+    assert (s.range, s.lease, s.per_row, s.per_col) == ((0, math.inf), 3600, 2, 3)
 
 
 def test_a_step_that_fails_leaves_the_old_file(lasting: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,4 +144,44 @@ def test_an_event_of_a_newer_kind_is_refused_with_advice(tmp_path: Path) -> None
         )
     connection.close()
     with pytest.raises(StorageError, match="'sung' came: upgrade maxentry"):
+        Campaign.open(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("changed", '{"budget":3.0,"colour":"red"}'),
+        ("told", '{"ids":[null],"rows":[0],"cols":[0],"values":[1.0],"plates":[3]}'),
+        ("failed", '{"ids":[],"reasons":[],"retry":false,"when":3}'),
+        ("withdrawn", '{"ids":[],"reason":"","when":3}'),
+        ("corrected", '{"number":1,"value":1.0,"reason":"","unit":"mg"}'),
+        ("rows_added", '{"labels":["new"],"cost":null,"mask":[]}'),
+        ("cols_added", '{"names":["new"]}'),
+        ("asked", '{"first":1}'),
+        ("withdrawn", "[1, 2]"),
+        ("withdrawn", "{"),
+    ],
+)
+def test_an_event_with_fields_of_a_newer_maxentry_is_refused_with_advice(
+    kind: str, payload: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "lab.db"
+    campaign(path).close()
+    with sqlite3.connect(path) as connection:
+        line = (1, 2, "2030-01-01T00:00:00+00:00", kind, None, payload)
+        connection.execute("INSERT INTO maxentry_events VALUES (?, ?, ?, ?, ?, ?)", line)
+    connection.close()
+    with pytest.raises(StorageError, match=f"an event '{kind}' .*: upgrade maxentry"):
+        Campaign.open(path)
+
+
+def test_a_campaign_with_a_setting_of_a_newer_maxentry_is_refused_with_advice(tmp_path: Path) -> None:
+    path = tmp_path / "lab.db"
+    campaign(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            """UPDATE maxentry_events SET payload = replace(payload, '"seed"', '"hue":3,"seed"')"""
+        )
+    connection.close()
+    with pytest.raises(StorageError, match=r"no such setting as 'hue'.*: upgrade maxentry"):
         Campaign.open(path)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maxentry.campaign import workable
 from maxentry.campaign.settings import CHANGEABLE, Settings
 from maxentry.errors import DataError, MaxentryError, ParameterError
 
@@ -108,9 +109,11 @@ def test_costs_add_up_by_label() -> None:
 
 def test_only_what_may_change_does() -> None:
     settings = Settings("k", 3, 3, 1)
-    assert settings.changed({"budget": 5}).budget == 5.0
+    assert workable.changed(settings, {"budget": 5}).budget == 5.0
     with pytest.raises(ParameterError, match="'seed'"):
-        settings.changed({"seed": 2})
+        workable.changed(settings, {"seed": 2})
+    with pytest.raises(ParameterError, match="budget"):
+        workable.changed(settings, {"budget": -2})
     assert {"seed", "rows", "cols", "transform", "name", "n_initial"}.isdisjoint(CHANGEABLE)
 
 
@@ -130,4 +133,24 @@ def test_more_rows_are_available_and_cost_the_mean() -> None:
         settings.with_cols(["z"], [1.0])
     with pytest.raises(DataError, match="came twice"):
         settings.with_rows(["a"])
+    for wrong, match in (
+        ([-1.0], "from zero on"),
+        ([float("nan")], "finite"),
+        ([1.0, 2.0], "expected 1 new costs"),
+    ):
+        with pytest.raises(ParameterError, match=match):
+            settings.with_rows(["c"], wrong)
+    with pytest.raises(ParameterError, match="cost something"):
+        Settings("k", 2, 2, 1, costs={"row": [1, 1]}).with_rows(["c"], [0.0])  # type: ignore[arg-type]
     assert again(more) == more
+
+
+def test_what_was_written_is_read_whatever_the_rules_are_by_now() -> None:
+    written = Settings("k", 5, 4, 1, costs={"row": [1, 2, 3, 4, 5]}).to_json()  # type: ignore[arg-type]
+    older = {name: x for name, x in written.items() if name not in ("plates", "noise", "costs")}
+    strange = {"rank": 50, "acquisition": "abandoned", "lease": 1e300, "name": "", "rows": ["a", "a"]}
+    read = Settings.from_json(older | strange)
+    assert (read.rank, read.acquisition, read.lease, read.rows) == (50, "abandoned", 1e300, ("a", "a"))
+    assert (read.plates, read.noise, read.costs.given) == (None, "gaussian", False)
+    assert read.changed({"budget": 3.0, "plates": "rows"}).budget == 3.0
+    assert read.with_cols(["z"]).shape == (2, 5)

@@ -29,7 +29,7 @@ class Event(Protocol):
         """The event as JSON can hold it."""
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
 
 
@@ -45,7 +45,7 @@ class Created:
         return self.settings.to_json()
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
         return cls(Settings.from_json(payload))
 
@@ -77,7 +77,7 @@ class Asked:
         return places | numbers | {"based_on": self.based_on, "expires_at": expires_at, "why": self.why}
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
         data = dict(payload)
         for name in ("mean", "sd", "gain", "cost"):
@@ -102,7 +102,7 @@ class Told:
         return {name: list(getattr(self, name)) for name in ("ids", "rows", "cols", "values")}
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
         return cls(**{name: tuple(column) for name, column in payload.items()})
 
@@ -121,7 +121,7 @@ class Corrected:
         return {"number": self.number, "value": self.value, "reason": self.reason}
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
         return cls(**payload)
 
@@ -140,9 +140,9 @@ class Failed:
         return {"ids": list(self.ids), "reasons": list(self.reasons), "retry": self.retry}
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
-        return cls(tuple(payload["ids"]), tuple(payload["reasons"]), payload["retry"])
+        return cls(**payload | {"ids": tuple(payload["ids"]), "reasons": tuple(payload["reasons"])})
 
 
 @dataclass(frozen=True)
@@ -158,9 +158,9 @@ class Withdrawn:
         return {"ids": list(self.ids), "reason": self.reason}
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
-        return cls(tuple(payload["ids"]), payload["reason"])
+        return cls(**payload | {"ids": tuple(payload["ids"])})
 
 
 @dataclass(frozen=True)
@@ -174,10 +174,10 @@ class _Added:
         return {"labels": label_codec.encode(self.labels), "cost": cost}
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
-        cost = payload["cost"]
-        return cls(label_codec.decode(payload["labels"]) or (), None if cost is None else tuple(cost))
+        cost, labels = payload["cost"], label_codec.decode(payload["labels"]) or ()
+        return cls(**payload | {"labels": labels, "cost": None if cost is None else tuple(cost)})
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Changed:
         return {name: settings_codec.to_json(name, value) for name, value in self.changes.items()}
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> Self:
+    def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
         return cls({name: settings_codec.from_json(name, value) for name, value in payload.items()})
 
@@ -247,7 +247,13 @@ def read(kind: str, text: str) -> Event:
         raise StorageError(
             f"expected an event that this maxentry knows, but {kind!r} came: upgrade maxentry."
         )
-    return KINDS[kind].read(json.loads(text))
+    try:
+        return KINDS[kind].read(json.loads(text))
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise StorageError(
+            f"expected an event {kind!r} as this maxentry knows it, but it holds something else "
+            f"({type(error).__name__}: {error}): upgrade maxentry."
+        ) from error
 
 
 def _finite(numbers: tuple[float, ...]) -> list[float | None]:

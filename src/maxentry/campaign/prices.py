@@ -34,8 +34,7 @@ class Prices(NamedTuple):
             _checked(_by_label(parts["row"], rows, "row"), (len(rows),), "row"),
             _checked(_by_label(parts["col"], cols, "col"), (len(cols),), "col"),
         )
-        if not prices.least > 0:
-            raise ParameterError("expected every entry to cost something, but one costs nothing.")
+        prices.check()
         return prices
 
     @classmethod
@@ -75,11 +74,18 @@ class Prices(NamedTuple):
     def extended(self, shape: tuple[int, int], row: Any = None, col: Any = None) -> Prices:
         """Prices of a larger matrix: what is new costs `row` or `col`, else the mean of what was there."""
         m1, m2 = shape
-        return Prices(
+        larger = Prices(
             None if self.entry is None else _grown(self.entry, shape, None),
             None if self.row is None else _grown(self.row, (m1,), row),
             None if self.col is None else _grown(self.col, (m2,), col),
         )
+        larger.check()
+        return larger
+
+    def check(self) -> None:
+        """Refuse entries that cost nothing: choices are by gain per cost."""
+        if not self.least > 0:
+            raise ParameterError("expected every entry to cost something, but one costs nothing.")
 
 
 def _parts(costs: Any) -> dict[str, Any]:
@@ -126,5 +132,5 @@ def _grown(part: Array, shape: tuple[int, ...], new: Any) -> Array:
     larger = np.full(shape, part.mean())
     larger[tuple(slice(n) for n in part.shape)] = part
     if new is not None and len(part) < shape[0]:
-        larger[len(part) :] = new
+        larger[len(part) :] = _checked(new, (shape[0] - len(part),), "new")
     return frozen(larger)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, Literal, cast
 
@@ -107,12 +107,8 @@ class Settings:
     # Others like these
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
-        """These settings with others in their place; only those in CHANGEABLE."""
-        for name in changes:
-            if name not in CHANGEABLE:
-                known = ", ".join(CHANGEABLE)
-                raise ParameterError(f"expected a setting that may change ({known}), but {name!r} came.")
-        return replace(self, **changes)
+        """These settings with others, checked when they were chosen, in their place."""
+        return _as_written(Settings, {**self._all(), **changes})
 
     def with_rows(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
         """These settings with more rows after those there are: available, and costing `cost` or the mean."""
@@ -140,23 +136,42 @@ class Settings:
                     f"expected a campaign with {side} costs, but this one has none to add to."
                 )
         costs = self.costs.extended(shape, row_cost, col_cost)
-        return replace(self, rows=rows, cols=cols, mask=mask, costs=costs)
+        return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs})
+
+    def _all(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     # JSON
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold them."""
-        return {f.name: to_json(f.name, getattr(self, f.name)) for f in fields(self)}
+        return {name: to_json(name, value) for name, value in self._all().items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
-        """The settings that were written."""
-        return cls(**{name: from_json(name, value) for name, value in data.items()})
+        """The settings that were written. They were checked then; no rule of today may keep a campaign closed."""
+        return _as_written(cls, {name: from_json(name, value) for name, value in data.items()})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Settings) and self.to_json() == other.to_json()
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _as_written(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
+    """Settings without the checks of new ones; those that an older maxentry did not have are as by default."""
+    made = object.__new__(cls)
+    for f in fields(cls):
+        if f.name in values:
+            value = values[f.name]
+        elif f.default_factory is not MISSING:
+            value = f.default_factory()
+        elif f.default is not MISSING:
+            value = f.default
+        else:
+            raise KeyError(f.name)
+        object.__setattr__(made, f.name, value)
+    return made
 
 
 def to_json(name: str, value: Any) -> Any:
@@ -172,6 +187,8 @@ def to_json(name: str, value: Any) -> Any:
 
 def from_json(name: str, value: Any) -> Any:
     """One setting as it was written."""
+    if name not in Settings.__dataclass_fields__:
+        raise ValueError(f"no such setting as {name!r}")
     if name in ("rows", "cols"):
         return label_codec.decode(value)
     if name == "costs":
