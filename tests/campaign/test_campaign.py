@@ -389,6 +389,35 @@ def test_rows_and_columns_are_added(where: str) -> None:
         assert c.state.version == version
 
 
+@pytest.mark.parametrize("label", ["1", " 1", dt.date(2030, 1, 1)])
+def test_labels_that_read_alike_are_refused(label: object) -> None:
+    with campaign(rows=[0, 1, "2030-01-01"], cols=[0, 1, "2030-01-01"]) as c:
+        version = c.state.version
+        for add, side in ((c.add_rows, "row"), (c.add_cols, "column")):
+            with pytest.raises(DataError, match=f"expected {side} labels that read differently .*, but "):
+                add(["new", label])
+        assert c.state.version == version
+        for sides in ({"rows": [0, 1, "2030-01-01", label]}, {"cols": [0, 1, "2030-01-01", label]}):
+            with pytest.raises(DataError, match="that read differently as text"):
+                campaign(**sides)
+            with pytest.raises(DataError, match="that read differently as text"):
+                campaign(**sides, exist_ok=True)
+        c.add_rows([2, 3.5, "one"])
+
+
+def test_a_campaign_that_has_such_labels_can_still_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = Storage("sqlite://")
+    with monkeypatch.context() as before:
+        before.setattr("maxentry.campaign.cells.check_apart", lambda *_: None)
+        campaign(storage, rows=[1, "1"])
+    c = campaign(storage, rows=[1, "1"], exist_ok=True)
+    c.add_rows([2])
+    c.tell(row="1", col=0, value=5.0)
+    assert c.export(frame="columns")["row"] == ["1"]
+    with pytest.raises(DataError, match=r"but 2 and '2' came"):
+        c.add_rows(["2"])
+
+
 def test_settings_are_changed_by_an_event(where: str) -> None:
     mask = np.zeros((4, 5), dtype=bool)
     mask[1, 2] = True
@@ -412,6 +441,8 @@ def test_settings_are_checked_before_a_file_is_made(tmp_path) -> None:
         campaign(tmp_path / "lab.db", aquisition="maxent")
     with pytest.raises(ParameterError):
         campaign(tmp_path / "lab.db", budget=-1)
+    with pytest.raises(DataError, match="read differently"):
+        campaign(tmp_path / "lab.db", rows=[1, "1"])
     assert list(tmp_path.iterdir()) == []
 
 

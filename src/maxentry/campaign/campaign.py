@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import secrets
 import tempfile
@@ -10,27 +11,26 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from maxentry import frames
-from maxentry.campaign import address, asking, caching, changes, opening, report, tables, views, workable
+from maxentry.campaign import address, asking, caching, changes, opening, report, telling, views, workable
 from maxentry.campaign.events import Event
 from maxentry.campaign.opening import Where
-from maxentry.campaign.report import Receipt
+from maxentry.campaign.report import Line, Receipt
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.storage import Key, Overtaken, Storage
+from maxentry.campaign.storage import Key, Log, Overtaken, Storage
 from maxentry.campaign.views import FrameKind, Status
-from maxentry.errors import CampaignError, DataError, NothingToAskError, ParameterError, StorageError
+from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
 
 if TYPE_CHECKING:
     from maxentry.campaign.ahead import Ahead
     from maxentry.posterior.posterior import Posterior
 
 T = TypeVar("T")
-Plates = Literal["rows", "cols"]
 
 QUICK = 0.25  # seconds of choosing without a model that the others can be made to wait for after a clash
 CONTENT_WITH_FEWER = 3  # after so many clashes, a batch without the entries that clash will do
@@ -58,7 +58,7 @@ class Campaign:
     ) -> None:
         """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
         self._storage, self._key, self._owned = storage, key, owned
-        self._clock = clock or _utc
+        self._clock = clock
         self._policy = policy
         self._turn = threading.Lock()
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -79,6 +79,7 @@ class Campaign:
         cols: Iterable[Hashable] | int,
         *,
         seed: int | None = None,
+        values: Any = None,
         exist_ok: bool = False,
         who: str | None = None,
         cache: str | PathLike[str] | None = None,
@@ -93,14 +94,23 @@ class Campaign:
         seed: the same seed and the same events give the same entries; drawn by lot if it is not given.
         settings: `rank`, `acquisition`, `costs`, `mask`, `transform`, `range`, `lease`, `budget`, `target_sd` and
             the others of `Settings`.
+        values: what is known already, as a table that `tell` takes; it is there from the beginning, or nothing is.
         exist_ok: open the campaign if there is one of this name with the same labels; its settings are kept.
         """
         opening.check_names(settings)
         seed = secrets.randbits(32) if seed is None else seed
         begun = workable.checked(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
+        if not exist_ok:
+            opening.check_labels(begun)
+        told = [] if values is None else telling.lines(values)
+        first = opening.first_events(begun, told)
         with opening.opened(storage, create=True) as kept:
-            key = opening.begun(kept, begun, (clock or _utc)(), opening.user(who), exist_ok)
-            return cls(kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy)
+            at = (clock or kept.now)()
+            key, is_new = opening.begun(kept, begun, first, at, opening.user(who), exist_ok)
+            made = cls(kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy)
+            if told and not is_new:
+                made._tell(told, False, who)
+            return made
 
     @classmethod
     def open(
@@ -162,7 +172,8 @@ class Campaign:
 
     def status(self) -> Status:
         """Counts and sums; prints as a few lines."""
-        return Status.of(self.state, self._now())
+        state = self.state
+        return Status.of(state, self._now(state))
 
     def posterior(self, *, progress: bool | None = None) -> Posterior:
         """The posterior of the whole matrix given all that was told, in the user's units."""
@@ -177,18 +188,20 @@ class Campaign:
         """The expected error now, once the pending is told, and after the next n entries; and advice."""
         from maxentry.campaign import ahead
 
-        return ahead.look(self.state, _how_many(n), self._now(), self.cache, progress=progress)
+        state, n = self.state, _how_many(n)
+        return ahead.look(state, n, self._now(state), self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
-        state, now = self.state, self._now()
+        state = self.state
+        now = self._now(state)
         chosen = state.pending_asks(now) if pending else state.asked.values()
         return views.as_frame(views.asks_in_full(chosen, state, now), frame)
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
         """What is waited for, as `ask` gave it: id, row, col, mean, sd, gain, cost."""
         state = self.state
-        return views.as_frame(views.asks(state.pending_asks(self._now()), state), frame)
+        return views.as_frame(views.asks(state.pending_asks(self._now(state)), state), frame)
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """What happened, one line an event: event, at, who, kind, what."""
@@ -213,7 +226,7 @@ class Campaign:
         self,
         n: int = 1,
         *,
-        plates: Plates | None = None,
+        plates: asking.Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,
@@ -237,31 +250,34 @@ class Campaign:
         """Choose, and hand out if nobody has been quicker; else choose again. The state once that is done."""
         for attempt in range(ATTEMPTS):
             then, began = self.state, time.perf_counter()
-            batch = self._choose(then, n, limits, progress)
+            batch = self._choose(then, n, self._now(then), limits, progress)
             took = time.perf_counter() - began
-            fewer_will_do = attempt >= CONTENT_WITH_FEWER
-            with self._storage.locked(self._key) as log:
-                latest, now = then.after(log.since(then.version)), self._now()
-                kept = asking.kept(batch, then, latest, now, fewer_will_do=fewer_will_do)
-                if kept is None and took < QUICK and _needs_no_model(latest.settings):
-                    then, batch = (
-                        latest,
-                        self._choose(latest, n, limits, progress),
-                    )  # the others can wait for this
+            with contextlib.suppress(Overtaken), self._storage.locked(self._key) as log:
+                latest = then.after(log.since(then.version))
+                now = self._now(latest, log)
+                plates = asking.limits(limits, then.settings)["plates"]
+                fewer_will_do = attempt >= CONTENT_WITH_FEWER
+                kept = asking.kept(batch, then, latest, now, plates=plates, fewer_will_do=fewer_will_do)
+                if kept is None and took < QUICK and _needs_no_model(latest.settings):  # the others can wait
+                    then, batch = latest, self._choose(latest, n, now, limits, progress)
                     kept = np.ones(len(batch.rows), dtype=bool)
                 if kept is None:
                     continue
                 event = asking.asked(batch, kept, then, latest, now)
                 state = latest.after(log.append([event], latest.version, now, who))
-            return self._remember(state)
+                done = True
+            if done:
+                return self._remember(state)
         raise CampaignError(
             "expected a moment to hand out entries, but others have been quicker each time: ask again."
         )
 
-    def _choose(self, state: State, n: int, limits: dict[str, Any], progress: bool | None) -> asking.Batch:
+    def _choose(
+        self, state: State, n: int, now: dt.datetime, limits: dict[str, Any], progress: bool | None
+    ) -> asking.Batch:
         policy = self._policy or _default_policy()
-        kept = limits if any(x is not None for x in limits.values()) else _limits(state.settings)
-        batch = policy(state, n, self._now(), **kept, cache=self.cache, progress=progress)
+        kept = asking.limits(limits, state.settings)
+        batch = policy(state, n, now, **kept, cache=self.cache, progress=progress)
         if not len(batch.rows):
             raise NothingToAskError(batch.why or "expected an entry left to ask for, but there is none.")
         return batch
@@ -291,16 +307,10 @@ class Campaign:
         others are withdrawn, except where replicates are asked for (the setting `again`). Ids that have expired,
         failed or been withdrawn may be told.
         """
-        if tables.is_table(ids):
-            _refuse_beside("a table", values=values, row=row, col=col, value=value)
-            lines = report.of_table(ids)
-        elif ids is not None:
-            _refuse_beside("ids", row=row, col=col, value=value)
-            lines = report.of_ids(ids, values)
-        else:
-            _refuse_beside("row, col and value", values=values)
-            lines = report.of_entries(row, col, value)
-        return self._change(lambda state: report.judged(lines, state, again, self._now()), who)
+        return self._tell(telling.lines(ids, values, row=row, col=col, value=value), again, who)
+
+    def _tell(self, lines: Sequence[Line], again: bool, who: str | None) -> Receipt:
+        return self._change(lambda state, now: report.judged(lines, state, again, now), who)
 
     def correct(
         self,
@@ -319,17 +329,17 @@ class Campaign:
         The history keeps the old value.
         """
         which = changes.Which(id, row, col, number)
-        self._change(lambda state: changes.correction(state, which, value, reason), who)
+        self._change(lambda state, _: changes.correction(state, which, value, reason), who)
 
     def fail(
         self, ids: int | Iterable[int], reason: str = "", *, retry: bool = False, who: str | None = None
     ) -> None:
         """Say that measuring was tried and gave no value. The entry is not asked for again unless `retry`."""
-        self._change(lambda state: changes.failure(state, ids, reason, retry), who)
+        self._change(lambda state, _: changes.failure(state, ids, reason, retry), who)
 
     def withdraw(self, ids: int | Iterable[int], reason: str = "", *, who: str | None = None) -> None:
         """Say that these will not be measured: they go back. A failure withdrawn goes back, too."""
-        self._change(lambda state: changes.withdrawal(state, ids, reason), who)
+        self._change(lambda state, _: changes.withdrawal(state, ids, reason), who)
 
     # Changing the campaign itself
 
@@ -338,26 +348,29 @@ class Campaign:
 
         cost: their row costs, where the campaign has such; the mean of the others by default, as are entry costs.
         """
-        self._change(lambda _: changes.rows_added(labels, cost), who)
+        self._change(lambda state, _: changes.rows_added(state, labels, cost), who)
 
     def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
         """Add columns after those there are. They are available in every row; costs as of rows."""
-        self._change(lambda _: changes.cols_added(labels, cost), who)
+        self._change(lambda state, _: changes.cols_added(state, labels, cost), who)
 
     def set(self, *, who: str | None = None, **settings: Any) -> None:
         """Change settings from here on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
-        self._change(lambda state: changes.settings_changed(state, settings), who)
+        self._change(lambda state, _: changes.settings_changed(state, settings), who)
 
     # Inside
 
-    def _change(self, decide: Callable[[State], tuple[Sequence[Event], T]], who: str | None) -> T:
+    def _change(
+        self, decide: Callable[[State, dt.datetime], tuple[Sequence[Event], T]], who: str | None
+    ) -> T:
         """Decide on events under the lock, from the latest state, and append them."""
         for _ in range(ATTEMPTS):
             try:
                 with self._storage.locked(self._key) as log:
                     latest = self._latest.after(log.since(self._latest.version))
-                    events, result = decide(latest)
-                    records = log.append(events, latest.version, self._now(), opening.user(who))
+                    now = self._now(latest, log)
+                    events, result = decide(latest, now)
+                    records = log.append(events, latest.version, now, opening.user(who))
                     state = latest.after(records)  # before the commit: what cannot be replayed is not written
                 self._remember(state)
                 return result
@@ -373,11 +386,12 @@ class Campaign:
                 self._latest = state
         return state
 
-    def _now(self) -> dt.datetime:
-        now = self._clock()
+    def _now(self, state: State, log: Log | None = None) -> dt.datetime:
+        """The time by the clock that all share; never before the last event, whoever's clock that went by."""
+        now = (self._clock or (log or self._storage).now)()
         if now.tzinfo is None:
             raise ParameterError("expected a clock that knows its time zone, but its time has none.")
-        return now.astimezone(dt.UTC)
+        return max(now.astimezone(dt.UTC), state.changed_at)
 
 
 def _default_policy() -> Callable[..., asking.Batch]:
@@ -394,17 +408,3 @@ def _how_many(n: Any) -> int:
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
     return int(n)
-
-
-def _utc() -> dt.datetime:
-    return dt.datetime.now(dt.UTC)
-
-
-def _limits(settings: Settings) -> dict[str, Any]:
-    return {"plates": settings.plates, "per_row": settings.per_row, "per_col": settings.per_col}
-
-
-def _refuse_beside(form: str, **given: Any) -> None:
-    extra = [name for name, x in given.items() if x is not None]
-    if extra:
-        raise DataError(f"expected {form} alone, but {extra[0]} came too.")

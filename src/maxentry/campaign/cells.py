@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from maxentry.campaign.sheets import DecimalComma
 from maxentry.errors import DataError
 from maxentry.frames import is_missing, is_number
-from maxentry.observations.labels import Axis
+from maxentry.observations.labels import Axis, show
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")
@@ -103,6 +103,16 @@ class Lookup:
                 text = _text(label)
                 self._by_text[text] = None if text in self._by_text else i
         return self._by_text
+
+
+def check_apart(new: Iterable[Hashable], name: str, known: Iterable[Hashable] = ()) -> None:
+    """Refuse new labels that read like another, as 1 and "1" do: a file could not tell them apart."""
+    first = {_text(label): label for label in known}
+    for label in new:
+        other = first.setdefault(_text(label), label)
+        if other != label:
+            came = f"{show(other)} and {show(label)}"
+            raise DataError(f"expected {name} labels that read differently as text, but {came} came.")
 
 
 def _text(label: Hashable) -> str:

@@ -66,15 +66,17 @@ def withdrawal(state: State, ids: Any, reason: str) -> Outcome:
     return [Withdrawn(tuple(news), str(reason))] if news else [], None
 
 
-def rows_added(labels: Iterable[Hashable], cost: Any) -> Outcome:
+def rows_added(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
     """More rows; replaying the event checks the rest."""
     known = checked_labels(labels, "row")
+    cells.check_apart(known, "row", state.row_labels)
     return [RowsAdded(known, _costs(cost, len(known)))], None
 
 
-def cols_added(labels: Iterable[Hashable], cost: Any) -> Outcome:
+def cols_added(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
     """More columns."""
     known = checked_labels(labels, "column")
+    cells.check_apart(known, "column", state.col_labels)
     return [ColsAdded(known, _costs(cost, len(known)))], None
 
 

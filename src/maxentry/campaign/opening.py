@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import getpass
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from os import PathLike
 
-from maxentry.campaign.events import Created
+from maxentry.campaign import cells, report
+from maxentry.campaign.events import Created, Event, Record
+from maxentry.campaign.report import Line
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import replay
 from maxentry.campaign.storage import Key, Storage
@@ -31,10 +33,29 @@ def opened(storage: Where, create: bool) -> Iterator[Storage]:
         raise
 
 
-def begun(storage: Storage, settings: Settings, at: dt.datetime, who: str | None, exist_ok: bool) -> Key:
-    """A new campaign; or, if that is fine, the one of this name that is there and has the same labels."""
+def first_events(settings: Settings, told: Sequence[Line]) -> list[Event]:
+    """With what a campaign begins: its settings, and what is known already, which is judged as if told."""
+    created, at = Created(settings), dt.datetime.now(dt.UTC)
+    news, _ = report.judged(told, replay([Record(1, at, None, created)]), False, at)
+    return [created, *news]
+
+
+def begun(
+    storage: Storage,
+    settings: Settings,
+    first: Sequence[Event],
+    at: dt.datetime,
+    who: str | None,
+    exist_ok: bool,
+) -> tuple[Key, bool]:
+    """A new campaign; or, if that is fine, the one of this name that is there and has the same labels.
+
+    And whether it is new.
+    """
+    if exist_ok and settings.name not in storage.names():
+        check_labels(settings)
     try:
-        return storage.add(settings.name, Created(settings), at, who)
+        return storage.add(settings.name, first, at, who), True
     except CampaignError:
         if not exist_ok or settings.name not in storage.names():
             raise
@@ -46,7 +67,13 @@ def begun(storage: Storage, settings: Settings, at: dt.datetime, who: str | None
             raise CampaignError(
                 f"expected the {side} labels of the campaign {key.name!r} that is there, but others came."
             )
-    return key
+    return key, False
+
+
+def check_labels(settings: Settings) -> None:
+    """Refuse labels that read alike; not asked of a campaign that is there, which may be older than this rule."""
+    cells.check_apart(settings.rows, "row")
+    cells.check_apart(settings.cols, "column")
 
 
 def check_names(settings: Iterable[str]) -> None:
