@@ -12,6 +12,7 @@ from tests.reference import acquisition_slow as slow
 from maxentry.acquisition import draw_bounds, draws, field, maxent, subspaces
 from maxentry.acquisition.draws import Draws
 from maxentry.entries import Entries
+from maxentry.errors import ParameterError
 from maxentry.kernels import acquisition as kernel
 from maxentry.model.entropy import lemma2_score
 
@@ -120,6 +121,53 @@ def test_compiled_loops_agree_with_the_draws(monkeypatch, threads):
     np.testing.assert_allclose(f.features(*ALL), D.T / np.sqrt(13), rtol=0, atol=1e-13)
     rows, cols = np.arange(9), np.arange(7)
     np.testing.assert_allclose(f.variances(rows, cols).ravel(), D.var(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("S", [1, 7, 8, 29])
+def test_sums_are_taken_in_one_order_whatever_the_processor(S):
+    """To the last bit: eight sums, the rest on the first, then pairs."""
+    x, y = np.random.default_rng(S).normal(size=(2, S))
+    for terms, found in ((x, kernel.total(x)), (x * y, kernel.dot(x, y))):
+        sums = [0.0] * 8
+        for s, term in enumerate(terms.tolist()):
+            sums[s % 8 if s < S - S % 8 else 0] += term
+        a, b, c, d, e, f, g, h = sums
+        assert found == ((a + b) + (c + d)) + ((e + f) + (g + h))
+
+
+def test_what_rounding_makes_of_equal_draws_is_no_variance():
+    b, rng = belief(SHAPE, S=12, spread=0.0), np.random.default_rng(0)
+    b.row[:], b.col[:], b.mu[:] = b.row[0], b.col[0] + 1e3, b.mu[0]
+    for s in range(12):  # the same draw, seen from many sides
+        turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+        b.left[s], b.right[s] = b.left[s] @ turn, b.right[s] @ turn
+    f = Draws.of(b)
+    assert slow.draw_covariance(b).max() > 0  # there is something to be rounded off
+    assert f.least < 1e-19  # and little else
+    assert (f.variances(np.arange(9), np.arange(7)) == 0).all()
+    assert (f.features(*ALL) == 0).all()
+    b.mu[0] += 1e-8
+    assert (Draws.of(b).variances(np.arange(9), np.arange(7)) > 0).all()
+
+
+def test_noise_is_not_below_what_rounding_leaves():
+    b = belief(SHAPE)
+    for noise, floored in ((1e-4, False), (1e-20, True)):
+        b.noise_var[:] = noise
+        for f in (
+            Draws.of(b),
+            maxent.lemma2_field(subspaces.mean_projections(b, 4096), noise, Entries.none()),
+        ):
+            greatest = f.variances(np.arange(9), np.arange(7)).max()
+            assert (f.eta2 > noise) == floored
+            assert not floored or 0.99e-10 * greatest < f.eta2 < 1e-8 * greatest
+
+
+def test_rounding_that_outgrows_the_noise_is_an_error_of_ours():
+    with pytest.raises(
+        ParameterError, match="expected noise that rounding leaves visible beside variances of 1"
+    ):
+        field.directions(np.eye(4)[[0, 0, 1, 1]], 1e-20)
 
 
 def test_spread_of_turned_factors_agrees_with_numpy():

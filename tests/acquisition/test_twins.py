@@ -75,7 +75,7 @@ def test_screening_gives_the_same_answer_as_exhaustive_search(
     name, m1, m2, S, R, coherent, costs, spread, seed
 ):
     shape = (m1, m2)
-    b = belief(shape, S, R, seed, coherent=coherent, spread=spread, noise=10.0 ** (seed % 4 - 2))
+    b = belief(shape, S, R, seed, coherent=coherent, spread=spread, noise=10.0 ** (seed % 6 - 4))
     q = question(shape, seed, costs=costs, observed=seed % 4, pending=seed % 3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "TILE", 1 + seed % 4)

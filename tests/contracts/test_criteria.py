@@ -187,6 +187,23 @@ def test_where_all_entries_are_equal_the_first_are_chosen():
             assert (chosen.gain > 0).all()
 
 
+@pytest.mark.parametrize("noise", [1e-8, 1e-13, 1e-16, 1e-30])
+def test_noise_far_below_the_variances_leaves_whole_batches_and_finite_gains(noise):
+    b = belief(SHAPE, S=20)
+    b.noise_var[:] = noise
+    for name in BY_BELIEF:
+        for pending in (0, 30):
+            q = Question(SHAPE, pending=Entries.from_keys(np.arange(pending), 7))
+            chosen = choose(name, q, 100, b)
+            assert len(chosen.rows) == 56 - pending
+            assert (np.isfinite(chosen.gain) & (chosen.gain >= 0)).all()
+            if name != "integrated_variance":
+                assert (np.diff(chosen.gain) <= 1e-5 + 0.01 * chosen.gain[:-1]).all()
+            plates = choose(name, Question(SHAPE, pending=q.pending, limits=Limits(plates="rows")), 100, b)
+            assert len(plates.rows) == 56 - pending
+            assert (np.isfinite(plates.gain) & (plates.gain >= 0)).all()
+
+
 def test_single_precision_beliefs_choose_as_their_numbers_say(name):
     b = belief(SHAPE, dtype=np.float32)
     wide = Belief(*(np.asarray(x, dtype=float) for x in (b.left, b.right, b.row, b.col)), b.mu, b.noise_var)

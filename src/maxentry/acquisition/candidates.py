@@ -96,7 +96,7 @@ class Candidates:
                 at, in_the_way = self._best_of_all(len(W))
                 if len(in_the_way):
                     if ordered:
-                        self._refresh(in_the_way, W)
+                        self._refresh(in_the_way, self._features(self.keys[in_the_way]), W)
                     else:
                         self._order()
                     ordered = True
@@ -119,12 +119,12 @@ class Candidates:
             which = which[np.argpartition(-self.score[which], CHUNK)[:CHUNK]]
         return at, which
 
-    def _refresh(self, which: Indices, W: Array) -> None:
-        """Let some candidates know of all directions."""
-        F = self._features(self.keys[which])
-        self.v[which] = remaining(F, (F**2).sum(1), W)
+    def _refresh(self, which: Indices, F: Array, W: Array) -> None:
+        """Let some candidates, with features F, know of all directions."""
+        self.v[which] = remaining(F, np.einsum("ns,ns->n", F, F), W)
         self.version[which] = len(W)
-        self.score[which] = self._score(self.v[which], self.cost[which])
+        is_open = which[self.score[which] != CLOSED]
+        self.score[is_open] = self._score(self.v[is_open], self.cost[is_open])
 
     def take(self, at: int, again: bool) -> tuple[int, Array]:
         """The key and features of a candidate, which stays open if it may be chosen again."""
@@ -155,11 +155,8 @@ class Candidates:
             some = slice(n, min(n + CHUNK, stop))
             F[some] = self._features(self.keys[some])
             stale = np.flatnonzero(self.version[some] < len(W)) + n
-            before = (F[some] ** 2).sum(1)[stale - n]
-            self.v[stale] = remaining(F[stale], before, W)
-            self.version[stale] = len(W)
-            is_open = stale[self.score[stale] != CLOSED]
-            self.score[is_open] = self._score(self.v[is_open], self.cost[is_open])
+            if len(stale):
+                self._refresh(stale, F[stale], W)
         self.F = F
 
     def _score(self, v: Array, cost: Array) -> Array:

@@ -11,11 +11,13 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.acquisition.draw_bounds import draw_bounds
+from maxentry.acquisition.field import noise_floor
 from maxentry.belief import Belief
 from maxentry.kernels import acquisition as kernel
 
@@ -23,6 +25,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 ENTRIES_A_THREAD = 4096  # fewer are not worth a thread
+SAME = 1e-13  # draws that differ by less than this share of their size differ by rounding
 BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
 
 
@@ -34,7 +37,8 @@ class Draws:
     B: Array
     a: Array
     b: Array
-    eta2: float
+    noise_var: float
+    size: float  # of the draws: no number that went into one is much larger
 
     @classmethod
     def of(cls, belief: Belief) -> Draws:
@@ -44,12 +48,14 @@ class Draws:
         col = np.asarray(belief.col, dtype=float).T
         level = col.mean(0)  # a level may move between rows and columns: held by the rows, bounds are tighter
         row, col = row + level, col - level
+        A, B = _draws_last(belief.left[:, :, used]), _draws_last(belief.right[:, :, used])
         return cls(
-            _draws_last(belief.left[:, :, used]),
-            _draws_last(belief.right[:, :, used]),
+            A,
+            B,
             np.ascontiguousarray(row - row.mean(1, keepdims=True)),
             np.ascontiguousarray(col - col.mean(1, keepdims=True)),
             float(np.mean(belief.noise_var)),
+            _longest(A) * _longest(B) + _greatest(belief.row, belief.col, belief.mu),
         )
 
     @property
@@ -63,6 +69,16 @@ class Draws:
         return int(self.a.shape[1])
 
     @property
+    def least(self) -> float:
+        """Variances below this are rounding of equal draws, and count as zero."""
+        return (SAME * self.size) ** 2
+
+    @cached_property
+    def eta2(self) -> float:
+        """The variance of the noise of one measurement, not below what rounding leaves of variances (`noise_floor`)."""
+        return max(self.noise_var, noise_floor(self.bounds()))
+
+    @property
     def measured(self) -> Array:
         """Nothing: the observed entries are in the draws."""
         return np.empty((0, self.p))
@@ -73,7 +89,7 @@ class Draws:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.centred_draws(self.A, self.B, self.a, self.b, rows[here], cols[here], F[here])
+            kernel.centred_draws(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
 
         in_parts(part, len(rows), 1)
         return F
@@ -84,7 +100,7 @@ class Draws:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.variances(self.A, self.B, self.a, self.b, rows[here], cols, v[here])
+            kernel.variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
 
         in_parts(part, len(rows), len(cols))
         return v
@@ -109,6 +125,10 @@ class Draws:
 
     def bounds(self) -> list[tuple[Array, Array]]:
         """Bounds on the standard deviation of every entry (see `draw_bounds`)."""
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> list[tuple[Array, Array]]:
         return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1))
 
 
@@ -126,3 +146,13 @@ def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None
 
 def _draws_last(factors: NDArray[np.floating]) -> Array:
     return np.ascontiguousarray(factors.transpose(1, 2, 0), dtype=np.float64)
+
+
+def _longest(X: Array) -> float:
+    """The length of the longest row of any draw."""
+    return float(np.sqrt(np.einsum("irs,irs->is", X, X).max(initial=0.0)))
+
+
+def _greatest(*parts: NDArray[np.floating]) -> float:
+    """The sum of the greatest sizes of the parts."""
+    return sum(float(np.abs(part).max(initial=0.0)) for part in parts)

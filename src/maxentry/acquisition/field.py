@@ -2,7 +2,7 @@
 
     f_a     p        features of entry a: Cov(x_a, x_b) = f_a . f_b before anything pending is measured
     W       k x p    directions of the entries measured since: K = I - W'W, Cov(x_a, x_b) = f_a' K f_b
-    eta2    -        variance of the noise of one measurement
+    eta2    -        variance of the noise of one measurement, at least NOISE_FLOOR of the largest bound of a variance
 
 Measuring entry a (whatever comes out: no value is made up) adds the direction w = K f_a / sqrt(v_a + eta2).
 """
@@ -13,13 +13,15 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from maxentry.entries import Entries
+from maxentry.errors import ParameterError
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+NOISE_FLOOR = 1e-10  # noise below this share of the variances would drown in their rounding
 CHUNK = 4096  # entries whose features are formed at once
 
 
@@ -52,6 +54,23 @@ class Field(Protocol):
         """Pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(f_a . f_a) <= P_i . Q_j for every entry."""
 
 
+def noise_floor(bounds: list[tuple[Array, Array]]) -> float:
+    """The least variance of noise that can be reckoned with, where these bound the standard deviations."""
+    sd = min((float(P.max(0) @ Q.max(0)) for P, Q in bounds if len(P) and len(Q)), default=0.0)
+    return NOISE_FLOOR * sd * sd
+
+
+def lower(M: Array) -> Array:
+    """The lower Cholesky factor of a covariance with noise in it; our error where rounding has outgrown the noise."""
+    try:
+        C: Array = cholesky(M, lower=True)
+    except LinAlgError:
+        raise ParameterError(
+            f"expected noise that rounding leaves visible beside variances of {np.diag(M).max():g}, got less"
+        ) from None
+    return C
+
+
 def directions(F: Array, eta2: float, W: Array | None = None) -> Array:
     """The directions that measuring the entries with features F adds to W, in their order; p where they are more.
 
@@ -61,7 +80,7 @@ def directions(F: Array, eta2: float, W: Array | None = None) -> Array:
         return np.zeros_like(F)
     F = compressed(F)
     FK = F if W is None or len(W) == 0 else F - (F @ W.T) @ W
-    w: Array = solve_triangular(cholesky(FK @ F.T + eta2 * np.eye(len(F)), lower=True), FK, lower=True)
+    w: Array = solve_triangular(lower(FK @ F.T + eta2 * np.eye(len(F))), FK, lower=True)
     return w
 
 

@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import solve_triangular
 
 from maxentry.acquisition.criterion import Chosen, require
-from maxentry.acquisition.field import directions
+from maxentry.acquisition.field import directions, lower, noise_floor
 from maxentry.acquisition.question import Question
 from maxentry.acquisition.select import most_informative
 from maxentry.acquisition.subspaces import Subspaces
@@ -54,6 +54,8 @@ class MaxEnt:
 def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> SubspaceField:
     """x given the subspaces and the observed entries, in the cheaper of two equal forms."""
     q = subspaces.U.shape[1] * subspaces.V.shape[1]
+    mu_i, mu_j = (np.sqrt(coherence(X))[:, None] for X in subspaces[:2])
+    eta2 = max(eta2, noise_floor([(np.sqrt(subspaces.sigma2) * mu_i, mu_j)]))
     prior = SubspaceField(*subspaces, eta2, np.empty((0, q)))
     if q == 0 or len(observed.rows) < q:
         return replace(prior, measured=directions(prior.features(*observed), eta2))
@@ -63,7 +65,7 @@ def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> Subspa
         some = slice(start, start + step)
         F = prior.features(observed.rows[some], observed.cols[some])
         precision += F.T @ F
-    return CoreField(*subspaces, eta2, prior.measured, cholesky(precision, lower=True))
+    return CoreField(*subspaces, eta2, prior.measured, lower(precision))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

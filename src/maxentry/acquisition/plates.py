@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from maxentry.acquisition.criterion import Chosen
-from maxentry.acquisition.field import Field, compressed, with_pending
+from maxentry.acquisition.field import Field, compressed, lower, with_pending
 from maxentry.acquisition.question import Question
 from maxentry.entries import Entries
 from maxentry.kernels.acquisition import EQUAL
@@ -61,7 +61,7 @@ class Fall:
     def of(self, F: Array, K: Array, eta2: float) -> float:
         """tr{(F K F' + eta2 I)^-1 F K Gamma K F'}."""
         FK = F @ K
-        factor = cho_factor(FK @ F.T + eta2 * np.eye(len(F)), lower=True)
+        factor = lower(FK @ F.T + eta2 * np.eye(len(F))), True
         return float(np.einsum("ns,ns->", cho_solve(factor, FK), FK @ self.Gamma))
 
     def of_one(self, Kf: Array, v: float, eta2: float) -> float:

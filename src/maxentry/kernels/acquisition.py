@@ -5,6 +5,9 @@ a, b    m1 x S, m2 x S            the draws' effects
 d       S                         an entry's draws less their mean, d_s = A_i.s . B_j.s + a_is + b_js - mean
 F       M x p                     features: the covariance of two candidates is the product of their rows
 W       k x p                     measured entries as directions: K = I - W'W, v = f'K f
+
+No `fastmath`: sums are taken in one order, whatever the processor's vectors hold, so that what is chosen is the same on
+all. `total` and `dot` keep eight sums, which is nearly as fast.
 """
 
 import math
@@ -21,51 +24,78 @@ CLOSED = -1.0  # the score of a candidate that may not be chosen; scores are at 
 EQUAL = 1e-10  # scores that differ by less than this share are a tie
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, d: Array) -> float:
-    """Overwrite d by the centred draws of entry (i, j); the mean of their squares."""
+@njit(cache=True, nogil=True)
+def total(x: Array) -> float:
+    """The sum of x, in an order of its own."""
+    t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
+    for n in range(x.size // 8):
+        p = x[8 * n : 8 * n + 8]
+        t0, t1, t2, t3 = t0 + p[0], t1 + p[1], t2 + p[2], t3 + p[3]
+        t4, t5, t6, t7 = t4 + p[4], t5 + p[5], t6 + p[6], t7 + p[7]
+    for s in range(x.size - x.size % 8, x.size):
+        t0 += x[s]
+    return ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
+
+
+@njit(cache=True, nogil=True)
+def dot(x: Array, y: Array) -> float:
+    """The sum of x y, in the order of `total`."""
+    t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
+    for n in range(x.size // 8):
+        p, q = x[8 * n : 8 * n + 8], y[8 * n : 8 * n + 8]
+        t0, t1, t2, t3 = t0 + p[0] * q[0], t1 + p[1] * q[1], t2 + p[2] * q[2], t3 + p[3] * q[3]
+        t4, t5, t6, t7 = t4 + p[4] * q[4], t5 + p[5] * q[5], t6 + p[6] * q[6], t7 + p[7] * q[7]
+    for s in range(x.size - x.size % 8, x.size):
+        t0 += x[s] * y[s]
+    return ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
+
+
+@njit(cache=True, nogil=True)
+def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
+    """Overwrite d by the centred draws of entry (i, j); the mean of their squares, both zero if it is below least."""
     R, S = A.shape[1], d.size
-    total = 0.0
     for s in range(S):
         d[s] = a[i, s] + b[j, s]
     for r in range(R):
         for s in range(S):
             d[s] += A[i, r, s] * B[j, r, s]
-    for s in range(S):
-        total += d[s]
-    mean = total / S
-    squares = 0.0
+    mean = total(d) / S
     for s in range(S):
         d[s] -= mean
-        squares += d[s] * d[s]
-    return squares / S
+    v = dot(d, d) / S
+    if v < least:
+        d[:] = 0.0
+        return 0.0
+    return v
 
 
 @njit(cache=True, nogil=True)
-def centred_draws(A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, F: Array) -> None:
+def centred_draws(
+    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, F: Array
+) -> None:
     """F[n] <- d / sqrt(S), for the entries (rows, cols)."""
     S = F.shape[1]
     for n in range(rows.size):
-        centred(A, B, a, b, rows[n], cols[n], F[n])
+        centred(A, B, a, b, rows[n], cols[n], least, F[n])
         F[n] /= math.sqrt(S)
 
 
 @njit(cache=True, nogil=True)
-def variances(A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, v: Array) -> None:
+def variances(
+    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, v: Array
+) -> None:
     """v[n, k] <- the variance of the draws of entry (rows[n], cols[k])."""
     d = np.empty(A.shape[2])
     for n in range(rows.size):
         for k in range(cols.size):
-            v[n, k] = centred(A, B, a, b, rows[n], cols[k], d)
+            v[n, k] = centred(A, B, a, b, rows[n], cols[k], least, d)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def _remaining(f: Array, W: Array, start: int, stop: int, v: float) -> float:
     """v less what the directions start..stop-1 explain of f."""
     for t in range(start, stop):
-        c = 0.0
-        for s in range(f.size):
-            c += f[s] * W[t, s]
+        c = dot(f, W[t])
         v -= c * c
     return max(v, 0.0)
 
@@ -115,7 +145,7 @@ def best_candidate(
     return best
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(cache=True, nogil=True)
 def turned_spread(X: Array, turns: Array, mean: Array, cov: Array, fourth: Array) -> None:
     """cov[i] <- covariance over the draws of x_i O_s, and fourth[i] <- E|x_i O_s - mean_i|^4; turns is R x R x S."""
     m, R, S = X.shape
@@ -129,14 +159,7 @@ def turned_spread(X: Array, turns: Array, mean: Array, cov: Array, fourth: Array
                     d[t, s] += X[i, r, s] * turns[r, t, s]
             for s in range(S):
                 length[s] += d[t, s] * d[t, s]
-        total = 0.0
-        for s in range(S):
-            total += length[s] * length[s]
-        fourth[i] = total / S
+        fourth[i] = dot(length, length) / S
         for t in range(R):
             for r in range(t + 1):
-                c = 0.0
-                for s in range(S):
-                    c += d[t, s] * d[r, s]
-                cov[i, t, r] = c / S
-                cov[i, r, t] = c / S
+                cov[i, t, r] = cov[i, r, t] = dot(d[t], d[r]) / S
