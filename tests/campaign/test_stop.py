@@ -140,3 +140,16 @@ def test_what_can_be_paid_is_that_of_a_dense_map(plates: str | None, monkeypatch
         cost = (cost * mask).sum(1 if plates == "rows" else 0, keepdims=True)
     left = float(np.median(cost))
     assert np.array_equal(stop.payable(question, left), mask & (cost <= left))
+
+
+def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -> None:
+    campaign = begun((2, 3), rank=1, acquisition="uniform")
+    ids = ask(campaign, 6)["id"]
+    campaign.fail(ids[:2])
+    at = dt.datetime.now(dt.UTC)
+    assert "all are told, failed or pending (4 pending)" in (stop.ended(campaign.state, at) or "")
+    campaign.tell(ids[2:], [1.0, 2.0, 3.0, 4.0])
+    sentence = "every entry has been told (4) or has failed (2); withdraw() gives back what failed."
+    assert (stop.ended(campaign.state, at) or "").endswith(sentence)
+    campaign.tell(ids[:2], [5.0, 6.0])
+    assert "every entry has been told (6); again=True" in (stop.ended(campaign.state, at) or "")
