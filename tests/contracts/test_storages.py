@@ -57,7 +57,7 @@ def texts(records):
 
 
 def test_events_come_back_as_they_were_written(storage: Storage) -> None:
-    key = storage.add("kinase", Created(SETTINGS), START, "ann")
+    key = storage.add("kinase", [Created(SETTINGS)], START, "ann")
     with storage.locked(key) as log:
         written = log.append(EVENTS, 1, START + dt.timedelta(microseconds=1), None)
     read = storage.events(key)
@@ -73,7 +73,7 @@ def test_events_come_back_as_they_were_written(storage: Storage) -> None:
 
 
 def test_after_an_error_nothing_of_the_transaction_is_left(storage: Storage) -> None:
-    key = storage.add("kinase", Created(SETTINGS), START, None)
+    key = storage.add("kinase", [Created(SETTINGS)], START, None)
 
     def interrupted() -> None:
         with storage.locked(key) as log:
@@ -89,7 +89,7 @@ def test_after_an_error_nothing_of_the_transaction_is_left(storage: Storage) -> 
 
 
 def test_a_number_cannot_be_written_twice(storage: Storage) -> None:
-    key = storage.add("kinase", Created(SETTINGS), START, None)
+    key = storage.add("kinase", [Created(SETTINGS)], START, None)
     with pytest.raises(Overtaken), storage.locked(key) as log:
         log.append(EVENTS[:1], 0, START, None)
     assert len(storage.events(key)) == 1
@@ -98,9 +98,9 @@ def test_a_number_cannot_be_written_twice(storage: Storage) -> None:
 def test_campaigns_are_found_by_name_and_kept_apart(storage: Storage) -> None:
     with pytest.raises(CampaignError, match="there is none yet"):
         storage.find(None)
-    first = storage.add("one", Created(SETTINGS), START, None)
+    first = storage.add("one", [Created(SETTINGS)], START, None)
     assert storage.find(None) == first
-    second = storage.add("two", Created(SETTINGS), START, None)
+    second = storage.add("two", [Created(SETTINGS)], START, None)
     assert storage.names() == ["one", "two"]
     assert storage.find("two") == second
     with pytest.raises(CampaignError, match="there are 'one', 'two'"):
@@ -108,14 +108,14 @@ def test_campaigns_are_found_by_name_and_kept_apart(storage: Storage) -> None:
     with pytest.raises(CampaignError, match="a campaign 'three'"):
         storage.find("three")
     with pytest.raises(CampaignError, match="there already"):
-        storage.add("one", Created(SETTINGS), START, None)
+        storage.add("one", [Created(SETTINGS)], START, None)
     with storage.locked(second) as log:
         log.append(EVENTS, 1, START, None)
     assert len(storage.events(first)) == 1
 
 
 def test_threads_take_turns(storage: Storage) -> None:
-    key = storage.add("kinase", Created(SETTINGS), START, None)
+    key = storage.add("kinase", [Created(SETTINGS)], START, None)
     errors: list[BaseException] = []
 
     def work() -> None:
@@ -138,7 +138,7 @@ def test_threads_take_turns(storage: Storage) -> None:
 
 def test_readers_neither_wait_for_a_writer_nor_see_what_is_not_committed(lasting: str) -> None:  # noqa: F811
     with Storage(lasting, create=True) as one, Storage(lasting, create=True) as other:
-        key = one.add("kinase", Created(SETTINGS), START, None)
+        key = one.add("kinase", [Created(SETTINGS)], START, None)
         with one.locked(key) as log:
             log.append(EVENTS[:1], 1, START, None)
             assert len(other.events(key)) == 1
@@ -148,7 +148,7 @@ def test_readers_neither_wait_for_a_writer_nor_see_what_is_not_committed(lasting
 def test_who_waits_for_the_lock_too_long_is_told_so(lasting: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     monkeypatch.setattr(storage_module, "PATIENCE", 0.5)
     with Storage(lasting, create=True) as one, Storage(lasting) as other:
-        key = one.add("kinase", Created(SETTINGS), START, None)
+        key = one.add("kinase", [Created(SETTINGS)], START, None)
         began = time.monotonic()
         with (
             one.locked(key),
@@ -175,7 +175,7 @@ def test_postgresql_drops_who_holds_the_lock_and_is_not_heard_of(
                 log.append(EVENTS[1:2], 1, START, None)
 
     with database(postgres) as url, Storage(url, create=True) as one, Storage(url) as other:
-        key = one.add("kinase", Created(SETTINGS), START, None)
+        key = one.add("kinase", [Created(SETTINGS)], START, None)
         with pytest.raises(StorageError, match="idle-in-transaction"):
             silent()
         assert [r.event.kind for r in other.events(key)] == ["created", "told"]
@@ -193,7 +193,7 @@ def test_an_address_may_say_otherwise_how_a_server_is_reached(postgres: str) -> 
 
 def test_it_is_all_there_when_opened_again(lasting: str) -> None:  # noqa: F811
     with Storage(lasting, create=True) as storage:
-        key = storage.add("kinase", Created(SETTINGS), START, None)
+        key = storage.add("kinase", [Created(SETTINGS)], START, None)
     with Storage(lasting) as storage:
         assert storage.find("kinase") == key
         assert len(storage.events(key)) == 1
@@ -202,6 +202,6 @@ def test_it_is_all_there_when_opened_again(lasting: str) -> None:  # noqa: F811
 
 
 def test_a_campaign_that_is_gone_is_said_to_be(storage: Storage) -> None:
-    key = storage.add("kinase", Created(SETTINGS), START, None)
+    key = storage.add("kinase", [Created(SETTINGS)], START, None)
     with pytest.raises(StorageError, match="it is gone"), storage.locked(key._replace(id=99)):
         pass

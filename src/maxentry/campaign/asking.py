@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.campaign.events import Asked
+from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State
 from maxentry.entries import Entries, Indices
+
+Plates = Literal["rows", "cols"]
 
 
 class Batch(Protocol):
@@ -45,11 +48,21 @@ class Batch(Protocol):
         """Why these, or why none."""
 
 
+def limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """How a batch may look: as the one who asks has it, or else as the settings have it."""
+    if any(x is not None for x in given.values()):
+        return given
+    return {"plates": settings.plates, "per_row": settings.per_row, "per_col": settings.per_col}
+
+
 def kept(
-    batch: Batch, then: State, latest: State, now: dt.datetime, *, fewer_will_do: bool
+    batch: Batch, then: State, latest: State, now: dt.datetime, *, plates: Plates | None, fewer_will_do: bool
 ) -> NDArray[np.bool_] | None:
     """Which entries, chosen in the state `then`, are to be handed out in the latest one; None: choose again."""
     free = _free(batch, then, latest, now)
+    if plates is not None:  # a plate is handed out whole or not at all
+        line = batch.rows if plates == "rows" else batch.cols
+        free &= ~np.isin(line, line[~free])
     # What was chosen in the latest state keeps to its budget, by the policy's own reckoning.
     paid = latest is then or _within_budget(batch.cost[free], latest, now)
     return free if paid and (free.all() or (fewer_will_do and free.any())) else None

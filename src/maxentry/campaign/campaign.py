@@ -251,7 +251,7 @@ class Campaign:
         for attempt in range(ATTEMPTS):
             then, began = self.state, time.perf_counter()
             batch = self._choose(then, n, self._now(then), limits, progress)
-            took = time.perf_counter() - began
+            took, state = time.perf_counter() - began, None
             with contextlib.suppress(Overtaken), self._storage.locked(self._key) as log:
                 latest = then.after(log.since(then.version))
                 now = self._now(latest, log)
@@ -261,12 +261,10 @@ class Campaign:
                 if kept is None and took < QUICK and _needs_no_model(latest.settings):  # the others can wait
                     then, batch = latest, self._choose(latest, n, now, limits, progress)
                     kept = np.ones(len(batch.rows), dtype=bool)
-                if kept is None:
-                    continue
-                event = asking.asked(batch, kept, then, latest, now)
-                state = latest.after(log.append([event], latest.version, now, who))
-                done = True
-            if done:
+                if kept is not None:
+                    event = asking.asked(batch, kept, then, latest, now)
+                    state = latest.after(log.append([event], latest.version, now, who))
+            if state is not None:
                 return self._remember(state)
         raise CampaignError(
             "expected a moment to hand out entries, but others have been quicker each time: ask again."

@@ -21,13 +21,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from maxentry.campaign import address, events, schema
 from maxentry.campaign.events import Event, Record
-from maxentry.campaign.schema import CAMPAIGNS, EVENTS
+from maxentry.campaign.schema import CAMPAIGNS, EVENTS, SCHEMA
 from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
@@ -62,6 +62,10 @@ class Log:
     def since(self, version: int) -> list[Record]:
         """The events after this one."""
         return _records(self._connection, self._key, version)
+
+    def now(self) -> dt.datetime:
+        """The time by the clock of the storage."""
+        return _now(self._connection)
 
     def append(self, news: Sequence[Event], version: int, at: dt.datetime, who: str | None) -> list[Record]:
         """Write events after event `version`, which must be the last; they hold once the lock is let go."""
@@ -111,9 +115,10 @@ class Storage:
 
     # Campaigns
 
-    def add(self, name: str, first: Event, at: dt.datetime, who: str | None) -> Key:
-        """Begin a campaign with its first event; a name that is taken is refused."""
+    def add(self, name: str, first: Sequence[Event], at: dt.datetime, who: str | None) -> Key:
+        """Begin a campaign with its first events, all or none; a name that is taken is refused."""
         with self._writing() as connection:
+            self._check_version(connection)
             if self._find(connection, name) is not None:
                 raise CampaignError(f"expected a new name in {self.name}, but {name!r} is there already.")
             mark = str(uuid.uuid4())
@@ -126,7 +131,7 @@ class Storage:
                 ) from None
             assert key is not None
             made = Key(int(key[0]), mark, name)
-            Log(connection, made).append([first], 0, at, who)
+            Log(connection, made).append(first, 0, at, who)
             return made
 
     def names(self) -> list[str]:
@@ -155,6 +160,13 @@ class Storage:
         with self._reading() as connection:
             return _records(connection, key, since)
 
+    def now(self) -> dt.datetime:
+        """The time by the clock that all who use the storage share: the server's, else this machine's."""
+        if self.url.get_backend_name() == "sqlite":
+            return dt.datetime.now(dt.UTC)
+        with self._reading() as connection:
+            return _now(connection)
+
     @contextmanager
     def locked(self, key: Key) -> Iterator[Log]:
         """Hold the campaign's lock; what was appended is committed at the end, or nothing is after an error."""
@@ -162,7 +174,17 @@ class Storage:
             row = select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() is None:  # SQLite leaves FOR UPDATE out
                 raise StorageError(f"expected the campaign {key.name!r} in {self.name}, but it is gone.")
+            self._check_version(connection)
             yield Log(connection, key)
+
+    def _check_version(self, connection: Connection) -> None:
+        """Refuse to write into tables that were upgraded since they were opened; none are until this is committed."""
+        version = connection.execute(select(SCHEMA.c.version).with_for_update(read=True)).scalar()
+        if version != schema.VERSION:
+            raise StorageError(
+                f"expected tables of version {schema.VERSION} in {self.name}, but by now they are of version "
+                f"{version}: upgrade maxentry (pip install -U maxentry)."
+            )
 
     def _find(self, connection: Connection, name: str | None) -> Key | None:
         columns = CAMPAIGNS.c.id, CAMPAIGNS.c.uuid, CAMPAIGNS.c.name
@@ -246,6 +268,13 @@ class Storage:
                 schema.make(connection)
             else:
                 schema.upgrade(connection, version)
+
+
+def _now(connection: Connection) -> dt.datetime:
+    if connection.dialect.name == "sqlite":
+        return dt.datetime.now(dt.UTC)
+    now: dt.datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+    return now.astimezone(dt.UTC)
 
 
 def _records(connection: Connection, key: Key, since: int) -> list[Record]:

@@ -74,15 +74,17 @@ def _begun(
     """Begin the campaign and tell what is known; what came of it."""
     from maxentry.campaign.campaign import Campaign
 
-    if told["value"]:
-        # A rehearsal in memory: a value that is refused must not leave an empty campaign behind.
-        with Campaign.create("sqlite://", name, rows, cols, **given) as rehearsal:
-            rehearsal.tell(told)
-    with Campaign.create(storage, name, rows, cols, who=who, **given) as campaign:
-        n = campaign.tell(told, who=who).told if told["value"] else 0
-        left, seed = campaign.status().available, campaign.settings.seed
+    values = told if told["value"] else None
+    with Campaign.create(storage, name, rows, cols, values=values, who=who, **given) as campaign:
+        status, seed = campaign.status(), campaign.settings.seed
     size = {"rows": len(rows), "cols": len(cols)}
-    return {"campaign": name, **size, "told": n, "available": left, "seed": seed}
+    return {
+        "campaign": name,
+        **size,
+        "told": status.measurements,
+        "available": status.available,
+        "seed": seed,
+    }
 
 
 def _labels(
