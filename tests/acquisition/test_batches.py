@@ -1,5 +1,7 @@
 """Batches as wholes: the determinant they add up to, how much is looked at, and what happens when much is asked."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from tests.acquisition.beliefs import belief, question
@@ -128,6 +130,21 @@ def test_a_shortlist_reaches_as_far_as_the_limits_want(monkeypatch, lines):
     assert len(set((chosen.rows if lines == "rows" else chosen.cols).tolist())) == 10
     assert len(made) == 1
     assert len(choose("integrated_variance", b, Question(shape, limits=limits), 100).rows) == 30
+
+
+@pytest.mark.parametrize("name", ["uniform", "balanced"])
+def test_designs_within_limits_need_little_of_a_large_matrix(name):
+    shape = (3000, 2000)
+    q = question(shape, mask=False, costs=False, pending=400, limits=Limits(per_row=2, per_col=1))
+    tracemalloc.start()
+    chosen = choose(name, None, q, 1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3e6  # half a byte an entry
+    assert len(chosen.rows) == 1000
+    assert np.bincount(chosen.rows).max() <= 2
+    assert np.bincount(chosen.cols).max() == 1
+    assert not np.isin(chosen.entries.keys(2000), q.taken.keys(2000)).any()
 
 
 def test_integrated_variance_may_rise_as_others_join():

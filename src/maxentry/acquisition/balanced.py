@@ -1,11 +1,10 @@
 """Balanced: rows and columns measured as evenly as the available entries allow, counting observed and pending."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry import design
 from maxentry.acquisition.criterion import Chosen
-from maxentry.acquisition.designs import within_limits, without_gain
+from maxentry.acquisition.designs import Part, within_limits, without_gain
 from maxentry.acquisition.plates import n_plates, plates
 from maxentry.acquisition.question import Question
 from maxentry.belief import Belief
@@ -24,14 +23,14 @@ class Balanced:
             order = np.lexsort((rng.permutation(len(count)), count))
             return without_gain(question, plates(question, order, n))
 
-        def layout(k: int, mask: NDArray[np.bool_] | None, chosen: Entries) -> Entries:
+        def layout(k: int, part: Part, chosen: Entries) -> Entries:
             m1, m2 = question.shape
             counted = measured.joined(chosen)
             return design.balanced(
-                question.shape, k, mask, rng,
-                row_counts=np.bincount(counted.rows, minlength=m1),
-                col_counts=np.bincount(counted.cols, minlength=m2),
-                taken=question.taken.joined(chosen),
+                part.shape, k, part.mask, rng,
+                row_counts=np.bincount(counted.rows, minlength=m1)[part.rows],
+                col_counts=np.bincount(counted.cols, minlength=m2)[part.cols],
+                taken=part.taken,
             )  # fmt: skip
 
         return without_gain(question, within_limits(question, n, layout))

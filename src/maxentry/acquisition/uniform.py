@@ -1,11 +1,10 @@
 """Uniform: entries, or plates, at random; the baseline."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry import design
 from maxentry.acquisition.criterion import Chosen
-from maxentry.acquisition.designs import within_limits, without_gain
+from maxentry.acquisition.designs import Part, within_limits, without_gain
 from maxentry.acquisition.plates import n_plates, plates
 from maxentry.acquisition.question import Question
 from maxentry.belief import Belief
@@ -20,7 +19,7 @@ class Uniform:
         if question.limits.plates is not None:
             return without_gain(question, plates(question, rng.permutation(n_plates(question)), n))
 
-        def layout(k: int, mask: NDArray[np.bool_] | None, chosen: Entries) -> Entries:
-            return design.uniform(question.shape, k, mask=mask, taken=question.taken.joined(chosen), seed=rng)
+        def layout(k: int, part: Part, chosen: Entries) -> Entries:
+            return design.uniform(part.shape, k, mask=part.mask, taken=part.taken, seed=rng)
 
         return without_gain(question, within_limits(question, n, layout))

@@ -60,10 +60,7 @@ def available(shape: tuple[int, int], mask: Any = None, taken: Entries | None = 
     gone = _sorted_distinct(_inside(taken if taken is not None else Entries.none(), m1, m2).keys(m2))
     if mask is None:
         return Available((m1, m2), gone, False)
-    allowed = _allowed(mask, m1, m2)
-    return Available(
-        (m1, m2), allowed[~np.isin(allowed, gone, assume_unique=True)] if gone.size else allowed, True
-    )
+    return Available((m1, m2), _allowed(mask, gone, m1, m2), True)
 
 
 def checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
@@ -108,18 +105,20 @@ def _inside(taken: Entries, m1: int, m2: int) -> Entries:
     return taken
 
 
-def _allowed(mask: Any, m1: int, m2: int) -> Indices:
-    """Keys of the True entries of a dense or sparse mask, sorted."""
+def _allowed(mask: Any, gone: Indices, m1: int, m2: int) -> Indices:
+    """Keys of the True entries of a dense or sparse mask that are not gone, sorted."""
     given: Any = mask if sparse.issparse(mask) else np.asarray(mask)
     if given.shape != (m1, m2) or given.dtype != np.bool_:
         raise ParameterError(
             f"mask must be a {m1} x {m2} array of True and False, got {given.dtype} of shape {given.shape}"
         )
     if not sparse.issparse(mask):
-        keys: Indices = np.flatnonzero(given)
-        return keys
+        free = given.flatten()  # a copy, of one byte an entry: far less than looking the gone up in the keys
+        free[gone] = False
+        return np.flatnonzero(free)
     rows, cols = given.nonzero()
-    return _sorted_distinct(rows.astype(np.int64) * m2 + cols)
+    keys = _sorted_distinct(rows.astype(np.int64) * m2 + cols)
+    return keys[~np.isin(keys, gone, assume_unique=True)]
 
 
 def _sorted_distinct(keys: Indices) -> Indices:
