@@ -7,11 +7,15 @@ import threading
 from collections import Counter
 
 import pytest
+from sqlalchemy import select
 from tests.campaign import workers
 from tests.campaign.stand_ins import campaign, lowest, uniform
+from tests.campaign.test_migrations import old
 from tests.campaign.worker import value_of
 
+from maxentry.campaign import schema
 from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.storage import Storage
 
 
 def check(where: str, total: int) -> Campaign:
@@ -110,3 +114,25 @@ def test_processes_ask_and_tell_at_once(lasting: str) -> None:
         kept = opened.export(frame="columns")
         assert everything == dict(zip(kept["id"], kept["value"], strict=True))
         assert sum(1 for lines in acknowledged if workers.asked(lines)) > 1  # more than one had a share
+
+
+def upgrade(where: str, barrier: object) -> None:
+    barrier.wait()  # type: ignore[attr-defined]
+    with Campaign.open(where, policy=uniform) as opened:
+        assert opened.ask(1, frame="columns")["row"]
+
+
+def test_processes_upgrade_old_tables_at_once(lasting: str) -> None:
+    old(lasting)
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(3)
+    processes = [context.Process(target=upgrade, args=(lasting, barrier)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [p.exitcode for p in processes] == [0, 0, 0]
+    with Storage(lasting) as storage, storage._reading() as connection:
+        assert connection.execute(select(schema.SCHEMA.c.version)).scalars().all() == [schema.VERSION]
+    with Campaign.open(lasting) as opened:
+        assert opened.history(frame="columns")["kind"] == ["created", "asked", "told", *["asked"] * 3]
