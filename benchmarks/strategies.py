@@ -116,8 +116,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     args = parser.parse_args()
     source = ROOT / "src" / "maxentry"
-    settings = fingerprint(Path(__file__), source / "acquisition", source / "campaign" / "fitting.py",
-                           source / "campaign" / "policy.py")  # fmt: skip
+    folders = ("acquisition", "design", "kernels", "posterior", "campaign/fitting.py", "campaign/policy.py")
+    settings = fingerprint(Path(__file__), *(source / part for part in folders))
     cache = Cache("strategies")
     todo = [c for c in cells(args.quick) if args.only in c[0]]
     todo = [] if args.report else [c for c in todo if cache.get((c[0], 0, c[1]), c[2], settings) is None]

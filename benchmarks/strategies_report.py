@@ -14,7 +14,8 @@ Curves = dict[str, dict[str, np.ndarray]]  # matrix -> strategy -> (replicates, 
 
 def write(records: list[dict], folder: Path) -> None:
     curves = gathered(records)
-    parts = [HEADER, final_table(curves), wins(curves), quantile_table(curves), reached_table(curves), FOOTER]
+    tables = [final_table(curves), wins(curves), quantile_table(curves), reached_table(curves)]
+    parts = [HEADER, made_by(records), *tables, FOOTER]
     (folder / "strategies.md").write_text("\n\n".join(part for part in parts if part) + "\n")
     figure(curves, folder / "strategies.png")
 
@@ -31,6 +32,15 @@ def gathered(records: list[dict]) -> Curves:
             methods = [m for m in ORDER if m in by_method]
             curves[matrix] = {m: np.array([by_method[m][s] for s in common]) for m in methods}
     return curves
+
+
+def made_by(records: list[dict]) -> str:
+    """Which code the cells are of: a cell is not made again when only other parts have changed."""
+    counts: dict[str, int] = defaultdict(int)
+    for record in {(r["matrix"], r["method"], r["seed"]): r for r in records}.values():
+        counts[record["settings"]] += 1
+    versions = ", ".join(f"{code} ({n} runs)" for code, n in counts.items())
+    return f"Fingerprints of the code that made the runs: {versions}."
 
 
 def final(curve: np.ndarray) -> np.ndarray:
@@ -62,8 +72,8 @@ def _cell(errors: np.ndarray, base: np.ndarray) -> str:
 def wins(curves: Curves) -> str:
     """Over all matrices: mean ratio to uniform, and on how many it is the best."""
     lines = ["## Over the real matrices and the simulations", "",
-             "Geometric mean over the matrices of the ratio to uniform: at the end, and over the whole curve (area under "
-             "the error); worst matrix; on how many it has the least error.", "",
+             "Geometric mean over the matrices of the ratio to uniform: at the end, and over the whole curve (the area "
+             "under the error); worst matrix; on how many it has the least error.", "",
              "| strategy | real, end | real, whole curve | worst | least error on | simulated, end |",
              "|---|---|---|---|---|---|"]  # fmt: skip
     real = {m: by for m, by in curves.items() if not m.startswith("simulated")}
