@@ -83,5 +83,14 @@ def test_lines(words: tuple[object, ...], keys: str) -> None:
 
 def test_the_outlook() -> None:
     outlook = answer("status", "--next", 2)["outlook"]
-    assert list(outlook) == ["error_now", "error_with_pending", "error_after", "entries", "cost"]
+    assert list(outlook) == [
+        "error_now",
+        "error_with_pending",
+        "error_after",
+        "entries",
+        "cost",
+        "gain_per_cost",
+    ]
     assert set(outlook) <= words_of(documented("status"))
+    shown = good("status", "--next", 2).stdout
+    assert f"{outlook['gain_per_cost']:.3g} less expected error for a unit of cost" in shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ class Ahead:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
-        return {"outlook": None if self.outlook is None else asdict(self.outlook), "advice": self.advice}
+        return {"outlook": None if self.outlook is None else self.outlook.to_dict(), "advice": self.advice}
 
     def __str__(self) -> str:
         return self.advice if self.outlook is None else f"{self.outlook}; {self.advice}"

@@ -9,7 +9,7 @@ by this much. What a batch leaves of it follows from the draws' covariances befo
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +52,12 @@ class Outlook:
             f", {self.error_with_pending:.3g} once all pending is told"
         )  # fmt: skip
         after = f"after {self.entries} more {self.error_after:.3g} for a cost of {self.cost:.4g}"
-        return f"expected error now {self.error_now:.3g}{waiting}, {after}"
+        gain = f"{self.gain_per_cost:.3g} less for a unit of it"
+        return f"expected error now {self.error_now:.3g}{waiting}, {after} ({gain})"
+
+    def to_dict(self) -> dict[str, float]:
+        """As plain data."""
+        return asdict(self) | {"gain_per_cost": self.gain_per_cost}
 
 
 def outlook(state: State, posterior: Posterior, batch: Batch, now: dt.datetime) -> Outlook:

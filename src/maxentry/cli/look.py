@@ -84,7 +84,7 @@ def lines(status: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]:
-    """The expected error now, once all that is pending is told, and after the next batch."""
+    """The expected error now, once all that is pending is told, and after the next batch; what that gains."""
     if outlook is None:
         return []
     pending = [("… with pending", f"{outlook['error_with_pending']:.3g}")]
@@ -93,6 +93,7 @@ def _outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]:
         ("expected error", f"{outlook['error_now']:.3g} now (root mean square over the matrix, your units)"),
         *(pending if outlook["error_with_pending"] != outlook["error_now"] else []),
         ("… after next", f"{outlook['error_after']:.3g} ({batch})"),
+        ("gain per cost", f"{outlook['gain_per_cost']:.3g} less expected error for a unit of cost"),
     ]
 
 
@@ -126,7 +127,7 @@ def add(app: typer.Typer) -> None:
         rich_help_panel=PANEL,
         epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
         "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, and outlook (null or "
-        "error_now, error_with_pending, error_after, entries, cost).",
+        "error_now, error_with_pending, error_after, entries, cost, gain_per_cost).",
     )(status)
     app.command(
         rich_help_panel=PANEL,
