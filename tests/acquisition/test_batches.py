@@ -92,8 +92,9 @@ def test_candidates_that_were_dropped_are_found_again(monkeypatch):
     while len(found) < 30:
         key, _ = search.next()
         found.append(key)
-    assert search.again  # tiles were opened a second time
+    assert search.reopened  # tiles were opened a second time
     assert found == slow.choose("predictive_variance", b, q, 30)[0].tolist()
+    assert search.evaluated <= 120  # each entry is counted once
 
 
 def test_a_shortlist_begins_with_the_best_entry_and_never_leaves_the_available(monkeypatch):

@@ -109,6 +109,17 @@ def test_limits_hold_and_are_used_up(name, limits):
     assert not room.any()  # no further entry could have joined
 
 
+@pytest.mark.parametrize("limits", [Limits(), Limits(plates="rows")], ids=str)
+def test_entries_evaluated_are_counted_once(limits):
+    q = question(SHAPE, limits=limits)
+    free = np.array(q.mask)
+    free[q.taken.rows, q.taken.cols] = False
+    for name in BY_BELIEF:
+        few, all_ = choose(name, q, 1), choose(name, q, 100)
+        assert len(few.rows) <= few.evaluated <= all_.evaluated == np.count_nonzero(free)
+        assert limits.plates is None or few.evaluated == all_.evaluated  # every plate is scored at first
+
+
 @pytest.mark.parametrize("plates", ["rows", "cols"])
 def test_plates_are_all_available_entries_of_whole_lines(name, plates):
     q = question(SHAPE, limits=Limits(plates=plates))
@@ -242,6 +253,11 @@ def test_a_criterion_of_ones_own_is_used():
     [
         (lambda: choose("best", Question(SHAPE)), "expected a criterion out of maxent,.*got 'best'"),
         (lambda: choose("maxent", Question(SHAPE), -1), "0 or more entries, got -1"),
+        (lambda: choose("uniform", Question(SHAPE), 2.5), "whole number of entries to choose, got 2.5"),
+        (lambda: Question((0, 7)), r"at least 1, got \(0, 7\)"),
+        (lambda: Question(SHAPE, mask=np.ones(SHAPE, dtype=int)), "mask of True and False, got one of int64"),
+        (lambda: Question(SHAPE, costs=Costs(row=np.full(8, 1e308), col=np.full(7, 1e308))), "infinite one"),
+        (lambda: Question(SHAPE, costs=Costs(np.full(SHAPE, 1e308), np.full(8, 1e308))), "infinite one"),
         (lambda: acquisition.choose("maxent", None, Question(SHAPE), 1, rng=None), "expected a belief"),
         (lambda: choose("maxent", Question(SHAPE), 1, belief((3, 3))), r"shape \(8, 7\), got \(3, 3\)"),
         (lambda: choose("maxent", Question(SHAPE), 1, belief(SHAPE, noise=0.0)), "above zero, got 0"),

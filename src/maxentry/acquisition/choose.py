@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -41,8 +43,12 @@ def choose(
     """
     if isinstance(criterion, str) and criterion not in CRITERIA:
         raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {criterion!r}")
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise ParameterError(f"expected a whole number of entries to choose, got {n!r}") from None
     if n < 0:
         raise ParameterError(f"expected to choose 0 or more entries, got {n}")
     which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
     with threadpool_limits(1):  # most products here are thin: threads cost more than they give
-        return which.choose(belief, question, int(n), rng)
+        return which.choose(belief, question, n, rng)

@@ -23,7 +23,7 @@ class Chosen(NamedTuple):
     cols: Indices
     gain: Array  # nats, or mean variance for integrated variance; NaN for designs, which measure none
     cost: Array
-    evaluated: int = 0  # how many entries the gain was computed for at least once
+    evaluated: int = 0  # entries whose variance was computed, each counted once; 0 for designs
 
     @property
     def entries(self) -> Entries:

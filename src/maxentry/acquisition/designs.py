@@ -36,7 +36,7 @@ class Part(NamedTuple):
         rows, cols = np.flatnonzero(room.row > 0), np.flatnonzero(room.col > 0)
         mask = question.mask
         if mask is not None and (len(rows), len(cols)) != question.shape:
-            mask = mask[np.ix_(rows, cols)]
+            mask = np.asarray(mask)[np.ix_(rows, cols)]
         here = (room.row[taken.rows] > 0) & (room.col[taken.cols] > 0)
         places = (np.searchsorted(index, of[here]) for index, of in zip((rows, cols), taken, strict=True))
         return cls(rows, cols, mask, Entries(*places))

@@ -101,22 +101,25 @@ def greedy_plates(field: Field, question: Question, n: int, gain: Gain) -> Chose
     W = with_pending(field, question.pending)
     K = np.eye(field.p) - W.T @ W
     score = np.full(n_plates(question), np.inf)
-    chosen, gains, evaluated = Entries.none(), [np.empty(0)], 0
+    seen = np.zeros(len(score), dtype=np.int64)  # entries of the plates that were scored
+    chosen, gains = Entries.none(), [np.empty(0)]
     for _ in range(n):
-        best = _best_plate(field, question, gain, K, score)
+        best = _best_plate(field, question, gain, K, score, seen)
         if best < 0:
             break
         entries = plate(question, best)
         K, gained = _measure(field, entries, gain, K)
-        chosen, evaluated = chosen.joined(entries), evaluated + len(entries.rows)
+        chosen = chosen.joined(entries)
         gains.append(gained)
         score[best] = -np.inf
     cost = question.costs.at(*chosen)
-    return Chosen(*chosen, np.concatenate(gains), cost, evaluated)
+    return Chosen(*chosen, np.concatenate(gains), cost, int(seen.sum()))
 
 
-def _best_plate(field: Field, question: Question, gain: Gain, K: Array, score: Array) -> int:
-    """The plate of greatest score, whose scores are brought up to date where they may be the greatest; -1 if none."""
+def _best_plate(
+    field: Field, question: Question, gain: Gain, K: Array, score: Array, seen: NDArray[np.int64]
+) -> int:
+    """The plate of greatest score, -1 if none; scores are brought up to date where they may be the greatest."""
     if not gain.falls:
         score[score > -np.inf] = np.inf
     fresh = np.zeros(len(score), dtype=bool)
@@ -129,7 +132,8 @@ def _best_plate(field: Field, question: Question, gain: Gain, K: Array, score: A
         if len(stale) == 0:
             return best
         for k in stale:
-            score[k] = _score(field, question, gain, K, plate(question, int(k)))
+            entries = plate(question, int(k))
+            score[k], seen[k] = _score(field, question, gain, K, entries), len(entries.rows)
             fresh[k] = True
 
 

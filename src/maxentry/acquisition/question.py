@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from maxentry.design.available import checked_shape
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
@@ -17,6 +18,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, int]
+
+BLOCK_ENTRIES = 1_000_000  # whose costs are looked at at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +70,25 @@ class Costs:
                 raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}")
             if not np.all(np.isfinite(part)):
                 raise ParameterError(f"expected finite {name} costs, got {_first_not_finite(part)}")
-        if not self.given or m1 == 0 or m2 == 0:
+        if not self.given:
             return
-        least = min(self.least(np.array([i]), np.arange(m2)) for i in range(m1))
+        least, most = self._extremes(m1, m2)
         if not least > 0:
             raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}")
+        if not np.isfinite(most):
+            raise ParameterError("expected finite costs, got parts that add up to an infinite one")
+
+    def _extremes(self, m1: int, m2: int) -> tuple[float, float]:
+        """The least and the greatest cost of an entry."""
+        with np.errstate(over="ignore"):
+            if self.entry is None:
+                parts = [np.asarray(part, dtype=float) for part in (self.row, self.col) if part is not None]
+                return sum(float(part.min()) for part in parts), float(np.sum([part.max() for part in parts]))
+            least, most, step = np.inf, -np.inf, max(1, BLOCK_ENTRIES // m2)
+            for i in range(0, m1, step):
+                cost = self.at(np.arange(i, min(i + step, m1))[:, None], np.arange(m2))
+                least, most = min(least, float(cost.min())), max(most, float(cost.max()))
+        return least, most
 
 
 @dataclass(frozen=True)
@@ -110,9 +127,13 @@ class Question:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        m1, m2 = self.shape
-        if self.mask is not None and np.shape(self.mask) != (m1, m2):
-            raise ParameterError(f"expected a mask of shape {(m1, m2)}, got {np.shape(self.mask)}")
+        m1, m2 = checked_shape(self.shape)
+        if self.mask is not None:
+            mask = np.asarray(self.mask)
+            if mask.shape != (m1, m2):
+                raise ParameterError(f"expected a mask of shape {(m1, m2)}, got {mask.shape}")
+            if mask.dtype != np.bool_:
+                raise ParameterError(f"expected a mask of True and False, got one of {mask.dtype}")
         for name, entries in (("observed", self.observed), ("pending", self.pending)):
             for axis, index, m in (("row", entries.rows, m1), ("column", entries.cols, m2)):
                 if index.size and not (index.min() >= 0 and index.max() < m):
@@ -140,7 +161,7 @@ class Question:
         if self.mask is None:
             free = np.ones((len(rows), len(cols)), dtype=bool)
         else:
-            free = np.array(np.asarray(self.mask, dtype=bool)[np.ix_(rows, cols)])
+            free = np.array(np.asarray(self.mask)[np.ix_(rows, cols)])
         if len(self.taken.rows):
             block = self._taken_rows[rows][:, cols].tocoo()
             free[block.row, block.col] = False

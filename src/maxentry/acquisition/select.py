@@ -4,7 +4,8 @@ The gain of an entry is 1/2 log(1 + v/eta2), v its variance given all that is me
 the gains of a batch add up to 1/2 log det(I + Cov/eta2) (Lemma 1). Gains only fall as entries join, so the search is
 lazy and exact: tiles of the matrix are opened in decreasing order of their bounds (`tiles`), open candidates are looked
 at again only where what is known of them is above the best (`candidates`), and an entry is chosen once nothing else can
-be above it. Of scores equal to 1e-10 the lowest row wins, then the lowest column.
+be above it. Of scores equal to 1e-10 the lowest row wins, then the lowest column; only where more than MOST_OPEN
+candidates are open, and some were dropped, may another of the equals win.
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ from maxentry.kernels.acquisition import EQUAL
 
 Array = NDArray[np.float64]
 
-LOOKED_AT = (
-    64  # candidates of a new tile that are brought up to date at once, to know which tiles may stay closed
-)
+# candidates of a new tile that are brought up to date at once, to know which tiles may stay closed
+LOOKED_AT = 64
 
 
 def most_informative(field: Field, question: Question, n: int) -> Chosen:
@@ -60,7 +60,8 @@ class Search:
         self.room = Room(question.shape, question.limits)
         self.keys: list[int] = []
         self.evaluated = 0
-        self.again = False  # whether tiles are opened a second time
+        self.seen: set[int] = set()  # numbers of the tiles that were opened
+        self.reopened = False  # whether tiles are opened a second time
         self._close()
 
     def _close(self) -> None:
@@ -76,7 +77,7 @@ class Search:
             if self._may_be_above(score):
                 self._open_above(score)
             elif self.open.dropped > score:
-                self.again = True
+                self.reopened = True
                 self._close()
             elif at < 0:
                 return None
@@ -100,12 +101,13 @@ class Search:
         cost = self.question.costs.at(rows, cols)
         first = 0.5 * np.log1p(v / self.field.eta2) / cost
         keys = Entries(rows, cols).keys(self.field.shape[1])
-        self.evaluated += len(keys) if tile.below == np.inf else 0
+        self.evaluated += len(keys) if tile.number not in self.seen else 0
+        self.seen.add(tile.number)
         new = first < tile.below
         if self.keys and not self.question.again:
             new &= ~np.isin(keys, self.keys)
         known = Known(keys[new], np.zeros_like(keys[new]), cost[new], v[new], first[new])
-        look = len(keys) if self.again else LOOKED_AT
+        look = len(keys) if self.reopened else LOOKED_AT
         best, least = self.open.add(known, self.W[: self.k], look, score)
         left = first[new][first[new] < least]
         if len(left):

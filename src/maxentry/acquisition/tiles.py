@@ -12,10 +12,8 @@ from maxentry.acquisition.question import Costs
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-TILE, MOST = (
-    64,
-    48,
-)  # a side of a tile holds at least so many rows, and there are at most so many tiles a side
+TILE = 64  # a side of a tile holds at least so many rows or columns
+MOST = 48  # tiles a side
 ROUNDING, TINY = 1e-9, 1e-300
 
 
@@ -34,6 +32,11 @@ class Tile(NamedTuple):
     def bound(self) -> float:
         """No entry scores above."""
         return -self.order[0]
+
+    @property
+    def number(self) -> int:
+        """The same for a tile and what is left of it, each time the matrix is cut."""
+        return self.order[1]
 
     def rest(self, bound: float, below: float) -> Tile:
         """What is left of the tile when entries from `below` on are taken out."""

@@ -30,9 +30,8 @@ from maxentry.kernels.levelling import Links, new_links, raise_all
 from maxentry.kernels.lists import Lists
 from maxentry.kernels.trades import trade_all
 
-PASSES = (
-    32  # of trades; information doubles its reach each pass, so this mixes far more rows than memory holds
-)
+# of trades; information doubles its reach each pass, so this mixes far more rows than memory holds
+PASSES = 32
 
 
 def balanced(

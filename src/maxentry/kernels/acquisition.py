@@ -62,7 +62,7 @@ def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float
     mean = total(d) / S
     for s in range(S):
         d[s] -= mean
-    v = dot(d, d) / S
+    v: float = dot(d, d) / S
     if v < least:
         d[:] = 0.0
         return 0.0
