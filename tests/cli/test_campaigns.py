@@ -479,7 +479,7 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "[b]39" in shown.out
     assert "2.667   2030-01-02 03:04 UTC" in shown.out
     assert "[b]40" not in shown.out
-    assert "… and 10 more; -o FILE writes them all." in shown.err
+    assert "… 10 more lines; -o FILE has all." in shown.err
 
 
 @pytest.mark.parametrize(

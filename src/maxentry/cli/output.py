@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from maxentry.cli import tables
+from maxentry.cli import tables, terminal
 from maxentry.cli.tables import Format, Table
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-SHOWN = 40  # lines of a table on a terminal
 
 
 def console(*, stderr: bool = True) -> Console:
@@ -79,31 +76,10 @@ def deliver(
 
 
 def show(table: Table, title: str = "") -> None:
-    """The first lines of a table, for the terminal."""
-    from rich import box
-    from rich.table import Table as RichTable
-
-    made = RichTable(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for name, column in zip(table.names, table.columns, strict=True):
-        numeric = any(isinstance(x, int | float) for x in column)
-        made.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for line in list(zip(*table.columns, strict=True))[:SHOWN]:
-        made.add_row(*(shown(cell) for cell in line))
-    out = console(stderr=False)
-    out.print(made, soft_wrap=False)
-    if table.n > SHOWN:
-        say(f"… and {table.n - SHOWN} more; -o FILE writes them all.", "dim")
-
-
-def shown(cell: Any) -> str:
-    """A cell for the terminal: numbers to four figures, times to the minute, markup as it stands."""
-    from rich.markup import escape
-
-    if cell is None or cell != cell:
-        return ""
-    if isinstance(cell, dt.datetime) and cell.tzinfo is not None:
-        return f"{cell:%Y-%m-%d %H:%M %Z}"
-    return f"{cell:.4g}" if isinstance(cell, float) else escape(tables.cell_text(cell))
+    """The lines and columns of a table that fit the terminal, and how many more there are."""
+    left_out = terminal.show(table, title, console(stderr=False))
+    if left_out:
+        say(left_out, "dim")
 
 
 def count(n: int, one: str, many: str | None = None) -> str:

@@ -1,0 +1,70 @@
+"""A table on a terminal: as many lines and columns as fit, no number and no label over two lines."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from maxentry.cli import tables
+from maxentry.cli.tables import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN = 40  # lines of a table
+PROSE = ("what", "reason")  # columns of words, which may go on in the next line
+LEAST_PROSE = 20
+PADDING = 3  # of each column, with what parts it from the next
+
+
+def show(table: Table, title: str, out: Console) -> str:
+    """Print the first lines and columns of a table; what was left out, in words, or nothing."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    texts = [[shown(cell) for cell in column[:SHOWN]] for column in table.columns]
+    n = fitting(table.names, texts, out.width)
+    made = RichTable(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for name, column in zip(table.names[:n], table.columns, strict=False):
+        numeric = any(isinstance(x, int | float) for x in column)
+        prose = name in PROSE
+        made.add_column(
+            plain(name), justify="right" if numeric else "left", no_wrap=not prose,
+            overflow="fold" if prose else "ellipsis",
+        )  # fmt: skip
+    for line in zip(*texts[:n], strict=True):
+        made.add_row(*line)
+    out.print(made, soft_wrap=False)
+    more = [(table.n - SHOWN, "line"), (len(table.names) - n, "column")]
+    left = [f"{k} more {what}{'' if k == 1 else 's'}" for k, what in more if k > 0]
+    return f"… {' and '.join(left)}; -o FILE has all." if left else ""
+
+
+def fitting(names: list[str], texts: list[list[str]], width: int) -> int:
+    """How many columns fit side by side without cutting them; at least two, of which the first may be cut."""
+    from rich.cells import cell_len
+    from rich.markup import render
+
+    used = 1
+    for n, (name, column) in enumerate(zip(names, texts, strict=True)):
+        needed = max(cell_len(name), *(cell_len(render(text).plain) for text in column), 0)
+        used += PADDING + (min(needed, LEAST_PROSE) if name in PROSE else needed)
+        if used > width and n >= 2:
+            return n
+    return len(names)
+
+
+def shown(cell: Any) -> str:
+    """A cell for the terminal: numbers to four figures, times to the minute, markup as it stands."""
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, dt.datetime) and cell.tzinfo is not None:
+        return f"{cell:%Y-%m-%d %H:%M %Z}"
+    return f"{cell:.4g}" if isinstance(cell, float) else plain(tables.cell_text(cell))
+
+
+def plain(text: str) -> str:
+    """Text in one line that means itself, not markup."""
+    from rich.markup import escape
+
+    return escape(" ".join(text.split()))
