@@ -203,7 +203,7 @@ def test_an_initial_design_ends_where_the_mask_leaves_fewer_entries() -> None:
 
 
 def test_an_initial_design_has_no_replicates_while_there_is_something_new() -> None:
-    campaign = begun((10, 4), again=True, n_initial=50)
+    campaign = begun((10, 4), again=True, n_initial=40)
     asked = [*places(ask(campaign, 15)), *places(ask(campaign, 15)), *places(ask(campaign, 10))]
     assert len(set(asked)) == 40
     assert len(ask(campaign, 3)["id"]) == 3  # all are pending, so replicates it is
