@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ from tests.cli.run import answer, good, refused, run
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.settings import ACQUISITIONS
 from maxentry.cli import codes
-from maxentry.cli.create import _where
+from maxentry.cli.hints import where
 from maxentry.cli.options import Acquisition
 
 PLATE = ["id", "row", "col", "mean", "sd", "gain", "cost", "value"]
@@ -107,9 +108,48 @@ def test_the_next_command_is_one_that_works(folder: Path) -> None:
         (folder / "plate.csv").unlink()
 
 
+def test_the_next_command_names_the_campaign_where_it_must() -> None:
+    begin("-s", "a b.db", name="one")
+    said = good("new", "two", "--shape", "6x5", "--acquisition", "balanced", "-s", "a b.db").stderr
+    command = "maxentry ask 6 -o plate.csv --storage 'a b.db' --campaign two"
+    assert f"Next: {command}\n" in said
+    said = good(*shlex.split(command)[1:]).stderr
+    command = "maxentry tell plate.csv --storage 'a b.db' --campaign two"
+    assert f"then: {command}\n" in said
+    good(*shlex.split(command)[1:])
+
+
+def test_the_environment_names_another_campaign() -> None:
+    begin(name="one")
+    env = {"MAXENTRY_CAMPAIGN": "one"}
+    assert "--campaign two\n" in good("new", "two", "--shape", "6x5", env=env).stderr
+    assert "then: maxentry tell p.csv\n" in good("ask", 1, "-o", "p.csv", env=env).stderr
+
+
+def test_several_campaigns_are_refused_with_how_to_name_one() -> None:
+    begin(name="one")
+    begin(name="two")
+    assert "'one', 'two': name one by --campaign (-c) or MAXENTRY_CAMPAIGN." in refused("status", "--fast")
+
+
+def test_fewer_than_asked_for_say_why() -> None:
+    begin("--budget", 4, "--n-initial", 0)
+    assert "the budget of 4 pays for no more" in good("ask", 9, "-o", "p.csv").stderr
+    good("set", "--budget", 90)
+    assert "within these limits" in good("ask", 9, "--per-row", 1, "-o", "q.csv").stderr
+    assert ": no more are left." in good("ask", 40, "-o", "r.csv").stderr
+
+
+def test_what_is_pending_from_before_is_named() -> None:
+    begin()
+    assert "pending from before" not in good("ask", 2, "-o", "p.csv").stderr
+    said = good("ask", 1, "-o", "p.csv").stderr
+    assert "Ids 1, 2 pending from before; all of it: maxentry export --pending\n" in said
+
+
 def test_passwords_are_not_repeated() -> None:
-    assert _where("postgresql://ada:secret@host/lab") == ""
-    assert _where("postgresql://host/lab?password=secret") == ""
+    assert where("postgresql://ada:secret@host/lab") == ""
+    assert where("postgresql://host/lab?password=secret") == ""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from maxentry.cli import tables
 from maxentry.cli.options import STORAGE
 from maxentry.cli.tables import Table
-from maxentry.errors import ParameterError, StorageError
+from maxentry.errors import CampaignError, ParameterError, StorageError
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
@@ -30,8 +30,17 @@ def opened(storage: str, name: str | None) -> Iterator[Campaign]:
                 "`maxentry new`, or name another with --storage or MAXENTRY_STORAGE."
             ) from None
         raise
+    except CampaignError as error:
+        raise CampaignError(_named(str(error))) from None
     with campaign:
         yield campaign
+
+
+def _named(text: str) -> str:
+    """The refusal of a campaign, with how to name or begin one."""
+    if "the name of one campaign" in text:
+        return f"{text.removesuffix('.')}: name one by --campaign (-c) or MAXENTRY_CAMPAIGN."
+    return text.replace("there is none yet.", "there is none yet: begin one with `maxentry new`.")
 
 
 def table_of(columns: Mapping[str, list[Any]], *names: str) -> Table:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated, Any
 
 import typer
 
-from maxentry.cli import options, output, settings, tables
+from maxentry.cli import hints, options, output, settings, tables
 
 PANEL = "Campaigns"
 
@@ -57,14 +56,13 @@ def new(
     output.say(f"Campaign {name}: {found['rows']} rows, {found['cols']} columns{values}.")
     if found["available"]:
         n = min(24, max(found["rows"], found["cols"]), found["available"])
-        output.say(f"Next: maxentry ask {n} -o plate.csv{_where(storage)}", "dim")
+        output.say(f"Next: maxentry ask {n} -o plate.csv{_where(storage, name)}", "dim")
 
 
-def _where(storage: str) -> str:
-    """The storage as the next command must name it; not where it goes without saying, never with a password."""
-    known = storage in (options.STORAGE, os.environ.get("MAXENTRY_STORAGE"))
-    secret = "@" in storage or "passw" in storage.lower()
-    return "" if known or secret else f" --storage {storage}"
+def _where(storage: str, name: str) -> str:
+    from maxentry.campaign.campaign import Campaign
+
+    return hints.where(storage, name, several=len(Campaign.list(storage)) > 1)
 
 
 def _begun(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+import sys
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry.cli import options, output, tables
+from maxentry.cli import hints, options, output, tables
 from maxentry.cli.campaigns import check_nothing_lost, opened, plate_of
 from maxentry.cli.options import option
 
 if TYPE_CHECKING:
+    from maxentry.campaign.campaign import Campaign
     from maxentry.cli.tables import Table
 
 PANEL = "The lab loop"
@@ -49,16 +52,50 @@ def ask(
             frame="columns",
         )
         table, document = plate_of(columns), {"campaign": campaign.name, "n": len(columns["id"])}
+        where = hints.where(storage, campaign.name, several=name is not None)
         try:
             output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
         except BaseException:
-            output.warn("These entries are pending now; `maxentry export --pending` writes them again.")
+            output.warn(
+                f"These entries are pending now; `maxentry export --pending{where}` writes them again."
+            )
             raise
-    if not as_json and out not in (None, tables.STD):
-        asked = output.count(table.n, "entry", "entries")
-        output.say(f"{asked} asked. Fill in the column value of {out}, then: maxentry tell {out}")
-    if table.n < n and plates is None:
-        output.warn(f"Only {table.n} of {n} could be asked: no more are left within these limits.")
+        if not as_json:
+            _say_next(table, out, where)
+            _say_pending(table, campaign, where)
+        if table.n < n and plates is None:
+            output.warn(f"Only {table.n} of {n} could be asked: {_why_fewer(campaign)}.")
+
+
+def _say_next(table: Table, out: str | None, where: str) -> None:
+    """What to do with the plate: in the file, or on the terminal, where it can be seen but not filled in."""
+    asked = output.count(table.n, "entry", "entries")
+    if out not in (None, tables.STD):
+        told = f"maxentry tell {quote(out or '')}{where}"
+        output.say(f"{asked} asked. Fill in the column value of {out}, then: {told}")
+    elif out is None and sys.stdout.isatty():
+        one = f"maxentry tell --id {table.columns[0][0]} --value VALUE{where}"
+        output.say(
+            f"{asked} asked. Then: {one}; or a plate: maxentry export --pending -o plate.csv{where}", "dim"
+        )
+
+
+def _say_pending(table: Table, campaign: Campaign, where: str) -> None:
+    """Name what was asked for before and is still waited for: it is not on this plate."""
+    now = set(table.columns[0])
+    before = [id for id in campaign.pending(frame="columns")["id"] if id not in now]
+    if before:
+        ids = ", ".join(map(str, before[:10])) + (", …" if len(before) > 10 else "")
+        noun = "Id" if len(before) == 1 else "Ids"
+        output.say(f"{noun} {ids} pending from before; all of it: maxentry export --pending{where}", "dim")
+
+
+def _why_fewer(campaign: Campaign) -> str:
+    """Why there are fewer than were asked for."""
+    status, least = campaign.status(), campaign.state.costs.least
+    if status.available and status.budget is not None and status.budget - status.spent < least * (1 - 1e-12):
+        return f"the budget of {status.budget:g} pays for no more (`maxentry set --budget` raises it)"
+    return "no more are left" if not status.available else "no more are left within these limits"
 
 
 def tell(
