@@ -50,5 +50,7 @@ def choose(
     if n < 0:
         raise ParameterError(f"expected to choose 0 or more entries, got {n}")
     which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
+    if belief is None:
+        return which.choose(belief, question, n, rng)
     with threadpool_limits(1):  # most products here are thin: threads cost more than they give
         return which.choose(belief, question, n, rng)
