@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from maxentry.cli import tables
 from maxentry.cli.tables import Table
@@ -23,15 +23,16 @@ def show(table: Table, title: str, out: Console) -> str:
     from rich.table import Table as RichTable
 
     texts = [[shown(cell) for cell in column[:SHOWN]] for column in table.columns]
-    n = fitting(table.names, texts, out.width)
+    widths = fitting(table.names, texts, out.width)
+    n = len(widths)
     made = RichTable(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for name, column in zip(table.names[:n], table.columns, strict=False):
+    for name, column, width in zip(table.names, table.columns, widths, strict=False):
         numeric = any(isinstance(x, int | float) for x in column)
-        prose = name in PROSE
-        made.add_column(
-            plain(name), justify="right" if numeric else "left", no_wrap=not prose,
-            overflow="fold" if prose else "ellipsis",
-        )  # fmt: skip
+        justify: Literal["right", "left"] = "right" if numeric else "left"
+        if name in PROSE:
+            made.add_column(plain(name), justify=justify, overflow="fold")
+        else:
+            made.add_column(plain(name), justify=justify, no_wrap=True, overflow="ellipsis", width=width)
     for line in zip(*texts[:n], strict=True):
         made.add_row(*line)
     out.print(made, soft_wrap=False)
@@ -40,18 +41,20 @@ def show(table: Table, title: str, out: Console) -> str:
     return f"… {' and '.join(left)}; -o FILE has all." if left else ""
 
 
-def fitting(names: list[str], texts: list[list[str]], width: int) -> int:
-    """How many columns fit side by side without cutting them; at least two, of which the first may be cut."""
+def fitting(names: list[str], texts: list[list[str]], width: int) -> list[int]:
+    """The widths of the columns that fit side by side, uncut; of at least two, the first of which may be cut."""
     from rich.cells import cell_len
     from rich.markup import render
 
-    used = 1
-    for n, (name, column) in enumerate(zip(names, texts, strict=True)):
-        needed = max(cell_len(name), *(cell_len(render(text).plain) for text in column), 0)
-        used += PADDING + (min(needed, LEAST_PROSE) if name in PROSE else needed)
-        if used > width and n >= 2:
-            return n
-    return len(names)
+    found: list[int] = []
+    for name, column in zip(names, texts, strict=True):
+        needed = max([cell_len(name), *(cell_len(render(text).plain) for text in column)])
+        needed = min(needed, LEAST_PROSE) if name in PROSE else needed
+        if 1 + sum(found) + needed + PADDING * (len(found) + 1) > width and len(found) >= 2:
+            break
+        found.append(needed)
+    excess = 1 + sum(found) + PADDING * len(found) - width
+    return found if excess <= 0 else [max(1, found[0] - excess), *found[1:]]
 
 
 def shown(cell: Any) -> str:
