@@ -311,13 +311,13 @@ def test_advice_is_in_the_words_of_the_shell() -> None:
     begin()
     good("tell", "--row", "r1", "--col", "c1", "--value", 1)
     said = refused("tell", "--row", "r1", "--col", "c1", "--value", 2)
-    assert "`maxentry correct` puts it right, --again adds it" in said
+    assert "`maxentry correct VALUE --row ROW --col COL` puts it right, --again adds it" in said
     good("tell", "--row", "r1", "--col", "c1", "--value", 2, "--again")
     assert "give --number, one of 1, 2" in refused("correct", 3, "--row", "r1", "--col", "c1")
     good("correct", 3, "--number", 2)
     good("ask", 1)
     good("tell", "--id", 1, "--value", 1)
-    assert "`maxentry correct --id ID --strike` strikes it out" in refused("fail", 1)
+    assert "`maxentry correct ID --strike` strikes it out" in refused("fail", 1)
 
 
 def test_a_file_that_is_told_already_may_be_written_over_and_no_other() -> None:
@@ -499,6 +499,22 @@ def test_history_in_lines() -> None:
     last = answer("history", "-n", 1)
     assert last["n"] == 1
     assert (last["events"][0]["kind"], last["events"][0]["who"]) == ("asked", "Ada")
+
+
+def test_a_correction_as_it_is_said() -> None:
+    begin()
+    good("ask", 2, "-o", "p.csv")
+    fill("p.csv", [4, 5])
+    good("tell", "p.csv")
+    assert "`maxentry correct 2 VALUE` puts it right" in refused("tell", "--id", 2, "--value", 6)
+    good("correct", 2, 6)
+    good("correct", 1, "--value", -7)
+    assert [e["value"] for e in answer("export")["entries"]] == [-7, 6]
+    good("correct", 2, "--strike")
+    assert [e["value"] for e in answer("export")["entries"]] == [-7]
+    assert "before the value, but 'x' came" in refused("correct", "x", 6, code=codes.USAGE)
+    refused("correct", 1, 6, 7, code=codes.USAGE)
+    refused("correct", 1, 6, "--id", 1, code=codes.USAGE)
 
 
 def test_exports_that_exclude_each_other() -> None:

@@ -55,14 +55,19 @@ def withdraw(
 
 
 def correct(
-    value: Annotated[
-        str | None,
-        typer.Argument(metavar="[VALUE]", help="The value as it should have been.", show_default=False),
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID] [VALUE]",
+            help="The id and the value as it should have been; with --row, --col, --number or --id the value alone.",
+            show_default=False,
+        ),
     ] = None,
     id: Annotated[int | None, option("--id", help="Of this id …")] = None,
     row: Annotated[str | None, option("--row", help="… or of this row …")] = None,
     col: Annotated[str | None, option("--col", help="… and column …")] = None,
     number: Annotated[int | None, option("--number", help="… or of this number in `export`.")] = None,
+    value: Annotated[str | None, option("--value", help="The value, as an option (for -1.5, say).")] = None,
     strike: Annotated[bool, option("--strike", help="No value at all: strike it out.")] = False,
     reason: Reason = "",
     who: options.Who = None,
@@ -73,13 +78,17 @@ def correct(
     """Put right a value that was told wrongly; the history keeps the old one."""
     from maxentry.cli.cells import number as as_number
 
+    given = list(words or [])
+    if (id, row, col, number) == (None,) * 4 and given:
+        id = _id(given.pop(0))
+    value = given.pop(0) if value is None and given else value
     new = None if value is None else as_number(value, "the correction")
-    if (new is None) != strike:
-        raise typer.BadParameter("expected the right value, or --strike, and not both.")
+    if given or (new is None) != strike:
+        raise typer.BadParameter("expected ID VALUE (or ID --strike), like: maxentry correct 3 7.5")
     if sum((id is not None, number is not None, row is not None or col is not None)) != 1 or (
         (row is None) != (col is None)
     ):
-        raise typer.BadParameter("expected --id, or --row and --col, or --number.")
+        raise typer.BadParameter("expected an id, or --row and --col, or --number.")
     with opened(storage, name) as campaign:
         campaign.correct(id, new, row=row, col=col, number=number, reason=reason, who=who)
         document = {"campaign": campaign.name, "value": new}
@@ -87,6 +96,12 @@ def correct(
         output.print_json(document)
     else:
         output.say("Struck out." if strike else f"Corrected: now {new:g}.")
+
+
+def _id(word: str) -> int:
+    if not word.strip().isdecimal():
+        raise typer.BadParameter(f"expected an id (a whole number) before the value, but {word!r} came.")
+    return int(word)
 
 
 def _done(campaign: str, what: str, ids: list[int], as_json: bool) -> None:
@@ -102,5 +117,5 @@ def add(app: typer.Typer) -> None:
     app.command(rich_help_panel=PANEL, epilog="JSON: campaign, withdrawn (ids).")(withdraw)
     app.command(
         rich_help_panel=PANEL,
-        epilog="A negative value after --: maxentry correct --id 3 -- -1.5. JSON: campaign, value (null: struck out).",
+        epilog="A negative value: maxentry correct 3 --value -1.5. JSON: campaign, value (null: struck out).",
     )(correct)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -89,8 +90,7 @@ def count(n: int, one: str, many: str | None = None) -> str:
 
 SPOKEN = (  # advice to programs, as it is followed on the command line
     ("again=True allows replicates", "`maxentry set --again` allows replicates"),
-    ("correct(id, None)", "`maxentry correct --id ID --strike`"),
-    ("correct()", "`maxentry correct`"),
+    ("correct(id, None)", "`maxentry correct ID --strike`"),
     ("again=True", "--again"),
     ("give number= one of", "give --number, one of"),
 )
@@ -100,4 +100,6 @@ def spoken(text: str) -> str:
     """A sentence of the library as the command line says it."""
     for program, shell in SPOKEN:
         text = text.replace(program, shell)
-    return text
+    id = re.search(r"\bid (\d+)\b", text)
+    correction = f"{id[1]} VALUE" if id else "VALUE --row ROW --col COL"
+    return text.replace("correct()", f"`maxentry correct {correction}`")
