@@ -56,7 +56,7 @@ def question(m1: int, m2: int, per_row: int = 20) -> Question:
 def chosen(name: str, m1: int, m2: int, S: int, rank: int, n: int, coherence: float) -> dict[str, float]:
     """Seconds, CPU seconds, peak memory and the share of entries evaluated, for one batch."""
     rng = np.random.default_rng(0)
-    choose(name, belief(6, 5, 3, 2), Question((6, 5)), 1, rng=rng)  # loads the compiled kernels
+    choose(name, belief(6, 5, 3, 2), question(6, 5, 2), 1, rng=rng)  # loads the compiled kernels
     b, q = belief(m1, m2, S, rank, coherence), question(m1, m2)
     start, cpu = time.perf_counter(), time.process_time()
     batch = choose(name, b, q, n, rng=rng)
