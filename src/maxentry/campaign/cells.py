@@ -58,7 +58,9 @@ def number(
             return float(cell if text is None else text)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise DataError(f"expected {expected} {where}, but {cell!r} came.")
+    comma = decimal_comma == "never" and isinstance(cell, str) and _COMMA.fullmatch(cell.strip())
+    hint = " (decimal commas are understood where semicolons or tabs part the cells)" if comma else ""
+    raise DataError(f"expected {expected} {where}, but {cell!r} came{hint}.")
 
 
 def _with_point(text: str, where: str, decimal_comma: DecimalComma) -> str:
@@ -106,9 +108,14 @@ class Lookup:
 
 
 def check_apart(new: Iterable[Hashable], name: str, known: Iterable[Hashable] = ()) -> None:
-    """Refuse new labels that read like another, as 1 and "1" do: a file could not tell them apart."""
+    """Refuse new labels that are empty or there already, or read like another, as 1 and "1" do in a file."""
     first = {_text(label): label for label in known}
+    there = set(first.values())
     for label in new:
+        if not _text(label):
+            raise DataError(f"expected {name} labels that are not empty, but {show(label)} came.")
+        if label in there:
+            raise DataError(f"expected new {name} labels, but {show(label)} is there already.")
         other = first.setdefault(_text(label), label)
         if other != label:
             came = f"{show(other)} and {show(label)}"
