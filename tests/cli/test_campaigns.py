@@ -471,7 +471,7 @@ def test_more_rows_and_columns_and_other_settings() -> None:
         assert (campaign.settings.budget, campaign.settings.lease) == (9, 2 * 86400)
     assert "none came" in refused("set", code=codes.USAGE)
     assert "'seed'" in refused("set", "--drop", "seed")
-    assert "came twice" in refused("add-rows", "n1")
+    assert "is there already" in refused("add-rows", "n1")
 
 
 # Looking
@@ -515,6 +515,48 @@ def test_a_correction_as_it_is_said() -> None:
     assert "before the value, but 'x' came" in refused("correct", "x", 6, code=codes.USAGE)
     refused("correct", 1, 6, 7, code=codes.USAGE)
     refused("correct", 1, 6, "--id", 1, code=codes.USAGE)
+
+
+def test_a_plate_for_excel_and_back() -> None:
+    begin()
+    good("ask", 2, "-o", "p.csv", "--format", "excel")
+    lines = Path("p.csv").read_text(encoding="utf-8-sig").splitlines()
+    Path("p.csv").write_text("\ufeff" + "\n".join([lines[0], lines[1] + "1,5", lines[2] + "2"]))
+    good("tell", "p.csv")
+    assert [e["value"] for e in answer("export")["entries"]] == [1.5, 2]
+
+
+def test_labels_are_not_empty_and_not_there_already() -> None:
+    begin()
+    assert "labels that are not empty, but '' came" in refused("add-rows", "")
+    assert "labels that are not empty, but ' ' came" in refused(
+        "new", "b", "--row", " ", "--row", "y", "--col", "x", "--col", "z"
+    )
+    assert "expected new column labels, but 'c1' is there already" in refused("add-cols", "c1").lower()
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [("id,val", "beside id in t.csv, but only id, val"), ("row,col,val", "beside row and col")],
+)
+def test_a_plate_without_a_column_of_values_says_so(header: str, said: str) -> None:
+    begin()
+    Path("t.csv").write_text(f"{header}\n{','.join('1' * len(header.split(',')))}\n")
+    assert f"Expected a column value {said}" in refused("tell", "t.csv")
+
+
+def test_a_decimal_comma_between_commas_is_explained() -> None:
+    begin()
+    Path("t.csv").write_text('row,col,value\nr1,c1,"7,476"\n')
+    assert "'7,476' came (decimal commas are understood where" in refused("tell", "t.csv")
+
+
+def test_no_number_is_refused_in_our_words() -> None:
+    assert "expected a whole number" in refused("ask", "abc", code=codes.USAGE)
+
+
+def test_the_version_as_an_option() -> None:
+    assert good("--version").stdout == good("version").stdout
 
 
 def test_exports_that_exclude_each_other() -> None:

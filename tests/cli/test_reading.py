@@ -172,6 +172,19 @@ def test_two_files_of_one_kind_are_refused() -> None:
         sides.costs(["r.csv", "r.csv"], ROWS, COLS)
 
 
+@pytest.mark.parametrize(
+    ("listed", "available"),
+    [
+        ("A,x,0\n", [[False, True], [True, True]]),
+        ("A,x,1\n", [[True, False], [False, False]]),
+        ("A,x,0\nB,y,1\n", [[False, False], [False, True]]),
+    ],
+)
+def test_what_a_list_of_a_mask_does_not_name(listed: str, available: list[list[bool]]) -> None:
+    path = written("row,col,available\n" + listed)
+    assert sides.mask(path, ["A", "B"], ["x", "y"]).tolist() == available
+
+
 def test_masks() -> None:
     assert sides.mask(written("m,x,y\nB,1,\nA,yes,0\n"), ROWS, COLS).tolist() == [
         [True, False],

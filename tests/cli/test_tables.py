@@ -194,3 +194,27 @@ def test_the_format_is_that_asked_for_else_that_of_the_name() -> None:
     assert tables.format_of("x.tsv", None) is Format.tsv
     assert tables.format_of("x.anything", None) is tables.format_of(None, None) is Format.csv
     assert tables.format_of("x.parquet", Format.csv) is Format.csv
+
+
+# Excel
+
+
+def test_what_excel_gets_is_read_back_the_same() -> None:
+    tables.write(Table(["Größe", "x;y", "n"], [["a.b", "c"], [1.25, None], [3, 4]]), "out.csv", Format.excel)
+    assert Path("out.csv").read_bytes().decode() == '\ufeffGröße;"x;y";n\r\na.b;1,25;3\r\nc;;4\r\n'
+    for form in (None, Format.excel):
+        table = tables.read("out.csv", form)
+        assert (table.names, table.columns) == (
+            ["Größe", "x;y", "n"],
+            [["a.b", "c"], ["1,25", None], ["3", "4"]],
+        )
+        assert table.decimal_comma == "always"
+
+
+@pytest.mark.parametrize("name", ["plate.xlsx", "plate.XLS"])
+def test_a_workbook_is_refused(name: str) -> None:
+    with pytest.raises(ParameterError, match="is an Excel workbook"):
+        tables.check_writable(name)
+    Path(name).write_bytes(b"PK\x03\x04")
+    with pytest.raises(ParameterError, match="is an Excel workbook"):
+        tables.read(name)

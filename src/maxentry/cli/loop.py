@@ -154,6 +154,8 @@ def _report(table: Table, names: str | None) -> Any:
     if names is None and plate:
         text_as_is = table.text is not None
         return io.StringIO(table.text) if text_as_is else dict(zip(table.names, table.columns, strict=True))
+    if names is None:
+        measurements.refuse_half_a_plate(table)
     found = measurements.triples(table, names)
     return {"row": found.rows, "col": found.cols, "value": found.values}
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -97,7 +98,14 @@ def _usage(error: Any, as_json: bool) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             return codes.USAGE  # the help has been printed
         sys.stderr.write(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
-    return _report("UsageError", error.format_message(), codes.USAGE, as_json)
+    text = re.sub(r"Input should be a valid (\w+).*", _expected, error.format_message())
+    return _report("UsageError", text, codes.USAGE, as_json)
+
+
+def _expected(found: re.Match[str]) -> str:
+    """What an option wants, in our words."""
+    kind = {"integer": "a whole number", "number": "a number"}.get(found[1], f"a {found[1]}")
+    return f"expected {kind}, but something else came."
 
 
 def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
@@ -145,6 +153,21 @@ app = typer.Typer(
 )
 for part in (create, change, loop, amend, look, results, oneshot, about):
     part.add(app)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        about.version()
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """The options of no command in particular."""
 
 
 def run() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from maxentry.cli import codes, output
+from maxentry.cli import codes, output, tables
 from maxentry.cli.tables import Format, Table, cell_text
 from maxentry.errors import SizeError
 
@@ -66,9 +66,23 @@ def posterior_facts(posterior: Posterior) -> dict[str, Any]:
     }
 
 
+def in_short(posterior: Posterior) -> str:
+    """What was found, in a line; and, where the chains have not come to agree, what to do from the shell."""
+    (m1, m2), n = posterior.shape, posterior.observations.n
+    found = f"{m1} x {m2}, {output.count(n, 'value')}, rank {posterior.rank}"
+    if posterior.diagnostics.converged:
+        return f"{found}: converged."
+    lower = ", or try a lower --rank" if posterior.rank else ""
+    return (
+        f"{found}.\nnot converged: the chains disagree somewhat, which the intervals include; for sharper ones "
+        f"measure more{lower} (--verbose: details)."
+    )
+
+
 def hand_over(
     posterior: Posterior, out: str | None, form: Format | None, *, wide: bool, what: str, level: float,
     as_json: bool, save: str | None, campaign: str | None = None, corner: str = "row",
+    verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, say what was found, and end as interrupted if the sampling was."""
     if save is not None:
@@ -77,9 +91,13 @@ def hand_over(
     table = posterior_table(posterior, wide=wide and not entries, what=what, level=level, corner=corner)
     named = {} if campaign is None else {"campaign": campaign}
     document = named | posterior_facts(posterior)
+    if not entries and tables.format_of(out, form) is not Format.parquet:
+        labels = 1 if wide else 2
+        figures = map(tables.six_figures, table.columns[labels:])
+        table = Table(table.names, [*table.columns[:labels], *figures])
     output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
     if not as_json:
-        output.say(repr(posterior), "dim")
+        output.say(repr(posterior) if verbose else in_short(posterior), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(codes.INTERRUPTED)

@@ -53,6 +53,16 @@ def is_long(table: Table) -> bool:
     return all(column(table, *names) is not None for names in ROLES.values())
 
 
+def refuse_half_a_plate(table: Table) -> None:
+    """Refuse a table that names entries as a plate does and has no column of values; it is no matrix either."""
+    by_id = column(table, "id") is not None
+    by_labels = all(column(table, *ROLES[side]) is not None for side in ("row", "col"))
+    if by_id or by_labels:
+        came = ", ".join(table.names)
+        known = "id" if by_id else "row and col"
+        raise DataError(f"expected a column value beside {known} in {table.source}, but only {came} came.")
+
+
 # Long and wide
 
 

@@ -29,6 +29,7 @@ def complete(
     seed: options.Seed = None,
     names: options.Names = None,
     save: options.Save = None,
+    verbose: options.Verbose = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
 ) -> None:
@@ -60,6 +61,7 @@ def complete(
         level=level,
         as_json=as_json,
         save=save,
+        verbose=verbose,
         corner=given.corner,
     )
 

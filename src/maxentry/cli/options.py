@@ -44,7 +44,11 @@ Output = Annotated[
 ]  # fmt: skip
 OutputFormat = Annotated[
     Format | None,
-    option("--format", help="The format of what is written, whatever the file's name."),
+    option(
+        "--format",
+        help="The format of what is written, whatever the file's name; excel: CSV with semicolons and "
+        "decimal commas, as Excel opens it in many countries.",
+    ),
 ]
 InputFormat = Annotated[
     Format | None,
@@ -83,6 +87,7 @@ Save = Annotated[
     str | None,
     option("--save", metavar="FILE.npz", help="Keep the posterior, for Posterior.load."),
 ]
+Verbose = Annotated[bool, option("--verbose", "-v", help="Say on stderr how the sampling went, in full.")]
 Rank = Annotated[
     str, typer.Option("--rank", metavar="auto|R", help="The rank, or auto: chosen by prediction.")
 ]

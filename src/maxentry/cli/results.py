@@ -20,6 +20,7 @@ def posterior(
     what: options.WhatOption = options.What.mean,
     level: options.Level = 0.9,
     save: options.Save = None,
+    verbose: options.Verbose = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -42,6 +43,7 @@ def posterior(
         level=level,
         as_json=as_json,
         save=save,
+        verbose=verbose,
         campaign=campaign.name,
     )
 

@@ -46,7 +46,10 @@ CostFiles = Annotated[
 MaskFile = Annotated[
     str | None,
     option(
-        "--mask", metavar="FILE", help="A matrix of 1 and 0, or row,col,available: only 1 can be measured."
+        "--mask",
+        metavar="FILE",
+        help="A matrix of 1 and 0, or row,col,available: only 1 can be measured. A list of "
+        "0 alone bars those entries and no others.",
     ),
 ]
 Budget = Annotated[float | None, option("--budget", help="Ask until this much is spent.")]

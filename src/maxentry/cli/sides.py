@@ -61,9 +61,20 @@ def costs(paths: Sequence[str], rows: Sequence[Hashable], cols: Sequence[Hashabl
 
 
 def mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> NDArray[np.bool_]:
-    """Which entries can be measured: a matrix of 1 and 0, or row,col,available; what is not said is 0."""
-    grid = _grid(tables.read(path), rows, cols, "available", yes_or_no)
+    """Which entries can be measured: a matrix of 1 and 0, or row,col,available.
+
+    What such a list does not name is available if all that it names is not, and not available otherwise.
+    """
+    table = tables.read(path)
+    grid = _grid(table, rows, cols, "available", yes_or_no)
+    listed = grid[~np.isnan(grid)]
+    if _is_list(table, "available") and listed.size and not listed.any():
+        return np.isnan(grid)
     return np.asarray(grid == 1, dtype=np.bool_)
+
+
+def _is_list(table: Table, name: str) -> bool:
+    return None not in (column(table, "row"), column(table, "col", "column"), column(table, name, "value"))
 
 
 def _side(table: Table, part: str, side: Sequence[Hashable]) -> NDArray[np.float64]:

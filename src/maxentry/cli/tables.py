@@ -23,6 +23,7 @@ from maxentry.errors import DataError, ParameterError
 
 STD = "-"
 PARQUET_MAGIC = b"PAR1"
+WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
 class Format(StrEnum):
@@ -30,6 +31,7 @@ class Format(StrEnum):
 
     csv = "csv"
     tsv = "tsv"
+    excel = "excel"  # CSV as Excel reads it where numbers have decimal commas
     parquet = "parquet"
 
 
@@ -69,12 +71,14 @@ def source_name(path: str) -> str:
 def read(path: str, form: Format | None = None) -> Table:
     """The table in a file, or on stdin; Parquet is known by its first bytes."""
     content = read_bytes(path)
+    _refuse_workbook(path)
     name = source_name(path)
     if form is Format.parquet or content[:4] == PARQUET_MAGIC:
         names, columns = from_parquet(content, name)
         return Table(names, columns, name)
     tabs = form is Format.tsv or (form is None and path.lower().endswith(".tsv"))
-    return _from_text(decoded(content, name), name, "\t" if tabs else None)
+    separator = ";" if form is Format.excel else "\t" if tabs else None
+    return _from_text(decoded(content, name), name, separator)
 
 
 def read_bytes(path: str) -> bytes:
@@ -110,6 +114,13 @@ def format_of(output: str | None, form: Format | None) -> Format:
     return {".parquet": Format.parquet, ".pq": Format.parquet, ".tsv": Format.tsv}.get(ending, Format.csv)
 
 
+def _refuse_workbook(path: str) -> None:
+    if Path(path).suffix.lower() in WORKBOOKS:
+        raise ParameterError(
+            f"expected the name of a CSV or Parquet file, but {path} is an Excel workbook: Excel opens and saves CSV."
+        )
+
+
 def check_writable(output: str | None, form: Format | None = None, *, sources: Iterable[str] = ()) -> None:
     """Refuse, before any work, a file that cannot be written or that is one of those that are read."""
     if format_of(output, form) is Format.parquet:
@@ -120,6 +131,7 @@ def check_writable(output: str | None, form: Format | None = None, *, sources: I
             )
     if output is None or output == STD:
         return
+    _refuse_workbook(output)
     path = Path(output)
     if path.is_dir():
         raise ParameterError(f"expected a file to write, but {output} is a folder.")
@@ -137,7 +149,7 @@ def write(table: Table, output: str | None, form: Format | None = None) -> None:
     if kind is Format.parquet:
         content: Iterator[bytes] = iter([to_parquet(table.names, table.columns)])
     else:
-        content = _text(table, "\t" if kind is Format.tsv else ",")
+        content = _text(table, kind)
     if output is None or output == STD:
         if kind is Format.parquet and sys.stdout.isatty():
             raise ParameterError(
@@ -173,13 +185,16 @@ def _to_stdout(content: Iterator[bytes]) -> None:
     _pour(content, sys.stdout.buffer)
 
 
-def _text(table: Table, delimiter: str) -> Iterator[bytes]:
+def _text(table: Table, kind: Format) -> Iterator[bytes]:
+    excel = kind is Format.excel
     lines: Iterable[Sequence[Any]] = zip(*table.columns, strict=True)
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    separator = {Format.tsv: "\t", Format.excel: ";"}.get(kind, ",")
+    writer = csv.writer(buffer, delimiter=separator, lineterminator="\r\n" if excel else "\n")
+    buffer.write("\ufeff" if excel else "")
     writer.writerow(table.names)
     for k, line in enumerate(lines):
-        writer.writerow([cell_text(cell) for cell in line])
+        writer.writerow([_with_comma(cell) if excel else cell_text(cell) for cell in line])
         if k % 1000 == 999:
             yield buffer.getvalue().encode()
             buffer.seek(0)
@@ -187,8 +202,17 @@ def _text(table: Table, delimiter: str) -> Iterator[bytes]:
     yield buffer.getvalue().encode()
 
 
+def _with_comma(cell: Any) -> str:
+    return cell_text(cell).replace(".", ",") if isinstance(cell, float) else cell_text(cell)
+
+
 def cell_text(cell: Any) -> str:
     """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
     if cell is None or cell != cell:
         return ""
     return repr(cell).removesuffix(".0") if isinstance(cell, float) else str(cell)
+
+
+def six_figures(column: Iterable[Any]) -> list[Any]:
+    """Numbers as people read them."""
+    return [float(f"{x:.6g}") if isinstance(x, float) and x == x else x for x in column]
