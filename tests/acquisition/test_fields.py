@@ -220,7 +220,7 @@ def test_many_pending_entries_are_held_by_few_directions(monkeypatch, kind, chun
 def test_pending_entries_need_no_matrix_of_their_number():
     f = Draws.of(belief(SHAPE))
     pending = entries(SHAPE, 20_000, np.random.default_rng(2))
-    with_pending(f, pending)  # compiles what is not cached yet, which takes memory of its own
+    field.with_pending(f, pending)  # compiles what is not cached yet, which takes memory of its own
     tracemalloc.start()
     field.with_pending(f, pending)
     peak = tracemalloc.get_traced_memory()[1]
