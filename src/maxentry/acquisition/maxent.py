@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 MOST_FEATURES = 1024
+MOST_LARGE = 256  # where there are more than LARGE entries: no more than the bounds of rows and columns can use
+LARGE = 10_000_000
 MOST_SMALL = 4096  # a matrix of so many entries has at most so many features, and none is cut
 FEW_FEATURES = 256  # up to so many, rows and columns are bounded by what is left of them
 BLOCK_NUMBERS = 4_000_000
@@ -44,7 +46,7 @@ class MaxEnt:
         """The entries that maximise the determinant of Lemma 1, greedily."""
         known = require(belief, question)
         m1, m2 = question.shape
-        most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES
+        most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
         eta2 = float(np.mean(known.noise_var))
         return most_informative(
             lemma2_field(self.subspaces(known, most), eta2, question.observed), question, n
