@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 MOST_FEATURES = 1024
-MOST_LARGE = 256  # where there are more than LARGE entries: no more than the bounds of rows and columns can use
+MOST_LARGE = 256  # for more than LARGE entries: as many as the bounds of rows and columns can use
 LARGE = 10_000_000
 MOST_SMALL = 4096  # a matrix of so many entries has at most so many features, and none is cut
 FEW_FEATURES = 256  # up to so many, rows and columns are bounded by what is left of them
