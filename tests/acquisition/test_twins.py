@@ -9,6 +9,8 @@ from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
 from maxentry.acquisition import Limits, candidates, reduction, select, tiles
+from maxentry.acquisition.draws import Draws
+from maxentry.acquisition.field import NOISE_FLOOR
 from maxentry.entries import Entries
 
 NAMES = ["maxent", "maxent_nearest", "predictive_variance", "integrated_variance"]
@@ -27,11 +29,23 @@ def rounding(name, b, q):
     return 1e-14 * greatest / eta2 * (greatest if name == "integrated_variance" else 1.0) + 1e-300
 
 
+def noise(name, b, q):
+    """The noise reckoned with: that of the belief, but at least 1e-10 of a bound of the greatest variance.
+
+    For the draws that bound is the product of fourth moments (`draw_bounds`, proven there and tested on its own), for
+    MaxEnt the greatest prior variance itself.
+    """
+    if name in ("predictive_variance", "integrated_variance"):
+        return Draws.of(b).eta2
+    return max(float(np.mean(b.noise_var)), NOISE_FLOOR * np.diag(slow.prior(name, b, q)[0]).max())
+
+
 def agree(name, b, q, n):
     chosen = acquisition.choose(name, b, q, n, rng=np.random.default_rng(0))
-    keys, gains = slow.choose(name, b, q, n)
-    np.testing.assert_array_equal(Entries(chosen.rows, chosen.cols).keys(q.shape[1]), keys)
-    np.testing.assert_allclose(chosen.gain, gains, rtol=1e-9, atol=rounding(name, b, q))
+    found, lost = Entries(chosen.rows, chosen.cols).keys(q.shape[1]), rounding(name, b, q)
+    keys, gains = slow.choose(name, b, q, n, noise(name, b, q), found, lost)
+    np.testing.assert_array_equal(found, keys)
+    np.testing.assert_allclose(chosen.gain, gains, rtol=1e-9, atol=lost)
     np.testing.assert_array_equal(chosen.cost, q.costs.at(chosen.rows, chosen.cols))
     return chosen
 
@@ -80,3 +94,10 @@ def test_screening_gives_the_same_answer_as_exhaustive_search(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "TILE", 1 + seed % 4)
         agree(name, b, q, 4)
+
+
+def test_noise_is_raised_only_where_it_would_drown_in_rounding():
+    lost = belief((6, 7), 2, 3, 1, coherent=True, spread=3.0, noise=1e-3)
+    heard = belief((6, 7), 12, 3, 1, noise=1e-3)
+    assert 1 < Draws.of(lost).eta2 / np.mean(lost.noise_var) < 10
+    assert Draws.of(heard).eta2 == np.mean(heard.noise_var)

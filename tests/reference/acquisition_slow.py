@@ -89,22 +89,26 @@ def sets(question, batch):
     return [np.array([key]) for key in keys[free]]
 
 
-def choose(name, belief, question, n):
-    """Keys in the order chosen, and the gain of each given those before it."""
-    eta2, m2 = float(np.mean(belief.noise_var)), question.shape[1]
+def choose(name, belief, question, n, eta2=None, follow=(), rounding=0.0):
+    """Keys in the order chosen, and the gain of each given those before it.
+
+    Where the best choice and the next one in `follow` gain the same but for rounding, that one is taken.
+    """
+    eta2, m2 = float(np.mean(belief.noise_var)) if eta2 is None else eta2, question.shape[1]
     cov, measured = prior(name, belief, question)
     known, batch, gains = list(measured.keys(m2)), [], []
     for _ in range(n):
         candidates = sets(question, batch)
         if not candidates:
             break
-        scores = []
-        for keys in candidates:
-            cost = question.costs.at(*Entries.from_keys(keys, m2)).sum()
-            scores.append(gain_of(name, cov, known, list(keys), eta2) / cost)
-        scores = np.array(scores)
-        best = candidates[int(np.argmax(scores >= scores.max() * (1 - TIE)))]
-        for key in best:
+        costs = [question.costs.at(*Entries.from_keys(keys, m2)).sum() for keys in candidates]
+        scores = np.array([gain_of(name, cov, known, list(keys), eta2) for keys in candidates]) / costs
+        best = int(np.argmax(scores >= scores.max() * (1 - TIE)))
+        for k, keys in enumerate(candidates):
+            same_but_rounding = scores[k] >= scores.max() - rounding / costs[k]
+            if same_but_rounding and list(keys) == list(follow[len(batch) : len(batch) + len(keys)]):
+                best = k
+        for key in candidates[best]:
             gains.append(gain_of(name, cov, known, [key], eta2))
             known.append(key)
             batch.append(key)
