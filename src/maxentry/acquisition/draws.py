@@ -7,7 +7,6 @@ d_a     S                         draws of entry a less their mean, so that Cov(
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from maxentry.acquisition.draw_bounds import draw_bounds
 from maxentry.acquisition.field import noise_floor
 from maxentry.belief import Belief
 from maxentry.kernels import acquisition as kernel
+from maxentry.kernels.threads import most_threads
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -134,7 +134,7 @@ class Draws:
 
 def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
     """Do part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
-    threads = min(os.cpu_count() or 1, n, n * entries_each // ENTRIES_A_THREAD + 1)
+    threads = min(most_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
     numbers = np.arange(n)
     if threads <= 1:
         if n:

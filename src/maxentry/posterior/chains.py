@@ -6,7 +6,6 @@ it should stop; an interrupted run keeps what every chain has drawn.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from maxentry.errors import ParameterError
 from maxentry.kernels import conjugate as kernel
+from maxentry.kernels.threads import most_threads
 from maxentry.model.priors import Priors
 from maxentry.posterior import conjugate
 from maxentry.posterior.conjugate import Data, Kept, State
@@ -129,7 +129,7 @@ def run(
                 "the priors and the values must be of like size for double precision; rescale one of them"
             ) from None
 
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(threads or most_threads()) as pool:
         futures = [pool.submit(work, c) for c in range(len(chains))]
         interrupted = _wait(futures, stop)
         if not interrupted:

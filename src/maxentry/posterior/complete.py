@@ -62,6 +62,7 @@ def complete(
     dtype: of the draws that are kept, np.float64 or np.float32 (half the memory).
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a bar; by default on a terminal only.
+    threads: at most so many; by default the environment variable MAXENTRY_THREADS says, or one for each processor.
     """
     observations = Observations.of(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
