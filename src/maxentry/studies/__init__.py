@@ -1,0 +1,1 @@
+"""Studies: the evidence that choosing pays, by the same campaigns that users run."""

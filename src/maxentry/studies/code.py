@@ -1,0 +1,36 @@
+"""Which code made a result: a fingerprint of all that a run depends on, so that no result is taken for other code's."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import maxentry
+
+# What may change without changing a run: how results are kept, shown and asked for.
+ASIDE = ("cli", "server", "plots.py", "demo.py", "estimators.py", "__main__.py", "frames.py", "progress.py")
+# Of studies/. Data sets are checked against digests when they are read.
+COMMON = ("case.py", "experiment.py", "sources.py")
+
+
+@cache
+def fingerprint(peers: bool = False) -> str:
+    """A short hash of the sources that runs depend on, and of the versions of the numerical libraries.
+
+    peers: with the sources of strategies that bring a policy or an estimate of their own.
+    """
+    root = Path(maxentry.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        part, *rest = file.relative_to(root).parts
+        if part in ASIDE or (
+            part == "studies" and rest[0] not in (*COMMON, *(["strategies"] if peers else []))
+        ):
+            continue
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    libraries = [f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")]
+    digest.update(" ".join([platform.machine(), *libraries]).encode())
+    return digest.hexdigest()[:12]
