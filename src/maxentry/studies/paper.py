@@ -1,8 +1,9 @@
 """The paper's four panels as frozen records: sim30, sim60, jester, movielens (its section 5).
 
-What the paper leaves open: the rank on ratings (ours chooses it; its own sampler takes 5), which 500 and 300 users (here
-the first who rated all jokes; the most active and the first of MovieLens), how many movies (all 1,682; it says 1,700), and
-batches (ten entries at a time on ratings). Its own sampler, Algorithm 2, is run in larger batches: it is that slow.
+What the paper leaves open: the rank on ratings (ours chooses it; its own sampler takes 5), which 500 and 300 users
+(here the first who rated all jokes; the most active and the first of MovieLens), how many movies (all 1,682; it says
+1,700), and batches (ten entries at a time on ratings). Its own sampler, Algorithm 2, is run in larger batches: it is
+that slow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The suite: every strategy on the paper's simulations and on ten real matrices, and where entries have costs.
 
-Real matrices are random parts of at most 100 x 40 (another one for each replicate, so that replicates differ in more than
-luck), measured from one to five entries a row of the longer side, everything at its default.
+Real matrices are random parts of at most 100 x 40 (another one for each replicate, so that replicates differ in more
+than luck), measured from one to five entries a row of the longer side, everything at its default.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ QUICK = ("sim30", "direct arylation", "AutoML error of new data sets, by run tim
 def suite_cells(
     matrices: Iterable[str] = (), strategies: Iterable[str] = (), replicates: int = 10, *, quick: bool = False
 ) -> list[Cell]:
-    """The runs of the suite: of these matrices (all if none is named), of these strategies (all but the optional ones)."""
+    """The runs of the suite: of these matrices and these strategies; all if none is named, but for optional ones."""
     wanted, only = tuple(matrices), tuple(strategies)
     names = {case.name for case, _ in CASES}
     for name in wanted:
