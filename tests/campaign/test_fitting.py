@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.campaign.examples import answer, ask, begun, truth
 
-from maxentry.campaign import fitting
+from maxentry.campaign import caching, fitting
 from maxentry.campaign.campaign import Campaign
 from maxentry.posterior.posterior import Posterior
 
@@ -43,6 +43,28 @@ def test_the_cache_changes_nothing_and_may_vanish_or_rot(tmp_path: Path) -> None
     assert same(without, fitting.posterior(state, tmp_path / "cache"))
 
 
+def test_a_memory_changes_nothing_saves_the_fit_and_stays_small() -> None:
+    memory = caching.Memory()
+    campaign = begun(acquisition="balanced")
+    for _ in range(6):
+        answer(campaign, ask(campaign, 3), truth())
+        made = fitting.posterior(campaign.state, memory)
+    assert len(memory) == caching.KEPT
+    assert fitting.posterior(campaign.state, memory) is made
+    assert same(made, fitting.posterior(campaign.state))
+
+
+def test_a_memory_lets_go_of_what_was_used_longest_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching, "KEPT", 2)
+    memory, fits = caching.Memory(), [object(), object(), object()]
+    memory.put("a", fits[0])  # type: ignore[arg-type]
+    memory.put("b", fits[1])  # type: ignore[arg-type]
+    assert memory.get("a") is fits[0]
+    memory.put("c", fits[2])  # type: ignore[arg-type]
+    assert memory.get("b") is None
+    assert memory.get("a") is fits[0]
+
+
 def test_a_cache_that_cannot_be_written_is_no_misfortune(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     assert np.isfinite(fitting.posterior(told(9).state, tmp_path / "file").mean).all()
@@ -53,7 +75,7 @@ def test_the_cache_stays_small(tmp_path: Path) -> None:
     for _ in range(6):
         answer(campaign, ask(campaign, 2), truth())
         fitting.posterior(campaign.state, tmp_path)
-    assert len(list(tmp_path.glob("*.npz"))) == fitting.KEPT_FILES
+    assert len(list(tmp_path.glob("*.npz"))) == caching.KEPT
 
 
 def test_asking_does_not_change_the_posterior_and_looking_does_not_either() -> None:

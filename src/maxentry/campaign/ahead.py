@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from maxentry.campaign import fitting, policy, stop
+from maxentry.campaign.caching import Cache
 from maxentry.campaign.state import State
 from maxentry.campaign.stop import Outlook
 
@@ -30,7 +30,7 @@ class Ahead:
 
 
 def look(
-    state: State, n: int, now: dt.datetime, cache: Path | None = None, *, progress: bool | None = None
+    state: State, n: int, now: dt.datetime, cache: Cache | None = None, *, progress: bool | None = None
 ) -> Ahead:
     """What the next n entries would change, without asking for them."""
     if (over := stop.ended(state, now)) is not None:

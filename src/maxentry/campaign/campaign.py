@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import secrets
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -61,11 +60,11 @@ class Campaign:
         self._clock = clock
         self._policy = policy
         self._turn = threading.Lock()
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        if cache is None and address.in_memory(storage.url):
-            self._temporary = tempfile.TemporaryDirectory(prefix="maxentry-")
-            cache = self._temporary.name
-        self.cache = caching.folder_of(key.uuid) if cache is None else Path(cache)
+        self.cache: caching.Cache
+        if cache is not None:
+            self.cache = Path(cache)
+        else:
+            self.cache = caching.Memory() if address.in_memory(storage.url) else caching.folder_of(key.uuid)
         self._latest = replay(storage.events(key))
 
     # Coming and going
@@ -137,11 +136,9 @@ class Campaign:
             return kept.names()
 
     def close(self) -> None:
-        """Let go of the storage and of temporary files. The campaign stays where it is."""
+        """Let go of the storage. The campaign stays where it is."""
         if self._owned:
             self._storage.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,7 @@ Measurements come in dribs and drabs, and a fit from nothing for each would be s
 depend on when somebody happened to look. So there are *anchors*: fits from nothing (ranks compared, chains annealed) of
 the first a = 8, 11, 15, … measurements, each a some 30% larger than the one before. The posterior of N measurements
 starts from the chains of the largest anchor a <= N and settles with all N. Whoever opens the campaign, wherever, goes
-through the same two fits. Files in a cache save time and may be deleted.
+through the same two fits. What is in a cache saves time and may be deleted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.campaign.caching import KEPT, Cache
 from maxentry.campaign.seeds import FIT, WARM, seed_of
 from maxentry.campaign.state import State
 from maxentry.errors import MaxentryError
@@ -30,11 +31,10 @@ Indices = NDArray[np.int64]
 
 FIRST_ANCHOR = 8
 GROWTH = 1.3
-KEPT_FILES = 4  # of a campaign's cache: the anchor, the latest fit, and those before
 LAW = 1  # of the files: another number where the same data give another posterior
 
 
-def posterior(state: State, cache: Path | None = None, *, progress: bool | None = None) -> Posterior:
+def posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
     """The posterior given all that was told (which must be something)."""
     n = len(state.standing)
     a = anchor(n)
@@ -53,14 +53,14 @@ def anchor(n: int) -> int:
 
 
 def _fitted(
-    state: State, n: int, start: Posterior | None, cache: Path | None, progress: bool | None
+    state: State, n: int, start: Posterior | None, cache: Cache | None, progress: bool | None
 ) -> Posterior:
     """The posterior of the first n measurements, from the cache or made."""
     settings = state.settings
-    data = Observations(state.shape, *_first(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
-    file = None if cache is None else cache / f"{_digest(state, n, start is None)}.npz"
-    if file is not None and (kept := _read(file)) is not None:
+    name = "" if cache is None else _digest(state, n, start is None)
+    if cache is not None and (kept := _kept(cache, name)) is not None:
         return kept
+    data = Observations(state.shape, *_first(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
     made = complete(
         data,
         settings.rank if start is None else "auto",
@@ -74,8 +74,8 @@ def _fitted(
     )
     if made.interrupted:  # what was drawn by then would make the choice hang on the moment of Ctrl-C
         raise KeyboardInterrupt
-    if file is not None:
-        _write(made, file)
+    if cache is not None:
+        _keep(made, cache, name)
     return made
 
 
@@ -95,8 +95,11 @@ def _digest(state: State, n: int, cold: bool) -> str:
     return digest.hexdigest()[:24]
 
 
-def _read(file: Path) -> Posterior | None:
-    """The posterior in a file; None if there is none, or none that can be read."""
+def _kept(cache: Cache, name: str) -> Posterior | None:
+    """The posterior of this name; None if there is none, or none that can be read."""
+    if not isinstance(cache, Path):
+        return cache.get(name)
+    file = _file(cache, name)
     if not file.is_file():
         return None
     with contextlib.suppress(MaxentryError, OSError):
@@ -106,11 +109,18 @@ def _read(file: Path) -> Posterior | None:
     return None
 
 
-def _write(made: Posterior, file: Path) -> None:
-    """Keep the posterior, and delete those used longest ago; a cache that cannot be written is no misfortune."""
+def _keep(made: Posterior, cache: Cache, name: str) -> None:
+    """Keep the posterior, and let go of those used longest ago; a folder that cannot be written is no misfortune."""
+    if not isinstance(cache, Path):
+        cache.put(name, made)
+        return
     with contextlib.suppress(MaxentryError, OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        made.save(file)
-        by_age = sorted(file.parent.glob("*.npz"), key=lambda f: f.stat().st_mtime)
-        for old in by_age[:-KEPT_FILES]:
+        cache.mkdir(parents=True, exist_ok=True)
+        made.save(_file(cache, name))
+        by_age = sorted(cache.glob("*.npz"), key=lambda f: f.stat().st_mtime)
+        for old in by_age[:-KEPT]:
             old.unlink(missing_ok=True)
+
+
+def _file(cache: Path, name: str) -> Path:
+    return cache / f"{name}.npz"

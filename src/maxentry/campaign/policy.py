@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from maxentry.acquisition import Costs, Limits, Question, choose
 from maxentry.acquisition.criterion import Chosen
 from maxentry.campaign import fitting, stop
+from maxentry.campaign.caching import Cache
 from maxentry.campaign.seeds import CHOICE, stream
 from maxentry.campaign.settings import WITHOUT_MODEL
 from maxentry.campaign.state import State
@@ -53,7 +53,7 @@ def next_batch(
     plates: Literal["rows", "cols"] | None = None,
     per_row: int | None = None,
     per_col: int | None = None,
-    cache: Path | None = None,
+    cache: Cache | None = None,
     progress: bool | None = None,
 ) -> Batch:
     """The next n entries (or plates) to measure; fewer, or none, where no more are left or the budget ends."""
