@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, svds
 
 from maxentry.completion.entries import LowRank
 
@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 
 # LAPACK on the dense matrix beats Lanczos up to about this size.
 DENSE_SIDE, DENSE_SIZE = 256, 1_000_000
+DENSE_AT_NEED = 20_000_000  # and where Lanczos does not converge up to this one
 
 
 def fits_dense(shape: tuple[int, int]) -> bool:
@@ -71,6 +72,14 @@ def _outside_lanczos(G: csr_array, X: LowRank, p: int, accuracy: float) -> LowRa
     operator = LinearOperator(G.shape, matvec=product, rmatvec=adjoint, matmat=product, rmatmat=adjoint)
     # A fixed start makes the solve a function of its input; any start not orthogonal to the answer will do.
     start = np.random.default_rng(0).standard_normal(min(G.shape))
-    u, s, vt = svds(operator, k=p, tol=accuracy, v0=start)  # type: ignore[type-var]
+    try:
+        u, s, vt = svds(operator, k=p, tol=accuracy, v0=start)  # type: ignore[type-var]
+    except (
+        ArpackNoConvergence
+    ):  # tied singular values, as a handful of ratings of as many users and movies has
+        if G.shape[0] * G.shape[1] <= DENSE_AT_NEED:
+            return _outside_dense(G, X, p)
+        most = min(min(G.shape), 20 * p + 100)
+        u, s, vt = svds(operator, k=p, tol=accuracy, v0=start, ncv=most, maxiter=10**5)  # type: ignore[type-var]
     order = np.argsort(-s)
     return LowRank(*(np.asarray(x, dtype=np.float64) for x in (u[:, order], s[order], vt[order].T)))
