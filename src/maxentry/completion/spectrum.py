@@ -79,7 +79,7 @@ def _outside_lanczos(G: csr_array, X: LowRank, p: int, accuracy: float) -> LowRa
     ):  # tied singular values, as a handful of ratings of as many users and movies has
         if G.shape[0] * G.shape[1] <= DENSE_AT_NEED:
             return _outside_dense(G, X, p)
-        most = min(min(G.shape), 20 * p + 100)
+        most = min(min(G.shape) - 1, 20 * p + 100)
         u, s, vt = svds(operator, k=p, tol=accuracy, v0=start, ncv=most, maxiter=10**5)  # type: ignore[type-var]
     order = np.argsort(-s)
     return LowRank(*(np.asarray(x, dtype=np.float64) for x in (u[:, order], s[order], vt[order].T)))
