@@ -1,0 +1,65 @@
+"""A user's matrix for a study, as `complete` reads it, and what its entries cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.cli import measurements, sides, tables
+from maxentry.errors import DataError
+
+Array = NDArray[np.float64]
+
+COST_COLUMNS = {"row": ("row",), "col": ("col", "column"), "cost": ("cost",)}
+
+
+class GivenTable(NamedTuple):
+    """A user's matrix, and what its entries cost."""
+
+    name: str
+    M: Array
+    costs: Array | None
+
+
+def given(path: str, names: str | None, costs: str | None) -> GivenTable:
+    """Read a matrix as `complete` reads it; NaN where nothing is known."""
+    matrix = measurements.matrix(tables.read(path), names)
+    M = _placed(matrix, matrix.row_labels, matrix.col_labels)
+    name = "standard input" if path == tables.STD else Path(path).name
+    return GivenTable(name, M, None if costs is None else _costs(costs, matrix, M))
+
+
+def _placed(matrix: measurements.Matrix, rows: list[str], cols: list[str]) -> Array:
+    """The measurements by position; of several of one entry, the mean; of other labels, none."""
+    row_at, col_at = ({label: k for k, label in enumerate(side)} for side in (rows, cols))
+    total, times = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
+    told = matrix.measured
+    for row, col, value in zip(told.rows, told.cols, told.values, strict=True):
+        if row in row_at and col in col_at:
+            total[row_at[row], col_at[col]] += value
+            times[row_at[row], col_at[col]] += 1
+    return np.where(times > 0, total / np.maximum(times, 1), np.nan)
+
+
+def _costs(path: str, matrix: measurements.Matrix, M: Array) -> Array:
+    """What each entry costs; only known entries need a cost."""
+    rows, cols = matrix.row_labels, matrix.col_labels
+    table = tables.read(path)
+    has = {name: measurements.column(table, *names) is not None for name, names in COST_COLUMNS.items()}
+    if has["cost"] and has["row"] != has["col"]:
+        parts = sides.costs([path], rows, cols) or {}
+        found = parts["row"][:, None] + np.zeros(M.shape) if has["row"] else parts["col"] + np.zeros(M.shape)
+    else:
+        found = _placed(measurements.matrix(table, "row,col,cost" if has["cost"] else None), rows, cols)
+    known = np.isfinite(M)
+    lacking = np.argwhere(known & ~(found > 0))
+    if len(lacking):
+        i, j = lacking[0]
+        came = "none" if np.isnan(found[i, j]) else f"{found[i, j]:g}"
+        raise DataError(
+            f"expected a cost above 0 for every known entry, but {came} came for row {rows[i]!r}, column {cols[j]!r}."
+        )
+    return np.asarray(np.where(found > 0, found, found[known].mean()))

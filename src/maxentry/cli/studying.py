@@ -1,0 +1,174 @@
+"""What the commands of `study` have in common: running, stopping, failing, and saying what came of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import typer
+
+from maxentry.cli import codes, output, tables
+from maxentry.studies import outputs
+from maxentry.studies.case import Cell
+from maxentry.studies.meter import duration
+from maxentry.studies.outcomes import Failure, RunsFailed, StudyStopped
+from maxentry.studies.record import Run
+from maxentry.studies.runner import known, run_all
+from maxentry.studies.sources import Part
+from maxentry.studies.store import Store
+
+HOME = "maxentry-study"
+
+
+def wanted_folder(out: str | None, study: str) -> Path:
+    """Where a study is kept."""
+    return Path(out) if out is not None else Path(HOME) / study
+
+
+@dataclass
+class Study:
+    """A study as it was asked for; `failures` is known when it has run."""
+
+    cells: list[Cell]
+    folder: Path
+    workers: int | None
+    dask: str | None
+    progress: bool | None
+    any_code: bool
+    report: bool
+    as_json: bool
+    failures: tuple[Failure, ...] = field(default=(), init=False)
+
+    def runs(self) -> list[Run]:
+        """The results, in the order of the cells: run, or read where only a report is wished for."""
+        store = Store(self.folder)
+        if self.report:
+            found = list(known(self.cells, store, accept_other_code=True).values())
+            outputs.check(found, self.folder)
+            return found
+        _check_figures()
+        if self.dask is None:
+            self._fetch(store)
+        try:
+            return run_all(
+                self.cells, store=store, workers=self.workers, dask=self.dask, progress=self.progress,
+                accept_other_code=self.any_code,
+            )  # fmt: skip
+        except RunsFailed as error:
+            self.failures = error.failures
+            if not error.runs:
+                self._say_failures()
+                raise
+            return error.runs
+        except StudyStopped as stop:
+            self._stopped(stop)
+
+    def end(self) -> None:
+        """Say what failed, if anything did, and end accordingly."""
+        if self.failures:
+            self._say_failures()
+            raise typer.Exit(codes.REFUSED)
+
+    def _fetch(self, store: Store) -> None:
+        """Have the data here before workers want them: a notice, or a refusal, comes once and at once."""
+        found = known(self.cells, store, accept_other_code=self.any_code)
+        if len(found) == len(self.cells):
+            return
+        from maxentry.studies import datasets
+
+        parts = [cell.case.source for cell in self.cells if isinstance(cell.case.source, Part)]
+        for name in dict.fromkeys(name for part in parts for name in (part.dataset, part.costs) if name):
+            datasets.load(name)
+
+    def _stopped(self, stop: StudyStopped) -> NoReturn:
+        if self.as_json:
+            error = {"kind": "Interrupted", "message": str(stop), "code": codes.INTERRUPTED}
+            output.print_json({"error": {**error, "done": stop.done, "total": stop.total}})
+        else:
+            text = str(stop)
+            output.say(text[:1].upper() + text[1:], "bold red")
+        raise typer.Exit(codes.INTERRUPTED)
+
+    def _say_failures(self) -> None:
+        """Each error once, with how many runs it ended."""
+        debugging = os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0")
+        if self.as_json and not debugging:
+            return
+        for error, n in Counter(f.error for f in self.failures).items():
+            first = next(f for f in self.failures if f.error == error)
+            others = f" ({output.count(n - 1, 'more run')} failed so)" if n > 1 else ""
+            output.say(f"Failed: {first}{others}", "bold red")
+            if debugging and first.trace:
+                output.say(first.trace)
+
+
+def _check_figures() -> None:
+    """Refuse at once, not after an hour, where figures cannot be drawn."""
+    from importlib.util import find_spec
+
+    from maxentry.errors import MissingDependencyError
+
+    if find_spec("matplotlib") is None:
+        raise MissingDependencyError(
+            "expected matplotlib to draw a study's figures, but it is not installed: pip install 'maxentry[studies]'."
+        )
+
+
+def conclude(study: Study, runs: list[Run], written: outputs.Outputs, answers: Mapping[str, Any]) -> None:
+    """Say what was done and where it lies."""
+    if study.as_json:
+        output.print_json(
+            {
+                "folder": str(study.folder),
+                "runs": len(runs),
+                "failed": [str(failure) for failure in study.failures],
+                "page": str(written.page),
+                "figures": [str(path) for path in written.figures],
+                "tables": str(written.tables),
+                "raw": str(written.raw),
+                **answers,
+            }
+        )
+        return
+    seconds = sum(run.wall_s for run in runs)
+    output.say(
+        f"{output.count(len(runs), 'run')}, {duration(seconds)} of one core in all. Wrote {written.page}.",
+        "dim",
+    )
+
+
+def folder_of(path: str) -> str:
+    """A name for a comparison's folder."""
+    stem = "stdin" if path == tables.STD else Path(path).stem
+    return "compare-" + (re.sub(r"[^\w.-]+", "_", stem) or "table")
+
+
+def sizes(study: Study) -> dict[str, int]:
+    """How large the matrix is and how much of it is measured."""
+    case = study.cells[0].case
+    M = case.source.truth(0).M
+    return {
+        "rows": M.shape[0], "cols": M.shape[1], "known": int(np.isfinite(M).sum()), "initial": case.initial,
+        "budget": case.budget, "batch": case.batch,
+    }  # fmt: skip
+
+
+def say_sizes(study: Study) -> None:
+    """What is going to be played through, in one sentence."""
+    if study.as_json:
+        return
+    s, case = sizes(study), study.cells[0].case
+    strategies = dict.fromkeys(cell.strategy for cell in study.cells)
+    then = f"then {s['budget']} in batches of {s['batch']}"
+    if case.spend is not None:
+        then = f"then batches of {s['batch']} until what {case.spend:g} entries cost on average is spent"
+    output.say(
+        f"{case.name}: {s['rows']} x {s['cols']} with {s['known']} known entries; {s['initial']} at first, {then}, by "
+        f"{', '.join(strategies)}, {len(study.cells) // len(strategies)} times each."
+    )

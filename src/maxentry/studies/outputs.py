@@ -1,0 +1,62 @@
+"""What a study leaves in its folder: figures, one page, the tables as text, and the raw results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from maxentry.errors import DataError
+from maxentry.studies import export, figures, page, tables
+from maxentry.studies.paper import FIGURES
+from maxentry.studies.record import Run
+
+Draw = Callable[[Sequence[Run], Path], list[Path]]
+
+
+class Outputs(NamedTuple):
+    """The files that were written."""
+
+    page: Path
+    figures: tuple[Path, ...]
+    tables: Path
+    raw: Path
+
+
+def paper(runs: Sequence[Run], folder: Path) -> Outputs:
+    """A figure for each of the paper's, and their claims judged."""
+    drawn: list[Path] = []
+    for figure in FIGURES.values():
+        cases = {panel.case.name for panel in figure.panels}
+        mine = [run for run in runs if run.case in cases]
+        if mine:
+            drawn += figures.paper_figure(mine, folder / figure.name)
+    drawn += figures.coverage_figure(runs, folder / "coverage")
+    claims = tables.as_markdown(tables.claims_table(runs))
+    return _written(runs, folder, drawn, f"{claims}\n\n{tables.markdown(runs)}")
+
+
+def suite(runs: Sequence[Run], folder: Path) -> Outputs:
+    """Curves of every matrix, ratios to uniform, coverage."""
+    drawn = figures.suite_figure(runs, folder / "curves")
+    drawn += figures.ratio_figure(runs, folder / "ratios")
+    drawn += figures.coverage_figure(runs, folder / "coverage")
+    return _written(runs, folder, drawn, tables.markdown(runs))
+
+
+def compare(runs: Sequence[Run], folder: Path) -> Outputs:
+    """The curves of one matrix."""
+    return _written(runs, folder, figures.compare_figure(runs, folder / "curves"), tables.markdown(runs))
+
+
+def check(runs: Sequence[Run], folder: Path) -> None:
+    """Refuse to report on nothing."""
+    if not runs:
+        raise DataError(f"expected results to report on in {folder}, but there are none of this study.")
+
+
+def _written(runs: Sequence[Run], folder: Path, drawn: list[Path], text: str) -> Outputs:
+    raw = export.write_table(runs, folder)
+    page.write(runs, folder / "report.html")
+    (folder / "tables.md").write_text(text, encoding="utf-8")
+    return Outputs(folder / "report.html", tuple(drawn), folder / "tables.md", raw)
