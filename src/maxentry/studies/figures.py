@@ -1,0 +1,105 @@
+"""Figures of a study in the paper's form: mean over replicates, 25% and 75% quantiles shaded.
+
+What is drawn is a record made first (`Panel`, `Bar`); `drawing.py` draws it. Every figure is written as PNG and PDF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from maxentry.studies import drawing, metrics, verdict
+from maxentry.studies.drawing import Bar, Line, Panel
+from maxentry.studies.metrics import BASELINE, DEFAULT, Curves, Study
+from maxentry.studies.record import Run
+
+Shown = Literal["error", "error_unobserved", "coverage"]
+
+MOST = 7  # strategies in a figure of many panels
+SHADED = (BASELINE, DEFAULT, "maxent")  # where there are more lines than these, only theirs are shaded
+Y_LABELS: dict[Shown, str] = {
+    "error": "relative Frobenius error",
+    "error_unobserved": "relative error, unmeasured entries",
+    "coverage": "coverage of 90% intervals",
+}
+
+
+def paper_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
+    """The paper's panels two in a row, every line named where it ends."""
+    study = only(metrics.gather(runs), strategies)
+    panels = [panel(case, by) for case, by in study.items()]
+    return drawing.save(drawing.grid(panels, across=2, named_at_ends=True), stem)
+
+
+def suite_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
+    """A small panel for every matrix; the foremost seven strategies unless some are named."""
+    study = _foremost(metrics.gather(runs), strategies)
+    return drawing.save(drawing.grid([panel(case, by) for case, by in study.items()], across=4), stem)
+
+
+def compare_figure(runs: Iterable[Run], stem: Path) -> list[Path]:
+    """The one case of a comparison: errors, and coverage beside them."""
+    study = metrics.gather(runs)
+    panels = [panel(case, by, shown) for case, by in study.items() for shown in ("error", "coverage")]
+    return drawing.save(drawing.grid([p for p in panels if p.lines], across=2), stem)
+
+
+def coverage_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
+    """Coverage of 90% intervals along the way, a panel for every matrix."""
+    study = _foremost(metrics.gather(runs), strategies)
+    panels = [panel(case, by, "coverage") for case, by in study.items()]
+    return drawing.save(drawing.grid([p for p in panels if p.lines], across=4), stem)
+
+
+def ratio_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
+    """Ratios to uniform at the end with their intervals, a row for every matrix: left of 1 is better."""
+    study = _foremost(metrics.gather(runs), strategies)
+    return drawing.save(drawing.ratios(bars(study)), stem)
+
+
+def panel(case: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
+    """The curves of one case."""
+    kept = {s: c for s, c in by.items() if shown != "coverage" or metrics.has_intervals(c)}
+    shaded = tuple(kept) if len(kept) <= len(SHADED) else SHADED
+    lines = tuple(_line(curves, shown, strategy in shaded) for strategy, curves in kept.items())
+    x_label = "cost spent" if any(curves.by_cost for curves in by.values()) else "entries measured"
+    return Panel(case, x_label, Y_LABELS[shown], lines, 0.9 if shown == "coverage" else None)
+
+
+def _line(curves: Curves, shown: Shown, shaded: bool) -> Line:
+    x, values = curves.along(shown)
+    if shown == "coverage":
+        return Line(curves.strategy, x, metrics.coverage(curves), None, None)
+    mean, low, high = metrics.quartiles(values)
+    return Line(curves.strategy, x, mean, low if shaded else None, high if shaded else None)
+
+
+def bars(study: Study) -> dict[str, tuple[Bar, ...]]:
+    """By case, the ratios at the end of all strategies but uniform."""
+    found = {case: metrics.against_uniform(study, case, metrics.end_ratio) for case in study}
+    return {
+        case: tuple(Bar(s, ratio) for s, ratio in by.items() if s != BASELINE and ratio.replicates)
+        for case, by in found.items()
+        if by
+    }
+
+
+def foremost(study: Study, most: int = MOST) -> list[str]:
+    """Uniform, the default and the paper's, then other ways to choose, then the rest."""
+    names = list(dict.fromkeys(s for by in study.values() for s in by))
+    first = [s for s in SHADED if s in names]
+    active = [s for s in verdict.active(study) if s not in first]
+    return [*first, *active, *(s for s in names if s not in first and s not in active)][:most]
+
+
+def only(study: Study, strategies: Sequence[str] | None) -> Study:
+    """These strategies, in this order; all if None."""
+    if strategies is None:
+        return study
+    kept = {case: {s: by[s] for s in strategies if s in by} for case, by in study.items()}
+    return {case: by for case, by in kept.items() if by}
+
+
+def _foremost(study: Study, strategies: Sequence[str] | None) -> Study:
+    return only(study, foremost(study) if strategies is None else strategies)

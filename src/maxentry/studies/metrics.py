@@ -1,0 +1,255 @@
+"""What a study measures: error curves over replicates, and each strategy against uniform sampling.
+
+Replicates are paired: the same seed is the same matrix and the same noise for every strategy, so a strategy is
+compared with uniform on the seeds that both have. Intervals over replicates are 90% intervals of Student's t.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from maxentry.errors import DataError
+from maxentry.studies.record import Run
+
+Array = NDArray[np.float64]
+Measure = Literal["n", "cost", "error", "error_unobserved", "coverage", "width", "seconds", "cpu"]
+
+BASELINE = "uniform"
+DEFAULT = "predictive_variance"  # how campaigns choose unless told otherwise
+LEVEL = 0.9  # of the intervals over replicates
+GRID = 30  # points of a mean curve whose replicates were looked at after different numbers or costs
+
+
+class Curves(NamedTuple):
+    """One strategy on one case, replicates in the order of their seeds."""
+
+    case: str
+    strategy: str
+    runs: tuple[Run, ...]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the replicates."""
+        return tuple(run.seed for run in self.runs)
+
+    @property
+    def by_cost(self) -> bool:
+        """Whether strategies are compared at equal cost rather than at equal numbers of entries."""
+        return bool(self.runs) and self.runs[0].by_cost
+
+    @property
+    def spent(self) -> Measure:
+        """What curves go by."""
+        return "cost" if self.by_cost else "n"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the matrix is."""
+        return bool(self.runs) and self.runs[0].identity.get("source", {}).get("kind") == "simulated"
+
+    def of(self, seeds: Sequence[int]) -> Curves:
+        """Only these replicates."""
+        return self._replace(runs=tuple(run for run in self.runs if run.seed in seeds))
+
+    def at(self, look: int, measure: Measure = "error") -> Array:
+        """One look of every replicate: 0 is after the initial entries, -1 at the end."""
+        return np.array([getattr(run.looks[look], measure) for run in self.runs], dtype=float)
+
+    def along(self, measure: Measure = "error") -> tuple[Array, Array]:
+        """What was spent (points), and the measure (replicates x points).
+
+        Where replicates were looked at after different numbers or costs, they are taken linear in between, over the
+        range that all of them went through.
+        """
+        spent = [track(run, self.spent) for run in self.runs]
+        tracks = [track(run, measure) for run in self.runs]
+        if all(np.array_equal(x, spent[0]) for x in spent):
+            return spent[0], np.array(tracks)
+        low, high = max(x[0] for x in spent), min(x[-1] for x in spent)
+        if low > high:
+            raise DataError(f"expected replicates of {self.case!r} that overlap, but they do not.")
+        grid = np.linspace(low, high, GRID)
+        return grid, np.array([np.interp(grid, x, y) for x, y in zip(spent, tracks, strict=True)])
+
+
+Study = dict[str, dict[str, Curves]]  # case -> strategy -> curves
+
+
+class Interval(NamedTuple):
+    """An estimate and its 90% interval over replicates; the ends are NaN for a single replicate."""
+
+    value: float
+    low: float
+    high: float
+    replicates: int
+
+    @property
+    def known(self) -> bool:
+        """Whether there were replicates enough for an interval."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
+
+
+class Reached(NamedTuple):
+    """What it took to have uniform's final error: median and quartiles over replicates, inf if it never did."""
+
+    median: float
+    low: float
+    high: float
+    uniform: float  # what uniform took, median over replicates
+    replicates: int
+
+
+def gather(runs: Iterable[Run]) -> Study:
+    """Runs by case and strategy, in the order they come; of the same run twice, the later."""
+    cells: dict[str, dict[str, dict[int, Run]]] = {}
+    settings: dict[str, str] = {}
+    for run in runs:
+        identity = json.dumps(run.identity, sort_keys=True)
+        if settings.setdefault(run.case, identity) != identity:
+            raise DataError(f"expected runs of one setting for each case, but {run.case!r} has several.")
+        if run.looks:
+            cells.setdefault(run.case, {}).setdefault(run.strategy, {})[run.seed] = run
+    return {
+        case: {s: Curves(case, s, tuple(by[seed] for seed in sorted(by))) for s, by in strategies.items()}
+        for case, strategies in cells.items()
+    }
+
+
+def track(run: Run, measure: Measure) -> Array:
+    """A measure at all looks of a run."""
+    return np.array([getattr(look, measure) for look in run.looks], dtype=float)
+
+
+def paired(curves: Curves, base: Curves) -> tuple[Curves, Curves]:
+    """Both on the seeds that both have."""
+    both = sorted(set(curves.seeds) & set(base.seeds))
+    return curves.of(both), base.of(both)
+
+
+def quartiles(values: Array) -> tuple[Array, Array, Array]:
+    """Mean, and 25% and 75% quantiles, over replicates."""
+    low, high = np.quantile(values, [0.25, 0.75], axis=0)
+    return values.mean(axis=0), low, high
+
+
+def mean_interval(values: Array, level: float = LEVEL) -> Interval:
+    """The mean with Student's t interval."""
+    k = len(values)
+    centre = float(np.mean(values)) if k else np.nan
+    if k < 2:
+        return Interval(centre, np.nan, np.nan, k)
+    half = float(stats.t.ppf((1 + level) / 2, k - 1) * np.std(values, ddof=1) / np.sqrt(k))
+    return Interval(centre, centre - half, centre + half, k)
+
+
+def ratio_interval(values: Array, base: Array, level: float = LEVEL) -> Interval:
+    """Ratio of the means of paired replicates; its interval is that of the mean of values - ratio * base."""
+    if not len(values):
+        return Interval(np.nan, np.nan, np.nan, 0)
+    ratio = float(np.mean(values) / np.mean(base))
+    rest = mean_interval((values - ratio * base) / np.mean(base), level)
+    return Interval(ratio, ratio + rest.low, ratio + rest.high, rest.replicates)
+
+
+def start_ratio(curves: Curves, base: Curves) -> Interval:
+    """Error after the initial entries, as a ratio to the baseline's."""
+    curves, base = paired(curves, base)
+    return ratio_interval(curves.at(0), base.at(0))
+
+
+def end_ratio(curves: Curves, base: Curves) -> Interval:
+    """Error at the end, as a ratio to the baseline's."""
+    curves, base = paired(curves, base)
+    return ratio_interval(curves.at(-1), base.at(-1))
+
+
+def unobserved_ratio(curves: Curves, base: Curves) -> Interval:
+    """Error at the end over what was not measured, as a ratio to the baseline's."""
+    curves, base = paired(curves, base)
+    return ratio_interval(curves.at(-1, "error_unobserved"), base.at(-1, "error_unobserved"))
+
+
+def area_ratio(curves: Curves, base: Curves) -> Interval:
+    """Area under the error curve, as a ratio to the baseline's, over the range that both went through."""
+    curves, base = paired(curves, base)
+    areas = []
+    for run, other in zip(curves.runs, base.runs, strict=True):
+        x, x_base = track(run, curves.spent), track(other, curves.spent)
+        span = max(x[0], x_base[0]), min(x[-1], x_base[-1])
+        areas.append([_height(x, track(run, "error"), span), _height(x_base, track(other, "error"), span)])
+    return ratio_interval(*np.array(areas).reshape(-1, 2).T)
+
+
+def _height(x: Array, y: Array, span: tuple[float, float]) -> float:
+    """Mean of a curve over an interval (trapezoids)."""
+    low, high = span
+    if high <= low:
+        return float(np.interp(low, x, y))
+    grid = np.concatenate([[low], x[(x > low) & (x < high)], [high]])
+    return float(np.trapezoid(np.interp(grid, x, y), grid) / (high - low))
+
+
+def first_reach(x: Array, error: Array, target: float) -> float:
+    """The first x at which the error is at most `target`, linear between looks; inf if it never is."""
+    below = np.flatnonzero(error <= target)
+    if not below.size:
+        return np.inf
+    k = int(below[0])
+    if k == 0:
+        return float(x[0])
+    share = (error[k - 1] - target) / (error[k - 1] - error[k])
+    return float(x[k - 1] + share * (x[k] - x[k - 1]))
+
+
+def to_reach(curves: Curves, base: Curves, spent: Measure = "n") -> Reached:
+    """Entries (or cost) until the error is the baseline's at the end of the same replicate."""
+    curves, base = paired(curves, base)
+    pairs = zip(curves.runs, base.at(-1), strict=True)
+    took = [first_reach(track(run, spent), track(run, "error"), target) for run, target in pairs]
+    if not took:
+        return Reached(np.nan, np.nan, np.nan, np.nan, 0)
+    # Order statistics: the mean of two neighbours would be inf if one of them never got there.
+    low, median, high = (float(q) for q in np.quantile(took, [0.25, 0.5, 0.75], method="inverted_cdf"))
+    return Reached(median, low, high, float(np.median(base.at(-1, spent))), len(took))
+
+
+def coverage(curves: Curves) -> Array:
+    """Share of unobserved entries inside their 90% intervals, mean over replicates, along the way; NaN without any."""
+    shares = curves.along("coverage")[1]
+    known = np.isfinite(shares)
+    counted = np.where(known, shares, 0.0).sum(axis=0), known.sum(axis=0)
+    return np.where(counted[1] > 0, counted[0] / np.maximum(counted[1], 1), np.nan)
+
+
+def has_intervals(curves: Curves) -> bool:
+    """Whether the estimate came with intervals."""
+    return any(bool(np.isfinite(track(run, "coverage")).any()) for run in curves.runs)
+
+
+def seconds_per_ask(curves: Curves, measure: Measure = "seconds") -> float:
+    """Mean over replicates and over looks after the initial entries, whose ask needs no model."""
+    later = [track(run, measure)[1:] if len(run.looks) > 1 else track(run, measure) for run in curves.runs]
+    values = np.concatenate(later) if later else np.array([])
+    asked = values[np.isfinite(values) & (values > 0)]  # 0: a last look with nothing left to ask
+    return float(asked.mean()) if asked.size else np.nan
+
+
+def against_uniform(
+    study: Study, case: str, measure: Callable[[Curves, Curves], Interval]
+) -> dict[str, Interval]:
+    """A ratio of every strategy on a case; empty without runs of uniform."""
+    by = study[case]
+    if BASELINE not in by:
+        return {}
+    return {strategy: measure(curves, by[BASELINE]) for strategy, curves in by.items()}
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """Over matrices: a half and a double cancel."""
+    return float(np.exp(np.mean(np.log(ratios)))) if len(ratios) else np.nan

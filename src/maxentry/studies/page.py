@@ -1,0 +1,206 @@
+"""A study as one HTML page that needs nothing else: figures, tables, settings, and where choosing does not help."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from maxentry.studies import drawing, figures, metrics, tables, verdict
+from maxentry.studies.metrics import BASELINE, DEFAULT, Study
+from maxentry.studies.page_style import STYLE
+from maxentry.studies.record import Run
+from maxentry.studies.svg import inlined
+from maxentry.studies.tables import Table
+from maxentry.studies.wording import spelled, title
+
+SIGNS = {"good": "▼ ", "bad": "▲ ", "even": "", "": ""}
+LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
+
+
+def write(
+    runs: Iterable[Run],
+    path: Path,
+    *,
+    heading: str = "Which entries to measure: a study",
+    lead: str = "",
+    raw: str | None = None,
+    strategy: str = DEFAULT,
+    claims: bool = False,
+) -> Path:
+    """The page of these runs.
+
+    lead: a sentence to begin with. raw: the name of the file beside the page with the raw results. strategy: the one
+    whose failures are named first. claims: judge the paper's claims (the runs are of its figures).
+    """
+    kept = list(runs)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        html(kept, heading=heading, lead=lead, raw=raw, strategy=strategy, claims=claims), encoding="utf-8"
+    )
+    return path
+
+
+def html(
+    runs: Sequence[Run],
+    *,
+    heading: str = "Which entries to measure: a study",
+    lead: str = "",
+    raw: str | None = None,
+    strategy: str = DEFAULT,
+    claims: bool = False,
+) -> str:
+    """The text of the page."""
+    study = metrics.gather(runs)
+    judged = [as_html(tables.claims_table(runs))] if claims else []
+    sections = [
+        f"<header><h1>{escape(heading)}</h1>{_paragraph(lead)}{_made_of(runs, study)}</header>",
+        no_gain(study, strategy),
+        *judged,
+        curves(study, "error", "Error by entries measured"),
+        *(as_html(table) for table in tables.all_tables(study)),
+        curves(study, "coverage", "Coverage of 90% intervals along the way"),
+        settings(runs, raw),
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(heading)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(section for section in sections if section)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _paragraph(text: str) -> str:
+    return f'<p class="lead">{escape(text)}</p>' if text else ""
+
+
+def _made_of(runs: Sequence[Run], study: Study) -> str:
+    strategies = len(tables.strategies_of(study))
+    return (
+        f"<p>{len(runs):,} runs: {len(study)} matrices, {strategies} strategies. Every run is a campaign as a user has"
+        " it; uniform sampling measures as many entries at random, and is completed by the same model.</p>"
+    )
+
+
+def no_gain(study: Study, strategy: str) -> str:
+    """Where active sampling does not help: the chosen strategy in a list, the others counted."""
+    compared = sum(strategy in by and BASELINE in by for by in study.values())
+    parts = ['<section class="not"><h2>Where active sampling does not help</h2>']
+    if compared:
+        parts.append(_listed(verdict.without_gain(study, strategy), title(strategy), compared))
+    others = [name for name in verdict.active(study) if name != strategy]
+    lines = []
+    for name in others:
+        found = verdict.without_gain(study, name)
+        if found:
+            cases = ", ".join(f"{escape(f.case)} {escape(spelled(f.ratio))}" for f in found)
+            lines.append(f"<li><b>{escape(title(name))}</b>: {cases}</li>")
+    if lines:
+        parts.append(f"<details><summary>The other strategies</summary><ul>{''.join(lines)}</ul></details>")
+    if not compared and not lines:
+        return ""
+    return "".join([*parts, "</section>"])
+
+
+def _listed(found: Sequence[verdict.NoGain], name: str, compared: int) -> str:
+    if not found:
+        return (
+            f"<p>On each of the {compared} matrices, the error of {escape(name)} at the end is below uniform's, and so"
+            " is its whole 90% interval.</p>"
+        )
+    meaning = {
+        "harms": "worse than uniform",
+        "no difference shown": "no difference shown",
+        "unknown": "one replicate cannot tell",
+    }
+    items = "".join(
+        f"<li><b>{escape(f.case)}</b>: ratio {escape(spelled(f.ratio))}, {meaning[f.effect]}</li>"
+        for f in found
+    )
+    return (
+        f"<p>On {len(found)} of {compared} matrices, {escape(name)} is not shown to have a smaller error at the end"
+        f" than uniform sampling: the 90% interval of the ratio contains 1 or is above it.</p><ul>{items}</ul>"
+    )
+
+
+def curves(study: Study, measure: figures.Shown, heading: str) -> str:
+    """A card for each matrix, one legend for all."""
+    panels = [figures.panel(case, by, measure) for case, by in study.items()]
+    panels = [p for p in panels if p.lines]
+    if not panels:
+        return ""
+    names = list(dict.fromkeys(line.strategy for p in panels for line in p.lines))
+    cards = []
+    for k, p in enumerate(panels):
+        drawn = drawing.single(p, names)
+        what = f"{p.y_label} of {len(p.lines)} strategies on {p.title}"
+        cards.append(
+            f"<figure><figcaption>{escape(p.title)}</figcaption>{inlined(drawn, f'{measure}{k}', what)}</figure>"
+        )
+    key = inlined(drawing.key(names), f"key-{measure}", "legend")
+    note = "Mean over replicates; shaded: 25% to 75% quantiles." if measure != "coverage" else "Dotted: 90%."
+    return (
+        f'<section><h2>{escape(heading)}</h2><p>{note}</p><div class="key">{key}</div>'
+        f'<div class="cards">{"".join(cards)}</div></section>'
+    )
+
+
+def as_html(table: Table) -> str:
+    """One table under its heading; it scrolls by itself on narrow screens."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
+    rows = []
+    for first, *rest in table.rows:
+        fields = "".join(f"<td{_class(f.mark)}>{SIGNS[f.mark]}{escape(f.text)}</td>" for f in rest)
+        rows.append(f'<tr><th scope="row">{escape(first.text)}</th>{fields}</tr>')
+    return (
+        f"<section><h2>{escape(table.heading)}</h2><p>{escape(table.note)}</p>"
+        f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+    )
+
+
+def _class(mark: str) -> str:
+    return f' class="{mark}"' if mark else ""
+
+
+def settings(runs: Sequence[Run], raw: str | None) -> str:
+    """What was run, with which code; nothing of the machine."""
+    codes = Counter(run.code for run in runs)
+    cases = {run.case: run.identity for run in runs}
+    notes = Counter(run.note for run in runs if run.note)
+    rows = [
+        (
+            "versions at the time of this report",
+            ", ".join([f"Python {platform.python_version()}", *_versions()]),
+        ),
+        (
+            "fingerprints of the code of the runs",
+            ", ".join(f"{code} ({n} runs)" for code, n in codes.items()),
+        ),
+        ("processor time of all runs", f"{sum(run.cpu_s for run in runs) / 3600:.2f} hours"),
+        *((f"note, {n} runs", note) for note, n in notes.items()),
+    ]
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
+    details = "".join(
+        f"<details><summary>{escape(case)}</summary><pre>{escape(json.dumps(dict(identity), indent=1))}</pre></details>"
+        for case, identity in cases.items()
+    )
+    link = (
+        f'<p>Raw results, a row for each look: <a href="{escape(raw)}">{escape(raw)}</a>.</p>' if raw else ""
+    )
+    return f"<section><h2>Settings and versions</h2>{link}<dl>{listed}</dl>{details}</section>"
+
+
+def _versions() -> list[str]:
+    found = []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:  # run from a checkout that was not installed
+            continue
+    return found

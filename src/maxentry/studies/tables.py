@@ -1,0 +1,242 @@
+"""The tables of a report, as data, and as markdown for the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from maxentry.studies import metrics, verdict
+from maxentry.studies.metrics import BASELINE, Curves, Interval, Study
+from maxentry.studies.record import Run
+from maxentry.studies.wording import seconds, share, spelled, title, took
+
+ENOUGH = 0.8  # 90% intervals that hold less than this are flagged
+Mark = Literal["", "good", "bad", "even"]
+
+
+class Field(NamedTuple):
+    """What it says, and how it is to be seen."""
+
+    text: str
+    mark: Mark = ""
+
+
+class Table(NamedTuple):
+    """A heading, what the figures mean, and rows; the first column names the row."""
+
+    heading: str
+    note: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Field, ...], ...]
+
+
+EFFECT_MARKS: dict[verdict.Effect, Mark] = {
+    "helps": "good", "harms": "bad", "no difference shown": "even", "unknown": "even",
+}  # fmt: skip
+
+
+def all_tables(study: Study) -> list[Table]:
+    """Those that have rows."""
+    tables = [
+        overall(study),
+        ratios(study, "Error at the end, as a ratio to uniform's", metrics.end_ratio),
+        ratios(study, "The same over entries that were not measured", metrics.unobserved_ratio),
+        ratios(study, "Area under the error curve, as a ratio to uniform's", metrics.area_ratio),
+        errors(study),
+        reached(study),
+        coverage(study),
+        times(study),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def markdown(runs: Iterable[Run]) -> str:
+    """All tables, for a document."""
+    return "\n\n".join(as_markdown(table) for table in all_tables(metrics.gather(runs))) + "\n"
+
+
+def as_markdown(table: Table, level: int = 2) -> str:
+    """One table under its heading; marks are words here."""
+    signs: dict[Mark, str] = {"good": "**{}**", "bad": "{} (!)", "even": "{}", "": "{}"}
+    lines = [f"{'#' * level} {table.heading}", "", table.note, ""]
+    lines += [_row(table.header), "|" + "---|" * len(table.header)]
+    lines += [_row([signs[cell.mark].format(_plain(cell.text)) for cell in row]) for row in table.rows]
+    return "\n".join(lines)
+
+
+def _row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _plain(text: str) -> str:
+    """Nothing in a cell ends it, or the line."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+def claims_table(runs: Iterable[Run]) -> Table:
+    """The paper's claims, judged."""
+    marks: dict[verdict.Judgement, Mark] = {
+        "holds": "good", "does not hold": "bad", "within chance": "even", "depends": "even",
+    }  # fmt: skip
+    rows = tuple(
+        (
+            Field(c.claim),
+            Field(c.pair),
+            Field(c.figure),
+            Field(c.numbers),
+            Field(c.judgement, marks[c.judgement]),
+        )
+        for c in verdict.claims(runs)
+    )
+    note = (
+        "Ratios, gaps and their 90% intervals are over paired replicates (t). Within chance: the interval contains what"
+        " would be no difference. Depends: not the same on all figures."
+    )
+    return Table("The paper's claims", note, ("claim", "chosen by", "figure", "found", "judgement"), rows)
+
+
+def strategies_of(study: Study) -> list[str]:
+    """All strategies, in the order they come."""
+    return list(dict.fromkeys(strategy for by in study.values() for strategy in by))
+
+
+def ratios(study: Study, heading: str, measure: Callable[[Curves, Curves], Interval]) -> Table:
+    """Cases by strategies."""
+    names = [s for s in strategies_of(study) if s != BASELINE]
+    rows = []
+    for case in study:
+        found = metrics.against_uniform(study, case, measure)
+        if found:
+            cells = [_ratio(found[name]) if name in found else Field("") for name in names]
+            rows.append((Field(case), *cells))
+    note = (
+        "Ratio of the means over paired replicates, with its 90% interval (t): below 1 is better than uniform. Marked"
+        " where the interval is all below 1 (better) or all above (worse)."
+    )
+    return Table(heading, note, ("matrix", *map(title, names)), tuple(rows))
+
+
+def _ratio(ratio: Interval) -> Field:
+    return Field(spelled(ratio), EFFECT_MARKS[verdict.effect(ratio)])
+
+
+def overall(study: Study) -> Table:
+    """Each strategy over all matrices."""
+    rows = []
+    ends = {case: metrics.against_uniform(study, case, metrics.end_ratio) for case in study}
+    for name in strategies_of(study):
+        found = {case: by[name] for case, by in ends.items() if name in by and name != BASELINE}
+        kinds = [[r.value for c, r in found.items() if study[c][name].simulated is k] for k in (False, True)]
+        if found:
+            effects = [verdict.effect(ratio) for ratio in found.values()]
+            worst = max(found, key=lambda case: found[case].value)
+            means = [f"{metrics.geometric_mean(k):.2f} ({len(k)})" if k else "" for k in kinds]
+            counts = [str(effects.count(e)) for e in ("helps", "no difference shown", "harms")]
+            last = f"{found[worst].value:.2f} ({worst})"
+            rows.append(tuple(map(Field, (title(name), *means, *counts, last))))
+    note = (
+        "Error at the end as a ratio to uniform's: geometric means over matrices (in brackets how many), and on how"
+        " many matrices the 90% interval is all below 1 (better), contains 1, or is all above 1 (worse)."
+    )
+    header = ("strategy", "real", "simulated", "better on", "no difference shown", "worse on", "worst")
+    return Table("Over all matrices", note, header, tuple(rows))
+
+
+def errors(study: Study) -> Table:
+    """Mean errors at the end."""
+    names = strategies_of(study)
+    rows = []
+    for case, by in study.items():
+        cells = [Field(f"{by[s].at(-1).mean():.3f}" if s in by else "") for s in names]
+        rows.append(
+            (Field(case), Field(_range([len(c.seeds) for c in by.values()])), Field(_told(by)), *cells)
+        )
+    note = (
+        "Mean over replicates of the root mean square error over all known entries, relative to the spread of the"
+        " matrix (Frobenius norm where simulated, standard deviation where real)."
+    )
+    header = ("matrix", "replicates", "entries", *map(title, names))
+    return Table("Error at the end", note, header, tuple(rows))
+
+
+def _told(by: dict[str, Curves]) -> str:
+    first = min(curves.at(0, "n").min() for curves in by.values())
+    last = max(curves.at(-1, "n").max() for curves in by.values())
+    return f"{first:,.0f} to {last:,.0f}"
+
+
+def _range(numbers: list[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def reached(study: Study) -> Table:
+    """Entries, and cost where entries have costs, until uniform's final error."""
+    names = [s for s in strategies_of(study) if s != BASELINE]
+    rows = []
+    for case, by in study.items():
+        if BASELINE in by:
+            base = by[BASELINE]
+            for spent, unit in (("n", "entries"), ("cost", "cost")) if base.by_cost else (("n", "entries"),):
+                found = {s: metrics.to_reach(by[s], base, spent) for s in names if s in by}  # type: ignore[arg-type]
+                end = f"{np.median(base.at(-1, spent)):,.0f}"  # type: ignore[arg-type]
+                cells = [_took(found[s]) if s in found else Field("") for s in names]
+                rows.append((Field(f"{case}, {unit}"), Field(end), *cells))
+    note = (
+        "What it took until the error was uniform's at the end of the same replicate: median over replicates"
+        " (quartiles); linear between looks."
+    )
+    header = ("matrix", "uniform", *map(title, names))
+    return Table("Entries and cost to reach uniform's final error", note, header, tuple(rows))
+
+
+def _took(found: metrics.Reached) -> Field:
+    return Field(took(found), "good" if found.high < found.uniform else "")
+
+
+def coverage(study: Study) -> Table:
+    """90% intervals: at first, least along the way, at the end."""
+    names = [
+        s
+        for s in strategies_of(study)
+        if any(s in by and metrics.has_intervals(by[s]) for by in study.values())
+    ]
+    rows = []
+    for case, by in study.items():
+        cells = [_coverage(by[s]) if s in by else Field("") for s in names]
+        if any(cell.text for cell in cells):
+            rows.append((Field(case), *cells))
+    note = (
+        "Share of the entries not measured that lie in their 90% intervals (a measurement's, where the matrix is real):"
+        f" at the end, and in brackets the least along the way, means over replicates. Marked where it is ever below"
+        f" {ENOUGH:.0%}."
+    )
+    return Table("Coverage of 90% intervals", note, ("matrix", *map(title, names)), tuple(rows))
+
+
+def _coverage(curves: Curves) -> Field:
+    shares = metrics.coverage(curves)
+    known = shares[np.isfinite(shares)]
+    if not known.size:
+        return Field("")
+    return Field(f"{share(known[-1])} ({share(known.min())})", "bad" if known.min() < ENOUGH else "")
+
+
+def times(study: Study) -> Table:
+    """Seconds for a choice."""
+    names = strategies_of(study)
+    rows = [
+        (Field(case), *(Field(_seconds(by[s])) if s in by else Field("") for s in names))
+        for case, by in study.items()
+    ]
+    note = (
+        "Seconds on the clock for one ask after the initial entries (in brackets: of the processor), means."
+    )
+    return Table("Time for a step", note, ("matrix", *map(title, names)), tuple(rows))
+
+
+def _seconds(curves: Curves) -> str:
+    wall, cpu = metrics.seconds_per_ask(curves), metrics.seconds_per_ask(curves, "cpu")
+    return f"{seconds(wall)} ({seconds(cpu)})" if np.isfinite(wall) else ""

@@ -1,0 +1,216 @@
+"""What the figures say, in words: whether choosing helped, and which claims of the paper hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from maxentry.studies import metrics
+from maxentry.studies.metrics import BASELINE, DEFAULT, Curves, Interval, Study
+from maxentry.studies.record import Run
+from maxentry.studies.wording import spelled, title
+
+Effect = Literal["helps", "no difference shown", "harms", "unknown"]
+Judgement = Literal["holds", "does not hold", "within chance", "depends"]
+
+# Random designs, and other estimates of them: no active sampling.
+NOT_ACTIVE = ("uniform", "balanced", "balanced_uniform", "means", "papers_uniform", "papers_balanced")
+
+
+class Pair(NamedTuple):
+    """A way to choose, and uniform sampling judged by the same estimate."""
+
+    title: str
+    chosen: str
+    uniform: str
+
+
+PAIRS = (
+    Pair("MaxEnt, our posterior", "maxent", "uniform"),
+    Pair("our default, our posterior", "predictive_variance", "uniform"),
+    Pair("MaxEnt, the paper's sampler", "papers_maxent", "papers_uniform"),
+)
+
+
+class Claim(NamedTuple):
+    """One claim of the paper on one figure, and what became of it."""
+
+    claim: str
+    pair: str
+    figure: str
+    numbers: str
+    judgement: Judgement
+
+
+def effect(ratio: Interval) -> Effect:
+    """What a ratio to uniform's error says: nothing, if its interval contains 1 or cannot be told."""
+    if not ratio.known:
+        return "unknown"
+    if ratio.high < 1:
+        return "helps"
+    return "harms" if ratio.low > 1 else "no difference shown"
+
+
+def sentence(runs: Iterable[Run], strategy: str = DEFAULT) -> str:
+    """Would active sampling have helped on this matrix? Of runs of one case."""
+    study = metrics.gather(runs)
+    case = next(iter(study), "")
+    by = study.get(case, {})
+    if BASELINE not in by or strategy not in by:
+        return f"There are no runs of both {title(strategy)} and {title(BASELINE)} sampling to compare."
+    chosen, base = metrics.paired(by[strategy], by[BASELINE])
+    ratio = metrics.end_ratio(chosen, base)
+    if not ratio.replicates:
+        return f"There are no replicates that both {title(strategy)} and {title(BASELINE)} have."
+    end = "at the same cost" if chosen.by_cost else f"after {np.median(base.at(-1, 'n')):,.0f} entries"
+    error = f"{end} the error of {title(strategy)} is {ratio.value:.2f} of uniform sampling's"
+    if not ratio.known:
+        return f"One replicate cannot tell whether active sampling would have helped: {error}."
+    spread = f"(90% interval {ratio.low:.2f} to {ratio.high:.2f}, {ratio.replicates} replicates)"
+    if effect(ratio) == "helps":
+        return f"Yes, active sampling would have helped: {error} {spread}{_saved(chosen, base)}."
+    if effect(ratio) == "harms":
+        return f"No, active sampling would have done worse than measuring at random: {error} {spread}."
+    return (
+        f"No gain from active sampling is shown: {error} {spread}, an interval that contains 1, so measuring at random"
+        " would have done about as well as far as these replicates can tell."
+    )
+
+
+def _saved(chosen: Curves, base: Curves) -> str:
+    took = metrics.to_reach(chosen, base, chosen.spent)
+    if not took.median < took.uniform:
+        return ""
+    amount = f"{took.median:,.0f} entries instead of {took.uniform:,.0f}"
+    if chosen.by_cost:
+        amount = f"{took.median / took.uniform:.0%} of the cost"
+    return f", and it reaches uniform's final error after {amount} (median)"
+
+
+class NoGain(NamedTuple):
+    """A case where a strategy is not shown to help."""
+
+    case: str
+    strategy: str
+    ratio: Interval
+    effect: Effect
+
+
+def without_gain(study: Study, strategy: str) -> list[NoGain]:
+    """The cases where this strategy's error at the end is not shown to be below uniform's."""
+    found = []
+    for case, by in study.items():
+        if strategy in by and BASELINE in by:
+            ratio = metrics.end_ratio(by[strategy], by[BASELINE])
+            if effect(ratio) != "helps":
+                found.append(NoGain(case, strategy, ratio, effect(ratio)))
+    return found
+
+
+def active(study: Study) -> list[str]:
+    """The strategies that choose, in the order they come."""
+    names = dict.fromkeys(strategy for by in study.values() for strategy in by)
+    return [name for name in names if name not in NOT_ACTIVE]
+
+
+def claims(runs: Iterable[Run]) -> list[Claim]:
+    """The paper's four claims, each on every figure, with our sampler and with the paper's own where it was run.
+
+    After each claim's figures comes "all": their common judgement, or "depends".
+    """
+    study = metrics.gather(runs)
+    rows: list[Claim] = []
+    for text, judge in CLAIMS.items():
+        for pair in PAIRS:
+            both = {case: by for case, by in study.items() if pair.chosen in by and pair.uniform in by}
+            found = judge(pair, both)
+            rows += [Claim(text, pair.title, case, *judged) for case, judged in found.items()]
+            if len(found) > 1:
+                rows.append(Claim(text, pair.title, "all", "", together([j for _, j in found.values()])))
+    return rows
+
+
+Judged = dict[str, tuple[str, Judgement]]  # case -> numbers, judgement
+
+
+def together(judgements: list[Judgement]) -> Judgement:
+    """One word for several figures."""
+    return judgements[0] if len(set(judgements)) == 1 else "depends"
+
+
+def better_start(pair: Pair, study: Study) -> Judged:
+    """Error after the initial entries: the balanced design's against the uniform one's."""
+    found: Judged = {}
+    for case, by in study.items():
+        ratio = metrics.start_ratio(by[pair.chosen], by[pair.uniform])
+        found[case] = (f"ratio at N_ini {spelled(ratio)}", _below(ratio, 1.0))
+    return found
+
+
+def beyond_quantile(pair: Pair, study: Study) -> Judged:
+    """At the end: uniform's mean against the 75% quantile of the replicates of the other."""
+    found: Judged = {}
+    for case, by in study.items():
+        chosen, base = metrics.paired(by[pair.chosen], by[pair.uniform])
+        errors, mean = chosen.at(-1), float(base.at(-1).mean())
+        low, high = np.quantile(errors, [0.25, 0.75])
+        numbers = f"uniform {mean:.3f}, chosen {errors.mean():.3f} (quartiles {low:.3f} to {high:.3f})"
+        found[case] = (numbers, "holds" if mean > high else "does not hold")
+    return found
+
+
+def growing_gap(pair: Pair, study: Study) -> Judged:
+    """Uniform's error minus the other's: at the end against after the initial entries, paired."""
+    found: Judged = {}
+    for case, by in study.items():
+        chosen, base = metrics.paired(by[pair.chosen], by[pair.uniform])
+        first, last = (base.at(look) - chosen.at(look) for look in (0, -1))
+        growth = metrics.mean_interval(last - first)
+        numbers = (
+            f"gap {first.mean():.3f} at first, {last.mean():.3f} at the end: grows by {spelled(growth, 3)}"
+        )
+        found[case] = (numbers, _above(growth, 0.0))
+    return found
+
+
+def more_on_real_data(pair: Pair, study: Study) -> Judged:
+    """Ratio to uniform at the end: each real matrix's interval against those of all simulations."""
+    ratios = {case: metrics.end_ratio(by[pair.chosen], by[pair.uniform]) for case, by in study.items()}
+    simulations = {c: r for c, r in ratios.items() if study[c][pair.chosen].simulated}
+    if not simulations:
+        return {}
+    listed = "; ".join(f"{case} {spelled(ratio)}" for case, ratio in simulations.items())
+    low = min(ratio.low for ratio in simulations.values())
+    high = max(ratio.high for ratio in simulations.values())
+    found: Judged = {}
+    for case, ratio in ratios.items():
+        if case not in simulations:
+            judgement: Judgement = "within chance"
+            if ratio.high < low:
+                judgement = "holds"
+            elif ratio.low > high:
+                judgement = "does not hold"
+            found[case] = (f"ratio at the end {spelled(ratio)}; {listed}", judgement)
+    return found
+
+
+CLAIMS: dict[str, Callable[[Pair, Study], Judged]] = {
+    "a balanced start beats a uniform start": better_start,
+    "at the end uniform's mean is above MaxEnt's 75% quantile": beyond_quantile,
+    "the gap to uniform grows as entries are measured": growing_gap,
+    "the gap grows more on real data than in simulations": more_on_real_data,
+}
+
+
+def _below(interval: Interval, bound: float) -> Judgement:
+    if interval.known and interval.high < bound:
+        return "holds"
+    return "does not hold" if interval.known and interval.low > bound else "within chance"
+
+
+def _above(interval: Interval, bound: float) -> Judgement:
+    if interval.known and interval.low > bound:
+        return "holds"
+    return "does not hold" if interval.known and interval.high < bound else "within chance"

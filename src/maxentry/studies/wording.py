@@ -1,0 +1,48 @@
+"""How a report writes names and numbers."""
+
+from __future__ import annotations
+
+import math
+
+from maxentry.studies.metrics import Interval, Reached
+from maxentry.studies.strategies import STRATEGIES
+
+
+def title(strategy: str) -> str:
+    """A strategy as readers know it; its name, if it is not one of ours."""
+    return STRATEGIES[strategy].title if strategy in STRATEGIES else strategy.replace("_", " ")
+
+
+def spelled(interval: Interval, digits: int = 2) -> str:
+    """0.77 (0.70 to 0.85)."""
+    if math.isnan(interval.value):
+        return ""
+    if not interval.known:
+        return f"{interval.value:.{digits}f} (one replicate)"
+    return f"{interval.value:.{digits}f} ({interval.low:.{digits}f} to {interval.high:.{digits}f})"
+
+
+def count(x: float) -> str:
+    """Entries or a cost: 1,234, 5.6; "never" if infinite."""
+    if math.isnan(x):
+        return ""
+    if math.isinf(x):
+        return "never"
+    return f"{x:,.0f}" if abs(x) >= 10 else f"{x:.3g}"
+
+
+def took(reached: Reached) -> str:
+    """55 (50 to 61)."""
+    if math.isnan(reached.median):
+        return ""
+    return f"{count(reached.median)} ({count(reached.low)} to {count(reached.high)})"
+
+
+def seconds(x: float) -> str:
+    """Two or three digits."""
+    return "" if math.isnan(x) else f"{x:.2g}" if x < 10 else f"{x:,.0f}"
+
+
+def share(x: float) -> str:
+    """91%."""
+    return "" if math.isnan(x) else f"{x:.0%}"
