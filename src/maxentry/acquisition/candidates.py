@@ -55,16 +55,17 @@ class Candidates:
     def add(self, new: Known, W: Array, look: int, floor: float) -> tuple[float, float]:
         """Take in the promising of new candidates: those with scores from KEEP of the best on.
 
-        The `look` of greatest score are brought up to date with W first; the best is that of these, or the floor.
+        All know of as many directions. The `look` of greatest score are brought up to date with W first; the best is
+        that of these, or the floor.
         Returns the best, and from where on candidates were taken in.
         """
         most = (
             np.argpartition(-new.score, look - 1)[:look] if look < len(new.keys) else np.arange(len(new.keys))
         )
-        at_first = new.score.copy()
-        for start in range(0, len(most), CHUNK):
+        at_first, later = new.score.copy(), W[new.version.max(initial=0) :]
+        for start in range(0, len(most) if len(later) else 0, CHUNK):
             some = most[start : start + CHUNK]
-            new.v[some] = remaining(self._features(new.keys[some]), new.v[some], W)
+            new.v[some] = remaining(self._features(new.keys[some]), new.v[some], later)
         new.version[most] = len(W)
         new.score[most] = self._score(new.v[most], new.cost[most])
         best = max(floor, float(new.score[most].max(initial=-np.inf)))
@@ -84,6 +85,9 @@ class Candidates:
         brought up to date without being held, some at a time, until nothing is: however many are equal, this ends.
         """
         self._take_in()
+        if len(self.keys) and (self.version == len(W)).all():  # no features are needed to know the best
+            at, _ = self._best_of_all(len(W))
+            return at, float(self.score[at]) if at >= 0 else -np.inf
         ordered = False
         while True:
             self._hold(W)

@@ -48,10 +48,10 @@ class Field(Protocol):
         """f_a for each entry, (n, p)."""
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
-        """f_a . f_a for each entry of a block of rows and columns."""
+        """f_a' (I - W'W) f_a, W what is `measured`, for each entry of a block of rows and columns."""
 
     def bounds(self) -> list[tuple[Array, Array]]:
-        """Pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(f_a . f_a) <= P_i . Q_j for every entry."""
+        """Pairs of non-negative P (m1, k) and Q (m2, k), each with P_i . Q_j at least the sd of every entry."""
 
 
 def noise_floor(bounds: list[tuple[Array, Array]]) -> float:
@@ -86,12 +86,16 @@ def directions(F: Array, eta2: float, W: Array | None = None) -> Array:
 
 def with_pending(field: Field, pending: Entries) -> Array:
     """The directions of all that counts as measured, at most p: however many are pending, p x p numbers hold them."""
-    W = field.measured
+    return compressed(np.concatenate([field.measured, of_pending(field, pending)]))
+
+
+def of_pending(field: Field, pending: Entries) -> Array:
+    """The directions that pending entries add to what is measured, at most p."""
     F = np.empty((0, field.p))
     for start in range(0, len(pending.rows), CHUNK):
         some = slice(start, start + CHUNK)
         F = compressed(np.concatenate([F, field.features(pending.rows[some], pending.cols[some])]))
-    return compressed(np.concatenate([W, directions(F, field.eta2, W)]))
+    return directions(F, field.eta2, field.measured)
 
 
 def compressed(X: Array) -> Array:

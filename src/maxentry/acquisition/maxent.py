@@ -96,9 +96,32 @@ class SubspaceField:
         return F
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
-        """sigma2 mu_i mu_j: before anything is observed."""
-        v: Array = self.sigma2 * np.multiply.outer(coherence(self.U[rows]), coherence(self.V[cols]))
-        return v
+        """sigma2 (mu_i mu_j - sum_t (u_i' W_t v_j)^2), W_t the directions as q1 x q2 matrices."""
+        U, V = self.U[rows], self.V[cols]
+        prior = np.multiply.outer(coherence(U), coherence(V))
+        B = self._explained
+        explained = _forms(V, B[rows]) if self._by_rows else _forms(U, B[cols]).T
+        return self.sigma2 * np.maximum(prior - explained, 0.0)
+
+    @property
+    def _by_rows(self) -> bool:
+        """Whether rows are the side on which `_explained` costs less."""
+        (m1, q1), (m2, q2) = self.U.shape, self.V.shape
+        return bool(m1 * q2 <= m2 * q1)
+
+    @cached_property
+    def _explained(self) -> Array:
+        """B_i = sum_t W_t' u_i u_i' W_t for each row i, (m1, q2, q2); or the same for each column, (m2, q1, q1)."""
+        W = self.measured.reshape(len(self.measured), self.U.shape[1], self.V.shape[1])
+        X, W = (self.U, W) if self._by_rows else (self.V, W.transpose(0, 2, 1))
+        n, q, p = W.shape
+        flat = np.ascontiguousarray(W.transpose(1, 0, 2)).reshape(q, n * p)
+        B, step = np.empty((len(X), p, p)), max(1, BLOCK_NUMBERS // max(n * p, 1))
+        for start in range(0, len(X), step):
+            some = X[start : start + step]
+            T = (some @ flat).reshape(len(some), n, p)
+            B[start : start + step] = T.swapaxes(1, 2) @ T
+        return B
 
     @property
     def core(self) -> Array:
@@ -118,6 +141,12 @@ class SubspaceField:
             found.append((_largest(self.U, core), mu_j))
             found.append((mu_i, _largest(self.V, core.transpose(1, 0, 3, 2))))
         return found
+
+
+def _forms(V: Array, B: Array) -> Array:
+    """v_j' B_i v_j for each matrix i and row j."""
+    found: Array = np.einsum("ijq,jq->ij", V @ B, V)
+    return found
 
 
 def _largest(U: Array, core: Array) -> Array:

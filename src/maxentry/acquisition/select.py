@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maxentry.acquisition.candidates import Candidates, Known
 from maxentry.acquisition.criterion import Chosen
-from maxentry.acquisition.field import Field, direction, with_pending
+from maxentry.acquisition.field import Field, direction, of_pending
 from maxentry.acquisition.plates import Information, greedy_plates
 from maxentry.acquisition.question import Question
 from maxentry.acquisition.room import Room
@@ -54,9 +54,10 @@ class Search:
 
     def __init__(self, field: Field, question: Question, n: int) -> None:
         self.field, self.question = field, question
-        measured = with_pending(field, question.pending)
-        self.k = len(measured)
-        self.W = np.concatenate([measured, np.zeros((n, field.p))])
+        measured, pending = field.measured, of_pending(field, question.pending)
+        self.known = len(measured)  # directions that the field's variances reckon with
+        self.k = self.known + len(pending)
+        self.W = np.concatenate([measured, pending, np.zeros((n, field.p))])
         self.room = Room(question.shape, question.limits)
         self.keys: list[int] = []
         self.evaluated = 0
@@ -106,7 +107,7 @@ class Search:
         new = first < tile.below
         if self.keys and not self.question.again:
             new &= ~np.isin(keys, self.keys)
-        known = Known(keys[new], np.zeros_like(keys[new]), cost[new], v[new], first[new])
+        known = Known(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])
         look = len(keys) if self.reopened else LOOKED_AT
         best, least = self.open.add(known, self.W[: self.k], look, score)
         left = first[new][first[new] < least]

@@ -19,6 +19,7 @@ from maxentry.belief import Belief
 
 Array = NDArray[np.float64]
 
+BLOCK_NUMBERS = 4_000_000  # of the factors of some draws, taken apart at once
 NEGLIGIBLE = 1e-10  # size of a singular value, or eigenvalue, beside the largest that counts as zero
 
 
@@ -58,30 +59,42 @@ class _Frames(NamedTuple):
 
 
 def _frames(belief: Belief) -> _Frames:
-    S = belief.n_draws
-    U, V, sigma2, ranks = [], [], 0.0, 0
-    for s in range(S):
-        left, right = _factors(belief, s)
-        (Q1, T1), (Q2, T2) = np.linalg.qr(left), np.linalg.qr(right)
-        u, d, vt = np.linalg.svd(T1 @ T2.T)
-        q = int(np.count_nonzero(d > NEGLIGIBLE * d.max(initial=0.0)))
-        U.append(Q1 @ u[:, :q])
-        V.append(Q2 @ vt[:q].T)
-        sigma2 += float(d[:q] @ d[:q]) / max(q, 1) ** 2 / S
-        ranks += q
-    scale = 1 / np.sqrt(S)
-    return _Frames(np.concatenate(U, axis=1) * scale, np.concatenate(V, axis=1) * scale, sigma2, ranks / S)
+    S, parts, sigma2 = belief.n_draws, [], 0.0
+    L, R = _with_effects(belief, slice(0, 1))
+    step = max(1, BLOCK_NUMBERS // max(L.size + R.size, 1))
+    for start in range(0, S, step):
+        u, d, v = _svd(*_with_effects(belief, slice(start, start + step)))
+        kept = d > NEGLIGIBLE * d.max(axis=1, keepdims=True, initial=0.0)
+        q = np.maximum(kept.sum(1), 1)
+        sigma2 += float((np.where(kept, d, 0.0) ** 2 / (q**2)[:, None]).sum()) / S
+        parts.append((_side_by_side(u, kept), _side_by_side(v, kept)))
+    U, V = (np.concatenate(side, axis=1) / np.sqrt(S) for side in zip(*parts, strict=True))
+    return _Frames(U, V, sigma2, U.shape[1] / S)
 
 
-def _factors(belief: Belief, s: int) -> tuple[Array, Array]:
-    """L_s and R_s, with columns for the effects where there are any."""
-    left, right = (np.asarray(X[s], dtype=float) for X in (belief.left, belief.right))
-    row, col = belief.mu[s] + np.asarray(belief.row[s], dtype=float), np.asarray(belief.col[s], dtype=float)
-    if np.any(row):
-        left, right = np.column_stack([left, row]), np.column_stack([right, np.ones(len(right))])
-    if np.any(col):
-        left, right = np.column_stack([left, np.ones(len(left))]), np.column_stack([right, col])
+def _with_effects(belief: Belief, draws: slice) -> tuple[Array, Array]:
+    """L_s and R_s of some draws, with columns for the effects where there are any."""
+    left, right = (np.asarray(X[draws], dtype=float) for X in (belief.left, belief.right))
+    row, col = (np.asarray(x[draws], dtype=float)[..., None] for x in (belief.row, belief.col))
+    row = row + belief.mu[draws, None, None]
+    if np.any(belief.row) or np.any(belief.mu):
+        left, right = np.concatenate([left, row], axis=2), np.concatenate([right, np.ones_like(col)], axis=2)
+    if np.any(belief.col):
+        left, right = np.concatenate([left, np.ones_like(row)], axis=2), np.concatenate([right, col], axis=2)
     return left, right
+
+
+def _svd(L: Array, R: Array) -> tuple[Array, Array, Array]:
+    """Frames and singular values of L_s R_s', through the QR of the factors."""
+    (Q1, T1), (Q2, T2) = np.linalg.qr(L), np.linalg.qr(R)
+    u, d, vt = np.linalg.svd(T1 @ T2.swapaxes(1, 2), full_matrices=False)
+    return Q1 @ u, d, Q2 @ vt.swapaxes(1, 2)
+
+
+def _side_by_side(frames: Array, kept: NDArray[np.bool_]) -> Array:
+    """The columns that are kept of the frames (S, m, k), as one m x n matrix."""
+    columns: Array = frames.transpose(1, 0, 2).reshape(frames.shape[1], -1)[:, kept.ravel()]
+    return columns
 
 
 def _factor(frames: Array, most: int) -> Array:

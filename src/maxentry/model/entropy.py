@@ -127,7 +127,9 @@ def score_factors(U: Floats, V: Floats, S: Floats, gamma2: float) -> tuple[Float
 
 def _pair_products(U: Floats) -> Floats:
     a, b = np.triu_indices(U.shape[1])
-    return U[:, a] * U[:, b]
+    by_column = np.ascontiguousarray(U.T)  # whole columns are gathered, so they should lie together
+    products: Floats = (by_column[a] * by_column[b]).T
+    return products
 
 
 def _fold(T: Floats) -> Floats:
