@@ -16,7 +16,7 @@ What is different here: t_max, their time limit for one row, is the campaign's b
 (without a budget there is no limit); costs are known, where Oboe predicts run times; rows take turns, the row with
 fewest entries next; a row that has been measured otherwise keeps its entries, and the pivoting goes on from them; k
 stays, where theirs grows by one when the validation error of an ensemble falls, and a case's rank goes before; a row
-with nothing measured is estimated by the mean of the known rows.
+with fewer entries than k, of which theirs makes no estimate yet, is estimated by the mean of the known rows.
 """
 
 from __future__ import annotations
@@ -123,13 +123,12 @@ def greedy(embedding: Embedding, question: Question, n: int, t_max: float) -> Ch
 
 
 def least_squares(embedding: Embedding, told: Entries, values: Array) -> Array:
-    """The new rows, each the combination x Y nearest to what is measured of it (the shortest x of equals)."""
+    """The new rows: x Y nearest to what is measured, or the mean of the known rows where that is too little."""
     Y, estimate = embedding.Y, np.tile(embedding.mean, (len(embedding.new), 1))
     for p, i in enumerate(embedding.new):
         here = told.rows == i
-        if here.any():
-            x = np.linalg.lstsq(Y[:, told.cols[here]].T, values[here], rcond=None)[0]
-            estimate[p] = x @ Y
+        if np.count_nonzero(here) >= len(Y):
+            estimate[p] = np.linalg.lstsq(Y[:, told.cols[here]].T, values[here], rcond=None)[0] @ Y
     return estimate
 
 
