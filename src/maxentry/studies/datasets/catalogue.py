@@ -1,22 +1,31 @@
 """The real matrices of the studies: what each is, whose it is, and where its publisher keeps it.
 
-How a download is known to be what it should be. `checksum` is enforced where one is known: GroupLens publishes the
-MD5 of its archives; for Jester it is the SHA-256 that others recorded of the publisher's file. Files on GitHub are
-named by their commit, which fixes their content. Whatever the source, the *content* is checked once it is parsed:
-`digest` is the SHA-256 of the matrix's values, computed from copies that were checked by hand (not by a publisher).
+How a download is known to be what it should be:
+
+- `checksum` of the file. MovieLens: the MD5 that GroupLens publishes beside each archive. Jester: the publisher
+  gives none; this is the SHA-256 that two others recorded of the publisher's file. The rest have none, but those on
+  GitHub are addressed by commit, which fixes their content.
+- `digest` of the content, for all, wherever it comes from: the SHA-256 of the matrix's values once they are parsed
+  (not of its labels). No publisher gives it; it was computed from copies made earlier.
 """
 
 from __future__ import annotations
 
+from maxentry.studies.datasets import copies
 from maxentry.studies.datasets.dataset import File, Info
+from maxentry.studies.datasets.jester import complete_raters
+from maxentry.studies.datasets.ratings import movielens_1m, movielens_100k
+from maxentry.studies.datasets.tables import direct_arylation, kinase_affinities, solver_runs, wide_csv
+from maxentry.studies.datasets.workbook import buchwald_hartwig
 
 GITHUB = "https://raw.githubusercontent.com"
-OBOE = f"{GITHUB}/udellgroup/oboe/1654485d59d916cbeabf1921e0e41a3659691c16/oboe/defaults/Oboe"
+OBOE = f"{GITHUB}/udellgroup/oboe"
 EDBO = f"{GITHUB}/b-shields/edbo/f7890ae84ca6347de7010cfd9dad9a3df3bd8a8f/experiments/data"
 RXN_YIELDS = f"{GITHUB}/rxn4chemistry/rxn_yields/d9e6b87ce1b881978490d68bfc00021e3b48127a/data"
 ASLIB = f"{GITHUB}/coseal/aslib_data"
 GROUPLENS = "https://files.grouplens.org/datasets/movielens"
-TURKU = "http://staff.cs.utu.fi/~aatapa/data/DrugTarget"
+TURKU = "https://staff.cs.utu.fi/~aatapa/data/DrugTarget"
+AFFINITIES = "drug-target_interaction_affinities_Kd__Davis_et_al.2011.txt"
 
 _MOVIELENS_LICENCE = "GroupLens: research use with citation, no redistribution, no endorsement implied"
 _MOVIELENS_CITATION = (
@@ -48,12 +57,21 @@ CATALOGUE: tuple[Info, ...] = (
         files=(
             File(
                 "jester_dataset_1_1.zip",
-                "https://eigentaste.berkeley.edu/dataset/jester_dataset_1_1.zip",
-                "sha256:cb7841756ded125b15f3d95c9f8241224065e96354c132a46ae4214deeab7615",
+                (
+                    "https://eigentaste.berkeley.edu/dataset/jester_dataset_1_1.zip",
+                    "https://eigentaste.berkeley.edu/dataset/archive/jester_dataset_1_1.zip",
+                    # the publisher's host is away at times; the Internet Archive keeps the same file
+                    "https://web.archive.org/web/20250409222630id_/https://eigentaste.berkeley.edu/dataset/archive/"
+                    "jester_dataset_1_1.zip",
+                ),
                 4_171_628,
+                "sha256:cb7841756ded125b15f3d95c9f8241224065e96354c132a46ae4214deeab7615",
+                also=("jester-data-1.zip", "jester-data-1.xls"),
             ),
         ),
+        parse=complete_raters,
         copy="jester/jester1_complete.npz",
+        read_copy=copies.jester,
         digest="676004573084dda846c2683a59043e21551d7db80d3363a304e74948c1366652",
     ),
     Info(
@@ -68,12 +86,15 @@ CATALOGUE: tuple[Info, ...] = (
         files=(
             File(
                 "ml-100k.zip",
-                f"{GROUPLENS}/ml-100k.zip",
-                "md5:0e33842e24a9c977be4e0107933c0723",
+                (f"{GROUPLENS}/ml-100k.zip",),
                 4_924_029,
+                "md5:0e33842e24a9c977be4e0107933c0723",
+                also=("u.data",),
             ),
         ),
+        parse=movielens_100k,
         copy="ml-100k/u.data",
+        read_copy=movielens_100k,
         digest="544767718c5ec7c12f9140e34f44ea67e066fedbe9b2b9cb0136736d20b8369e",
     ),
     Info(
@@ -86,9 +107,17 @@ CATALOGUE: tuple[Info, ...] = (
         citation=_MOVIELENS_CITATION,
         page="https://grouplens.org/datasets/movielens/1m/",
         files=(
-            File("ml-1m.zip", f"{GROUPLENS}/ml-1m.zip", "md5:c4d9eecfca2ab87c1945afe126590906", 5_917_549),
+            File(
+                "ml-1m.zip",
+                (f"{GROUPLENS}/ml-1m.zip",),
+                5_917_549,
+                "md5:c4d9eecfca2ab87c1945afe126590906",
+                also=("ratings.dat",),
+            ),
         ),
+        parse=movielens_1m,
         copy="ml-1m/ml1m_core.npz",
+        read_copy=copies.movielens_1m,
         digest="49b95469c6fce3592fa2778e2d6586e61319a80dc6f363ae8912d73efddd88a3",
     ),
     Info(
@@ -100,8 +129,16 @@ CATALOGUE: tuple[Info, ...] = (
         licence="BSD 3-Clause",
         citation=_OBOE_CITATION,
         page="https://github.com/udellgroup/oboe",
-        files=(File("error_matrix.csv", f"{OBOE}/error_matrix.csv", None, 1_800_000),),
+        files=(
+            File(
+                "error_matrix.csv",
+                (f"{OBOE}/35f871045b74b34e081876d48f8c14e896521452/automl/defaults/error_matrix.csv",),
+                1_648_145,
+            ),
+        ),
+        parse=wide_csv,
         copy="oboe/oboe_error.npz",
+        read_copy=copies.labelled,
         digest="af515ad70e3fa39f5efb2815b60d53122a2f8c0dd84a8e8ee6aa6936cc6001cb",
     ),
     Info(
@@ -113,8 +150,16 @@ CATALOGUE: tuple[Info, ...] = (
         licence="BSD 3-Clause",
         citation=_OBOE_CITATION,
         page="https://github.com/udellgroup/oboe",
-        files=(File("runtime_matrix.csv", f"{OBOE}/runtime_matrix.csv", None, 1_789_017),),
+        files=(
+            File(
+                "runtime_matrix.csv",
+                (f"{OBOE}/1654485d59d916cbeabf1921e0e41a3659691c16/oboe/defaults/Oboe/runtime_matrix.csv",),
+                1_789_017,
+            ),
+        ),
+        parse=wide_csv,
         copy="oboe/oboe_runtime.npz",
+        read_copy=copies.labelled,
         digest="96aebfc926c4f9b33c72f64d74dee9496c9d39ee2af39de5599db404f0dabeea",
     ),
     Info(
@@ -129,8 +174,16 @@ CATALOGUE: tuple[Info, ...] = (
             "Nature 590, 89-96. doi:10.1038/s41586-021-03213-y"
         ),
         page="https://github.com/b-shields/edbo",
-        files=(File("experiment_index.csv", f"{EDBO}/direct_arylation/experiment_index.csv", None, 169_936),),
+        files=(
+            File(
+                "direct_arylation/experiment_index.csv",
+                (f"{EDBO}/direct_arylation/experiment_index.csv",),
+                169_936,
+            ),
+        ),
+        parse=direct_arylation,
         copy="reactions/direct_arylation.npz",
+        read_copy=copies.labelled,
         digest="b52ee8e2ff19ec368d2babd43b2bfd4180cc66cdf6304fea2726e301d3057c98",
     ),
     Info(
@@ -139,7 +192,7 @@ CATALOGUE: tuple[Info, ...] = (
         shape=(45, 88),
         known=3_955,
         unit="yield, %",
-        licence="no licence stated for the table; cite the paper",
+        licence="MIT (this table); Apache-2.0 (the authors' repository)",
         citation=(
             "D. T. Ahneman, J. G. Estrada, S. Lin, S. D. Dreher and A. G. Doyle (2018). Predicting Reaction "
             "Performance in C-N Cross-Coupling Using Machine Learning. Science 360, 186-190. "
@@ -149,12 +202,13 @@ CATALOGUE: tuple[Info, ...] = (
         files=(
             File(
                 "Dreher_and_Doyle_input_data.xlsx",
-                f"{RXN_YIELDS}/Buchwald-Hartwig/Dreher_and_Doyle_input_data.xlsx",
-                None,
+                (f"{RXN_YIELDS}/Buchwald-Hartwig/Dreher_and_Doyle_input_data.xlsx",),
                 2_134_762,
             ),
         ),
+        parse=buchwald_hartwig,
         copy="reactions/buchwald_hartwig.npz",
+        read_copy=copies.labelled,
         digest="5de0fca45a179dbdd0d6eebe51554db67309d689aa88cb21b739433e37a06060",
     ),
     Info(
@@ -169,18 +223,15 @@ CATALOGUE: tuple[Info, ...] = (
             "29, 1046-1051. doi:10.1038/nbt.1990; table by T. Pahikkala et al. (2015). Briefings in Bioinformatics "
             "16, 325-337. doi:10.1093/bib/bbu010"
         ),
-        page="http://staff.cs.utu.fi/~aatapa/data/DrugTarget/",
+        page="https://staff.cs.utu.fi/~aatapa/data/DrugTarget/",
         files=(
-            File(
-                "drug-target_interaction_affinities_Kd__Davis_et_al.2011.txt",
-                f"{TURKU}/drug-target_interaction_affinities_Kd__Davis_et_al.2011.txt",
-                None,
-                200_000,
-            ),
-            File("drug_PubChem_CIDs.txt", f"{TURKU}/drug_PubChem_CIDs.txt", None, 600),
-            File("target_gene_names.txt", f"{TURKU}/target_gene_names.txt", None, 3_000),
+            File(AFFINITIES, (f"{TURKU}/{AFFINITIES}",), 200_000),
+            File("drug_PubChem_CIDs.txt", (f"{TURKU}/drug_PubChem_CIDs.txt",), 600),
+            File("target_gene_names.txt", (f"{TURKU}/target_gene_names.txt",), 3_000),
         ),
+        parse=kinase_affinities,
         copy="davis/davis_pKd.npz",
+        read_copy=copies.labelled,
         digest="6e9be6be082fef322ad9fa0aa3a58ddf5a9f383dc4852d10c0ece9f6ee4679c4",
     ),
     Info(
@@ -194,13 +245,14 @@ CATALOGUE: tuple[Info, ...] = (
         page="https://www.aslib.net",
         files=(
             File(
-                "algorithm_runs.arff",
-                f"{ASLIB}/ff5cffb640006f817f161392bba5bf9349a49b70/SAT11-INDU/algorithm_runs.arff",
-                None,
+                "SAT11-INDU/algorithm_runs.arff",
+                (f"{ASLIB}/ff5cffb640006f817f161392bba5bf9349a49b70/SAT11-INDU/algorithm_runs.arff",),
                 622_727,
             ),
         ),
+        parse=solver_runs,
         copy="aslib/SAT11-INDU.npz",
+        read_copy=copies.labelled,
         digest="1ec071f52c19054fe780ad31972bf4bb7ec64211dd5bacd6a82e8d31614c7567",
     ),
     Info(
@@ -214,13 +266,14 @@ CATALOGUE: tuple[Info, ...] = (
         page="https://www.aslib.net",
         files=(
             File(
-                "algorithm_runs.arff",
-                f"{ASLIB}/66a5b2ddd5ad9cdf68539568d1de3ae47dd8bd57/SAT20-MAIN/algorithm_runs.arff",
-                None,
+                "SAT20-MAIN/algorithm_runs.arff",
+                (f"{ASLIB}/66a5b2ddd5ad9cdf68539568d1de3ae47dd8bd57/SAT20-MAIN/algorithm_runs.arff",),
                 1_970_699,
             ),
         ),
+        parse=solver_runs,
         copy="aslib/SAT20-MAIN.npz",
+        read_copy=copies.labelled,
         digest="ecb16efaa252845124980c11bbfc6e7d8c88967f9ea232c8b843464f94a33af8",
     ),
 )

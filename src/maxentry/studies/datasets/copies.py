@@ -1,41 +1,63 @@
-"""Copies of the data sets that are matrices already: `.npz` files (and u.data), as MAXENTRY_DATA may hold them."""
+"""Copies of data sets that are matrices already (.npz), as MAXENTRY_DATA may hold them and the cache keeps them."""
 
 from __future__ import annotations
 
+import os
 import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import DataError
 from maxentry.studies.datasets.dataset import Matrix
-from maxentry.studies.datasets.ratings import matrix_of_ratings, movielens_100k
+from maxentry.studies.datasets.ratings import matrix_of_ratings
 
 
-def read_copy(name: str, path: Path) -> Matrix:
-    """The data set `name` from its copy at `path`."""
+def labelled(path: Path) -> Matrix:
+    """M, rows, cols."""
+    with _arrays(path) as a:
+        return Matrix(a["M"].astype(float), _labels(a["rows"]), _labels(a["cols"]))
+
+
+def jester(path: Path) -> Matrix:
+    """Ratings times 100, and users by their position in the publisher's sheet, from 0."""
+    with _arrays(path) as a:
+        return Matrix(a["M"] / 100, _labels(a["rows"] + 1), _labels(np.arange(1, a["M"].shape[1] + 1)))
+
+
+def movielens_1m(path: Path) -> Matrix:
+    """Positions from 0 of users and movies, stars, and the publisher's numbers of the movies."""
+    with _arrays(path) as a:
+        users = np.arange(1, int(a["shape"][0]) + 1)
+        return matrix_of_ratings(users, a["movie_id"], a["user"], a["item"], a["rating"])
+
+
+def keep(matrix: Matrix, path: Path) -> None:
+    """Write M, rows, cols, all at once: another process sees the whole file or none."""
+    made = path.with_name(f"{path.name}.{os.getpid()}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        if name == "movielens-100k":
-            return movielens_100k(path.read_bytes(), str(path))
+        with made.open("wb") as file:
+            M = matrix.M.astype(np.float32)
+            np.savez_compressed(file, M=M, rows=np.array(matrix.rows), cols=np.array(matrix.cols))
+        made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+@contextmanager
+def _arrays(path: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
+    try:
         with np.load(path, allow_pickle=False) as arrays:
-            if name == "jester":
-                return _jester(arrays["M"], arrays["rows"])
-            if name == "movielens-1m":
-                m1 = int(arrays["shape"][0])
-                users, movies = np.arange(1, m1 + 1), arrays["movie_id"].astype(int)
-                return matrix_of_ratings(users, movies, arrays["user"], arrays["item"], arrays["rating"])
-            return Matrix(arrays["M"].astype(float), _labels(arrays["rows"]), _labels(arrays["cols"]))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"expected a copy of {name} in {path}, but it cannot be read: {error}.") from None
+            yield arrays
+    except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"expected a matrix in {path}, but it cannot be read: {error}.") from None
 
 
-def _jester(M: NDArray[np.int16], rows: NDArray[np.int32]) -> Matrix:
-    """Ratings were kept times 100, and users by their position in the publisher's sheet, from 0."""
-    return Matrix(M / 100, _labels(rows + 1), _labels(np.arange(1, M.shape[1] + 1)))
-
-
-def _labels(labels: NDArray[np.generic]) -> tuple[str, ...]:
+def _labels(labels: NDArray[Any]) -> tuple[str, ...]:
     return tuple(str(label) for label in labels)

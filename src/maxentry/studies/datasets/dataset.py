@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -36,12 +38,13 @@ class Dataset:
 
 
 class File(NamedTuple):
-    """A publisher's file; `checksum` is 'md5:…' or 'sha256:…', None where none is known."""
+    """A publisher's file: where it is (addresses in the order to try) and how it is known to be right."""
 
     name: str
-    url: str
-    checksum: str | None
-    size: int  # bytes; about, where no checksum is known
+    urls: tuple[str, ...]
+    size: int  # bytes, about
+    checksum: str | None = None  # 'md5:…' or 'sha256:…', of what is downloaded
+    also: tuple[str, ...] = ()  # other names under which a user may have it
 
 
 @dataclass(frozen=True)
@@ -57,17 +60,19 @@ class Info:
     citation: str
     page: str  # the publisher's, for people
     files: tuple[File, ...]
-    copy: str  # where MAXENTRY_DATA may hold a copy that is already a matrix
-    digest: str
+    parse: Callable[..., Matrix] = field(repr=False)  # the paths of these files -> Matrix
+    copy: str  # where MAXENTRY_DATA may hold a copy that is a matrix already
+    read_copy: Callable[[Path], Matrix] = field(repr=False)
+    digest: str  # of the values, see `digest_of`
 
     @property
     def url(self) -> str:
         """The publisher's (first) file."""
-        return self.files[0].url
+        return self.files[0].urls[0]
 
     @property
     def size(self) -> int:
-        """Bytes to download."""
+        """Bytes to download, about."""
         return sum(file.size for file in self.files)
 
 
@@ -76,3 +81,12 @@ def digest_of(M: Array) -> str:
     values = np.ascontiguousarray(M, dtype="<f4") + np.float32(0)  # -0 becomes 0
     values[np.isnan(values)] = np.nan
     return hashlib.sha256(f"{M.shape[0]} x {M.shape[1]}\n".encode() + values.tobytes()).hexdigest()
+
+
+def as_written(M: Array) -> Array:
+    """The shortest decimals that single precision tells apart, so that a copy and the publisher's text agree."""
+    at = ~np.isnan(M)
+    values, which = np.unique(M[at].astype(np.float32), return_inverse=True)
+    made = np.full(M.shape, np.nan)
+    made[at] = values.astype(str).astype(float)[which]
+    return made

@@ -1,17 +1,19 @@
-"""From a name to a checked matrix: a copy in MAXENTRY_DATA."""
+"""From a name to a checked matrix: from the user's folder, the cache, or the publisher."""
 
 from __future__ import annotations
 
-import os
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.studies.datasets.catalogue import CATALOGUE
-from maxentry.studies.datasets.copies import read_copy
-from maxentry.studies.datasets.dataset import Dataset, Info, Matrix, digest_of
+from maxentry.studies.datasets.copies import keep, labelled
+from maxentry.studies.datasets.dataset import Dataset, Info, Matrix, as_written, digest_of
+from maxentry.studies.datasets.download import download
+from maxentry.studies.datasets.notice import tell_once
+from maxentry.studies.datasets.places import copy_of, kept_matrix, published
 
 
 def catalogue() -> tuple[Info, ...]:
@@ -21,36 +23,91 @@ def catalogue() -> tuple[Info, ...]:
 
 def info(name: str) -> Info:
     """What is known of one data set without reading it."""
-    found = next((i for i in CATALOGUE if i.name == name), None)
+    found = next((about for about in CATALOGUE if about.name == name), None)
     if found is None:
-        names = ", ".join(i.name for i in CATALOGUE)
+        names = ", ".join(about.name for about in CATALOGUE)
         raise ParameterError(f"expected the name of a data set ({names}), but {name!r} came.")
     return found
 
 
 def load(name: str) -> Dataset:
-    """The data set `name`; its values are checked against the digest in the catalogue."""
-    return _load(name, os.environ.get("MAXENTRY_DATA", ""))
+    """The data set `name`, looked for in MAXENTRY_DATA, then in the cache, then at its publisher.
+
+    Values that are not those of the catalogue are refused, wherever they come from.
+    """
+    return read(info(name))
 
 
-@cache
-def _load(name: str, folder: str) -> Dataset:
-    about = info(name)
-    path = Path(folder).expanduser() / about.copy
-    if not folder or not path.is_file():
-        raise DataError(f"expected {about.copy} in the folder named by MAXENTRY_DATA, but it is not there.")
-    return checked(about, read_copy(name, path), str(path))
+def where(about: Info) -> Path | None:
+    """The file that `load` would read without a download, if there is one."""
+    copy = copy_of(about)
+    if copy is not None:
+        return copy
+    if kept_matrix(about).is_file():
+        return kept_matrix(about)
+    files = [published(about, file) for file in about.files]
+    return files[0] if all(files) else None
 
 
-def checked(about: Info, matrix: Matrix, source: str) -> Dataset:
+def read(about: Info) -> Dataset:
+    """The data set that `about` describes."""
+    copy = copy_of(about)
+    found = checked(about, about.read_copy(copy), copy) if copy is not None else _kept(about)
+    dataset = found if found is not None else _from_publisher(about)
+    tell_once(about)
+    return dataset
+
+
+def checked(about: Info, matrix: Matrix, source: Path) -> Dataset:
     """The data set, if the values are those of the catalogue."""
     digest = digest_of(matrix.M)
     if digest != about.digest:
         known = int(np.count_nonzero(~np.isnan(matrix.M)))
         raise DataError(
             f"expected {about.name} ({about.shape[0]} x {about.shape[1]}, {about.known} known entries, digest "
-            f"{about.digest[:12]}), but {source} holds other values ({matrix.M.shape[0]} x {matrix.M.shape[1]}, "
-            f"{known} known, digest {digest[:12]})."
+            f"{about.digest[:12]}), but {source} has other values ({matrix.M.shape[0]} x {matrix.M.shape[1]}, "
+            f"{known} known entries, digest {digest[:12]})."
         )
-    matrix.M.flags.writeable = False
-    return Dataset(about.name, about.title, *matrix, about.unit, about.licence, about.citation, about.digest)
+    M = as_written(matrix.M)
+    return Dataset(
+        about.name,
+        about.title,
+        M,
+        matrix.rows,
+        matrix.cols,
+        about.unit,
+        about.licence,
+        about.citation,
+        digest,
+    )
+
+
+def _kept(about: Info) -> Dataset | None:
+    """What was read from the publisher's files before; None too where the cache is spoilt: it is made anew."""
+    try:
+        path = kept_matrix(about)
+        return checked(about, labelled(path), path) if path.is_file() else None
+    except (DataError, MissingDependencyError):
+        return None
+
+
+def _from_publisher(about: Info) -> Dataset:
+    """The publisher's files, parsed, checked and kept; downloads that turn out wrong are not left behind."""
+    mine: list[Path] = []
+    paths = []
+    for file in about.files:
+        path = published(about, file)
+        if path is None:
+            path = download(about, file)
+            mine.append(path)
+        paths.append(path)
+    try:
+        matrix = about.parse(*paths)
+        dataset = checked(about, matrix, paths[0])
+    except DataError:
+        for path in mine:
+            path.unlink(missing_ok=True)
+        raise
+    with suppress(OSError):  # a cache that cannot be written costs time, no more
+        keep(matrix, kept_matrix(about))
+    return dataset
