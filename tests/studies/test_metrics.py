@@ -1,0 +1,186 @@
+"""Curves, ratios and what they took, against cases reckoned by hand; intervals against their promise."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.studies.made_runs import REAL, SIMULATED, made, many
+
+from maxentry.errors import DataError
+from maxentry.studies import metrics
+
+
+def pair(*runs):
+    study = metrics.gather(runs)
+    (by,) = study.values()
+    return by["maxent"], by["uniform"]
+
+
+def test_runs_are_grouped_by_case_and_strategy_in_the_order_of_seeds() -> None:
+    runs = [made([1.0, s], seed=s, case=c, n=(1, 2)) for c in ("a", "b") for s in (3, 1, 2)]
+    study = metrics.gather([*runs, made([1.0, 9.0], seed=1, case="b", n=(1, 2))])
+    assert list(study) == ["a", "b"]
+    assert study["a"]["uniform"].seeds == (1, 2, 3)
+    assert study["a"]["uniform"].at(-1).tolist() == [1, 2, 3]
+    assert study["b"]["uniform"].at(-1).tolist() == [9, 2, 3]  # of the same run twice, the later
+
+
+def test_runs_of_different_settings_are_not_taken_for_replicates() -> None:
+    with pytest.raises(DataError, match="one setting"):
+        metrics.gather([made([1.0], n=[3]), made([1.0], n=[3], seed=1, identity=REAL)])
+
+
+def test_curves_on_the_same_looks_are_left_as_they_are() -> None:
+    curves = metrics.gather([made([1.0, 0.8, 0.6], n=(1, 2, 4), seed=k) for k in (0, 1)])["sim30"]["uniform"]
+    x, errors = curves.along()
+    assert x.tolist() == [1, 2, 4]
+    assert errors.tolist() == [[1.0, 0.8, 0.6]] * 2
+
+
+def test_curves_on_different_looks_are_linear_in_between_over_their_common_range() -> None:
+    runs = [made([1.0, 0.0], n=(0, 10)), made([1.0, 0.5, 0.2], n=(2, 7, 8), seed=1)]
+    x, errors = metrics.gather(runs)["sim30"]["uniform"].along()
+    assert (x[0], x[-1]) == (2, 8)
+    np.testing.assert_allclose(errors[0], 1 - x / 10)
+    assert errors[1, -1] == pytest.approx(0.2)
+    apart = [made([1.0, 0.5], n=(1, 2)), made([1.0, 0.5], n=(3, 4), seed=1)]
+    with pytest.raises(DataError, match="overlap"):
+        metrics.gather(apart)["sim30"]["uniform"].along()
+
+
+def test_mean_and_quantiles() -> None:
+    mean, low, high = metrics.quartiles(np.array([[0.0], [1.0], [2.0], [3.0], [14.0]]))
+    assert (mean[0], low[0], high[0]) == (4.0, 1.0, 3.0)
+
+
+def test_only_replicates_that_both_have_are_compared() -> None:
+    u = [made([1.0, e], seed=s, n=(1, 2)) for s, e in ((0, 1.0), (1, 2.0), (7, 100.0))]
+    m = [made([1.0, e], seed=s, n=(1, 2), strategy="maxent") for s, e in ((1, 1.0), (0, 0.5), (5, 100.0))]
+    ratio = metrics.end_ratio(*pair(*u, *m))
+    assert ratio == pytest.approx((0.5, 0.5, 0.5, 2))  # exactly half in both replicates: no spread is left
+    assert metrics.end_ratio(*pair(u[2], m[2])).replicates == 0
+
+
+def test_the_ratios_by_hand() -> None:
+    u = made([1.0, 0.8, 0.6], n=(10, 20, 40))
+    m = made([0.9, 0.6, 0.3], n=(10, 20, 40), strategy="maxent")
+    curves = pair(u, m)
+    assert metrics.start_ratio(*curves).value == pytest.approx(0.9)
+    assert metrics.end_ratio(*curves).value == pytest.approx(0.5)
+    assert metrics.area_ratio(*curves).value == pytest.approx((7.5 + 9) / (9 + 14))
+    assert not metrics.end_ratio(*curves).known  # one replicate
+
+
+def test_the_interval_of_a_ratio_by_hand() -> None:
+    found = metrics.ratio_interval(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
+    half = 6.313752 * np.sqrt(2) / np.sqrt(2) / 2  # t of one degree of freedom at 95%, sd of (1, 3), mean 2
+    assert found == pytest.approx((1.0, 1 - half, 1 + half, 2), rel=1e-6)
+
+
+def test_the_area_is_over_what_both_went_through() -> None:
+    u = made([1.0, 1.0, 1.0], n=(0, 10, 20))
+    m = made([9.0, 0.5, 0.5, 9.0], n=(0, 10, 20, 30), strategy="maxent")
+    late = made([1.0, 1.0], n=(10, 20))
+    assert metrics.area_ratio(*pair(u, m)).value == pytest.approx((9.5 / 2 * 10 + 5) / 20)
+    assert metrics.area_ratio(*pair(late, m)).value == pytest.approx(0.5)
+
+
+def coverage_of(interval, k: int, trials: int = 2000) -> float:
+    """How often intervals hold the ratio of means 0.8, of replicates that vary together."""
+    rng = np.random.default_rng(5)
+    hits = 0
+    for _ in range(trials):
+        hard = rng.normal(1.0, 0.1, k)
+        found = interval(0.8 * hard + rng.normal(0, 0.03, k), hard + rng.normal(0, 0.03, k))
+        hits += found.low <= 0.8 <= found.high
+    return hits / trials
+
+
+def unpaired(values, base):
+    return metrics.ratio_interval(values, np.roll(base, 1))
+
+
+def normal(values, base):
+    """As if the spread were known: too narrow for few replicates."""
+    t = metrics.ratio_interval(values, base)
+    half = 1.645 / 2.920 * (t.high - t.value)  # t of two degrees of freedom
+    return t._replace(low=t.value - half, high=t.value + half)
+
+
+def test_intervals_hold_the_ratio_as_often_as_they_say() -> None:
+    error = 4 * np.sqrt(0.09 / 2000)
+    assert coverage_of(metrics.ratio_interval, 10) == pytest.approx(0.9, abs=error)
+    assert coverage_of(metrics.ratio_interval, 3) == pytest.approx(0.9, abs=error)
+    assert coverage_of(normal, 3) < 0.9 - error
+
+
+def test_pairing_makes_intervals_narrower() -> None:
+    rng = np.random.default_rng(0)
+    hard = rng.normal(1.0, 0.1, 10)
+    values, base = 0.8 * hard + rng.normal(0, 0.01, 10), hard
+    together, apart = metrics.ratio_interval(values, base), unpaired(values, base)
+    assert together.high - together.low < 0.5 * (apart.high - apart.low)
+
+
+@pytest.mark.parametrize(
+    ("target", "n"), [(2.0, 10), (1.0, 10), (0.9, 15), (0.8, 20), (0.7, 30), (0.6, 40), (0.5, math.inf)]
+)
+def test_first_reach_is_linear_between_looks(target: float, n: float) -> None:
+    reached = metrics.first_reach(np.array([10.0, 20, 40]), np.array([1.0, 0.8, 0.6]), target)
+    assert reached == pytest.approx(n)
+
+
+def test_first_reach_is_the_first() -> None:
+    assert metrics.first_reach(np.arange(4.0), np.array([1.0, 0.5, 0.9, 0.5]), 0.5) == 1
+
+
+def test_entries_to_reach_are_against_the_same_replicate_and_infinite_ones_are_counted() -> None:
+    n, runs = (0, 10), []
+    for seed, (u, m) in enumerate([(0.5, 0.0), (0.8, 0.0), (0.5, 0.5), (0.5, 0.9), (0.5, 0.9)]):
+        runs += [made([1.0, u], seed=seed, n=n), made([1.0, m], seed=seed, n=n, strategy="maxent")]
+    took = metrics.to_reach(*pair(*runs))
+    assert (took.low, took.median, took.high, took.uniform) == (5, 10, math.inf, 10)
+
+
+def test_cost_to_reach_goes_by_cost() -> None:
+    spend = SIMULATED | {"spend": 10.0}
+    u = made([1.0, 0.5], n=(1, 2), cost=(1.0, 50.0), identity=spend)
+    m = made([1.0, 0.0], n=(1, 9), cost=(1.0, 41.0), strategy="maxent", identity=spend)
+    curves = pair(u, m)
+    assert curves[0].spent == "cost"
+    assert metrics.to_reach(*curves, "cost")[0] == pytest.approx(21)
+    assert metrics.to_reach(*curves, "n")[0] == pytest.approx(5)
+
+
+def test_coverage_is_the_mean_of_the_replicates_that_have_any() -> None:
+    gap = math.nan
+    runs = [
+        made([1.0] * 3, n=(1, 2, 3), seed=s, coverage=c)
+        for s, c in enumerate([[0.8, 0.9, gap], [0.9, gap, gap]])
+    ]
+    curves = metrics.gather(runs)["sim30"]["uniform"]
+    np.testing.assert_allclose(metrics.coverage(curves), [0.85, 0.9, gap])
+    assert metrics.has_intervals(curves)
+    assert not metrics.has_intervals(metrics.gather([made([1.0], n=[1], coverage=gap)])["sim30"]["uniform"])
+
+
+def test_seconds_leave_out_the_initial_ask_and_looks_without_one() -> None:
+    run = made([1.0] * 4, n=(1, 2, 3, 4))
+    seconds = (0.001, 2.0, 4.0, 0.0)
+    run = type(run)(
+        **{
+            **vars(run),
+            "looks": tuple(k._replace(seconds=s) for k, s in zip(run.looks, seconds, strict=True)),
+        }
+    )
+    assert metrics.seconds_per_ask(metrics.gather([run])["sim30"]["uniform"]) == 3.0
+
+
+def test_ratios_of_a_case_without_uniform_are_none() -> None:
+    study = metrics.gather(many("maxent", 0.5, replicates=2))
+    assert metrics.against_uniform(study, "sim30", metrics.end_ratio) == {}
+
+
+def test_geometric_means_cancel_halves_and_doubles() -> None:
+    assert metrics.geometric_mean([0.5, 2.0]) == pytest.approx(1)
+    assert math.isnan(metrics.geometric_mean([]))

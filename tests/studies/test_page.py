@@ -1,0 +1,147 @@
+"""The page needs nothing else, says where choosing does not help, and keeps names from becoming code."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.studies.made_runs import REAL, SIMULATED, made, many
+
+from maxentry.studies import page
+
+EVIL = "<script>alert('x')</script> & \"co\".csv"
+VOID = {"meta", "br", "img", "link", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """Elements that are closed in the order they were opened, ids, references and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.said: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        self.references += [value or "" for name, value in attrs if name in ("src", "href", "xlink:href")]
+        self.references += [
+            found for _, value in attrs if value for found in re.findall(r"url\(([^)]*)\)", value)
+        ]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.said)
+
+
+def suite(case: str = "jester"):
+    runs = []
+    for name, kind, end in ((case, REAL, 0.8), ("sim30", SIMULATED, 0.6)):
+        runs += [
+            *many("uniform", 0.8, case=name, identity=kind),
+            *many("maxent", end, case=name, identity=kind),
+        ]
+        runs += many("predictive_variance", end, case=name, identity=kind, coverage=0.7)
+    return runs
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return page.html(suite(), raw="runs.parquet", lead="What was found.", claims=True)
+
+
+@pytest.fixture(scope="module")
+def read(text: str) -> Reader:
+    return Reader(text)
+
+
+def test_the_page_is_whole_and_needs_nothing_else(read: Reader) -> None:
+    assert read.open == []
+    assert "script" not in read.tags
+    outside = [ref for ref in read.references if not ref.startswith("#")]
+    assert outside == ["runs.parquet"]
+
+
+def test_what_figures_refer_to_is_there_once(read: Reader) -> None:
+    assert len(read.ids) == len(set(read.ids))
+    assert {ref.lstrip("#") for ref in read.references if ref.startswith("#")} <= set(read.ids)
+
+
+def test_figures_are_well_formed_and_scale(text: str) -> None:
+    figures = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
+    assert len(figures) == 6  # two matrices, error and coverage, and a legend to each
+    for figure in figures:
+        root = ElementTree.fromstring(figure)
+        assert "viewBox" in root.attrib
+        assert root.attrib["role"] == "img"
+    cards = re.findall(r"</figcaption>(<svg.*?)>", text)
+    assert len(cards) == 4
+    assert not any(re.search(r'\b(width|height)="', card) for card in cards)
+
+
+def test_colours_come_from_the_style_sheet_in_the_dark(text: str) -> None:
+    assert "var(--c-1a1a1a, #1a1a1a)" in text
+    assert "--c-1a1a1a:" in text[: text.index("</style>")]
+    bare = re.findall(r'style="[^"]*(?<!, )#[0-9a-f]{6}', text)
+    assert bare == []
+
+
+def test_where_active_sampling_does_not_help_is_named(read: Reader) -> None:
+    assert "Where active sampling does not help" in read.text
+    start = read.text.index("Where active sampling")
+    section = read.text[start : read.text.index("The paper's claims")]
+    assert "On 1 of 2 matrices, predictive variance (default) is not shown" in section
+    assert "jester" in section
+    assert "sim30" not in section
+
+
+def test_where_it_helps_everywhere_that_is_said() -> None:
+    runs = [*many("uniform", 0.8), *many("predictive_variance", 0.6)]
+    assert "On each of the 1 matrices" in page.html(runs)
+
+
+def test_coverage_below_eighty_per_cent_is_flagged(text: str) -> None:
+    assert '<td class="bad">▲ 70% (70%)</td>' in text
+
+
+def test_settings_and_versions_are_there_and_nothing_of_the_machine(read: Reader) -> None:
+    for said in ("numpy", "maxentry", "Python", "abc (60 runs)", "Raw results", '"kind": "simulated"'):
+        assert said in read.text
+    assert str(Path.home()) not in read.text
+
+
+def test_a_users_names_are_text() -> None:
+    text = page.html(suite(EVIL), heading=EVIL, lead=EVIL, raw=EVIL)
+    read = Reader(text)
+    assert "script" not in read.tags
+    assert read.open == []
+    assert EVIL in read.text
+    for figure in re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL):
+        ElementTree.fromstring(figure)
+
+
+def test_the_page_is_written_where_it_is_wanted(tmp_path) -> None:
+    path = page.write(iter([made([1.0, 0.5], n=(1, 2))]), tmp_path / "new" / "index.html")
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_page_of_nothing_is_a_page() -> None:
+    assert Reader(page.html([])).open == []
