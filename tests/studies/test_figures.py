@@ -44,8 +44,8 @@ def test_of_many_lines_only_the_foremost_are_shaded() -> None:
 def test_at_equal_cost_the_curves_go_by_cost() -> None:
     spend = SIMULATED | {"spend": 5.0}
     panel = figures.panel("sim30", by("uniform", identity=spend, cost=(1, 2, 3, 4, 5, 6)))
-    assert panel.x_label == "cost spent"
-    assert panel.lines[0].x.tolist() == [1, 2, 3, 4, 5, 6]
+    assert panel.x_label == "share of the budget spent"
+    assert panel.lines[0].x.tolist() == [1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1]
 
 
 def test_coverage_is_drawn_of_those_that_have_intervals() -> None:
@@ -125,8 +125,9 @@ def test_the_same_runs_give_the_same_bytes(tmp_path) -> None:
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
-def test_nothing_to_draw_is_said(tmp_path) -> None:
+def test_nothing_to_draw_is_said_and_nothing_to_compare_is_no_figure(tmp_path) -> None:
     with pytest.raises(DataError, match="none"):
         figures.paper_figure([], tmp_path / "a")
-    with pytest.raises(DataError, match="none"):
-        figures.ratio_figure([made([1.0], n=[1])], tmp_path / "a")
+    alone = [made([1.0], n=[1], coverage=math.nan)]
+    assert figures.ratio_figure(alone, tmp_path / "a") == []
+    assert figures.coverage_figure(alone, tmp_path / "a") == []

@@ -37,15 +37,13 @@ def test_curves_on_the_same_looks_are_left_as_they_are() -> None:
     assert errors.tolist() == [[1.0, 0.8, 0.6]] * 2
 
 
-def test_curves_on_different_looks_are_linear_in_between_over_their_common_range() -> None:
+def test_curves_on_different_looks_are_linear_in_between_and_stay_where_they_ended() -> None:
     runs = [made([1.0, 0.0], n=(0, 10)), made([1.0, 0.5, 0.2], n=(2, 7, 8), seed=1)]
     x, errors = metrics.gather(runs)["sim30"]["uniform"].along()
-    assert (x[0], x[-1]) == (2, 8)
+    assert (x[0], x[-1]) == (2, 10)
     np.testing.assert_allclose(errors[0], 1 - x / 10)
-    assert errors[1, -1] == pytest.approx(0.2)
-    apart = [made([1.0, 0.5], n=(1, 2)), made([1.0, 0.5], n=(3, 4), seed=1)]
-    with pytest.raises(DataError, match="overlap"):
-        metrics.gather(apart)["sim30"]["uniform"].along()
+    np.testing.assert_allclose(errors[1, x >= 8], 0.2)
+    np.testing.assert_allclose(errors[1, x <= 7], 1 - (x[x <= 7] - 2) / 10)
 
 
 def test_mean_and_quantiles() -> None:
@@ -77,12 +75,14 @@ def test_the_interval_of_a_ratio_by_hand() -> None:
     assert found == pytest.approx((1.0, 1 - half, 1 + half, 2), rel=1e-6)
 
 
-def test_the_area_is_over_what_both_went_through() -> None:
+def test_the_area_is_from_where_both_began_to_where_both_ended() -> None:
     u = made([1.0, 1.0, 1.0], n=(0, 10, 20))
-    m = made([9.0, 0.5, 0.5, 9.0], n=(0, 10, 20, 30), strategy="maxent")
+    m = made([9.0, 0.5, 0.5], n=(0, 10, 20), strategy="maxent")
     late = made([1.0, 1.0], n=(10, 20))
+    soon = made([1.0, 1.0], n=(10, 15))  # nothing was left to ask: it stays at 1
     assert metrics.area_ratio(*pair(u, m)).value == pytest.approx((9.5 / 2 * 10 + 5) / 20)
     assert metrics.area_ratio(*pair(late, m)).value == pytest.approx(0.5)
+    assert metrics.area_ratio(*pair(soon, m)).value == pytest.approx(0.5)
 
 
 def coverage_of(interval, k: int, trials: int = 2000) -> float:
@@ -148,7 +148,9 @@ def test_cost_to_reach_goes_by_cost() -> None:
     m = made([1.0, 0.0], n=(1, 9), cost=(1.0, 41.0), strategy="maxent", identity=spend)
     curves = pair(u, m)
     assert curves[0].spent == "cost"
-    assert metrics.to_reach(*curves, "cost")[0] == pytest.approx(21)
+    assert metrics.to_reach(*curves, "cost")[0] == pytest.approx(
+        21 / 50
+    )  # as a share of the most that was spent
     assert metrics.to_reach(*curves, "n")[0] == pytest.approx(5)
 
 
@@ -179,6 +181,15 @@ def test_seconds_leave_out_the_initial_ask_and_looks_without_one() -> None:
 def test_ratios_of_a_case_without_uniform_are_none() -> None:
     study = metrics.gather(many("maxent", 0.5, replicates=2))
     assert metrics.against_uniform(study, "sim30", metrics.end_ratio) == {}
+
+
+def test_the_papers_own_sampler_is_compared_with_uniform_judged_by_it() -> None:
+    ends = {"uniform": 0.9, "maxent": 0.45, "papers_uniform": 0.6, "papers_maxent": 0.3}
+    runs = [made([1.0, end], n=(1, 2), strategy=s) for s, end in ends.items()]
+    found = metrics.against_uniform(metrics.gather(runs), "sim30", metrics.end_ratio)
+    assert {s: ratio.value for s, ratio in found.items()} == pytest.approx(
+        {"maxent": 0.5, "papers_uniform": 2 / 3, "papers_maxent": 0.5}
+    )
 
 
 def test_geometric_means_cancel_halves_and_doubles() -> None:

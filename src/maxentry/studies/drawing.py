@@ -147,8 +147,6 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
 
 def ratios(rows: dict[str, tuple[Bar, ...]]) -> Figure:
     """Points and intervals, a band for each case; left of 1 is better than uniform."""
-    if not any(rows.values()):
-        raise DataError("expected runs of uniform and of others to compare, but there are none.")
     names = list(dict.fromkeys(bar.strategy for row in rows.values() for bar in row))
     fig = _figure(7.2, 1.2 + len(rows) * (0.15 + 0.12 * len(names)))
     ax = fig.subplots()

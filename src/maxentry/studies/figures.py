@@ -1,6 +1,7 @@
 """Figures of a study in the paper's form: mean over replicates, 25% and 75% quantiles shaded.
 
-What is drawn is a record made first (`Panel`, `Bar`); `drawing.py` draws it. Every figure is written as PNG and PDF.
+What is drawn is a record made first (`Panel`, `Bar`); `drawing.py` draws it. Every figure is written as stem.png and
+stem.pdf; none where there is nothing to show.
 """
 
 from __future__ import annotations
@@ -46,16 +47,18 @@ def compare_figure(runs: Iterable[Run], stem: Path) -> list[Path]:
 
 
 def coverage_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
-    """Coverage of 90% intervals along the way, a panel for every matrix."""
+    """Coverage of 90% intervals along the way, a panel for every matrix with any."""
     study = _foremost(metrics.gather(runs), strategies)
     panels = [panel(case, by, "coverage") for case, by in study.items()]
-    return drawing.save(drawing.grid([p for p in panels if p.lines], across=4), stem)
+    panels = [p for p in panels if p.lines]
+    return drawing.save(drawing.grid(panels, across=4), stem) if panels else []
 
 
 def ratio_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
     """Ratios to uniform at the end with their intervals, a row for every matrix: left of 1 is better."""
     study = _foremost(metrics.gather(runs), strategies)
-    return drawing.save(drawing.ratios(bars(study)), stem)
+    rows = bars(study)
+    return drawing.save(drawing.ratios(rows), stem) if rows else []
 
 
 def panel(case: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
@@ -63,7 +66,9 @@ def panel(case: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
     kept = {s: c for s, c in by.items() if shown != "coverage" or metrics.has_intervals(c)}
     shaded = tuple(kept) if len(kept) <= len(SHADED) else SHADED
     lines = tuple(_line(curves, shown, strategy in shaded) for strategy, curves in kept.items())
-    x_label = "cost spent" if any(curves.by_cost for curves in by.values()) else "entries measured"
+    x_label = (
+        "share of the budget spent" if any(curves.by_cost for curves in by.values()) else "entries measured"
+    )
     return Panel(case, x_label, Y_LABELS[shown], lines, 0.9 if shown == "coverage" else None)
 
 
@@ -76,12 +81,12 @@ def _line(curves: Curves, shown: Shown, shaded: bool) -> Line:
 
 
 def bars(study: Study) -> dict[str, tuple[Bar, ...]]:
-    """By case, the ratios at the end of all strategies but uniform."""
+    """By case, the ratios at the end."""
     found = {case: metrics.against_uniform(study, case, metrics.end_ratio) for case in study}
     return {
-        case: tuple(Bar(s, ratio) for s, ratio in by.items() if s != BASELINE and ratio.replicates)
+        case: tuple(Bar(s, ratio) for s, ratio in by.items() if ratio.replicates)
         for case, by in found.items()
-        if by
+        if any(ratio.replicates for ratio in by.values())
     }
 
 

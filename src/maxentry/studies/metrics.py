@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 Measure = Literal["n", "cost", "error", "error_unobserved", "coverage", "width", "seconds", "cpu"]
 
 BASELINE = "uniform"
+# Strategies judged by an estimate of their own are compared with uniform sampling judged by the same.
+OWN_BASELINE = {"papers_maxent": "papers_uniform", "papers_balanced": "papers_uniform"}
 DEFAULT = "predictive_variance"  # how campaigns choose unless told otherwise
 LEVEL = 0.9  # of the intervals over replicates
 GRID = 30  # points of a mean curve whose replicates were looked at after different numbers or costs
@@ -32,6 +34,7 @@ class Curves(NamedTuple):
     case: str
     strategy: str
     runs: tuple[Run, ...]
+    budgets: tuple[float, ...]  # the most that any strategy spent on each replicate
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -55,26 +58,32 @@ class Curves(NamedTuple):
 
     def of(self, seeds: Sequence[int]) -> Curves:
         """Only these replicates."""
-        return self._replace(runs=tuple(run for run in self.runs if run.seed in seeds))
+        kept = [k for k, run in enumerate(self.runs) if run.seed in seeds]
+        return self._replace(
+            runs=tuple(self.runs[k] for k in kept), budgets=tuple(self.budgets[k] for k in kept)
+        )
+
+    def tracks(self, measure: Measure = "error") -> list[Array]:
+        """A measure at all looks of every replicate; costs as shares of its budget."""
+        found = [np.array([getattr(k, measure) for k in run.looks], dtype=float) for run in self.runs]
+        if measure == "cost":
+            return [costs / budget for costs, budget in zip(found, self.budgets, strict=True)]
+        return found
 
     def at(self, look: int, measure: Measure = "error") -> Array:
         """One look of every replicate: 0 is after the initial entries, -1 at the end."""
-        return np.array([getattr(run.looks[look], measure) for run in self.runs], dtype=float)
+        return np.array([track[look] for track in self.tracks(measure)], dtype=float)
 
     def along(self, measure: Measure = "error") -> tuple[Array, Array]:
         """What was spent (points), and the measure (replicates x points).
 
-        Where replicates were looked at after different numbers or costs, they are taken linear in between, over the
-        range that all of them went through.
+        Where replicates were looked at after different numbers or costs, they are taken linear in between; one that
+        ended before the others had nothing left to ask for, and stays where it was.
         """
-        spent = [track(run, self.spent) for run in self.runs]
-        tracks = [track(run, measure) for run in self.runs]
+        spent, tracks = self.tracks(self.spent), self.tracks(measure)
         if all(np.array_equal(x, spent[0]) for x in spent):
             return spent[0], np.array(tracks)
-        low, high = max(x[0] for x in spent), min(x[-1] for x in spent)
-        if low > high:
-            raise DataError(f"expected replicates of {self.case!r} that overlap, but they do not.")
-        grid = np.linspace(low, high, GRID)
+        grid = np.linspace(max(x[0] for x in spent), max(x[-1] for x in spent), GRID)
         return grid, np.array([np.interp(grid, x, y) for x, y in zip(spent, tracks, strict=True)])
 
 
@@ -116,14 +125,23 @@ def gather(runs: Iterable[Run]) -> Study:
         if run.looks:
             cells.setdefault(run.case, {}).setdefault(run.strategy, {})[run.seed] = run
     return {
-        case: {s: Curves(case, s, tuple(by[seed] for seed in sorted(by))) for s, by in strategies.items()}
+        case: {s: _curves(case, s, by, _budgets(strategies)) for s, by in strategies.items()}
         for case, strategies in cells.items()
     }
 
 
-def track(run: Run, measure: Measure) -> Array:
-    """A measure at all looks of a run."""
-    return np.array([getattr(look, measure) for look in run.looks], dtype=float)
+def _curves(case: str, strategy: str, by_seed: dict[int, Run], budgets: dict[int, float]) -> Curves:
+    seeds = sorted(by_seed)
+    return Curves(case, strategy, tuple(by_seed[s] for s in seeds), tuple(budgets[s] for s in seeds))
+
+
+def _budgets(strategies: dict[str, dict[int, Run]]) -> dict[int, float]:
+    """The most that was spent on each replicate: campaigns end when nothing is left that they can pay."""
+    most: dict[int, float] = {}
+    for by_seed in strategies.values():
+        for seed, run in by_seed.items():
+            most[seed] = max(most.get(seed, 0.0), run.looks[-1].cost)
+    return {seed: spent or 1.0 for seed, spent in most.items()}
 
 
 def paired(curves: Curves, base: Curves) -> tuple[Curves, Curves]:
@@ -176,14 +194,16 @@ def unobserved_ratio(curves: Curves, base: Curves) -> Interval:
 
 
 def area_ratio(curves: Curves, base: Curves) -> Interval:
-    """Area under the error curve, as a ratio to the baseline's, over the range that both went through."""
+    """Area under the error curve, as a ratio to the baseline's, from where both have begun to where both have ended."""
     curves, base = paired(curves, base)
-    areas = []
-    for run, other in zip(curves.runs, base.runs, strict=True):
-        x, x_base = track(run, curves.spent), track(other, curves.spent)
-        span = max(x[0], x_base[0]), min(x[-1], x_base[-1])
-        areas.append([_height(x, track(run, "error"), span), _height(x_base, track(other, "error"), span)])
-    return ratio_interval(*np.array(areas).reshape(-1, 2).T)
+    spent = list(zip(curves.tracks(curves.spent), base.tracks(curves.spent), strict=True))
+    spans = [(max(x[0], y[0]), max(x[-1], y[-1])) for x, y in spent]
+    return ratio_interval(_heights(curves, spans), _heights(base, spans))
+
+
+def _heights(curves: Curves, spans: list[tuple[float, float]]) -> Array:
+    tracks = zip(curves.tracks(curves.spent), curves.tracks(), spans, strict=True)
+    return np.array([_height(x, error, span) for x, error, span in tracks])
 
 
 def _height(x: Array, y: Array, span: tuple[float, float]) -> float:
@@ -210,8 +230,8 @@ def first_reach(x: Array, error: Array, target: float) -> float:
 def to_reach(curves: Curves, base: Curves, spent: Measure = "n") -> Reached:
     """Entries (or cost) until the error is the baseline's at the end of the same replicate."""
     curves, base = paired(curves, base)
-    pairs = zip(curves.runs, base.at(-1), strict=True)
-    took = [first_reach(track(run, spent), track(run, "error"), target) for run, target in pairs]
+    tracks = zip(curves.tracks(spent), curves.tracks(), base.at(-1), strict=True)
+    took = [first_reach(x, error, target) for x, error, target in tracks]
     if not took:
         return Reached(np.nan, np.nan, np.nan, np.nan, 0)
     # Order statistics: the mean of two neighbours would be inf if one of them never got there.
@@ -229,25 +249,32 @@ def coverage(curves: Curves) -> Array:
 
 def has_intervals(curves: Curves) -> bool:
     """Whether the estimate came with intervals."""
-    return any(bool(np.isfinite(track(run, "coverage")).any()) for run in curves.runs)
+    return any(bool(np.isfinite(shares).any()) for shares in curves.tracks("coverage"))
 
 
 def seconds_per_ask(curves: Curves, measure: Measure = "seconds") -> float:
     """Mean over replicates and over looks after the initial entries, whose ask needs no model."""
-    later = [track(run, measure)[1:] if len(run.looks) > 1 else track(run, measure) for run in curves.runs]
+    later = [values[1:] if len(values) > 1 else values for values in curves.tracks(measure)]
     values = np.concatenate(later) if later else np.array([])
     asked = values[np.isfinite(values) & (values > 0)]  # 0: a last look with nothing left to ask
     return float(asked.mean()) if asked.size else np.nan
 
 
+def baseline(by: dict[str, Curves], strategy: str) -> Curves | None:
+    """Uniform sampling, judged by the strategy's own estimate where it has one; None without runs of it."""
+    return by.get(OWN_BASELINE.get(strategy, BASELINE))
+
+
 def against_uniform(
     study: Study, case: str, measure: Callable[[Curves, Curves], Interval]
 ) -> dict[str, Interval]:
-    """A ratio of every strategy on a case; empty without runs of uniform."""
-    by = study[case]
-    if BASELINE not in by:
-        return {}
-    return {strategy: measure(curves, by[BASELINE]) for strategy, curves in by.items()}
+    """A ratio of every strategy on a case to its baseline."""
+    found = {}
+    for strategy, curves in study[case].items():
+        base = baseline(study[case], strategy)
+        if base is not None and base.strategy != strategy:
+            found[strategy] = measure(curves, base)
+    return found
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from maxentry.studies import metrics, verdict
 from maxentry.studies.metrics import BASELINE, Curves, Interval, Study
 from maxentry.studies.record import Run
-from maxentry.studies.wording import seconds, share, spelled, title, took
+from maxentry.studies.wording import count, seconds, share, spelled, title, took
 
 ENOUGH = 0.8  # 90% intervals that hold less than this are flagged
 Mark = Literal["", "good", "bad", "even"]
@@ -115,6 +115,8 @@ def ratios(study: Study, heading: str, measure: Callable[[Curves, Curves], Inter
         "Ratio of the means over paired replicates, with its 90% interval (t): below 1 is better than uniform. Marked"
         " where the interval is all below 1 (better) or all above (worse)."
     )
+    if any(name in metrics.OWN_BASELINE for name in names):
+        note += " With the paper's own sampler, uniform is judged by that sampler too."
     return Table(heading, note, ("matrix", *map(title, names)), tuple(rows))
 
 
@@ -127,7 +129,7 @@ def overall(study: Study) -> Table:
     rows = []
     ends = {case: metrics.against_uniform(study, case, metrics.end_ratio) for case in study}
     for name in strategies_of(study):
-        found = {case: by[name] for case, by in ends.items() if name in by and name != BASELINE}
+        found = {case: by[name] for case, by in ends.items() if name in by}
         kinds = [[r.value for c, r in found.items() if study[c][name].simulated is k] for k in (False, True)]
         if found:
             effects = [verdict.effect(ratio) for ratio in found.values()]
@@ -178,22 +180,25 @@ def reached(study: Study) -> Table:
     rows = []
     for case, by in study.items():
         if BASELINE in by:
-            base = by[BASELINE]
-            for spent, unit in (("n", "entries"), ("cost", "cost")) if base.by_cost else (("n", "entries"),):
-                found = {s: metrics.to_reach(by[s], base, spent) for s in names if s in by}  # type: ignore[arg-type]
-                end = f"{np.median(base.at(-1, spent)):,.0f}"  # type: ignore[arg-type]
-                cells = [_took(found[s]) if s in found else Field("") for s in names]
-                rows.append((Field(f"{case}, {unit}"), Field(end), *cells))
+            rows.append(_reached(f"{case}, entries" if by[BASELINE].by_cost else case, by, names, "n"))
+            if by[BASELINE].by_cost:
+                rows.append(_reached(f"{case}, cost", by, names, "cost"))
     note = (
-        "What it took until the error was uniform's at the end of the same replicate: median over replicates"
-        " (quartiles); linear between looks."
+        "Entries until the error was uniform's at the end of the same replicate: median over replicates (quartiles);"
+        " linear between looks. Costs are shares of the budget."
     )
-    header = ("matrix", "uniform", *map(title, names))
+    header = ("matrix", title(BASELINE), *map(title, names))
     return Table("Entries and cost to reach uniform's final error", note, header, tuple(rows))
 
 
-def _took(found: metrics.Reached) -> Field:
-    return Field(took(found), "good" if found.high < found.uniform else "")
+def _reached(name: str, by: dict[str, Curves], names: list[str], spent: metrics.Measure) -> tuple[Field, ...]:
+    base, write = by[BASELINE], share if spent == "cost" else count
+    fields = []
+    for strategy in names:
+        found = metrics.to_reach(by[strategy], base, spent) if strategy in by else None
+        text = "" if found is None else took(found, write)
+        fields.append(Field(text, "good" if found is not None and found.high < found.uniform else ""))
+    return (Field(name), Field(write(float(np.median(base.at(-1, spent))))), *fields)
 
 
 def coverage(study: Study) -> Table:

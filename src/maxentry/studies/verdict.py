@@ -102,8 +102,9 @@ def without_gain(study: Study, strategy: str) -> list[NoGain]:
     """The cases where this strategy's error at the end is not shown to be below uniform's."""
     found = []
     for case, by in study.items():
-        if strategy in by and BASELINE in by:
-            ratio = metrics.end_ratio(by[strategy], by[BASELINE])
+        base = metrics.baseline(by, strategy)
+        if strategy in by and base is not None:
+            ratio = metrics.end_ratio(by[strategy], base)
             if effect(ratio) != "helps":
                 found.append(NoGain(case, strategy, ratio, effect(ratio)))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from maxentry.studies.metrics import Interval, Reached
 from maxentry.studies.strategies import STRATEGIES
@@ -31,11 +32,11 @@ def count(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 10 else f"{x:.3g}"
 
 
-def took(reached: Reached) -> str:
+def took(reached: Reached, write: Callable[[float], str] = count) -> str:
     """55 (50 to 61)."""
     if math.isnan(reached.median):
         return ""
-    return f"{count(reached.median)} ({count(reached.low)} to {count(reached.high)})"
+    return f"{write(reached.median)} ({write(reached.low)} to {write(reached.high)})"
 
 
 def seconds(x: float) -> str:
@@ -44,5 +45,5 @@ def seconds(x: float) -> str:
 
 
 def share(x: float) -> str:
-    """91%."""
-    return "" if math.isnan(x) else f"{x:.0%}"
+    """91%; "never" if infinite."""
+    return count(x) if not math.isfinite(x) else f"{x:.0%}"
