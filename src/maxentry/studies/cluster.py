@@ -48,15 +48,22 @@ def results(cells: Sequence[Cell], client: Any) -> Generator[tuple[int, Run | Fa
         client.submit(worker.perform, cell, pure=False, priority=-k): k for k, cell in enumerate(cells)
     }
     try:
-        for future in distributed.as_completed(list(futures)):
+        for future in distributed.as_completed(list(futures), loop=client.loop):
             k = futures[future]
             if future.status == "finished":
                 yield k, future.result()
-            else:  # it did not come as far as our function: no maxentry over there, a worker that died
-                error = future.exception()
-                yield k, failed(cells[k], f"on the cluster: {type(error).__name__}: {error}")
+            else:
+                yield k, failed(cells[k], f"on the cluster: {_why(future)}")
     finally:
         client.cancel(list(futures), force=True)
+
+
+def _why(future: Any) -> str:
+    """Why a cell did not come as far as our function: no maxentry over there, a worker or a scheduler that died."""
+    if future.status != "error":
+        return f"the run was {future.status}"
+    error = future.exception()
+    return f"{type(error).__name__}: {error}"
 
 
 def _distributed() -> Any:

@@ -54,4 +54,4 @@ def _work(strategy: str, initial: int, batch: int, budget: int, looks: int) -> f
 
     rule, batches = STRATEGIES.get(strategy), -(-budget // batch)  # None: one that an older version had
     by_chance = rule is not None and rule.policy is None and rule.acquisition in WITHOUT_MODEL
-    return float(min(looks, batches) if by_chance else batches) * (initial + budget)
+    return float(min(looks, batches + 1) if by_chance else batches + 1) * (initial + budget)

@@ -75,6 +75,7 @@ class Store:
                 stream.seek(self._read_to)
                 new = stream.read()
         except FileNotFoundError:
+            self._runs, self._read_to = {}, 0
             return
         except OSError as error:
             raise StorageError(f"expected to read {self.path}, but: {error.strerror or error}.") from None

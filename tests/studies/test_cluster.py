@@ -1,0 +1,54 @@
+"""A Dask cluster does what this machine would do."""
+
+from pathlib import Path
+
+import pytest
+from tests.studies.test_runner import CASE, CELLS, timeless
+
+from maxentry.errors import MissingDependencyError, StorageError
+from maxentry.studies import cluster
+from maxentry.studies.case import Cell
+from maxentry.studies.outcomes import RunsFailed, StudyError
+from maxentry.studies.runner import run_all
+from maxentry.studies.store import Store
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_same_results(tmp_path: Path) -> None:
+    here = run_all(CELLS, store=tmp_path / "here", workers=1)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as there:
+        cells = [*CELLS, Cell(CASE, "nobody's", 0)]
+        with pytest.raises(RunsFailed, match="nobody's, seed 0: expected one of the strategies") as caught:
+            run_all(cells, store=tmp_path / "there", dask=there.scheduler_address)
+        assert [timeless(run) for run in caught.value.runs] == [timeless(run) for run in here]
+        assert [run.key for run in caught.value.runs] == [run.key for run in here]
+        assert len(Store(tmp_path / "there")) == len(CELLS)
+
+
+def test_a_cluster_without_workers_is_refused(tmp_path: Path) -> None:
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,
+        pytest.raises(StudyError, match="expected a Dask cluster with workers, but it has none yet"),
+    ):
+        run_all(CELLS, store=tmp_path, dask=empty.scheduler_address)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "http://127.0.0.1:1", "tcp://127.0.0.1"])
+def test_no_scheduler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
+    with pytest.raises(StorageError, match="expected a Dask scheduler at"):
+        run_all(CELLS, store=tmp_path, dask=address)
+    assert len(Store(tmp_path)) == 0
+
+
+def test_without_distributed_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(cluster, "import_module", missing)
+    with pytest.raises(MissingDependencyError, match=r"expected distributed .*maxentry\[dask\]"):
+        run_all(CELLS, store=tmp_path, dask="tcp://127.0.0.1:1")

@@ -1,0 +1,98 @@
+"""A user's matrix: what is measured where nobody says, and what is refused."""
+
+import numpy as np
+import pytest
+
+from maxentry.errors import DataError, ParameterError
+from maxentry.studies.compare import Sizes, compare_cells, sizes_of
+
+FULL = np.random.default_rng(1).normal(size=(20, 10))
+
+
+def holes(share: float, shape: tuple[int, int] = (20, 10)) -> np.ndarray:
+    rng = np.random.default_rng(2)
+    return np.where(rng.random(shape) < share, np.nan, rng.normal(size=shape))
+
+
+def test_sizes_where_nobody_says() -> None:
+    assert sizes_of(FULL) == Sizes(20, 60, 6)
+    known = np.isfinite(half := holes(0.7)).sum()
+    assert sizes_of(half) == Sizes(20, int(0.6 * known) - 20, -(-(int(0.6 * known) - 20) // 10))
+
+
+def test_sizes_as_they_are_asked_for() -> None:
+    assert sizes_of(FULL, 5) == Sizes(5, 15, 2)
+    assert sizes_of(FULL, 30, 100, 7) == Sizes(30, 100, 7)
+    assert sizes_of(FULL, 30, 169) == Sizes(30, 169, 17)  # one entry is left to judge by
+
+
+@pytest.mark.parametrize("sizes", [(30, 170, None), (200, None, None), (200, 1, None)])
+def test_what_leaves_nothing_to_judge_by_is_refused(sizes: tuple) -> None:
+    with pytest.raises(
+        ParameterError, match=r"leave known entries over to judge by, but .* came, and 200 are known"
+    ):
+        sizes_of(FULL, *sizes)
+
+
+@pytest.mark.parametrize("sizes", [(0, None, None), (None, 0, None), (None, None, 0), (-1, 5, 1)])
+def test_sizes_below_one_are_refused(sizes: tuple) -> None:
+    with pytest.raises(ParameterError, match="expected at least 1 for the"):
+        sizes_of(FULL, *sizes)
+
+
+def test_a_table_that_is_too_empty_is_refused() -> None:
+    empty = holes(0.9)
+    known = np.isfinite(empty).sum()
+    with pytest.raises(
+        DataError, match=f"expected more known entries than {known} of 20 x 10: the first design"
+    ):
+        sizes_of(empty)
+    assert sizes_of(empty, 5).initial == 5
+
+
+def test_tables_that_cannot_be_used() -> None:
+    with pytest.raises(DataError, match="at least 3 rows and 3 columns, but they are in 20 and 2"):
+        compare_cells(FULL[:, :2])
+    with pytest.raises(DataError, match="they are in 0 and 0"):
+        compare_cells(np.full((9, 9), np.nan))
+    with pytest.raises(DataError, match="expected values that differ, but all are 2"):
+        compare_cells(np.full((9, 9), 2.0))
+    with pytest.raises(DataError, match="expected a matrix, but an array of 1"):
+        compare_cells(FULL[0])
+    with pytest.raises(DataError, match=r"expected costs of the shape \(20, 10\), but \(10, 20\) came"):
+        compare_cells(FULL, costs=np.ones((10, 20)))
+
+
+def test_rows_and_columns_of_which_nothing_is_known_are_left_out() -> None:
+    M = FULL.copy()
+    M[3], M[:, 4] = np.nan, np.inf
+    cells = compare_cells(M, costs=np.arange(200.0).reshape(20, 10))
+    truth = cells[0].case.source.truth(0)
+    assert truth.M.shape == (19, 9)
+    assert truth.cost is not None
+    assert truth.cost[0].tolist() == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+
+
+def test_cells() -> None:
+    cells = compare_cells(FULL, name="mine", replicates=2, rank=2, transform="none")
+    assert [(c.strategy, c.seed) for c in cells] == [
+        (s, k) for s in ("uniform", "balanced", "predictive_variance") for k in (0, 1)
+    ]
+    case = cells[0].case
+    assert (case.name, case.initial, case.batch, case.budget, case.spend) == ("mine", 20, 6, 60, None)
+    assert dict(case.model) == {"rank": 2, "transform": "none"}
+    named = compare_cells(FULL, strategies=["maxent"], replicates=1)
+    assert [c.strategy for c in named] == ["uniform", "maxent"]  # something to compare with
+
+
+def test_with_costs_equal_costs_are_compared() -> None:
+    case = compare_cells(FULL, costs=np.full(FULL.shape, 2.0), budget=40, batch=5)[0].case
+    assert (case.spend, case.initial, case.budget) == (60.0, 20, 180)
+    assert case.looked_at() == frozenset(range(37))
+
+
+def test_strategies_that_do_not_apply_are_refused() -> None:
+    with pytest.raises(ParameterError, match="expected one of the strategies"):
+        compare_cells(FULL, strategies=["best"])
+    with pytest.raises(ParameterError, match="expected at least 1 replicate, but 0 came"):
+        compare_cells(FULL, replicates=0)

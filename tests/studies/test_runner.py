@@ -1,0 +1,207 @@
+"""The cells of a study: none is run twice, the longest first, errors do not stop the others."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from maxentry.errors import MissingDependencyError, ParameterError
+from maxentry.studies import experiment, local, runner
+from maxentry.studies.case import Case, Cell
+from maxentry.studies.code import fingerprint
+from maxentry.studies.outcomes import Failure, RunsFailed, StudyStopped, failed
+from maxentry.studies.record import Look, Run
+from maxentry.studies.runner import known, run_all
+from maxentry.studies.sources import Simulated, Truth
+from maxentry.studies.store import Store
+
+MODEL = (("rank", 1), ("effects", False))
+CASE = Case("tiny", Simulated((6, 5), 1), 6, 3, 6, looks=2, model=MODEL)
+CELLS = [Cell(CASE, strategy, seed) for strategy in ("uniform", "maxent") for seed in (0, 1)]
+
+
+def run_of(cell: Cell, code: str | None = None) -> Run:
+    code = code or fingerprint()
+    looks = (Look(6, 6.0, 1.0, 1.0, 0.9, 1.0, 0.1, 0.1),)
+    return Run(
+        cell.key(code), code, cell.case.name, cell.case.identity(), cell.strategy, cell.seed, (6, 5), 30, 1.0, looks,
+        1.0, 1.0,
+    )  # fmt: skip
+
+
+class Pool:
+    """Stands for the processes: remembers in which order cells were begun, and does what it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **ends: object) -> None:
+        self.begun: list[Cell] = []
+        self.ends = ends  # by strategy
+        monkeypatch.setattr(local, "results", self.results)
+
+    def results(self, cells: list[Cell], workers: int) -> Iterator[tuple[int, Run | Failure]]:
+        for k, cell in enumerate(cells):
+            self.begun.append(cell)
+            end = self.ends.get(cell.strategy)
+            if isinstance(end, BaseException):
+                raise end
+            yield k, failed(cell, str(end)) if isinstance(end, str) else run_of(cell)
+
+
+def test_what_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch)
+    first = run_all(CELLS[1:3], store=tmp_path)
+    assert [(r.strategy, r.seed) for r in first] == [("uniform", 1), ("maxent", 0)]
+    pool.begun.clear()
+    runs = run_all(CELLS, store=tmp_path)
+    assert [(r.strategy, r.seed) for r in runs] == [(c.strategy, c.seed) for c in CELLS]
+    assert {(c.strategy, c.seed) for c in pool.begun} == {("uniform", 0), ("maxent", 1)}
+    pool.begun.clear()
+    assert len(run_all([*CELLS, *CELLS], store=Store(tmp_path))) == 8
+    assert pool.begun == []
+
+
+def test_another_setting_seed_or_code_is_another_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = Pool(monkeypatch)
+    run_all(CELLS, store=tmp_path)
+    pool.begun.clear()
+    others = [Cell(replace(CASE, batch=2), "uniform", 0), Cell(CASE, "uniform", 2)]
+    run_all([*CELLS, *others], store=tmp_path)
+    assert len(pool.begun) == 2
+    monkeypatch.setattr(runner, "fingerprint", lambda: "another")
+    assert known(CELLS, Store(tmp_path)) == {}
+
+
+def test_a_cell_that_comes_twice_is_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch)
+    assert len(run_all([CELLS[0], CELLS[0]], store=tmp_path)) == 2
+    assert len(pool.begun) == 1
+
+
+def test_nothing_to_run(tmp_path: Path) -> None:
+    assert run_all([], store=tmp_path / "new") == []
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_longest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(monkeypatch)
+    large = Cell(replace(CASE, name="large", budget=24), "maxent", 0)
+    run_all([CELLS[0], CELLS[2], large], store=tmp_path)
+    assert [(c.case.name, c.strategy) for c in pool.begun] == [
+        ("large", "maxent"), ("tiny", "maxent"), ("tiny", "uniform"),
+    ]  # fmt: skip
+
+
+def test_errors_do_not_stop_the_others_and_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Pool(monkeypatch, maxent="no luck")
+    with pytest.raises(
+        RunsFailed, match=r"one failed \(tiny, maxent, seed 0: no luck\); 1 run more failed"
+    ) as caught:
+        run_all(CELLS, store=tmp_path)
+    assert [str(f) for f in caught.value.failures] == [f"tiny, maxent, seed {k}: no luck" for k in (0, 1)]
+    assert [(r.strategy, r.seed) for r in caught.value.runs] == [("uniform", 0), ("uniform", 1)]
+    assert len(Store(tmp_path)) == 2
+    pool = Pool(monkeypatch)  # mended
+    assert len(run_all(CELLS, store=tmp_path)) == 4
+    assert {c.strategy for c in pool.begun} == {"maxent"}
+
+
+def test_ctrl_c_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Pool(monkeypatch)
+    run_all(CELLS[:1], store=tmp_path)
+    Pool(monkeypatch, uniform=KeyboardInterrupt())
+    with pytest.raises(
+        StudyStopped, match="interrupted: 3 of 4 runs are kept; the same command does the others"
+    ):
+        run_all(CELLS, store=tmp_path)
+    assert issubclass(StudyStopped, KeyboardInterrupt)
+    assert len(Store(tmp_path)) == 3
+
+
+def test_results_of_other_code_are_taken_only_if_asked_and_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    for code in ("old", "newer"):
+        store.add(run_of(CELLS[0], code))
+    store.add(run_of(CELLS[1]))
+    pool = Pool(monkeypatch)
+    runs = run_all(CELLS[:2], store=store, accept_other_code=True)
+    assert [run.code for run in runs] == ["newer", fingerprint()]
+    assert pool.begun == []
+    assert [run.code for run in run_all(CELLS[:2], store=store)] == [fingerprint()] * 2
+    assert pool.begun == [CELLS[0]]
+
+
+def test_a_worker_with_other_code_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Pool(monkeypatch)
+    monkeypatch.setattr(runner, "fingerprint", lambda: "this")
+    with pytest.raises(RunsFailed, match="another version of the code"):
+        run_all(CELLS[:1], store=tmp_path)
+    assert [run.code for run in Store(tmp_path).runs()] == [fingerprint()]  # its own name, so nothing is lost
+    assert len(run_all(CELLS[:1], store=tmp_path, accept_other_code=True)) == 1
+
+
+def test_without_joblib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(local, "import_module", missing)
+    with pytest.raises(MissingDependencyError, match=r"expected joblib .*maxentry\[studies\]"):
+        run_all(CELLS, store=tmp_path)
+
+
+def test_no_workers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="expected at least 1 worker, but 0 came"):
+        run_all(CELLS, store=tmp_path, workers=0)
+
+
+# In processes
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Refuses to be measured by a process that may use several threads, or that is this one."""
+
+    parent: int
+
+    def identity(self) -> dict[str, object]:
+        return {"kind": "watched"}
+
+    def truth(self, seed: int) -> Truth:
+        from threadpoolctl import threadpool_info
+
+        from maxentry.kernels.threads import most_threads
+
+        assert os.getpid() != self.parent
+        assert os.environ["OMP_NUM_THREADS"] == os.environ["NUMBA_NUM_THREADS"] == "1"
+        assert most_threads() == 1
+        assert {library["num_threads"] for library in threadpool_info()} == {1}
+        return Simulated((6, 5), 1).truth(seed)
+
+
+def timeless(run: Run) -> list[tuple[float, ...]]:
+    return [look[:6] for look in run.looks]
+
+
+def test_processes_do_what_this_one_would_do(tmp_path: Path) -> None:
+    watched = Cell(replace(CASE, source=Watched(os.getpid())), "uniform", 0)
+    cells = [*CELLS[1:3], watched, Cell(CASE, "nobody's", 0)]
+    with pytest.raises(RunsFailed) as caught:
+        run_all(cells, store=tmp_path, workers=2)
+    [failure] = caught.value.failures
+    assert failure.error.startswith("expected one of the strategies")
+    assert "ParameterError" in failure.trace
+    runs = caught.value.runs
+    assert [(r.case, r.strategy, r.seed) for r in runs] == [
+        (c.case.name, c.strategy, c.seed) for c in cells[:3]
+    ]
+    for run, cell in zip(runs[:2], cells[:2], strict=True):
+        alone = experiment.run(cell)
+        assert timeless(run) == timeless(alone)
+        assert run.key == alone.key == cell.key(fingerprint())
+    assert timeless(runs[0]) != timeless(runs[2])  # of another seed
