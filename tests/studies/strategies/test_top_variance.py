@@ -1,0 +1,64 @@
+"""The greatest variances, one by one, by sorting all of them."""
+
+import numpy as np
+from tests.studies.strategies.told import NOW, belief, some, told, truth
+
+from maxentry.acquisition import Costs, Question, choose
+from maxentry.entries import Entries
+from maxentry.studies.strategies.top_variance import TOP_VARIANCE, largest, top_variance
+
+SHAPE = (5, 4)
+
+
+def by_sorting(known, question, n):
+    """Slow and obvious."""
+    X = np.array([known.draw(s) for s in range(known.n_draws)])
+    taken = set(zip(*(index.tolist() for index in question.taken), strict=True))
+    gain = 0.5 * np.log1p(X.var(0) / known.noise_var.mean())
+    free = [(i, j) for i in range(SHAPE[0]) for j in range(SHAPE[1]) if (i, j) not in taken]
+    return sorted(free, key=lambda e: (-gain[e] / float(question.costs.at(*e)), e))[:n]
+
+
+def pairs(found):
+    return list(zip(found.rows.tolist(), found.cols.tolist(), strict=True))
+
+
+def test_it_takes_the_greatest_variances_of_what_is_open():
+    known, question = belief(SHAPE), Question(SHAPE, observed=Entries.of([0, 3], [1, 2]))
+    assert pairs(top_variance(known, question, 6)) == by_sorting(known, question, 6)
+
+
+def test_with_costs_it_takes_the_most_per_cost():
+    known, cost = belief(SHAPE), np.random.default_rng(1).uniform(0.2, 5.0, SHAPE)
+    question = Question(SHAPE, costs=Costs(cost))
+    assert pairs(top_variance(known, question, 6)) == by_sorting(known, question, 6)
+    assert by_sorting(known, question, 6) != by_sorting(known, Question(SHAPE), 6)  # costs do change it
+
+
+def test_equals_are_taken_in_order_of_position():
+    found = largest(np.ones((2, 3)), Question((2, 3), observed=Entries.of([0], [1])), 3)
+    assert pairs(found) == [(0, 0), (0, 2), (1, 0)]
+
+
+def test_its_batches_are_not_joint():
+    """The first is that of predictive variance; of two entries that say the same, one comes right after the other."""
+    known = belief(SHAPE)
+    twin = np.concatenate([known.left[:, :1], known.left[:, :4]], axis=1)  # rows 0 and 1 are one row
+    row = np.concatenate([known.row[:, :1], known.row[:, :4]], axis=1)
+    same = type(known)(twin, known.right, row, known.col, known.mu, known.noise_var)
+    question, rng = Question(SHAPE), np.random.default_rng(0)
+    ours = pairs(choose("predictive_variance", same, question, 2, rng=rng))
+    theirs = pairs(top_variance(same, question, 20))
+    assert theirs[0] == ours[0]
+    together = [abs(theirs.index((0, j)) - theirs.index((1, j))) for j in range(SHAPE[1])]
+    assert together == [1, 1, 1, 1]
+
+
+def test_its_policy_reads_the_campaigns_posterior():
+    Y = np.outer(np.arange(1.0, 7.0), np.arange(1.0, 6.0)) + np.eye(6)[:, :5]
+    state = told(Y, some(Y, 15), rank=1)
+    batch = TOP_VARIANCE.policy(truth(Y), None, 0)(state, 3, NOW)
+    from maxentry.campaign import fitting
+
+    question = Question(state.shape, observed=state.told)
+    assert pairs(batch) == pairs(top_variance(fitting.posterior(state).belief, question, 3))
