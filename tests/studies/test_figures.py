@@ -65,8 +65,10 @@ def test_bars_are_the_ratios_of_all_but_uniform() -> None:
 
 
 def test_the_foremost_begin_with_uniform_the_default_and_the_papers() -> None:
-    study = {"sim30": by("balanced", "other", "maxent", "uniform", "predictive_variance")}
-    assert figures.foremost(study, 4) == ["uniform", "predictive_variance", "maxent", "other"]
+    curves = by("balanced", "other", "maxent", "uniform", "predictive_variance")
+    assert figures.foremost(curves, 4) == ["uniform", "predictive_variance", "maxent", "other"]
+    few = figures.foremost_of_each({"a": curves, "b": by("oboe")}, None)
+    assert [list(shown) for shown in few.values()] == [[*figures.foremost(curves)], ["oboe"]]
 
 
 def test_names_are_moved_apart_in_order_and_stay_within() -> None:

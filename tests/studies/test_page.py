@@ -87,7 +87,7 @@ def test_what_figures_refer_to_is_there_once(read: Reader) -> None:
 
 def test_figures_are_well_formed_and_scale(text: str) -> None:
     figures = re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL)
-    assert len(figures) == 6  # two matrices, error and coverage, and a legend to each
+    assert len(figures) == 4 + 6  # two matrices, error and coverage; three lines in each legend
     for figure in figures:
         root = ElementTree.fromstring(figure)
         assert "viewBox" in root.attrib
@@ -115,11 +115,18 @@ def test_where_active_sampling_does_not_help_is_named(read: Reader) -> None:
 
 def test_where_it_helps_everywhere_that_is_said() -> None:
     runs = [*many("uniform", 0.8), *many("predictive_variance", 0.6)]
-    assert "On each of the 1 matrices" in page.html(runs)
+    assert "Nowhere here: on the one matrix the error" in page.html(runs)
 
 
 def test_coverage_below_eighty_per_cent_is_flagged(text: str) -> None:
-    assert '<td class="bad">▲ 70% (70%)</td>' in text
+    assert '<td class="bad">✗ 70% <small>(70%)</small></td>' in text
+
+
+def test_rows_of_the_same_name_share_it(text: str) -> None:
+    claims = text[text.index("The paper's claims".replace("'", "&#x27;")) :]
+    claims = claims[: claims.index("</table>")]
+    assert claims.count("a balanced start beats a uniform start") == 1
+    assert '<th scope="row" rowspan="6">a balanced start' in claims  # two ways to choose, two figures and all
 
 
 def test_settings_and_versions_are_there_and_nothing_of_the_machine(read: Reader) -> None:

@@ -102,5 +102,5 @@ def test_claims_are_a_table() -> None:
             *many("maxent", 0.6, case=case, identity=kind),
         ]
     table = tables.claims_table(runs)
-    assert table.header[-1] == "judgement"
+    assert table.header[-1] == "found"
     assert {f.text for f in column(table, "judgement")} == {"holds", "within chance"}

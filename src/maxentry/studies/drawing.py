@@ -170,11 +170,14 @@ def ratios(rows: dict[str, tuple[Bar, ...]]) -> Figure:
     return fig
 
 
-def key(names: Sequence[str]) -> Figure:
-    """Only the legend."""
-    width = 9.0
-    fig = _figure(width, 0.25 + 0.24 * -(-len(names) // _columns(names, width)))
-    legend(fig, names)
+def swatch(strategy: str, names: Sequence[str]) -> Figure:
+    """A piece of a strategy's line, for a legend that is text."""
+    look = style(strategy, names)
+    fig = _figure(0.5, 0.16)
+    ax = fig.subplots()
+    ax.plot([0, 0.5, 1], [0, 0, 0], color=look.color, ls=look.dashes, marker=look.marker or None, lw=1.6, ms=4.5,
+            markevery=[1])  # fmt: skip
+    ax.set_axis_off()
     return fig
 
 

@@ -35,7 +35,7 @@ def paper_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | No
 
 def suite_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
     """A small panel for every matrix; the foremost seven strategies unless some are named."""
-    study = _foremost(metrics.gather(runs), strategies)
+    study = foremost_of_each(metrics.gather(runs), strategies)
     return drawing.save(drawing.grid([panel(case, by) for case, by in study.items()], across=4), stem)
 
 
@@ -48,7 +48,7 @@ def compare_figure(runs: Iterable[Run], stem: Path) -> list[Path]:
 
 def coverage_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
     """Coverage of 90% intervals along the way, a panel for every matrix with any."""
-    study = _foremost(metrics.gather(runs), strategies)
+    study = foremost_of_each(metrics.gather(runs), strategies)
     panels = [panel(case, by, "coverage") for case, by in study.items()]
     panels = [p for p in panels if p.lines]
     return drawing.save(drawing.grid(panels, across=4), stem) if panels else []
@@ -56,7 +56,7 @@ def coverage_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] |
 
 def ratio_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
     """Ratios to uniform at the end with their intervals, a row for every matrix: left of 1 is better."""
-    study = _foremost(metrics.gather(runs), strategies)
+    study = foremost_of_each(metrics.gather(runs), strategies)
     rows = bars(study)
     return drawing.save(drawing.ratios(rows), stem) if rows else []
 
@@ -90,12 +90,11 @@ def bars(study: Study) -> dict[str, tuple[Bar, ...]]:
     }
 
 
-def foremost(study: Study, most: int = MOST) -> list[str]:
+def foremost(by: dict[str, Curves], most: int = MOST) -> list[str]:
     """Uniform, the default and the paper's, then other ways to choose, then the rest."""
-    names = list(dict.fromkeys(s for by in study.values() for s in by))
-    first = [s for s in SHADED if s in names]
-    active = [s for s in verdict.active(study) if s not in first]
-    return [*first, *active, *(s for s in names if s not in first and s not in active)][:most]
+    first = [s for s in SHADED if s in by]
+    active = [s for s in by if s not in first and s not in verdict.NOT_ACTIVE]
+    return [*first, *active, *(s for s in by if s not in first and s not in active)][:most]
 
 
 def only(study: Study, strategies: Sequence[str] | None) -> Study:
@@ -106,5 +105,8 @@ def only(study: Study, strategies: Sequence[str] | None) -> Study:
     return {case: by for case, by in kept.items() if by}
 
 
-def _foremost(study: Study, strategies: Sequence[str] | None) -> Study:
-    return only(study, foremost(study) if strategies is None else strategies)
+def foremost_of_each(study: Study, strategies: Sequence[str] | None = None) -> Study:
+    """These strategies, or the foremost seven of each case."""
+    if strategies is not None:
+        return only(study, strategies)
+    return {case: {s: by[s] for s in foremost(by)} for case, by in study.items()}

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from itertools import groupby
 from pathlib import Path
 
 from maxentry.studies import drawing, figures, metrics, tables, verdict
@@ -15,10 +16,10 @@ from maxentry.studies.metrics import BASELINE, DEFAULT, Study
 from maxentry.studies.page_style import STYLE
 from maxentry.studies.record import Run
 from maxentry.studies.svg import inlined
-from maxentry.studies.tables import Table
+from maxentry.studies.tables import Field, Table
 from maxentry.studies.wording import spelled, title
 
-SIGNS = {"good": "▼ ", "bad": "▲ ", "even": "", "": ""}
+SIGNS = {"good": "✓ ", "bad": "✗ ", "even": "", "": ""}
 LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
 
 
@@ -80,11 +81,15 @@ def _paragraph(text: str) -> str:
 
 
 def _made_of(runs: Sequence[Run], study: Study) -> str:
-    strategies = len(tables.strategies_of(study))
+    matrices, strategies = _number(len(study), "matrix", "matrices"), len(tables.strategies_of(study))
     return (
-        f"<p>{len(runs):,} runs: {len(study)} matrices, {strategies} strategies. Every run is a campaign as a user has"
+        f"<p>{len(runs):,} runs: {matrices}, {strategies} strategies. Every run is a campaign as a user has"
         " it; uniform sampling measures as many entries at random, and is completed by the same model.</p>"
     )
+
+
+def _number(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"
 
 
 def no_gain(study: Study, strategy: str) -> str:
@@ -108,10 +113,11 @@ def no_gain(study: Study, strategy: str) -> str:
 
 
 def _listed(found: Sequence[verdict.NoGain], name: str, compared: int) -> str:
+    every = "the one matrix" if compared == 1 else f"each of the {compared} matrices"
     if not found:
         return (
-            f"<p>On each of the {compared} matrices, the error of {escape(name)} at the end is below uniform's, and so"
-            " is its whole 90% interval.</p>"
+            f"<p>Nowhere here: on {every} the error of {escape(name)} at the end is below uniform's, and so is its"
+            " whole 90% interval.</p>"
         )
     meaning = {
         "harms": "worse than uniform",
@@ -122,19 +128,20 @@ def _listed(found: Sequence[verdict.NoGain], name: str, compared: int) -> str:
         f"<li><b>{escape(f.case)}</b>: ratio {escape(spelled(f.ratio))}, {meaning[f.effect]}</li>"
         for f in found
     )
+    of = f"{len(found)} of {_number(compared, 'matrix', 'matrices')}"
     return (
-        f"<p>On {len(found)} of {compared} matrices, {escape(name)} is not shown to have a smaller error at the end"
-        f" than uniform sampling: the 90% interval of the ratio contains 1 or is above it.</p><ul>{items}</ul>"
+        f"<p>On {of}, {escape(name)} is not shown to have a smaller error at the end than uniform sampling: the 90%"
+        f" interval of the ratio contains 1 or is above it.</p><ul>{items}</ul>"
     )
 
 
 def curves(study: Study, measure: figures.Shown, heading: str) -> str:
     """A card for each matrix, one legend for all."""
-    panels = [figures.panel(case, by, measure) for case, by in study.items()]
+    panels = [figures.panel(case, by, measure) for case, by in figures.foremost_of_each(study).items()]
     panels = [p for p in panels if p.lines]
     if not panels:
         return ""
-    names = list(dict.fromkeys(line.strategy for p in panels for line in p.lines))
+    names = drawing.strategies_of(panels)
     cards = []
     for k, p in enumerate(panels):
         drawn = drawing.single(p, names)
@@ -142,26 +149,48 @@ def curves(study: Study, measure: figures.Shown, heading: str) -> str:
         cards.append(
             f"<figure><figcaption>{escape(p.title)}</figcaption>{inlined(drawn, f'{measure}{k}', what)}</figure>"
         )
-    key = inlined(drawing.key(names), f"key-{measure}", "legend")
     note = "Mean over replicates; shaded: 25% to 75% quantiles." if measure != "coverage" else "Dotted: 90%."
+    if set(names) < set(tables.strategies_of(study)):
+        note += " Strategies that are not shown are in the tables."
     return (
-        f'<section><h2>{escape(heading)}</h2><p>{note}</p><div class="key">{key}</div>'
-        f'<div class="cards">{"".join(cards)}</div></section>'
+        f'<section><h2>{escape(heading)}</h2><p>{note}</p>{_legend(names, measure)}<div class="cards">{"".join(cards)}'
+        "</div></section>"
     )
+
+
+def _legend(names: Sequence[str], prefix: str) -> str:
+    items = [
+        f"<li>{inlined(drawing.swatch(name, names), f'{prefix}-key{k}', '')}{escape(title(name))}</li>"
+        for k, name in enumerate(names)
+    ]
+    return f'<ul class="key">{"".join(items)}</ul>'
 
 
 def as_html(table: Table) -> str:
     """One table under its heading; it scrolls by itself on narrow screens."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
     rows = []
-    for first, *rest in table.rows:
-        fields = "".join(f"<td{_class(f.mark)}>{SIGNS[f.mark]}{escape(f.text)}</td>" for f in rest)
-        rows.append(f'<tr><th scope="row">{escape(first.text)}</th>{fields}</tr>')
+    for name, group in groupby(table.rows, key=lambda row: row[0].text):
+        alike = list(group)
+        over = f' rowspan="{len(alike)}"' if len(alike) > 1 else ""
+        first = f'<th scope="row"{over}>{escape(name)}</th>'
+        for row in alike:
+            rows.append(f"<tr>{first}{''.join(map(_field, row[1:]))}</tr>")
+            first = ""
     return (
         f"<section><h2>{escape(table.heading)}</h2><p>{escape(table.note)}</p>"
         f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div></section>"
     )
+
+
+def _field(field: Field) -> str:
+    """What is in brackets after a figure goes below it."""
+    figure, _, rest = field.text.partition(" (")
+    text = escape(field.text)
+    if rest.endswith(")") and " " not in figure:
+        text = f"{escape(figure)} <small>({escape(rest)}</small>"
+    return f"<td{_class(field.mark)}>{SIGNS[field.mark]}{text}</td>"
 
 
 def _class(mark: str) -> str:

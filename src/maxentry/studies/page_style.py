@@ -26,21 +26,24 @@ p { max-width: 46rem; margin: 0.4rem 0; }
 figure { margin: 0; background: var(--card); border-radius: 6px; padding: 0.6rem; break-inside: avoid; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; }
 figure svg { display: block; width: 100%; height: auto; }
-.key { overflow-x: auto; } .key svg { display: block; height: auto; max-width: none; }
+.key { display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; padding: 0; margin: 0.6rem 0; list-style: none; }
+.key li { display: flex; align-items: center; gap: 0.4rem; font-size: 0.85rem; } .key svg { width: 3rem; height: 1rem; }
 .wide { overflow-x: auto; border: 1px solid var(--rule); border-radius: 6px; }
 table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; width: 100%; }
 th, td { padding: 0.35rem 0.6rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule); }
 tbody tr:last-child > * { border-bottom: 0; }
 thead th { vertical-align: bottom; } td { min-width: 6rem; }
-tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper); max-width: 14rem;
-  overflow-wrap: anywhere; }
+small { display: block; white-space: nowrap; font-size: 0.92em; opacity: 0.85; }
+tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper); min-width: 7rem; max-width: 14rem;
+  overflow-wrap: break-word; }
 .good { color: var(--good); background: var(--good-bg); } .bad { color: var(--bad); background: var(--bad-bg); }
 dt { color: var(--faint); font-size: 0.85rem; } dd { margin: 0 0 0.5rem; overflow-wrap: anywhere; }
 pre { font-size: 0.8rem; overflow-x: auto; background: var(--card); padding: 0.6rem; border-radius: 6px; }
 summary { cursor: pointer; overflow-wrap: anywhere; } li { overflow-wrap: anywhere; }
 @media print {
-  body { font-size: 10pt; } main { max-width: none; padding: 0; } .wide, .key { overflow: visible; }
-  table { font-size: 7pt; } th, td { padding: 2pt 3pt; } td { min-width: 0; } tbody th { position: static; }
+  body { font-size: 10pt; } main { max-width: none; padding: 0; } .wide { overflow: visible; }
+  table { font-size: 7pt; } th, td { padding: 2pt 3pt; } td { min-width: 0; }
+  tbody th { position: static; min-width: 0; } small { white-space: normal; }
   .cards { grid-template-columns: 1fr 1fr; } tr, li { break-inside: avoid; } h2 { break-after: avoid; }
 }
 """

@@ -27,11 +27,12 @@ DARK = {
     PURPLE: "#e59ac4", SKY: "#8fd0f7", ORANGE: "#ffbf3f",
 }  # fmt: skip
 
-SOLID, DASHED, DOTTED, DASHDOT = "-", (0, (5.0, 2.0)), (0, (1.0, 1.2)), (0, (6.0, 1.5, 1.0, 1.5))
+SOLID, DASHED, DOTTED = "-", (0, (5.0, 2.0)), (0, (1.0, 1.2))
+LONG, DASHDOT = (0, (10.0, 1.5)), (0, (6.0, 1.5, 1.0, 1.5))
 STYLES = {
     "uniform": Style(INK, DASHED, ""),
     "predictive_variance": Style(BLUE, SOLID, "o"),
-    "maxent": Style(VERMILLION, SOLID, "s"),
+    "maxent": Style(VERMILLION, LONG, "s"),
     "integrated_variance": Style(GREEN, DASHDOT, "^"),
     "balanced_uniform": Style(SKY, DASHED, "v"),
     "balanced": Style(SKY, DOTTED, "P"),

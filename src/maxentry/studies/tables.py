@@ -94,7 +94,7 @@ def claims_table(runs: Iterable[Run]) -> Table:
         "Ratios, gaps and their 90% intervals are over paired replicates (t). Within chance: the interval contains what"
         " would be no difference. Depends: not the same on all figures."
     )
-    return Table("The paper's claims", note, ("claim", "chosen by", "figure", "found", "judgement"), rows)
+    return Table("The paper's claims", note, ("claim", "chosen by", "figure", "judgement", "found"), rows)
 
 
 def strategies_of(study: Study) -> list[str]:
