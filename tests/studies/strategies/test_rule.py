@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.studies.strategies.told import NOW, told
 
+from maxentry.campaign.campaign import Campaign
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 from maxentry.studies.strategies.rule import candidates, chosen, open_question, policy
@@ -20,6 +21,17 @@ def all_of_them(asked):
 def test_candidates_are_what_can_be_measured_and_is_not_told():
     i, j = candidates(open_question(told(Y, FIRST), NOW))
     assert list(zip(i, j, strict=True)) == [(0, 0), (1, 0), (1, 1), (1, 2)]
+
+
+def test_what_is_pending_is_not_offered_again():
+    mask = ~np.isnan(Y)
+    with Campaign.create("sqlite://", "pending", 2, 3, seed=3, mask=mask, acquisition="uniform") as campaign:
+        asked = campaign.ask(2, frame="columns")
+        state = campaign.state
+    i, j = candidates(open_question(state, state.changed_at))
+    waited_for = set(zip(asked["row"], asked["col"], strict=True))
+    assert len(i) == 3
+    assert not waited_for & set(zip(i.tolist(), j.tolist(), strict=True))
 
 
 def test_a_batch_is_what_the_rule_chose_by_name():
