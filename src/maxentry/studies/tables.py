@@ -85,8 +85,8 @@ def claims_table(runs: Iterable[Run]) -> Table:
             Field(c.claim),
             Field(c.pair),
             Field(c.figure),
-            Field(c.numbers),
             Field(c.judgement, marks[c.judgement]),
+            Field(c.numbers),
         )
         for c in verdict.claims(runs)
     )
