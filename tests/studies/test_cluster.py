@@ -1,8 +1,10 @@
 """A Dask cluster does what this machine would do."""
 
+import signal
 from pathlib import Path
 
 import pytest
+from tests.studies.test_interrupts import Working, until
 from tests.studies.test_runner import CASE, CELLS, timeless
 
 from maxentry.errors import MissingDependencyError, StorageError
@@ -35,6 +37,20 @@ def test_a_cluster_without_workers_is_refused(tmp_path: Path) -> None:
         pytest.raises(StudyError, match="expected a Dask cluster with workers, but it has none yet"),
     ):
         run_all(CELLS, store=tmp_path, dask=empty.scheduler_address)
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_the_cluster_with_nothing_to_do(tmp_path: Path) -> None:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as there:
+        study = Working(tmp_path, 600, "--dask", there.scheduler_address)
+        study.until_it_waits()
+        study.process.send_signal(signal.SIGINT)
+        said = "Interrupted: 2 of 5 runs are kept; the same command does the others.\n"
+        assert study.ended() == (130, "", said)
+        until(lambda: not there.scheduler.tasks, 10)
+        assert len(study.begun()) == 4  # and not the fifth
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "http://127.0.0.1:1", "tcp://127.0.0.1"])

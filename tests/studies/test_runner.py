@@ -99,7 +99,7 @@ def test_errors_do_not_stop_the_others_and_are_not_kept(
 ) -> None:
     Pool(monkeypatch, maxent="no luck")
     with pytest.raises(
-        RunsFailed, match=r"one failed \(tiny, maxent, seed 0: no luck\); 1 run more failed"
+        RunsFailed, match=r"one failed \(tiny, maxent, seed 0: no luck\); 1 more run failed"
     ) as caught:
         run_all(CELLS, store=tmp_path)
     assert [str(f) for f in caught.value.failures] == [f"tiny, maxent, seed {k}: no luck" for k in (0, 1)]

@@ -22,17 +22,37 @@ def data(name: str | None, get: bool, as_json: bool) -> None:
     if as_json:
         output.print_json({"sets": lines})
     elif name is None:
-        names = ("name", "rows", "cols", "known", "here", "licence", "title")
-        table = tables.Table(list(names), [[line[n] for line in lines] for n in names])
+        shown = [{**line, "here": "no" if line["here"] is None else "yes"} for line in lines]
+        table = tables.Table(list(SHOWN), [[line[n] for line in shown] for n in SHOWN])
         output.deliver(table, None, None, as_json=False, document={})
+        missing = sum(line["here"] is None for line in lines)
+        if missing:
+            output.say(
+                f"{missing} not here: fetched when a study wants them, or by --get; NAME says more.", "dim"
+            )
     else:
-        print("\n".join(f"{key}: {value}" for key, value in lines[0].items()))
+        _tell(sets[0], lines[0])
+
+
+SHOWN = ("name", "rows", "cols", "known", "here", "licence", "title")
+
+
+def _tell(about: Info, facts: dict[str, Any]) -> None:
+    """One set, a line for each fact, and how to come by it where it is not here."""
+    from maxentry.studies import datasets
+
+    print("\n".join(f"{key}: {value}" for key, value in facts.items() if value is not None))
+    if facts["here"] is None:
+        way = datasets.by_hand(about)
+        output.say(f"It is fetched when a study wants it, or by --get; without a network, {way}.", "dim")
 
 
 def _facts(about: Info) -> dict[str, Any]:
-    rows, cols = about.shape
+    from maxentry.studies import datasets
+
+    here = datasets.where(about)
     return {
-        "name": about.name, "title": about.title, "rows": rows, "cols": cols, "known": about.known,
-        "unit": about.unit, "licence": about.licence, "citation": about.citation, "url": about.url,
-        "bytes": about.size, "here": None,
+        "name": about.name, "title": about.title, "rows": about.shape[0], "cols": about.shape[1],
+        "known": about.known, "unit": about.unit, "licence": about.licence, "citation": about.citation,
+        "url": about.url, "bytes": about.size, "here": None if here is None else str(here),
     }  # fmt: skip

@@ -34,7 +34,7 @@ class RunsFailed(StudyError):
     def __init__(self, failures: Sequence[Failure], runs: Sequence[Run]) -> None:
         self.failures, self.runs = tuple(failures), list(runs)
         n = len(failures)
-        others = f"; {_count(n - 1)} more failed" if n > 1 else ""
+        others = f"; {n - 1} more run{'' if n == 2 else 's'} failed" if n > 1 else ""
         super().__init__(f"expected every run to succeed, but one failed ({failures[0]}){others}.")
 
 

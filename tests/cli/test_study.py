@@ -1,0 +1,288 @@
+"""`maxentry study`: what it says, writes and answers; the runs themselves are invented here but for one."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.run import answer, good, process, refused, run
+
+from maxentry.cli import codes, given
+from maxentry.errors import DataError
+from maxentry.studies import local
+from maxentry.studies.case import Cell
+from maxentry.studies.code import fingerprint
+from maxentry.studies.outcomes import Failure, failed
+from maxentry.studies.record import Look, Run
+from maxentry.studies.store import Store
+
+pytest.importorskip("matplotlib")
+FACTS = "folder runs failed page figures tables raw"
+COMMANDS = {
+    ("paper",): f"{FACTS} claims",
+    ("suite",): f"{FACTS} ratios",
+    ("compare", "my.csv"): f"{FACTS} answer rows cols known initial budget batch ratios",
+    ("data",): "sets",
+}
+
+
+def invented(cell: Cell) -> Run:
+    """A run whose strategy is twice as good as uniform at the end, but for a little luck."""
+    rng = np.random.default_rng(cell.seed)
+    better = 0.5 if cell.strategy not in ("uniform", "papers_uniform") else 1.0
+    first, last = 1.0 + 0.01 * rng.standard_normal(), better * (0.4 + 0.01 * rng.standard_normal())
+    n = cell.case.initial, cell.case.initial + cell.case.budget
+    looks = tuple(
+        Look(k, float(k), error, error, 0.9, 2.0, 0.1, 0.1) for k, error in zip(n, (first, last), strict=True)
+    )
+    code = fingerprint()
+    return Run(
+        cell.key(code), code, cell.case.name, cell.case.identity(), cell.strategy, cell.seed, (12, 9), 90, 1.0, looks,
+        1.0, 1.0,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Cell]]:
+    """Stand for the processes; tell which cells were begun."""
+    seen: dict[str, list[Cell]] = {"begun": []}
+
+    def results(cells: list[Cell], n: int) -> Iterator[tuple[int, Run | Failure]]:
+        for k, cell in enumerate(cells):
+            seen["begun"].append(cell)
+            yield k, failed(cell, "no luck") if cell.strategy == "maxent" else invented(cell)
+
+    monkeypatch.setattr(local, "results", results)
+    return seen
+
+
+@pytest.fixture
+def my_csv(folder: Path) -> Path:
+    rng = np.random.default_rng(3)
+    M = rng.normal(size=(12, 2)) @ rng.normal(size=(2, 9))
+    lines = [",".join(["x", *(f"c{j}" for j in range(9))])]
+    lines += [
+        f"r{i}," + ",".join("" if (i + j) % 7 == 0 else f"{M[i, j]:.5f}" for j in range(9)) for i in range(12)
+    ]
+    path = folder / "my.csv"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_compare_answers_in_one_sentence(workers: dict, my_csv: Path) -> None:
+    result = good("study", "compare", my_csv.name)
+    assert result.stdout.startswith("Yes, active sampling would have helped: ")
+    assert result.stdout.count("\n") == 1
+    assert (
+        "my.csv: 12 x 9 with 93 known entries; 12 at first, then 36 in batches of 4, by uniform"
+        in result.stderr
+    )
+    written = Path("maxentry-study/compare-my")
+    names = {path.name for path in written.iterdir()}
+    assert names == {"runs.jsonl", "runs.parquet", "report.html", "tables.md", "curves.png", "curves.pdf"}
+    assert len(Store(written)) == 15
+    assert "my.csv" in (written / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"), COMMANDS.items(), ids=lambda x: x[0] if isinstance(x, tuple) else ""
+)
+def test_documents(
+    words: tuple[str, ...], keys: str, workers: dict, my_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from maxentry.studies import datasets
+
+    monkeypatch.setattr(datasets, "load", lambda name: None)
+    monkeypatch.setenv("MAXENTRY_DATA_CACHE", "cache")
+    options = {
+        "paper": ["--figure", "sim30", "--quick", "--strategy", "uniform"],
+        "suite": ["--matrix", "sim30"],
+    }
+    small = [] if words[0] == "data" else ["--replicates", "2", "-o", "out"]
+    if words[0] == "suite":
+        small += ["--strategy", "uniform", "--strategy", "balanced"]
+    found = answer("study", *words, *options.get(words[0], []), *small)
+    assert list(found) == keys.split()
+    shown = " ".join(good("study", words[0], "--help").stdout.split("JSON:", 1)[1].replace("│", " ").split())
+    documented = {word.strip("(),.;:") for word in shown.split()}
+    assert set(keys.split()) <= documented
+    for lines in (found.get("claims"), found.get("ratios"), found.get("sets")):
+        assert not lines or set(lines[0]) <= documented
+    for path in [found[key] for key in ("page", "tables", "raw") if key in found] + found.get("figures", []):
+        assert Path(path).is_file()
+
+
+def test_runs_that_fail_do_not_keep_the_others_from_being_reported(workers: dict, my_csv: Path) -> None:
+    words = (
+        "study",
+        "compare",
+        "my.csv",
+        "--strategy",
+        "predictive_variance",
+        "--strategy",
+        "maxent",
+        "-o",
+        "out",
+    )
+    result = run(*words)
+    assert result.exit_code == codes.REFUSED
+    assert result.stdout.startswith("Yes, ")
+    assert "Failed: my.csv, maxent, seed 0: no luck (4 more runs failed so)" in result.stderr
+    assert Path("out/report.html").exists()
+    workers["begun"].clear()
+    again = run(*words, "--json")
+    assert again.exit_code == codes.REFUSED
+    found = json.loads(again.stdout)
+    assert (found["runs"], len(found["failed"]), again.stderr) == (10, 5, "")
+    assert {cell.strategy for cell in workers["begun"]} == {"maxent"}
+
+
+def test_when_all_fail_it_is_one_sentence(
+    workers: dict, my_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        local, "results", lambda cells, n: ((k, failed(c, "no luck")) for k, c in enumerate(cells))
+    )
+    first = "my.csv, uniform, seed 0: no luck"
+    assert refused("study", "compare", "my.csv", "-o", "out").splitlines()[1:] == [
+        f"Failed: {first} (14 more runs failed so)",
+        f"Expected every run to succeed, but one failed ({first}); 14 more runs failed.",
+    ]
+    result = run("study", "compare", "my.csv", "-o", "out", "--json")
+    assert json.loads(result.stdout)["error"]["kind"] == "RunsFailed"
+    assert not Path("out/report.html").exists()
+
+
+def test_a_report_runs_nothing(workers: dict, my_csv: Path) -> None:
+    said = refused("study", "compare", "my.csv", "--report", "-o", "out")
+    assert said.endswith("Expected results to report on in out, but there are none of this study.")
+    assert not Path("out").exists()
+    good("study", "compare", "my.csv", "-o", "out", "--replicates", "2")
+    workers["begun"].clear()
+    Path("out/report.html").unlink()
+    assert answer("study", "compare", "my.csv", "--report", "-o", "out")["runs"] == 6  # of the usual 15
+    assert Path("out/report.html").exists()
+    assert workers["begun"] == []
+
+
+def test_data_are_asked_for_before_the_workers_start(workers: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxentry.studies import datasets
+
+    def absent(name: str) -> None:
+        raise DataError(f"expected {name} here, but it is not.")
+
+    monkeypatch.setattr(datasets, "load", absent)
+    said = refused("study", "paper", "--figure", "jester", "--quick", "-o", "out")
+    assert said == "Expected jester here, but it is not."
+    assert workers["begun"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["compare", "no.csv"], "Expected a file to read, but no.csv does not exist."),
+        (
+            ["compare", "my.csv", "--initial", "90", "--budget", "9"],
+            "to leave known entries over to judge by",
+        ),
+        (["compare", "my.csv", "--strategy", "best"], "Expected one of the strategies"),
+        (
+            ["compare", "my.csv", "--dask", "nowhere"],
+            "Expected a Dask scheduler at nowhere (like tcp://host:8786)",
+        ),
+        (["compare", "my.csv", "-o", "my.csv"], "Expected a folder for results, but my.csv is a file."),
+        (["paper", "--figure", "sim31"], "Expected figures among sim30"),
+        (["suite", "--matrix", "mine"], "Expected matrices among"),
+        (["data", "mine"], "Expected the name of a data set"),
+    ],
+)
+def test_refusals(words: list[str], sentence: str, workers: dict, my_csv: Path) -> None:
+    assert sentence in refused("study", *words)
+    assert workers["begun"] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["study", "paper", "--replicates", "0"], ["study", "compare"], ["study", "compare", "my.csv", "--rank", "low"],
+     ["study", "suite", "--workers", "none"], ["study", "no-such"]],
+)  # fmt: skip
+def test_wrong_usage(words: list[str], my_csv: Path) -> None:
+    assert refused(*words, code=codes.USAGE).startswith("Usage: maxentry study")
+
+
+def test_data_says_where_files_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAXENTRY_DATA_CACHE", "cache")
+    monkeypatch.delenv("MAXENTRY_DATA", raising=False)
+    lines = good("study", "data").stdout.splitlines()
+    assert lines[0] == "name,rows,cols,known,here,licence,title"
+    assert lines[1].startswith("jester,7200,100,720000,no,")
+    one = good("study", "data", "davis")
+    assert "citation: M. I. Davis" in one.stdout
+    assert "MAXENTRY_DATA" in one.stderr
+
+
+def test_help_stays_quick() -> None:
+    heavy = ("numpy", "joblib", "matplotlib", "distributed", "maxentry.studies")
+    code = f"import sys; from maxentry.cli import main; print([m for m in {heavy} if m in sys.modules])"
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert shown.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_a_real_comparison_in_a_process_of_its_own(my_csv: Path) -> None:
+    words = ("study", "compare", "my.csv", "--rank", 2, "--replicates", 2, "--batch", 12, "--json")
+    result = process(*words)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["runs"], found["failed"], result.stderr) == (6, [], b"")
+    assert found["answer"].split(",")[0] in (
+        "Yes",
+        "No",
+        "No gain from active sampling is shown: after 48 entries",
+    )
+
+
+# Costs
+
+
+def grid(text: str) -> str:
+    Path("costs.csv").write_text(text)
+    return "costs.csv"
+
+
+MATRIX = "x,a,b\nr,1,\ns,3,4\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("x,b,a\ns,8,6\nr,,5\n", [[5, 19 / 3], [6, 8]]),  # what is not known needs no cost
+        ("row,col,cost\nr,a,5\ns,a,6\ns,b,8\n", [[5, 19 / 3], [6, 8]]),
+        ("row,cost\ns,2\nr,1\n", [[1, 1], [2, 2]]),
+        ("col,cost\na,2\nb,1\n", [[2, 1], [2, 1]]),
+    ],
+)
+def test_costs(text: str, found: list[list[float]]) -> None:
+    Path("m.csv").write_text(MATRIX)
+    read = given.given("m.csv", None, grid(text))
+    np.testing.assert_allclose(read.costs, found)
+    np.testing.assert_array_equal(read.M, [[1, np.nan], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x,a,b\ns,6,\nr,5,7\n", "above 0 for every known entry, but none came for row 's', column 'b'"),
+        ("x,a,b\ns,6,0\nr,5,7\n", "above 0 for every known entry, but 0 came for row 's', column 'b'"),
+        ("row,cost\ns,2\n", "expected a cost for every row, but row 'r' has none"),
+    ],
+)
+def test_costs_that_are_refused(text: str, sentence: str) -> None:
+    Path("m.csv").write_text(MATRIX)
+    with pytest.raises(DataError, match=sentence):
+        given.given("m.csv", None, grid(text))
