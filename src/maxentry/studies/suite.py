@@ -55,12 +55,12 @@ MATRICES = [
 BY_COST = Case(
     "AutoML error, by run time",
     Part("oboe-error", LONG, SHORT, costs="oboe-runtime"),
-    initial=LONG, batch=25, budget=1500, looks=61, spend=2.0 * LONG,
+    initial=LONG, batch=50, budget=1000, looks=21, spend=2.0 * LONG,
 )  # fmt: skip
 BY_COST_NEW = Case(
     "AutoML error of new data sets, by run time",
     Part("oboe-error", 80, SHORT, costs="oboe-runtime", training=50),
-    initial=0, batch=10, budget=600, looks=61, spend=1.5 * 30,
+    initial=0, batch=15, budget=450, looks=16, spend=1.5 * 30,
 )  # fmt: skip
 
 CASES: list[tuple[Case, tuple[str, ...]]] = [
