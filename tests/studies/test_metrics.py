@@ -75,14 +75,21 @@ def test_the_interval_of_a_ratio_by_hand() -> None:
     assert found == pytest.approx((1.0, 1 - half, 1 + half, 2), rel=1e-6)
 
 
-def test_the_area_is_from_where_both_began_to_where_both_ended() -> None:
+def test_the_area_is_from_where_both_began_to_where_the_first_ended() -> None:
     u = made([1.0, 1.0, 1.0], n=(0, 10, 20))
     m = made([9.0, 0.5, 0.5], n=(0, 10, 20), strategy="maxent")
     late = made([1.0, 1.0], n=(10, 20))
-    soon = made([1.0, 1.0], n=(10, 15))  # nothing was left to ask: it stays at 1
+    soon = made([1.0, 1.0], n=(10, 15))
     assert metrics.area_ratio(*pair(u, m)).value == pytest.approx((9.5 / 2 * 10 + 5) / 20)
     assert metrics.area_ratio(*pair(late, m)).value == pytest.approx(0.5)
     assert metrics.area_ratio(*pair(soon, m)).value == pytest.approx(0.5)
+
+
+def test_at_the_end_is_at_equal_cost() -> None:
+    spend = SIMULATED | {"spend": 10.0}
+    u = made([1.0, 0.8, 0.4], n=(1, 2, 3), cost=(0.0, 10.0, 20.0), identity=spend)
+    m = made([1.0, 0.3], n=(1, 9), cost=(0.0, 15.0), strategy="maxent", identity=spend)
+    assert metrics.end_ratio(*pair(u, m)).value == pytest.approx(0.3 / 0.6)
 
 
 def coverage_of(interval, k: int, trials: int = 2000) -> float:

@@ -181,23 +181,29 @@ def start_ratio(curves: Curves, base: Curves) -> Interval:
     return ratio_interval(curves.at(0), base.at(0))
 
 
-def end_ratio(curves: Curves, base: Curves) -> Interval:
-    """Error at the end, as a ratio to the baseline's."""
+def end_ratio(curves: Curves, base: Curves, measure: Measure = "error") -> Interval:
+    """Error where the first of both ended, as a ratio to the baseline's: at equal numbers of entries, or equal cost."""
     curves, base = paired(curves, base)
-    return ratio_interval(curves.at(-1), base.at(-1))
+    ends = np.minimum(curves.at(-1, curves.spent), base.at(-1, curves.spent))
+    return ratio_interval(_values_at(curves, ends, measure), _values_at(base, ends, measure))
+
+
+def _values_at(curves: Curves, spent: Array, measure: Measure) -> Array:
+    tracks = zip(spent, curves.tracks(curves.spent), curves.tracks(measure), strict=True)
+    # A run that ended there was looked at there, perhaps twice: its last look counts.
+    return np.array([y[-1] if x[-1] <= end else np.interp(end, x, y) for end, x, y in tracks], dtype=float)
 
 
 def unobserved_ratio(curves: Curves, base: Curves) -> Interval:
-    """Error at the end over what was not measured, as a ratio to the baseline's."""
-    curves, base = paired(curves, base)
-    return ratio_interval(curves.at(-1, "error_unobserved"), base.at(-1, "error_unobserved"))
+    """The same over what was not measured."""
+    return end_ratio(curves, base, "error_unobserved")
 
 
 def area_ratio(curves: Curves, base: Curves) -> Interval:
-    """Area under the error curve, as a ratio to the baseline's, from where both have begun to where both have ended."""
+    """Area under the error curve, as a ratio to the baseline's, over the range that both went through."""
     curves, base = paired(curves, base)
     spent = list(zip(curves.tracks(curves.spent), base.tracks(curves.spent), strict=True))
-    spans = [(max(x[0], y[0]), max(x[-1], y[-1])) for x, y in spent]
+    spans = [(max(x[0], y[0]), min(x[-1], y[-1])) for x, y in spent]
     return ratio_interval(_heights(curves, spans), _heights(base, spans))
 
 

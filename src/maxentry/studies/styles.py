@@ -40,6 +40,7 @@ STYLES = {
     "top_variance": Style(PURPLE, SOLID, "X"),
     "leverage": Style(ORANGE, DASHED, ">"),
     "means": Style(GREY, DOTTED, "x"),
+    "cheapest": Style(GREY, SOLID, "P"),
     "oboe": Style(GREEN, SOLID, "*"),
     "oboe_own": Style(GREEN, DOTTED, "*"),
     "smurff_variance": Style(PURPLE, DASHED, "h"),

@@ -15,8 +15,16 @@ from maxentry.studies.wording import spelled, title
 Effect = Literal["helps", "no difference shown", "harms", "unknown"]
 Judgement = Literal["holds", "does not hold", "within chance", "depends"]
 
-# Random designs, and other estimates of them: no active sampling.
-NOT_ACTIVE = ("uniform", "balanced", "balanced_uniform", "means", "papers_uniform", "papers_balanced")
+# What does not learn from measurements which entries to ask for.
+NOT_ACTIVE = (
+    "uniform",
+    "balanced",
+    "balanced_uniform",
+    "cheapest",
+    "means",
+    "papers_uniform",
+    "papers_balanced",
+)
 
 
 class Pair(NamedTuple):
