@@ -32,8 +32,27 @@ def test_the_marginal_of_the_variance_of_the_effects_is_the_dense_one():
         return density + invgamma.logpdf(np.exp(log_tau2), 3.0, scale=0.8) + log_tau2
 
     points = np.linspace(-4, 3, 8)
-    ours = [effects.log_marginal(x, Z.sum(axis=0), Z.T @ y, precision, 3.0, 0.8) for x in points]
+    n, s, ones = Z.sum(axis=0), Z.T @ y, np.ones(4)
+    ours = [effects.log_marginal(x, n, ones, s**2, precision, 3.0, 0.8) for x in points]
     np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_alike_are_one_to_the_marginal(weighted):
+    rng = np.random.default_rng(3)
+    n, s = rng.integers(0, 4, 50).astype(float), rng.standard_normal(50)
+    if weighted:
+        n *= rng.gamma(2.0, 0.5, 50)
+    s[n == 0] = 0.0
+    alike = effects.together(n, s)
+    assert len(alike[0]) == (50 if weighted else 3)
+    for x in (-2.0, 0.5):
+        apart = effects.log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8)
+        assert effects.log_marginal(x, *alike, 1.7, 3.0, 0.8) == pytest.approx(apart, rel=1e-12)
+    counted_once = alike[0], np.ones(len(alike[0])), alike[2]
+    assert weighted or effects.log_marginal(0.5, *counted_once, 1.7, 3.0, 0.8) != pytest.approx(
+        apart, rel=1e-3
+    )
 
 
 def redrawn_effects(n, seed, forget_mu=False):

@@ -10,6 +10,8 @@ from maxentry.kernels.quadrant_law import slice_step
 from maxentry.kernels.random import inverse_gamma
 from maxentry.kernels.von_mises_fisher import dot, gibbs
 
+CALLED = "c34df850f775"  # a digest of the kernels imported, by which Numba knows when to compile again
+
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

@@ -21,52 +21,82 @@ from numpy.typing import NDArray
 from maxentry.kernels.random import inverse_gamma
 from maxentry.kernels.small_linalg import cholesky, gram, solve_lower, solve_upper
 
+CALLED = "77e0010fbed3"  # a digest of the kernels imported, by which Numba knows when to compile again
+
 Array = NDArray[np.float64]
 
 STEP = 1.0  # width of the slice sampler's first bracket, in log tau2
 MOST_STEPS = 30
+MOST_ALIKE = 4096  # observations of a row up to which rows are sorted by their number
 
 
 @njit(cache=True, nogil=True)
-def log_marginal(log_tau2: float, n: Array, s: Array, precision: float, shape: float, scale: float) -> float:
-    """log p(log tau2 | y), up to a constant; n and s as above."""
+def log_marginal(
+    log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float
+) -> float:
+    """log p(log tau2 | y), up to a constant; rows with the same n together: how many, and the sum of their s^2."""
     tau2 = math.exp(log_tau2)
     total = -shape * log_tau2 - scale / tau2
-    for i in range(n.size):
-        if n[i] > 0.0:
-            d = 1.0 + precision * n[i] * tau2
-            ps = precision * s[i]
-            total += 0.5 * (tau2 * ps * ps / d - math.log(d))
+    for k in range(n.size):
+        d = 1.0 + precision * n[k] * tau2
+        total += 0.5 * (tau2 * precision * precision * s2[k] / d - rows[k] * math.log(d))
     return total
 
 
 @njit(cache=True, nogil=True)
 def draw_variance(
-    tau2: float, n: Array, s: Array, precision: float, shape: float, scale: float, rng: np.random.Generator
-) -> float:
+    tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float,
+    rng: np.random.Generator,
+) -> float:  # fmt: skip
     """One slice-sampling step (Neal 2003: stepping out, shrinking) on log tau2."""
     x = math.log(tau2)
-    height = log_marginal(x, n, s, precision, shape, scale) - rng.standard_exponential()
+    height = log_marginal(x, n, rows, s2, precision, shape, scale) - rng.standard_exponential()
     low = x - STEP * rng.random()
     high = low + STEP
     # Neal's J and K: a random split of the steps keeps the move reversible where their number is limited.
     down = int(rng.random() * MOST_STEPS)
     up = MOST_STEPS - 1 - down
-    while down > 0 and log_marginal(low, n, s, precision, shape, scale) > height:
+    while down > 0 and log_marginal(low, n, rows, s2, precision, shape, scale) > height:
         low -= STEP
         down -= 1
-    while up > 0 and log_marginal(high, n, s, precision, shape, scale) > height:
+    while up > 0 and log_marginal(high, n, rows, s2, precision, shape, scale) > height:
         high += STEP
         up -= 1
     for _ in range(1000):  # a few dozen are enough for numbers; NaN would shrink for ever
         new = low + (high - low) * rng.random()
-        if log_marginal(new, n, s, precision, shape, scale) >= height:
+        if log_marginal(new, n, rows, s2, precision, shape, scale) >= height:
             return math.exp(new)
         if new < x:
             low = new
         else:
             high = new
     return tau2
+
+
+@njit(cache=True, nogil=True)
+def together(n: Array, s: Array) -> tuple[Array, Array, Array]:
+    """Rows with the same n > 0 as one: n, how many rows, the sum of s^2. Only where n counts are rows alike."""
+    m, top = n.size, 0
+    for i in range(m):
+        k = int(n[i]) if n[i] <= MOST_ALIKE else -1
+        if k != n[i]:
+            return (
+                n,
+                (n > 0.0).astype(np.float64),
+                s * s,
+            )  # weights of Student noise, or long rows: each its own
+        top = max(top, k)
+    rows, s2 = np.zeros(top + 1), np.zeros(top + 1)
+    for i in range(m):
+        rows[int(n[i])] += 1.0
+        s2[int(n[i])] += s[i] * s[i]
+    some = 0
+    which = np.empty(top + 1)
+    for k in range(1, top + 1):
+        if rows[k] > 0.0:
+            which[some], rows[some], s2[some] = k, rows[k], s2[k]
+            some += 1
+    return which[:some], rows[:some], s2[:some]
 
 
 @njit(cache=True, nogil=True)
@@ -83,7 +113,8 @@ def redraw_effects(
     for i in range(m):
         n[i] = sums[i, 0]
         s[i] = sums[i, 1] + n[i] * (effect[i] - moved)
-    tau2 = draw_variance(tau2, n, s, precision, shape, scale, rng)
+    alike, rows, s2 = together(n, s)
+    tau2 = draw_variance(tau2, alike, rows, s2, precision, shape, scale, rng)
     for i in range(m):
         p = 1.0 / tau2 + precision * n[i]
         effect[i] = precision * s[i] / p + rng.standard_normal() / math.sqrt(p)

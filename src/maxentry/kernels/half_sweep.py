@@ -73,6 +73,15 @@ def residual_sums(
 LANES = 8  # rows solved side by side: one row's square roots and divisions wait for each other, eight rows' do not
 
 
+@njit(cache=True, nogil=True)
+def fill_lanes(Q: Array, P: Array, K: int) -> None:
+    """The lower triangle of Q in every lane of P."""
+    for a in range(K):
+        for c in range(a + 1):
+            for lane in range(LANES):
+                P[a, c, lane] = Q[a, c]
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def cholesky_lanes(P: Array, K: int) -> None:
     """Cholesky factors of LANES matrices side by side, in place; the diagonal holds its reciprocal."""
@@ -123,18 +132,26 @@ def half_sweep(
     """
     K, m = F.shape[1], G.shape[0]
     P, b = np.empty((K, K, LANES)), np.empty((K, LANES))
-    p, q = np.empty((K, K)), np.empty(K)
+    p, q, of_prior = np.empty((K, K)), np.empty(K), False  # whether P has the factors of Q
     for first in range(0, m, LANES):
         lanes = min(LANES, m - first)
-        for lane in range(LANES):  # lanes beyond the last row repeat the first and are not used
-            i = first + lane if lane < lanes else first
-            accumulate(indptr[i], indptr[i + 1], index, values, weights, F, offset, mu, p, q)
-            for a in range(K):
-                b[a, lane] = q[a] * precision
-                for c in range(a + 1):
-                    P[a, c, lane] = Q[a, c] + precision * p[a, c]
-        cholesky_lanes(P, K)
-        solve_lower_lanes(P, b, K)
+        if indptr[first] < indptr[first + lanes]:
+            for lane in range(LANES):  # lanes beyond the last row repeat the first and are not used
+                i = first + lane if lane < lanes else first
+                accumulate(indptr[i], indptr[i + 1], index, values, weights, F, offset, mu, p, q)
+                for a in range(K):
+                    b[a, lane] = q[a] * precision
+                    for c in range(a + 1):
+                        P[a, c, lane] = Q[a, c] + precision * p[a, c]
+            cholesky_lanes(P, K)
+            solve_lower_lanes(P, b, K)
+            of_prior = False
+        else:  # nothing observed of any: all have the prior's precision
+            if not of_prior:
+                fill_lanes(Q, P, K)
+                cholesky_lanes(P, K)
+                of_prior = True
+            b[:] = 0.0
         for lane in range(lanes):
             for a in range(K):
                 b[a, lane] += rng.standard_normal()

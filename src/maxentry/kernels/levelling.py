@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from maxentry.kernels.lists import Lists, stamp
 
+CALLED = "55bba7e54efe"  # a digest of the kernels imported, by which Numba knows when to compile again
+
 Indices = NDArray[np.int64]
 LOWEST = -(2**62)  # below any height
 
