@@ -70,7 +70,7 @@ def test_another_setting_seed_or_code_is_another_cell(
     others = [Cell(replace(CASE, batch=2), "uniform", 0), Cell(CASE, "uniform", 2)]
     run_all([*CELLS, *others], store=tmp_path)
     assert len(pool.begun) == 2
-    monkeypatch.setattr(runner, "fingerprint", lambda: "another")
+    monkeypatch.setattr(runner, "fingerprint", lambda peers: "another")
     assert known(CELLS, Store(tmp_path)) == {}
 
 
@@ -139,7 +139,7 @@ def test_results_of_other_code_are_taken_only_if_asked_and_the_newest(
 
 def test_a_worker_with_other_code_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Pool(monkeypatch)
-    monkeypatch.setattr(runner, "fingerprint", lambda: "this")
+    monkeypatch.setattr(runner, "fingerprint", lambda peers: "this")
     with pytest.raises(RunsFailed, match="another version of the code"):
         run_all(CELLS[:1], store=tmp_path)
     assert [run.code for run in Store(tmp_path).runs()] == [fingerprint()]  # its own name, so nothing is lost
@@ -190,7 +190,7 @@ def timeless(run: Run) -> list[tuple[float, ...]]:
 
 def test_processes_do_what_this_one_would_do(tmp_path: Path) -> None:
     watched = Cell(replace(CASE, source=Watched(os.getpid())), "uniform", 0)
-    cells = [*CELLS[1:3], watched, Cell(CASE, "nobody's", 0)]
+    cells = [*CELLS[1:3], watched, Cell(CASE, "means", 0), Cell(CASE, "nobody's", 0)]
     with pytest.raises(RunsFailed) as caught:
         run_all(cells, store=tmp_path, workers=2)
     [failure] = caught.value.failures
@@ -198,10 +198,11 @@ def test_processes_do_what_this_one_would_do(tmp_path: Path) -> None:
     assert "ParameterError" in failure.trace
     runs = caught.value.runs
     assert [(r.case, r.strategy, r.seed) for r in runs] == [
-        (c.case.name, c.strategy, c.seed) for c in cells[:3]
+        (c.case.name, c.strategy, c.seed) for c in cells[:4]
     ]
     for run, cell in zip(runs[:2], cells[:2], strict=True):
         alone = experiment.run(cell)
         assert timeless(run) == timeless(alone)
         assert run.key == alone.key == cell.key(fingerprint())
+    assert runs[3].code == fingerprint(True)  # a peer's: the code of peers counts
     assert timeless(runs[0]) != timeless(runs[2])  # of another seed

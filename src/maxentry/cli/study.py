@@ -32,7 +32,12 @@ Strategies = Annotated[
     list[str] | None,
     option("--strategy", help="A way to choose; again for more, the usual ones if not given."),
 ]
-Replicates = Annotated[int, typer.Option("--replicates", min=1, help="How often each strategy is run.")]
+Replicates = Annotated[
+    int | None,
+    option(
+        "--replicates", min=1, help="How often each strategy is run; 10 times if not given, 2 if --quick."
+    ),
+]
 Quick = Annotated[bool, option("--quick", help="The same in small, in under a minute: does it work here?")]
 Workers = Annotated[
     int | None, option("--workers", min=1, help="Processes on this machine; one for each core if not given.")
@@ -56,7 +61,7 @@ Progress = Annotated[
 @app.command(epilog=f"JSON: {FACTS}, and claims (claim, chosen_by, figure, found, judgement).")
 def paper(
     figure: Figures = None,
-    replicates: Replicates = 10,
+    replicates: Replicates = None,
     quick: Quick = False,
     strategy: Strategies = None,
     out: Folder = None,
@@ -72,7 +77,7 @@ def paper(
     from maxentry.studies import outputs, verdict
     from maxentry.studies.paper import figure_cells
 
-    cells = figure_cells(figure or (), replicates, quick=quick, strategies=strategy or ())
+    cells = figure_cells(figure or (), replicates or _usual(quick), quick=quick, strategies=strategy or ())
     study = Study(cells, wanted_folder(out, "paper"), workers, dask, progress, any_code, report, as_json)
     runs = study.runs()
     written = outputs.paper(runs, study.folder)
@@ -89,7 +94,7 @@ def paper(
 def suite(
     matrix: Matrices = None,
     strategy: Strategies = None,
-    replicates: Replicates = 10,
+    replicates: Replicates = None,
     quick: Quick = False,
     out: Folder = None,
     workers: Workers = None,
@@ -104,7 +109,7 @@ def suite(
     from maxentry.studies import outputs
     from maxentry.studies.suite import suite_cells
 
-    cells = suite_cells(matrix or (), strategy or (), replicates, quick=quick)
+    cells = suite_cells(matrix or (), strategy or (), replicates or _usual(quick), quick=quick)
     study = Study(cells, wanted_folder(out, "suite"), workers, dask, progress, any_code, report, as_json)
     runs = study.runs()
     written = outputs.suite(runs, study.folder)
@@ -139,7 +144,9 @@ def compare(
         int | None, option("--batch", min=1, help="Entries at a time; a tenth of the budget if not given.")
     ] = None,
     strategy: Strategies = None,
-    replicates: Replicates = 5,
+    replicates: Annotated[
+        int, typer.Option("--replicates", min=1, help="How often each strategy is run.")
+    ] = 5,
     costs: Annotated[
         str | None,
         option(
@@ -176,9 +183,9 @@ def compare(
     study = studying.Study(cells, folder, workers, dask, progress, any_code, report, as_json)
     studying.say_sizes(study)
     runs = study.runs()
-    written = outputs.compare(runs, study.folder)
     active = next((s for s in strategy or () if s not in verdict.NOT_ACTIVE), metrics.DEFAULT)
     answer = verdict.sentence(runs, active)
+    written = outputs.compare(runs, study.folder, active, answer)
     studying.conclude(
         study, runs, written, {"answer": answer, **studying.sizes(study), "ratios": _ratios(runs)}
     )
@@ -197,6 +204,10 @@ def data(
     from maxentry.cli import datasets
 
     datasets.data(name, get, as_json)
+
+
+def _usual(quick: bool) -> int:
+    return 2 if quick else 10
 
 
 RATIO = ("case", "strategy", "ratio", "low", "high", "replicates")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from maxentry.studies import export, figures, page, tables
 from maxentry.studies.paper import FIGURES
 from maxentry.studies.record import Run
 
-Draw = Callable[[Sequence[Run], Path], list[Path]]
+PAGE = "report.html"
 
 
 class Outputs(NamedTuple):
@@ -33,7 +33,9 @@ def paper(runs: Sequence[Run], folder: Path) -> Outputs:
             drawn += figures.paper_figure(mine, folder / figure.name)
     drawn += figures.coverage_figure(runs, folder / "coverage")
     claims = tables.as_markdown(tables.claims_table(runs))
-    return _written(runs, folder, drawn, f"{claims}\n\n{tables.markdown(runs)}")
+    raw = export.write_table(runs, folder)
+    page.write(runs, folder / PAGE, heading="The paper's figures", raw=raw.name, claims=True)
+    return _written(folder, drawn, f"{claims}\n\n{tables.markdown(runs)}", raw)
 
 
 def suite(runs: Sequence[Run], folder: Path) -> Outputs:
@@ -41,12 +43,18 @@ def suite(runs: Sequence[Run], folder: Path) -> Outputs:
     drawn = figures.suite_figure(runs, folder / "curves")
     drawn += figures.ratio_figure(runs, folder / "ratios")
     drawn += figures.coverage_figure(runs, folder / "coverage")
-    return _written(runs, folder, drawn, tables.markdown(runs))
+    raw = export.write_table(runs, folder)
+    page.write(runs, folder / PAGE, heading="Strategies side by side", raw=raw.name)
+    return _written(folder, drawn, tables.markdown(runs), raw)
 
 
-def compare(runs: Sequence[Run], folder: Path) -> Outputs:
-    """The curves of one matrix."""
-    return _written(runs, folder, figures.compare_figure(runs, folder / "curves"), tables.markdown(runs))
+def compare(runs: Sequence[Run], folder: Path, strategy: str, answer: str) -> Outputs:
+    """The curves of one matrix, and the answer: would this strategy have helped?"""
+    drawn = figures.compare_figure(runs, folder / "curves")
+    raw = export.write_table(runs, folder)
+    heading = f"Would active sampling help on {runs[0].case}?"
+    page.write(runs, folder / PAGE, heading=heading, lead=answer, raw=raw.name, strategy=strategy)
+    return _written(folder, drawn, f"{answer}\n\n{tables.markdown(runs)}", raw)
 
 
 def check(runs: Sequence[Run], folder: Path) -> None:
@@ -55,8 +63,6 @@ def check(runs: Sequence[Run], folder: Path) -> None:
         raise DataError(f"expected results to report on in {folder}, but there are none of this study.")
 
 
-def _written(runs: Sequence[Run], folder: Path, drawn: list[Path], text: str) -> Outputs:
-    raw = export.write_table(runs, folder)
-    page.write(runs, folder / "report.html")
+def _written(folder: Path, drawn: list[Path], text: str, raw: Path) -> Outputs:
     (folder / "tables.md").write_text(text, encoding="utf-8")
-    return Outputs(folder / "report.html", tuple(drawn), folder / "tables.md", raw)
+    return Outputs(folder / PAGE, tuple(drawn), folder / "tables.md", raw)

@@ -14,6 +14,7 @@ from maxentry.studies.meter import Meter, meter
 from maxentry.studies.outcomes import Failure, RunsFailed, StudyStopped, failed
 from maxentry.studies.record import Run
 from maxentry.studies.store import Store
+from maxentry.studies.strategies import STRATEGIES
 
 Outcomes = Generator[tuple[int, Run | Failure]]
 
@@ -41,8 +42,7 @@ def run_all(
     Raises RunsFailed, when all others are done, if some cells failed, and StudyStopped on Ctrl-C.
     """
     kept = store if isinstance(store, Store) else Store(store)
-    code = fingerprint()
-    keys = [cell.key(code) for cell in cells]
+    keys = [cell.key(code_of(cell)) for cell in cells]
     found = known(cells, kept, accept_other_code=accept_other_code)
     waiting = {key: cell for key, cell in zip(keys, cells, strict=True) if key not in found}
     failures: list[Failure] = []
@@ -59,18 +59,20 @@ def run_all(
 
 def known(cells: Sequence[Cell], store: Store, *, accept_other_code: bool = False) -> dict[str, Run]:
     """What is kept of these cells, by their keys: results of this code, or else the newest of any other if accepted."""
-    codes = [fingerprint()]
-    if accept_other_code:
-        codes += [
-            code for code in dict.fromkeys(run.code for run in reversed(store.runs())) if code != codes[0]
-        ]
+    others = dict.fromkeys(run.code for run in reversed(store.runs())) if accept_other_code else {}
     found: dict[str, Run] = {}
     for cell in cells:
-        keys = [cell.key(code) for code in codes]
+        keys = [cell.key(code) for code in dict.fromkeys((code_of(cell), *others))]
         run = next((run for run in map(store.get, keys) if run is not None), None)
         if run is not None:
             found[keys[0]] = run
     return found
+
+
+def code_of(cell: Cell) -> str:
+    """The fingerprint of the code that runs this cell here."""
+    strategy = STRATEGIES.get(cell.strategy)
+    return fingerprint(strategy is not None and strategy.peer)
 
 
 class _Work:

@@ -53,7 +53,8 @@ def begin(parent: int) -> None:
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
     if os.name == "posix":  # elsewhere a process does not learn that its parent has ended
         threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
-    fingerprint()  # of the code as it is now, before somebody edits it
+    for peers in (False, True):
+        fingerprint(peers)  # of the code as it is now, before somebody edits it
 
 
 def _leave_with(parent: int) -> None:
