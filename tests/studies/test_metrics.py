@@ -46,6 +46,16 @@ def test_curves_on_different_looks_are_linear_in_between_and_stay_where_they_end
     np.testing.assert_allclose(errors[1, x <= 7], 1 - (x[x <= 7] - 2) / 10)
 
 
+def test_points_at_equal_cost_are_even_in_its_logarithm_and_begin_above_nothing() -> None:
+    spend = SIMULATED | {"spend": 10.0}
+    costs = [(0.0, 1.0, 100.0), (0.0, 2.0, 100.0)]
+    runs = [made([1.0, 0.5, 0.4], n=(0, 1, 2), cost=c, seed=s, identity=spend) for s, c in enumerate(costs)]
+    x, errors = metrics.gather(runs)["sim30"]["uniform"].along()
+    assert (x[0], x[-1]) == pytest.approx((0.01, 1))
+    np.testing.assert_allclose(np.diff(np.log(x)), np.log(100) / (len(x) - 1))
+    np.testing.assert_allclose(errors[:, 0], [0.5, 0.75])
+
+
 def test_mean_and_quantiles() -> None:
     mean, low, high = metrics.quartiles(np.array([[0.0], [1.0], [2.0], [3.0], [14.0]]))
     assert (mean[0], low[0], high[0]) == (4.0, 1.0, 3.0)

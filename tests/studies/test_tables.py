@@ -4,7 +4,7 @@ import math
 
 from tests.studies.made_runs import REAL, SIMULATED, made, many
 
-from maxentry.studies import metrics, tables
+from maxentry.studies import metrics, tables, wording
 
 
 def study(**other):
@@ -59,7 +59,7 @@ def test_what_it_took_is_given_in_cost_too_where_there_are_costs() -> None:
     table = tables.reached(study(identity=spend, cost=(10, 20, 30, 40, 50, 60)))
     assert [row[0].text for row in table.rows] == ["sim30, entries", "sim30, cost"]
     assert [f.text for f in column(table, "uniform")] == ["80", "100%"]
-    assert column(table, "balanced")[0].text == "never (never to never)"
+    assert column(table, "balanced")[0].text == "never"
 
 
 def test_times_are_of_one_ask() -> None:
@@ -104,3 +104,11 @@ def test_claims_are_a_table() -> None:
     table = tables.claims_table(runs)
     assert table.header[-1] == "found"
     assert {f.text for f in column(table, "judgement")} == {"holds", "within chance"}
+
+
+def test_numbers_are_written_with_as_many_digits_as_tell() -> None:
+    assert [wording.share(x) for x in (0.914, 0.0031, math.inf, math.nan)] == ["91%", "0.31%", "never", ""]
+    assert [wording.count(x) for x in (1234.5, 5.678, math.inf)] == ["1,234", "5.68", "never"]
+    assert [wording.seconds(x) for x in (0.01234, 3.21, 123.4)] == ["0.012", "3.2", "123"]
+    assert wording.title("predictive_variance") == "predictive variance (default)"
+    assert wording.title("somebodys_rule") == "somebodys rule"

@@ -43,6 +43,7 @@ class Panel(NamedTuple):
     y_label: str
     lines: tuple[Line, ...]
     promised: float | None = None  # a line across
+    logarithmic: bool = False  # of what was spent
 
 
 class Bar(NamedTuple):
@@ -63,7 +64,9 @@ def grid(panels: Sequence[Panel], across: int, named_at_ends: bool = False) -> F
         raise DataError("expected runs to draw, but there are none.")
     across = min(across, len(panels))
     down = -(-len(panels) // across)
-    fig = _figure((5.2 if named_at_ends else 3.6) * across, 3.1 * down + (0 if named_at_ends else 0.6))
+    fig = _figure(
+        max(5.2, (5.2 if named_at_ends else 3.6) * across), 3.1 * down + (0 if named_at_ends else 0.6)
+    )
     axes = fig.subplots(down, across, squeeze=False)
     names = strategies_of(panels)
     for ax in axes.flat[len(panels) :]:
@@ -103,6 +106,10 @@ def draw(ax: Axes, panel: Panel, names: Sequence[str]) -> None:
     if panel.promised is not None:
         least = min(float(np.nanmin(line.mean)) for line in panel.lines)
         ax.set_ylim(min(0.7, least - 0.03), 1.005)
+    if panel.logarithmic:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        ax.xaxis.set_minor_formatter(lambda x, _: "")
     ax.set_xlabel(panel.x_label, fontsize=SMALL, color=INK)
     ax.set_ylabel(panel.y_label, fontsize=SMALL, color=INK)
     ax.grid(axis="y", lw=0.4, alpha=0.5, color=GRID)
@@ -120,12 +127,12 @@ def _name_ends(ax: Axes, panel: Panel) -> None:
     bottom, top = ax.get_ylim()
     ends = [float(line.mean[-1]) for line in panel.lines]
     heights = apart(ends, (top - bottom) * 0.075, bottom, top)
-    left, right = ax.get_xlim()
+    across = ax.get_yaxis_transform()  # from 0 to 1 across the panel, whatever its scale
     names = strategies_of([panel])
     for line, end, height in zip(panel.lines, ends, heights, strict=True):
         look = style(line.strategy, names)
         ax.annotate(
-            title(line.strategy), (float(line.x[-1]), end), (right + 0.03 * (right - left), height),
+            title(line.strategy), (float(line.x[-1]), end), (1.03, height), textcoords=across,
             fontsize=SMALLER, color=INK, va="center", annotation_clip=False, parse_math=False,
             arrowprops={"arrowstyle": "-", "lw": 1.0, "color": look.color, "shrinkA": 1, "shrinkB": 3},
         )  # fmt: skip

@@ -66,10 +66,9 @@ def panel(case: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
     kept = {s: c for s, c in by.items() if shown != "coverage" or metrics.has_intervals(c)}
     shaded = tuple(kept) if len(kept) <= len(SHADED) else SHADED
     lines = tuple(_line(curves, shown, strategy in shaded) for strategy, curves in kept.items())
-    x_label = (
-        "share of the budget spent" if any(curves.by_cost for curves in by.values()) else "entries measured"
-    )
-    return Panel(case, x_label, Y_LABELS[shown], lines, 0.9 if shown == "coverage" else None)
+    by_cost = any(curves.by_cost for curves in by.values())
+    x_label = "share of the budget spent" if by_cost else "entries measured"
+    return Panel(case, x_label, Y_LABELS[shown], lines, 0.9 if shown == "coverage" else None, by_cost)
 
 
 def _line(curves: Curves, shown: Shown, shaded: bool) -> Line:

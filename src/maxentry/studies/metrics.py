@@ -81,10 +81,18 @@ class Curves(NamedTuple):
         ended before the others had nothing left to ask for, and stays where it was.
         """
         spent, tracks = self.tracks(self.spent), self.tracks(measure)
-        if all(np.array_equal(x, spent[0]) for x in spent):
+        if not self.by_cost and all(np.array_equal(x, spent[0]) for x in spent):
             return spent[0], np.array(tracks)
-        grid = np.linspace(max(x[0] for x in spent), max(x[-1] for x in spent), GRID)
+        grid = self._grid(spent)
         return grid, np.array([np.interp(grid, x, y) for x, y in zip(spent, tracks, strict=True)])
+
+    def _grid(self, spent: list[Array]) -> Array:
+        """From where all have begun to where all have ended; costs by equal factors, since they differ by orders."""
+        low, high = max(float(x[0]) for x in spent), max(float(x[-1]) for x in spent)
+        if not self.by_cost or high <= 0:
+            return np.linspace(low, high, GRID)
+        low = low or min(high / 100, *(float(x[x > 0].min(initial=high)) for x in spent))
+        return np.geomspace(low, high, GRID)
 
 
 Study = dict[str, dict[str, Curves]]  # case -> strategy -> curves

@@ -33,9 +33,9 @@ def count(x: float) -> str:
 
 
 def took(reached: Reached, write: Callable[[float], str] = count) -> str:
-    """55 (50 to 61)."""
-    if math.isnan(reached.median):
-        return ""
+    """55 (50 to 61); "never" alone if no quartile ever did."""
+    if math.isnan(reached.median) or math.isinf(reached.low):
+        return write(reached.median)
     return f"{write(reached.median)} ({write(reached.low)} to {write(reached.high)})"
 
 
@@ -45,5 +45,7 @@ def seconds(x: float) -> str:
 
 
 def share(x: float) -> str:
-    """91%; "never" if infinite."""
-    return count(x) if not math.isfinite(x) else f"{x:.0%}"
+    """91%, 0.3%; "never" if infinite."""
+    if not math.isfinite(x):
+        return count(x)
+    return f"{x:.0%}" if x >= 0.1 else f"{100 * x:.2g}%"
