@@ -195,7 +195,16 @@ def test_data_are_asked_for_before_the_workers_start(workers: dict, monkeypatch:
         ),
         (["compare", "my.csv", "-o", "my.csv"], "Expected a folder for results, but my.csv is a file."),
         (["paper", "--figure", "sim31"], "Expected figures among sim30"),
+        (["paper", "--strategy", "best"], "Expected one of the strategies"),
+        (
+            ["paper", "--strategy", "oboe"],
+            "Expected strategies that are run on these matrices, but none of them is.",
+        ),
         (["suite", "--matrix", "mine"], "Expected matrices among"),
+        (
+            ["suite", "--matrix", "sim30", "--strategy", "oboe"],
+            "Expected strategies that are run on these matrices",
+        ),
         (["data", "mine"], "Expected the name of a data set"),
     ],
 )

@@ -76,7 +76,10 @@ def paper(
     from maxentry.cli.studying import Study, conclude, wanted_folder
     from maxentry.studies import outputs, verdict
     from maxentry.studies.paper import figure_cells
+    from maxentry.studies.strategies import named
 
+    for name in strategy or ():
+        named(name)
     cells = figure_cells(figure or (), replicates or _usual(quick), quick=quick, strategies=strategy or ())
     study = Study(cells, wanted_folder(out, "paper"), workers, dask, progress, any_code, report, as_json)
     runs = study.runs()

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ import numpy as np
 import typer
 
 from maxentry.cli import codes, output, tables
+from maxentry.errors import MissingDependencyError, ParameterError
 from maxentry.studies import outputs
 from maxentry.studies.case import Cell
 from maxentry.studies.meter import duration
@@ -47,6 +49,8 @@ class Study:
 
     def runs(self) -> list[Run]:
         """The results, in the order of the cells: run, or read where only a report is wished for."""
+        if not self.cells:
+            raise ParameterError("expected strategies that are run on these matrices, but none of them is.")
         store = Store(self.folder)
         if self.report:
             found = list(known(self.cells, store, accept_other_code=True).values())
@@ -110,10 +114,6 @@ class Study:
 
 def _check_figures() -> None:
     """Refuse at once, not after an hour, where figures cannot be drawn."""
-    from importlib.util import find_spec
-
-    from maxentry.errors import MissingDependencyError
-
     if find_spec("matplotlib") is None:
         raise MissingDependencyError(
             "expected matplotlib to draw a study's figures, but it is not installed: pip install 'maxentry[studies]'."
