@@ -34,6 +34,7 @@ LARGE = 10_000_000
 MOST_SMALL = 4096  # a matrix of so many entries has at most so many features, and none is cut
 FEW_FEATURES = 256  # up to so many, rows and columns are bounded by what is left of them
 BLOCK_NUMBERS = 4_000_000
+UNEQUAL = 4  # from this ratio of q1 and q2 on, or its inverse, products of pairs are more than cores
 
 
 @dataclass(frozen=True)
@@ -97,22 +98,18 @@ class SubspaceField:
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
         """sigma2 (mu_i mu_j - sum_t (u_i' W_t v_j)^2), W_t the directions as q1 x q2 matrices."""
-        U, V = self.U[rows], self.V[cols]
-        prior = np.multiply.outer(coherence(U), coherence(V))
-        B = self._explained
-        explained = _forms(V, B[rows]) if self._by_rows else _forms(U, B[cols]).T
-        return self.sigma2 * np.maximum(prior - explained, 0.0)
+        prior = np.multiply.outer(coherence(self.U[rows]), coherence(self.V[cols]))
+        return self.sigma2 * np.maximum(prior - self._forms(self._explained, rows, cols), 0.0)
 
     @property
     def _by_rows(self) -> bool:
-        """Whether rows are the side on which `_explained` costs less."""
+        """Whether rows are the side on which `_cores` costs less."""
         (m1, q1), (m2, q2) = self.U.shape, self.V.shape
         return bool(m1 * q2 <= m2 * q1)
 
-    @cached_property
-    def _explained(self) -> Array:
+    def _cores(self, W: Array) -> Array:
         """B_i = sum_t W_t' u_i u_i' W_t for each row i, (m1, q2, q2); or the same for each column, (m2, q1, q1)."""
-        W = self.measured.reshape(len(self.measured), self.U.shape[1], self.V.shape[1])
+        W = W.reshape(len(W), self.U.shape[1], self.V.shape[1])
         X, W = (self.U, W) if self._by_rows else (self.V, W.transpose(0, 2, 1))
         n, q, p = W.shape
         flat = np.ascontiguousarray(W.transpose(1, 0, 2)).reshape(q, n * p)
@@ -122,6 +119,17 @@ class SubspaceField:
             T = (some @ flat).reshape(len(some), n, p)
             B[start : start + step] = T.swapaxes(1, 2) @ T
         return B
+
+    def _forms(self, B: Array, rows: Indices, cols: Indices) -> Array:
+        """sum_t (u_i' W_t v_j)^2 of a block of entries, from `_cores`."""
+        X, B = (self.V[cols], B[rows]) if self._by_rows else (self.U[rows], B[cols])
+        found: Array = np.einsum("ijq,jq->ij", X @ B, X)
+        return found if self._by_rows else found.T
+
+    @cached_property
+    def _explained(self) -> Array:
+        """The cores of what is measured."""
+        return self._cores(self.measured)
 
     @property
     def core(self) -> Array:
@@ -141,12 +149,6 @@ class SubspaceField:
             found.append((_largest(self.U, core), mu_j))
             found.append((mu_i, _largest(self.V, core.transpose(1, 0, 3, 2))))
         return found
-
-
-def _forms(V: Array, B: Array) -> Array:
-    """v_j' B_i v_j for each matrix i and row j."""
-    found: Array = np.einsum("ijq,jq->ij", V @ B, V)
-    return found
 
 
 def _largest(U: Array, core: Array) -> Array:
@@ -169,18 +171,30 @@ class CoreField(SubspaceField):
         F: Array = solve_triangular(self.C, super().features(rows, cols).T, lower=True).T
         return np.ascontiguousarray(np.sqrt(self.eta2) * F)
 
+    @cached_property
+    def _inverse(self) -> Array:
+        """C^-1."""
+        inverse: Array = solve_triangular(self.C, np.eye(self.p), lower=True)
+        return inverse
+
     @property
     def core(self) -> Array:
         """Cov(vec M | y) = sigma2 eta2 (C C')^-1 = eta2 S."""
-        half = solve_triangular(self.C, np.eye(self.p), lower=True)
-        return self.sigma2 * self.eta2 * (half.T @ half)
+        return self.sigma2 * self.eta2 * (self._inverse.T @ self._inverse)
 
     @cached_property
     def factors(self) -> tuple[Array, Array]:
         """Of the map of Lemma 2."""
         return score_factors(self.U, self.V, self.core, 1.0)
 
+    @cached_property
+    def _left(self) -> Array:
+        """The cores of what is left of each row, or column."""
+        return self._cores(self._inverse)
+
     def variances(self, rows: Indices, cols: Indices) -> Array:
-        """Lemma 2 in feature space, eta2 phi' S phi, by one product."""
+        """Lemma 2 in feature space, eta2 phi' S phi: by one product, or where q1 and q2 differ much, by cores."""
+        if max(self.U.shape[1], self.V.shape[1]) ** 2 > UNEQUAL * self.p:
+            return self.sigma2 * self.eta2 * self._forms(self._left, rows, cols)
         left, right = self.factors
         return np.maximum(left[rows] @ right[cols].T, 0.0)

@@ -31,8 +31,10 @@ def restarted(
     """The chains of `start`, moved to the new observations, and how long to run them: no annealing from the prior."""
     rows, cols = _positions(start.observations, observations)
     plan = Sampling.of(sampling, observations.shape, observations.n, start.rank)
-    settle = plan.settle if isinstance(sampling, Sampling) else max(1, (plan.anneal + plan.settle) // 6)
-    plan = replace(plan, anneal=0, settle=settle, chains=len(start.chains))
+    if not isinstance(sampling, Sampling):
+        # What tells the draws apart is that chains are many; how far apart those of one chain lie matters little.
+        plan = replace(plan, settle=max(1, (plan.anneal + plan.settle) // 6), thin=max(1, plan.thin // 2))
+    plan = replace(plan, anneal=0, chains=len(start.chains))
     n_weights = observations.n if fit.noise == "student" else 0
     chains = []
     for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
