@@ -293,3 +293,21 @@ def test_a_rank_beyond_half_the_shorter_side_is_refused_with_the_reason():
 def test_rank_zero_without_effects_is_refused():
     with pytest.raises(RankError, match="nothing to fit"):
         complete(low_rank()[1], 0, effects=False)
+
+
+@pytest.mark.parametrize(
+    ("shape", "n", "most"),
+    [((300, 1682), 474, 2), ((300, 1682), 2000, 8), ((30, 30), 400, 15), ((6, 5), 3, 2)],
+)
+def test_ranks_of_more_parameters_than_data_can_tell_are_not_tried(shape, n, most):
+    m1, m2 = shape
+    observations = Observations(shape, np.arange(n) % m1, np.arange(n) // m1 % m2, np.ones(n))
+    tried = []
+
+    def predict(train, held, rank, seed):
+        tried.append(rank)
+        return np.full(held.n, 1 - 2.0**-rank)  # the higher the better: only the limit stops
+
+    choose(observations, True, predict, np.random.SeedSequence(1))
+    assert module._most(observations) == most
+    assert max(tried) <= most < 2 * max(tried)

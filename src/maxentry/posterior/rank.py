@@ -20,6 +20,10 @@ Predict = Callable[[Observations, Observations, int, np.random.SeedSequence], Ar
 
 LADDER = (0, 1, 2, 4, 8)
 ENOUGH_HELD_OUT = 600
+MOST_PARAMETERS = (
+    8  # an observation, of a rank that is worth trying; the prior alone would speak of the others
+)
+LEAST_TRIED = 2  # but up to this rank all are tried
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
 CAUTION = 10.0  # prior precision of the weights around "all on the lowest rank"
 
@@ -64,7 +68,7 @@ def choose(
     observations: Observations, effects: bool, predict: Predict, seed: np.random.SeedSequence
 ) -> RankChoice:
     """Climb the ladder of ranks, doubling past its end while the last is best, and stack what was tried."""
-    most = min(observations.shape) // 2
+    most = _most(observations)
     fold_seed, *rank_seeds = seed.spawn(64)
     folds = list(_folds(observations, np.random.default_rng(fold_seed)))
     if not folds:  # one entry: nothing can be held out
@@ -80,6 +84,13 @@ def choose(
     return RankChoice(
         tuple(tried), tuple(errors.tolist()), tuple(stacking_weights(table, truth).tolist()), truth.size
     )
+
+
+def _most(observations: Observations) -> int:
+    """The largest rank to try: half the shorter side, and few enough parameters an observation to learn them from."""
+    (m1, m2), most = observations.shape, min(observations.shape) // 2
+    enough = [rank for rank in range(most + 1) if rank * (m1 + m2 - rank) <= MOST_PARAMETERS * observations.n]
+    return min(most, max(LEAST_TRIED, enough[-1]))
 
 
 def _ladder(effects: bool, most: int, tried: dict[int, Array], truth: Array) -> Iterator[int]:
