@@ -30,7 +30,7 @@ def perform(cell: Cell) -> Run | Failure:
     try:
         from maxentry.studies import experiment
 
-        _hold_to_one_thread()
+        _made_ready()
         return experiment.run(cell)
     except Exception as error:
         words = str(error) if isinstance(error, MaxentryError) else f"{type(error).__name__}: {error}"
@@ -38,23 +38,29 @@ def perform(cell: Cell) -> Run | Failure:
 
 
 @cache
-def _hold_to_one_thread() -> None:
-    """For good: a cluster's worker may run several cells in one process, which must not undo it for one another."""
+def _made_ready() -> None:
+    """Hold to one thread, for good: of several cells in one process, as on a cluster, none must undo it for another."""
     from threadpoolctl import threadpool_limits
 
+    _know_the_code()
     os.environ.setdefault("MAXENTRY_THREADS", "1")
     threadpool_limits(1)
 
 
 def begin(parent: int) -> None:
     """Make a new process a worker: it says nothing beside the bar, and ends when its parent is gone."""
-    from maxentry.studies.code import fingerprint
-
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
     if os.name == "posix":  # elsewhere a process does not learn that its parent has ended
         threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    _know_the_code()
+
+
+def _know_the_code() -> None:
+    """Take the fingerprints of the code as it is now, before somebody edits it."""
+    from maxentry.studies.code import fingerprint
+
     for peers in (False, True):
-        fingerprint(peers)  # of the code as it is now, before somebody edits it
+        fingerprint(peers)
 
 
 def _leave_with(parent: int) -> None:
