@@ -31,7 +31,7 @@ Indices = NDArray[np.int64]
 
 FIRST_ANCHOR = 8
 GROWTH = 1.3
-LAW = 1  # of the files: another number where the same data give another posterior
+LAW = 2  # of the files: another number where the same data give another posterior
 
 
 def posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
