@@ -138,3 +138,19 @@ def test_looks_include_the_first_and_the_last():
     assert case.batches == 5
     assert case.looked_at() == {0, 2, 5}
     assert experiment.LEVEL == 0.9
+
+
+def test_a_budget_that_batches_do_not_divide_is_not_overshot():
+    made = run(Cell(dataclasses.replace(CASE, batch=5, budget=12), "uniform", 1))
+    assert made.looks[-1].n == 12 + 12
+
+
+def test_the_time_of_an_ask_has_its_fit_in_it_however_often_one_looks(monkeypatch):
+    """A look makes the fit that the next ask needs, and is charged to it; uniform needs none."""
+    clock = iter(range(10**6))
+    monkeypatch.setattr(experiment.time, "perf_counter", lambda: float(next(clock)))
+    always = dataclasses.replace(CASE, looks=4)
+    choosing, uniform = (
+        run(Cell(always, s, 1)).looks[-1].seconds for s in ("predictive_variance", "uniform")
+    )
+    assert choosing > uniform

@@ -13,7 +13,7 @@ import maxentry
 # What may change without changing a run: how results are kept, shown and asked for.
 ASIDE = ("cli", "server", "plots.py", "demo.py", "estimators.py", "__main__.py", "frames.py", "progress.py")
 # Of studies/. Data sets are checked against digests when they are read.
-COMMON = ("case.py", "experiment.py", "sources.py")
+COMMON = ("case.py", "experiment.py", "sources.py", "strategies/ours.py", "strategies/strategy.py")
 
 
 @cache
@@ -34,3 +34,8 @@ def fingerprint(peers: bool = False) -> str:
     libraries = [f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")]
     digest.update(" ".join([platform.machine(), *libraries]).encode())
     return digest.hexdigest()[:12]
+
+
+def _matters(name: str, peers: bool) -> bool:
+    """Whether runs depend on this file of studies/."""
+    return name in COMMON or (peers and name.startswith("strategies/"))

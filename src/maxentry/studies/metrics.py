@@ -35,6 +35,7 @@ class Curves(NamedTuple):
     strategy: str
     runs: tuple[Run, ...]
     budgets: tuple[float, ...]  # the most that any strategy spent on each replicate
+    ends: tuple[float, ...]  # what all strategies spent on each replicate, as a share of that
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -59,9 +60,8 @@ class Curves(NamedTuple):
     def of(self, seeds: Sequence[int]) -> Curves:
         """Only these replicates."""
         kept = [k for k, run in enumerate(self.runs) if run.seed in seeds]
-        return self._replace(
-            runs=tuple(self.runs[k] for k in kept), budgets=tuple(self.budgets[k] for k in kept)
-        )
+        budgets, ends = (tuple(spent[k] for k in kept) for spent in (self.budgets, self.ends))
+        return self._replace(runs=tuple(self.runs[k] for k in kept), budgets=budgets, ends=ends)
 
     def tracks(self, measure: Measure = "error") -> list[Array]:
         """A measure at all looks of every replicate; costs as shares of its budget."""
@@ -133,23 +133,25 @@ def gather(runs: Iterable[Run]) -> Study:
         if run.looks:
             cells.setdefault(run.case, {}).setdefault(run.strategy, {})[run.seed] = run
     return {
-        case: {s: _curves(case, s, by, _budgets(strategies)) for s, by in strategies.items()}
+        case: {s: _curves(case, s, by, _spent(strategies)) for s, by in strategies.items()}
         for case, strategies in cells.items()
     }
 
 
-def _curves(case: str, strategy: str, by_seed: dict[int, Run], budgets: dict[int, float]) -> Curves:
+def _curves(case: str, strategy: str, by_seed: dict[int, Run], spent: dict[int, list[float]]) -> Curves:
     seeds = sorted(by_seed)
-    return Curves(case, strategy, tuple(by_seed[s] for s in seeds), tuple(budgets[s] for s in seeds))
+    budgets = tuple(max(spent[s]) or 1.0 for s in seeds)
+    ends = tuple(min(spent[s]) / budget for s, budget in zip(seeds, budgets, strict=True))
+    return Curves(case, strategy, tuple(by_seed[s] for s in seeds), budgets, ends)
 
 
-def _budgets(strategies: dict[str, dict[int, Run]]) -> dict[int, float]:
-    """The most that was spent on each replicate: campaigns end when nothing is left that they can pay."""
-    most: dict[int, float] = {}
+def _spent(strategies: dict[str, dict[int, Run]]) -> dict[int, list[float]]:
+    """What each strategy spent on each replicate: campaigns end when nothing is left that they can pay."""
+    found: dict[int, list[float]] = {}
     for by_seed in strategies.values():
         for seed, run in by_seed.items():
-            most[seed] = max(most.get(seed, 0.0), run.looks[-1].cost)
-    return {seed: spent or 1.0 for seed, spent in most.items()}
+            found.setdefault(seed, []).append(run.looks[-1].cost)
+    return found
 
 
 def paired(curves: Curves, base: Curves) -> tuple[Curves, Curves]:
@@ -190,10 +192,19 @@ def start_ratio(curves: Curves, base: Curves) -> Interval:
 
 
 def end_ratio(curves: Curves, base: Curves, measure: Measure = "error") -> Interval:
-    """Error where the first of both ended, as a ratio to the baseline's: at equal numbers of entries, or equal cost."""
+    """Error where the first of both ended, as a ratio to the baseline's: at equal numbers of entries, or equal cost.
+
+    By cost it is where the first of all strategies ended, so that strategies can be compared with each other.
+    """
     curves, base = paired(curves, base)
-    ends = np.minimum(curves.at(-1, curves.spent), base.at(-1, curves.spent))
+    ends = _ends(curves, base)
     return ratio_interval(_values_at(curves, ends, measure), _values_at(base, ends, measure))
+
+
+def _ends(curves: Curves, base: Curves) -> Array:
+    """Up to where replicates are compared."""
+    ends = np.minimum(curves.at(-1, curves.spent), base.at(-1, curves.spent))
+    return np.minimum(ends, curves.ends) if curves.by_cost else ends
 
 
 def _values_at(curves: Curves, spent: Array, measure: Measure) -> Array:
@@ -210,8 +221,8 @@ def unobserved_ratio(curves: Curves, base: Curves) -> Interval:
 def area_ratio(curves: Curves, base: Curves) -> Interval:
     """Area under the error curve, as a ratio to the baseline's, over the range that both went through."""
     curves, base = paired(curves, base)
-    spent = list(zip(curves.tracks(curves.spent), base.tracks(curves.spent), strict=True))
-    spans = [(max(x[0], y[0]), min(x[-1], y[-1])) for x, y in spent]
+    starts = np.maximum(curves.at(0, curves.spent), base.at(0, curves.spent))
+    spans = list(zip(starts.tolist(), _ends(curves, base).tolist(), strict=True))
     return ratio_interval(_heights(curves, spans), _heights(base, spans))
 
 

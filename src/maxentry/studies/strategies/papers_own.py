@@ -159,7 +159,7 @@ def sampler_of(truth: Truth, case: Case) -> Sampler:
 
 
 PAPERS_MAXENT = Strategy(
-    "papers_maxent", "MaxEnt, the paper's sampler", start="balanced", policy=_policy, estimator=_estimator
+    "papers_maxent", "MaxEnt, the paper's sampler", policy=_policy, estimator=_estimator, fits=True
 )
 PAPERS_UNIFORM = Strategy(
     "papers_uniform", "uniform, the paper's sampler", "uniform", "uniform", estimator=_estimator

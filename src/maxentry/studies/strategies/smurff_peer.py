@@ -154,5 +154,10 @@ def _estimator(truth: Truth, case: Case, seed: int) -> Estimator:
 
 
 SMURFF_VARIANCE = Strategy(
-    "smurff_variance", "SMURFF, greatest variances", policy=_policy, estimator=_estimator, needs=("smurff",)
+    "smurff_variance",
+    "SMURFF, greatest variances",
+    policy=_policy,
+    estimator=_estimator,
+    fits=True,
+    needs=("smurff",),
 )

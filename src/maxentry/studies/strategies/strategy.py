@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.campaign.policy import Batch
+from maxentry.campaign.settings import WITHOUT_MODEL
 from maxentry.campaign.state import State
 from maxentry.studies.case import Case
 from maxentry.studies.sources import Truth
@@ -70,9 +71,15 @@ class Strategy:
     start: Literal["uniform", "balanced"] = "balanced"
     policy: Callable[[Truth, Case, int], Policy] | None = None
     estimator: Callable[[Truth, Case, int], Estimator] | None = None
+    fits: bool = False  # whether a policy of its own chooses by the fit that it is judged by
     needs: tuple[str, ...] = ()  # "cost", "told", "smurff": cases and machines without these leave it out
 
     @property
     def peer(self) -> bool:
         """Whether it brings a rule or an estimate that campaigns do not have."""
         return self.policy is not None or self.estimator is not None
+
+    @property
+    def chooses_by_fit(self) -> bool:
+        """Whether an ask needs the fit that a look at the error needs, too."""
+        return self.acquisition not in WITHOUT_MODEL if self.policy is None else self.fits

@@ -43,4 +43,4 @@ def _policy(truth: Truth, case: Case, seed: int) -> Policy:
     return policy(rule, "top variance")
 
 
-TOP_VARIANCE = Strategy("top_variance", "greatest variances, no joint batch", policy=_policy)
+TOP_VARIANCE = Strategy("top_variance", "greatest variances, no joint batch", policy=_policy, fits=True)
