@@ -2,10 +2,13 @@
 
 import dataclasses
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import maxentry
 from maxentry import Campaign
 from maxentry.campaign import policy
 from maxentry.errors import ParameterError
@@ -154,3 +157,20 @@ def test_the_time_of_an_ask_has_its_fit_in_it_however_often_one_looks(monkeypatc
         run(Cell(always, s, 1)).looks[-1].seconds for s in ("predictive_variance", "uniform")
     )
     assert choosing > uniform
+
+
+def test_the_fingerprint_knows_what_runs_depend_on(tmp_path):
+    package = tmp_path / "maxentry"
+    shutil.copytree(Path(maxentry.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    before = {peers: code.fingerprint.__wrapped__(peers, package) for peers in (False, True)}
+    assert before == {peers: code.fingerprint(peers) for peers in (False, True)}
+    changed = {}
+    for name in (
+        "posterior/chains.py", "studies/experiment.py", "studies/strategies/ours.py", "studies/strategies/oboe.py",
+        "studies/page.py", "cli/study.py",
+    ):  # fmt: skip
+        with (package / name).open("a") as file:
+            file.write("# other\n")
+        after = {peers: code.fingerprint.__wrapped__(peers, package) for peers in (False, True)}
+        changed[name], before = [after[p] != before[p] for p in (False, True)], after
+    assert list(changed.values()) == [[True, True]] * 3 + [[False, True]] + [[False, False]] * 2

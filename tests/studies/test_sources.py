@@ -82,6 +82,12 @@ def test_identities_are_json_and_tell_sources_apart(data):
     assert json.dumps(replace(some[0]).identity(), sort_keys=True) == texts[0]
 
 
+def test_standardised_parts_have_mean_0_and_variance_1(data):
+    M = Part("some", 6, 5, standardise=True).truth(0).M
+    assert np.nanmean(M) == pytest.approx(0, abs=1e-12)
+    assert np.nanstd(M) == pytest.approx(1)
+
+
 def test_a_given_matrix_must_hold_something():
     with pytest.raises(ParameterError, match="known entries"):
         Given(np.full((3, 3), np.nan))

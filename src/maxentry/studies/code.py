@@ -17,18 +17,15 @@ COMMON = ("case.py", "experiment.py", "sources.py", "strategies/ours.py", "strat
 
 
 @cache
-def fingerprint(peers: bool = False) -> str:
+def fingerprint(peers: bool = False, root: Path = Path(maxentry.__file__).parent) -> str:
     """A short hash of the sources that runs depend on, and of the versions of the numerical libraries.
 
     peers: with the sources of strategies that bring a policy or an estimate of their own.
     """
-    root = Path(maxentry.__file__).parent
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         part, *rest = file.relative_to(root).parts
-        if part in ASIDE or (
-            part == "studies" and rest[0] not in (*COMMON, *(["strategies"] if peers else []))
-        ):
+        if part in ASIDE or (part == "studies" and not _matters("/".join(rest), peers)):
             continue
         digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     libraries = [f"{name} {version(name)}" for name in ("numpy", "scipy", "numba")]

@@ -85,6 +85,7 @@ class Part:
         most known entries ("most active"); columns are then all, or the first `cols`.
     busiest: take the part out of so many rows and columns with most known entries: a random part of a sparse
         matrix would be nearly empty.
+    standardise: to mean 0 and variance 1, for priors that know no units.
     costs: a data set of the same shape with what each entry costs. training: so many rows are known from the start.
     """
 
@@ -94,6 +95,7 @@ class Part:
     how: Literal["random", "first", "most active"] = "random"
     busiest: tuple[int, int] | None = None
     log: bool = False
+    standardise: bool = False
     costs: str | None = None
     training: int = 0
 
@@ -107,6 +109,7 @@ class Part:
         i, j = self._chosen(M, seed)
         part = M[np.ix_(i, j)]
         part = np.log(part) if self.log else part
+        part = (part - np.nanmean(part)) / np.nanstd(part) if self.standardise else part
         told = None
         if self.training:
             told = np.zeros(part.shape, dtype=bool)
