@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup lint types slow check clean
+.PHONY: demo test setup lint types slow studies check clean
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -26,7 +26,12 @@ types: setup
 slow: setup  ## the long statistical tests
 	$(BIN)/python -m pytest -n auto -m slow
 
-check: lint types test slow
+studies: setup  ## the studies in small: does the evidence still run?
+	rm -rf build/studies
+	$(BIN)/maxentry study paper --quick -o build/studies/paper
+	$(BIN)/maxentry study suite --quick -o build/studies/suite
+
+check: lint types test slow studies
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache
