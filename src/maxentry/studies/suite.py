@@ -56,7 +56,7 @@ MATRICES = [
 BY_COST = Case(
     "AutoML error of new data sets, by run time",
     Part("oboe-error", 80, SHORT, costs="oboe-runtime", training=50),
-    initial=0, batch=15, budget=1200, looks=81, spend=12.0,
+    initial=0, batch=30, budget=1200, looks=41, spend=12.0,
 )  # fmt: skip
 
 CASES: list[tuple[Case, tuple[str, ...]]] = [
