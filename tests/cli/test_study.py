@@ -1,18 +1,24 @@
 """`maxentry study`: what it says, writes and answers; the runs themselves are invented here but for one."""
 
+import fcntl
 import json
+import os
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.run import answer, good, process, refused, run
+from tests.cli.run import COMMAND, answer, good, process, refused, run
 
-from maxentry.cli import codes, given
+from maxentry.cli import codes, given, grouped
 from maxentry.errors import DataError
-from maxentry.studies import local
+from maxentry.studies import local, verdict
 from maxentry.studies.case import Cell
 from maxentry.studies.code import fingerprint
 from maxentry.studies.outcomes import Failure, failed
@@ -231,6 +237,57 @@ def test_data_says_where_files_go(monkeypatch: pytest.MonkeyPatch) -> None:
     one = good("study", "data", "davis")
     assert "citation: M. I. Davis" in one.stdout
     assert "MAXENTRY_DATA" in one.stderr
+
+
+def on_terminal(*words: object, columns: int = 80) -> tuple[list[str], str]:
+    """What a command writes to stdout where that is a terminal, line by line without styles, and stderr."""
+    outer, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")} | {"TERM": "xterm"}
+    done = subprocess.Popen([*COMMAND, *map(str, words)], stdout=inner, stderr=subprocess.PIPE, env=env)
+    os.close(inner)
+    shown = b""
+    try:
+        while chunk := os.read(outer, 65536):
+            shown += chunk
+    except OSError:  # Linux's way to tell the end of a pseudo-terminal
+        pass
+    os.close(outer)
+    said = done.communicate(timeout=120)[1].decode()
+    assert done.returncode == 0, said
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines(), said
+
+
+def test_claims_are_readable_on_a_terminal_and_csv_down_a_pipe() -> None:
+    from maxentry.studies.paper import figure_cells
+
+    store = Store("out")
+    for cell in figure_cells(["sim30", "jester"], 2, quick=True):
+        store.add(invented(cell))
+    words = ("study", "paper", "--figure", "sim30", "--figure", "jester", "--quick", "--report", "-o", "out")
+    lines, said = on_terminal(*words)
+    assert "Warning" not in said
+    assert max(map(len, lines)) <= 80
+    headings = [line.rstrip() for line in lines if "(chosen by: " in line]
+    assert "a balanced start beats a uniform start (chosen by: our default)" in headings
+    rows = [line.split() for line in lines if line.startswith(" all ")]
+    assert rows
+    assert {len(row) > 2 for row in rows} == {True}  # the judgement, and over which figures
+    assert not any("more line" in line for line in [*lines, *said.splitlines()])
+    piped = good(*words).stdout.splitlines()
+    assert piped[0] == "claim,chosen_by,figure,found,judgement"
+    assert len(piped) - 1 == len(verdict.claims(store.runs()))
+
+
+def test_ratios_are_readable_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("case", "strategy", "ratio", "low", "high", "replicates")
+    lines = [("sim30", "maxent", 0.7712, 0.7, 0.8549, 10), ("[b]", "maxent", 0.5, np.nan, np.nan, 1)]
+    grouped.ratios([dict(zip(names, line, strict=True)) for line in lines])
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert (shown[0], shown[5]) == ("sim30", "[b]")
+    assert re.split("  +", shown[1]) == ["strategy", "error / uniform's", "90% interval", "replicates"]
+    assert re.split("  +", shown[3]) == ["maxent", "0.77", "0.70 to 0.85", "10"]
+    assert re.split("  +", shown[8]) == ["maxent", "0.50", "1"]
 
 
 def test_help_stays_quick() -> None:

@@ -82,7 +82,15 @@ def test_the_ratios_by_hand() -> None:
 def test_the_interval_of_a_ratio_by_hand() -> None:
     found = metrics.ratio_interval(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
     half = 6.313752 * np.sqrt(2) / np.sqrt(2) / 2  # t of one degree of freedom at 95%, sd of (1, 3), mean 2
-    assert found == pytest.approx((1.0, 1 - half, 1 + half, 2), rel=1e-6)
+    assert found == pytest.approx((1.0, np.exp(-half), np.exp(half), 2), rel=1e-6)
+
+
+def test_ratios_to_nothing_and_of_nothing() -> None:
+    two, none = np.array([1.0, 2.0]), np.zeros(2)
+    assert math.isnan(metrics.ratio_interval(two, none).value)
+    assert metrics.ratio_interval(none, two) == (0, 0, 0, 2)
+    assert not metrics.ratio_interval(none[:1], two[:1]).known
+    assert metrics.ratio_interval(none[:0], two[:0]).replicates == 0
 
 
 def test_the_area_is_from_where_both_began_to_where_the_first_ended() -> None:
@@ -100,6 +108,30 @@ def test_at_the_end_is_at_equal_cost() -> None:
     u = made([1.0, 0.8, 0.4], n=(1, 2, 3), cost=(0.0, 10.0, 20.0), identity=spend)
     m = made([1.0, 0.3], n=(1, 9), cost=(0.0, 15.0), strategy="maxent", identity=spend)
     assert metrics.end_ratio(*pair(u, m)).value == pytest.approx(0.3 / 0.6)
+
+
+def test_a_replicate_that_began_after_the_common_end_is_left_out() -> None:
+    spend = SIMULATED | {"spend": 10.0}
+    runs = []
+    for seed, first in enumerate((5.0, 16.0)):  # uniform's start costs more than all that the other spends
+        runs.append(made([1.0, 0.8], n=(1, 2), cost=(first, 20.0), seed=seed, identity=spend))
+        runs.append(
+            made([1.0, 0.4], n=(1, 9), cost=(1.0, 15.0), strategy="maxent", seed=seed, identity=spend)
+        )
+    found = metrics.end_ratio(*pair(*runs))
+    assert found.replicates == 1
+    assert found.value == pytest.approx(0.4 / (1.0 - 0.2 * 10 / 15))
+
+
+def test_at_one_cost_is_where_the_first_of_all_ended() -> None:
+    spend = SIMULATED | {"spend": 10.0}
+    costs = {"uniform": (0.0, 20.0), "maxent": (0.0, 15.0), "oboe": (0.0, 10.0)}
+    runs = [made([1.0, 0.4], n=(0, 6), cost=c, strategy=s, identity=spend) for s, c in costs.items()]
+    by = metrics.gather(runs)["sim30"]
+    found = {s: (curves.ends[0], *metrics.at_common_cost(curves), *metrics.at_common_cost(curves, "n"))
+             for s, curves in by.items()}  # fmt: skip
+    assert found == {"uniform": pytest.approx((0.5, 0.7, 3)), "maxent": pytest.approx((0.5, 0.6, 4)),
+                     "oboe": pytest.approx((0.5, 0.4, 6))}  # fmt: skip
 
 
 def coverage_of(interval, k: int, trials: int = 2000) -> float:
@@ -120,8 +152,8 @@ def unpaired(values, base):
 def normal(values, base):
     """As if the spread were known: too narrow for few replicates."""
     t = metrics.ratio_interval(values, base)
-    half = 1.645 / 2.920 * (t.high - t.value)  # t of two degrees of freedom
-    return t._replace(low=t.value - half, high=t.value + half)
+    factor = (t.high / t.value) ** (1.645 / 2.920)  # t of two degrees of freedom
+    return t._replace(low=t.value / factor, high=t.value * factor)
 
 
 def test_intervals_hold_the_ratio_as_often_as_they_say() -> None:
@@ -129,6 +161,40 @@ def test_intervals_hold_the_ratio_as_often_as_they_say() -> None:
     assert coverage_of(metrics.ratio_interval, 10) == pytest.approx(0.9, abs=error)
     assert coverage_of(metrics.ratio_interval, 3) == pytest.approx(0.9, abs=error)
     assert coverage_of(normal, 3) < 0.9 - error
+
+
+def linear(values, base):
+    """The interval of the ratio itself, not of its logarithm."""
+    ratio = values.mean() / base.mean()
+    rest = metrics.mean_interval((values - ratio * base) / base.mean())
+    return metrics.Interval(ratio, ratio + rest.low, ratio + rest.high, len(values))
+
+
+def misses(interval, k: int = 5, trials: int = 2000) -> tuple[float, float, float]:
+    """How often intervals lie above a ratio of means of 0.5, below it, and begin below 0, of skewed errors."""
+    rng = np.random.default_rng(11)
+    above = below = negative = 0
+    for _ in range(trials):
+        a, b, hard = np.exp([[0.5], [0.5], [0.3]] * rng.standard_normal((3, k)))
+        found = interval(0.5 * a * hard, b * hard)
+        above, below, negative = (
+            above + (found.low > 0.5),
+            below + (found.high < 0.5),
+            negative + (found.low < 0),
+        )
+    return above / trials, below / trials, negative / trials
+
+
+def test_intervals_of_skewed_errors_miss_both_ways_alike_and_stay_above_nothing() -> None:
+    """Of the 5% promised on either side, at most 7%: a second-order error of t with five skewed replicates."""
+    error = 3 * np.sqrt(0.05 * 0.95 / 2000)
+    above, below, negative = misses(metrics.ratio_interval)
+    assert negative == 0
+    assert max(above, below) < 0.07 + error
+    assert abs(above - below) < np.sqrt(2) * error
+    above, below, negative = misses(linear)
+    assert negative > 0.03
+    assert below - above > np.sqrt(2) * error
 
 
 def test_pairing_makes_intervals_narrower() -> None:
@@ -157,6 +223,35 @@ def test_entries_to_reach_are_against_the_same_replicate_and_infinite_ones_are_c
         runs += [made([1.0, u], seed=seed, n=n), made([1.0, m], seed=seed, n=n, strategy="maxent")]
     took = metrics.to_reach(*pair(*runs))
     assert (took.low, took.median, took.high, took.uniform) == (5, 10, math.inf, 10)
+
+
+def copies(fall: float, replicates: int = 200):
+    """Uniform and a strategy that is its copy but for luck: errors that fall a little and go up and down."""
+    rng, n = np.random.default_rng(8), range(0, 201, 20)
+    return pair(
+        *(
+            made(1 - fall * np.arange(11) + 0.01 * rng.standard_normal(11), n=n, strategy=s, seed=seed)
+            for seed in range(replicates)
+            for s in ("uniform", "maxent")
+        )
+    )
+
+
+@pytest.mark.parametrize("fall", [0.002, 0.005, 0.02])
+def test_a_copy_of_uniform_saves_nothing(fall: float) -> None:
+    chosen, base = copies(fall)
+    took = metrics.to_reach(chosen, base)
+    assert took.median == pytest.approx(took.uniform, abs=20)  # within a look
+    last = float(np.median(base.at(-1, "n")))
+    assert last == 200
+    if fall < 0.005:  # flat: against the last look, a copy would seem to save a fifth
+        assert took.median < 0.85 * last
+
+
+def test_uniform_is_taken_where_it_first_had_its_final_error() -> None:
+    u = made([1.0, 0.5, 0.7, 0.6], n=(0, 10, 20, 30))
+    m = made([1.0, 0.9, 0.6, 0.6], n=(0, 10, 20, 30), strategy="maxent")
+    assert metrics.to_reach(*pair(u, m)) == pytest.approx((20, 20, 20, 8, 1))
 
 
 def test_cost_to_reach_goes_by_cost() -> None:
@@ -207,6 +302,12 @@ def test_the_papers_own_sampler_is_compared_with_uniform_judged_by_it() -> None:
     assert {s: ratio.value for s, ratio in found.items()} == pytest.approx(
         {"maxent": 0.5, "papers_uniform": 2 / 3, "papers_maxent": 0.5}
     )
+
+
+def test_cases_by_cost_are_told_from_the_others() -> None:
+    runs = [made([1.0], n=[1], case="a"), made([1.0], n=[1], case="b", identity=SIMULATED | {"spend": 1.0})]
+    study = metrics.gather(runs)
+    assert (list(metrics.by_entries(study)), list(metrics.by_cost(study))) == (["a"], ["b"])
 
 
 def test_geometric_means_cancel_halves_and_doubles() -> None:

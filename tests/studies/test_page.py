@@ -1,6 +1,7 @@
 """The page needs nothing else, says where choosing does not help, and keeps names from becoming code."""
 
 import re
+import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -108,14 +109,14 @@ def test_where_active_sampling_does_not_help_is_named(read: Reader) -> None:
     assert "Where active sampling does not help" in read.text
     start = read.text.index("Where active sampling")
     section = read.text[start : read.text.index("The paper's claims")]
-    assert "On 1 of 2 matrices, predictive variance (default) is not shown" in section
+    assert "On 1 of 2 cases, predictive variance (default) is not shown" in section
     assert "jester" in section
     assert "sim30" not in section
 
 
 def test_where_it_helps_everywhere_that_is_said() -> None:
     runs = [*many("uniform", 0.8), *many("predictive_variance", 0.6)]
-    assert "Nowhere here: on the one matrix the error" in page.html(runs)
+    assert "Nowhere here: on the one case the error" in page.html(runs)
 
 
 def test_coverage_below_eighty_per_cent_is_flagged(text: str) -> None:
@@ -148,6 +149,14 @@ def test_a_users_names_are_text() -> None:
 def test_the_page_is_written_where_it_is_wanted(tmp_path) -> None:
     path = page.write(iter([made([1.0, 0.5], n=(1, 2))]), tmp_path / "new" / "index.html")
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_nothing_is_warned_of() -> None:
+    spend = REAL | {"spend": 5.0}
+    runs = [*suite(), *many("uniform", 0.8, case="c", identity=spend, cost=(1, 2, 3, 4, 5, 6))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page.html(runs, claims=True)
 
 
 def test_a_page_of_nothing_is_a_page() -> None:

@@ -80,6 +80,22 @@ def test_a_cell_that_comes_twice_is_run_once(tmp_path: Path, monkeypatch: pytest
     assert len(pool.begun) == 1
 
 
+def test_a_case_by_another_name_is_the_same_by_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = Pool(monkeypatch)
+    run_all(CELLS[:1], store=tmp_path)
+    renamed = [cell._replace(case=replace(CASE, name="new name")) for cell in CELLS]
+    pool.begun.clear()
+    runs = run_all(renamed, store=tmp_path)
+    assert {run.case for run in runs} == {"new name"}
+    assert renamed[0] not in pool.begun  # it is kept from before
+    assert len(pool.begun) == 3
+    assert {run.case for run in known(CELLS, Store(tmp_path)).values()} == {"tiny"}
+    both = run_all([CELLS[0], renamed[0]], store=tmp_path)
+    assert [run.case for run in both] == ["tiny", "new name"]
+
+
 def test_nothing_to_run(tmp_path: Path) -> None:
     assert run_all([], store=tmp_path / "new") == []
     assert not (tmp_path / "new").exists()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry.cli import options, output, tables
+from maxentry.cli import grouped, options, output, tables
 from maxentry.cli.options import option
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def paper(
     claims: list[dict[str, Any]] = [dict(zip(names, claim, strict=True)) for claim in verdict.claims(runs)]
     conclude(study, runs, written, {"claims": claims})
     if not as_json:
-        _show(names, claims)
+        _show(names, claims, grouped.claims)
     study.end()
 
 
@@ -119,7 +121,7 @@ def suite(
     ratios = _ratios(runs)
     conclude(study, runs, written, {"ratios": ratios})
     if not as_json:
-        _show(RATIO, ratios)
+        _show(RATIO, ratios, grouped.ratios)
     study.end()
 
 
@@ -229,7 +231,13 @@ def _ratios(runs: list[Run]) -> list[dict[str, Any]]:
     ]
 
 
-def _show(names: tuple[str, ...], lines: list[dict[str, Any]]) -> None:
+def _show(
+    names: tuple[str, ...], lines: list[dict[str, Any]], on_terminal: Callable[[list[dict[str, Any]]], None]
+) -> None:
+    """Readable on a terminal, CSV down a pipe."""
+    if sys.stdout.isatty():
+        on_terminal(lines)
+        return
     table = tables.Table(list(names), [[line[name] for line in lines] for name in names])
     output.deliver(table, None, None, as_json=False, document={})
 

@@ -1,7 +1,7 @@
 """What a study measures: error curves over replicates, and each strategy against uniform sampling.
 
 Replicates are paired: the same seed is the same matrix and the same noise for every strategy, so a strategy is
-compared with uniform on the seeds that both have. Intervals over replicates are 90% intervals of Student's t.
+compared with uniform on the seeds that both have.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from maxentry.errors import DataError
+from maxentry.studies.intervals import Interval as Interval
+from maxentry.studies.intervals import mean_interval as mean_interval
+from maxentry.studies.intervals import ratio_interval as ratio_interval
 from maxentry.studies.record import Run
 
 Array = NDArray[np.float64]
 Measure = Literal["n", "cost", "error", "error_unobserved", "coverage", "width", "seconds", "cpu"]
 
 BASELINE = "uniform"
-# Strategies judged by an estimate of their own are compared with uniform sampling judged by the same.
+# The paper's sampler is compared with uniform sampling judged by it. Others that bring an estimate of their own have no
+# such partner: their ratios mix choice and estimate (`notes.own_estimates`).
 OWN_BASELINE = {"papers_maxent": "papers_uniform", "papers_balanced": "papers_uniform"}
 DEFAULT = "predictive_variance"  # how campaigns choose unless told otherwise
-LEVEL = 0.9  # of the intervals over replicates
 GRID = 30  # points of a mean curve whose replicates were looked at after different numbers or costs
 
 
@@ -98,27 +100,13 @@ class Curves(NamedTuple):
 Study = dict[str, dict[str, Curves]]  # case -> strategy -> curves
 
 
-class Interval(NamedTuple):
-    """An estimate and its 90% interval over replicates; the ends are NaN for a single replicate."""
-
-    value: float
-    low: float
-    high: float
-    replicates: int
-
-    @property
-    def known(self) -> bool:
-        """Whether there were replicates enough for an interval."""
-        return bool(np.isfinite(self.low) and np.isfinite(self.high))
-
-
 class Reached(NamedTuple):
     """What it took to have uniform's final error: median and quartiles over replicates, inf if it never did."""
 
     median: float
     low: float
     high: float
-    uniform: float  # what uniform took, median over replicates
+    uniform: float  # what uniform itself took until it first had it, median over replicates
     replicates: int
 
 
@@ -166,25 +154,6 @@ def quartiles(values: Array) -> tuple[Array, Array, Array]:
     return values.mean(axis=0), low, high
 
 
-def mean_interval(values: Array, level: float = LEVEL) -> Interval:
-    """The mean with Student's t interval."""
-    k = len(values)
-    centre = float(np.mean(values)) if k else np.nan
-    if k < 2:
-        return Interval(centre, np.nan, np.nan, k)
-    half = float(stats.t.ppf((1 + level) / 2, k - 1) * np.std(values, ddof=1) / np.sqrt(k))
-    return Interval(centre, centre - half, centre + half, k)
-
-
-def ratio_interval(values: Array, base: Array, level: float = LEVEL) -> Interval:
-    """Ratio of the means of paired replicates; its interval is that of the mean of values - ratio * base."""
-    if not len(values):
-        return Interval(np.nan, np.nan, np.nan, 0)
-    ratio = float(np.mean(values) / np.mean(base))
-    rest = mean_interval((values - ratio * base) / np.mean(base), level)
-    return Interval(ratio, ratio + rest.low, ratio + rest.high, rest.replicates)
-
-
 def start_ratio(curves: Curves, base: Curves) -> Interval:
     """Error after the initial entries, as a ratio to the baseline's."""
     curves, base = paired(curves, base)
@@ -194,11 +163,14 @@ def start_ratio(curves: Curves, base: Curves) -> Interval:
 def end_ratio(curves: Curves, base: Curves, measure: Measure = "error") -> Interval:
     """Error where the first of both ended, as a ratio to the baseline's: at equal numbers of entries, or equal cost.
 
-    By cost it is where the first of all strategies ended, so that strategies can be compared with each other.
+    By cost it is where the first of all strategies ended, so that strategies can be compared with each other;
+    replicates in which one of both began only after that are left out.
     """
     curves, base = paired(curves, base)
     ends = _ends(curves, base)
-    return ratio_interval(_values_at(curves, ends, measure), _values_at(base, ends, measure))
+    values, others = _values_at(curves, ends, measure), _values_at(base, ends, measure)
+    both = np.isfinite(values) & np.isfinite(others)
+    return ratio_interval(values[both], others[both])
 
 
 def _ends(curves: Curves, base: Curves) -> Array:
@@ -207,10 +179,17 @@ def _ends(curves: Curves, base: Curves) -> Array:
     return np.minimum(ends, curves.ends) if curves.by_cost else ends
 
 
+def at_common_cost(curves: Curves, measure: Measure = "error") -> Array:
+    """A measure of every replicate of a case by cost, where the first of all strategies ended; NaN if not begun."""
+    return _values_at(curves, np.array(curves.ends), measure)
+
+
 def _values_at(curves: Curves, spent: Array, measure: Measure) -> Array:
     tracks = zip(spent, curves.tracks(curves.spent), curves.tracks(measure), strict=True)
-    # A run that ended there was looked at there, perhaps twice: its last look counts.
-    return np.array([y[-1] if x[-1] <= end else np.interp(end, x, y) for end, x, y in tracks], dtype=float)
+    # A run that ended there was looked at there, perhaps twice: its last look counts. Before the first look: NaN.
+    return np.array(
+        [y[-1] if x[-1] <= end else np.interp(end, x, y, left=np.nan) for end, x, y in tracks], dtype=float
+    )
 
 
 def unobserved_ratio(curves: Curves, base: Curves) -> Interval:
@@ -253,15 +232,25 @@ def first_reach(x: Array, error: Array, target: float) -> float:
 
 
 def to_reach(curves: Curves, base: Curves, spent: Measure = "n") -> Reached:
-    """Entries (or cost) until the error is the baseline's at the end of the same replicate."""
+    """Entries (or cost) until the error is the baseline's at the end of the same replicate.
+
+    The baseline, too, is taken where it first had that error: errors go up and down from look to look, and the first
+    time below a bound against the last look would let anything seem quicker, a copy of the baseline too.
+    """
     curves, base = paired(curves, base)
-    tracks = zip(curves.tracks(spent), curves.tracks(), base.at(-1), strict=True)
-    took = [first_reach(x, error, target) for x, error, target in tracks]
-    if not took:
+    if not curves.runs:
         return Reached(np.nan, np.nan, np.nan, np.nan, 0)
+    low, median, high = _first_reaches(curves, base.at(-1), spent)
+    return Reached(median, low, high, _first_reaches(base, base.at(-1), spent)[1], len(curves.runs))
+
+
+def _first_reaches(curves: Curves, targets: Array, spent: Measure) -> tuple[float, float, float]:
+    """Quartiles over replicates."""
+    tracks = zip(curves.tracks(spent), curves.tracks(), targets, strict=True)
+    took = [first_reach(x, error, target) for x, error, target in tracks]
     # Order statistics: the mean of two neighbours would be inf if one of them never got there.
     low, median, high = (float(q) for q in np.quantile(took, [0.25, 0.5, 0.75], method="inverted_cdf"))
-    return Reached(median, low, high, float(np.median(base.at(-1, spent))), len(took))
+    return low, median, high
 
 
 def coverage(curves: Curves) -> Array:
@@ -300,6 +289,16 @@ def against_uniform(
         if base is not None and base.strategy != strategy:
             found[strategy] = measure(curves, base)
     return found
+
+
+def by_entries(study: Study) -> Study:
+    """The cases compared at equal numbers of entries."""
+    return {case: by for case, by in study.items() if not any(curves.by_cost for curves in by.values())}
+
+
+def by_cost(study: Study) -> Study:
+    """The cases compared at equal cost."""
+    return {case: by for case, by in study.items() if case not in by_entries(study)}
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

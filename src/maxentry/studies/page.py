@@ -113,7 +113,7 @@ def no_gain(study: Study, strategy: str) -> str:
 
 
 def _listed(found: Sequence[verdict.NoGain], name: str, compared: int) -> str:
-    every = "the one matrix" if compared == 1 else f"each of the {compared} matrices"
+    every = "the one case" if compared == 1 else f"each of the {compared} cases"
     if not found:
         return (
             f"<p>Nowhere here: on {every} the error of {escape(name)} at the end is below uniform's, and so is its"
@@ -128,7 +128,7 @@ def _listed(found: Sequence[verdict.NoGain], name: str, compared: int) -> str:
         f"<li><b>{escape(f.case)}</b>: ratio {escape(spelled(f.ratio))}, {meaning[f.effect]}</li>"
         for f in found
     )
-    of = f"{len(found)} of {_number(compared, 'matrix', 'matrices')}"
+    of = f"{len(found)} of {_number(compared, 'case', 'cases')}"
     return (
         f"<p>On {of}, {escape(name)} is not shown to have a smaller error at the end than uniform sampling: the 90%"
         f" interval of the ratio contains 1 or is above it.</p><ul>{items}</ul>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from os import PathLike
 
 from maxentry.studies import cluster, local
@@ -51,7 +52,7 @@ def run_all(
         with meter(len(set(keys)), progress) as seen:
             work = _Work(waiting, kept, found, seen, accept_other_code)
             failures = work.done(workers, dask)
-    runs = [found[key] for key in keys if key in found]
+    runs = [_named_as(cell, found[key]) for key, cell in zip(keys, cells, strict=True) if key in found]
     if failures:
         raise RunsFailed(failures, runs)
     return runs
@@ -65,8 +66,13 @@ def known(cells: Sequence[Cell], store: Store, *, accept_other_code: bool = Fals
         keys = [cell.key(code) for code in dict.fromkeys((code_of(cell), *others))]
         run = next((run for run in map(store.get, keys) if run is not None), None)
         if run is not None:
-            found[keys[0]] = run
+            found[keys[0]] = _named_as(cell, run)
     return found
+
+
+def _named_as(cell: Cell, run: Run) -> Run:
+    """A case's name is no part of its key: under another name, it is the same case by that name."""
+    return run if run.case == cell.case.name else replace(run, case=cell.case.name)
 
 
 def code_of(cell: Cell) -> str:

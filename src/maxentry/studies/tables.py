@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from maxentry.studies import metrics, verdict
+from maxentry.studies import metrics, notes, verdict
 from maxentry.studies.metrics import BASELINE, Curves, Interval, Study
 from maxentry.studies.record import Run
 from maxentry.studies.wording import count, seconds, share, spelled, title, took
@@ -38,13 +38,18 @@ EFFECT_MARKS: dict[verdict.Effect, Mark] = {
 
 
 def all_tables(study: Study) -> list[Table]:
-    """Those that have rows."""
+    """Those that have rows.
+
+    Cases by cost have one of their own: strategies end at different costs there, and uniform's few looks tell no area.
+    """
+    by_entries = metrics.by_entries(study)
     tables = [
-        overall(study),
-        ratios(study, "Error at the end, as a ratio to uniform's", metrics.end_ratio),
-        ratios(study, "The same over entries that were not measured", metrics.unobserved_ratio),
-        ratios(study, "Area under the error curve, as a ratio to uniform's", metrics.area_ratio),
-        errors(study),
+        overall(by_entries),
+        ratios(by_entries, "Error at the end, as a ratio to uniform's", metrics.end_ratio),
+        ratios(by_entries, "The same over entries that were not measured", metrics.unobserved_ratio),
+        ratios(by_entries, "Area under the error curve, as a ratio to uniform's", metrics.area_ratio),
+        errors(by_entries),
+        at_one_cost(metrics.by_cost(study)),
         reached(study),
         coverage(study),
         times(study),
@@ -80,6 +85,7 @@ def claims_table(runs: Iterable[Run]) -> Table:
     marks: dict[verdict.Judgement, Mark] = {
         "holds": "good", "does not hold": "bad", "within chance": "even", "depends": "even",
     }  # fmt: skip
+    kept = list(runs)
     rows = tuple(
         (
             Field(c.claim),
@@ -88,11 +94,13 @@ def claims_table(runs: Iterable[Run]) -> Table:
             Field(c.judgement, marks[c.judgement]),
             Field(c.numbers),
         )
-        for c in verdict.claims(runs)
+        for c in verdict.claims(kept)
     )
-    note = (
+    note = notes.joined(
         "Ratios, gaps and their 90% intervals are over paired replicates (t). Within chance: the interval contains what"
-        " would be no difference. Depends: not the same on all figures."
+        " would be no difference. Depends: not the same on all. Errors, and so gaps, are in units of the spread of the"
+        " matrix.",
+        notes.same_matrix(metrics.gather(kept)),
     )
     return Table("The paper's claims", note, ("claim", "chosen by", "figure", "judgement", "found"), rows)
 
@@ -111,12 +119,7 @@ def ratios(study: Study, heading: str, measure: Callable[[Curves, Curves], Inter
         if found:
             cells = [_ratio(found[name]) if name in found else Field("") for name in names]
             rows.append((Field(case), *cells))
-    note = (
-        "Ratio of the means over paired replicates, with its 90% interval (t): below 1 is better than uniform. Marked"
-        " where the interval is all below 1 (better) or all above (worse)."
-    )
-    if any(name in metrics.OWN_BASELINE for name in names):
-        note += " With the paper's own sampler, uniform is judged by that sampler too."
+    note = notes.joined(notes.RATIO, notes.own_estimates(names), notes.same_matrix(study))
     return Table(heading, note, ("matrix", *map(title, names)), tuple(rows))
 
 
@@ -138,9 +141,12 @@ def overall(study: Study) -> Table:
             counts = [str(effects.count(e)) for e in ("helps", "no difference shown", "harms")]
             last = f"{found[worst].value:.2f} ({worst})"
             rows.append(tuple(map(Field, (title(name), *means, *counts, last))))
-    note = (
+    note = notes.joined(
         "Error at the end as a ratio to uniform's: geometric means over matrices (in brackets how many), and on how"
-        " many matrices the 90% interval is all below 1 (better), contains 1, or is all above 1 (worse)."
+        " many matrices the 90% interval is all below 1 (better), contains 1, or is all above 1 (worse). Without cases"
+        " by cost.",
+        notes.own_estimates(strategies_of(study)),
+        notes.same_matrix(study),
     )
     header = ("strategy", "real", "simulated", "better on", "no difference shown", "worse on", "worst")
     return Table("Over all matrices", note, header, tuple(rows))
@@ -174,6 +180,35 @@ def _range(numbers: list[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
+def at_one_cost(study: Study) -> Table:
+    """Cases by cost: every strategy where the first of them ended."""
+    rows = []
+    for case, by in study.items():
+        found = [
+            metrics.against_uniform(study, case, m) for m in (metrics.end_ratio, metrics.unobserved_ratio)
+        ]
+        for name, curves in by.items():
+            ratios = [_ratio(ratio[name]) if name in ratio else Field("") for ratio in found]
+            rows.append((Field(case), Field(title(name)), *map(Field, _at_one_cost(curves)), *ratios))
+    note = notes.joined(
+        notes.BY_COST, notes.RATIO, notes.own_estimates(strategies_of(study)), notes.same_matrix(study)
+    )
+    header = (
+        "matrix", "strategy", "share of the money", "entries by then", "error", "ratio to uniform's",
+        "ratio over entries not measured",
+    )  # fmt: skip
+    return Table("Where entries have costs: errors at one cost", note, header, tuple(rows))
+
+
+def _at_one_cost(curves: Curves) -> tuple[str, str, str]:
+    """The share of the money at which it is, how many entries that paid for, and the error."""
+    shares = np.array(curves.ends)
+    n, error = (metrics.at_common_cost(curves, measure) for measure in ("n", "error"))
+    begun = np.isfinite(error)
+    spent = f"{share(float(np.median(shares)))} ({share(shares.min())} to {share(shares.max())})"
+    return spent, *((count(n[begun].mean()), f"{error[begun].mean():.3f}") if begun.any() else ("", ""))
+
+
 def reached(study: Study) -> Table:
     """Entries, and cost where entries have costs, until uniform's final error."""
     names = [s for s in strategies_of(study) if s != BASELINE]
@@ -183,22 +218,30 @@ def reached(study: Study) -> Table:
             rows.append(_reached(f"{case}, entries" if by[BASELINE].by_cost else case, by, names, "n"))
             if by[BASELINE].by_cost:
                 rows.append(_reached(f"{case}, cost", by, names, "cost"))
-    note = (
-        "Entries until the error was uniform's at the end of the same replicate: median over replicates (quartiles);"
-        " linear between looks. Costs are shares of the budget."
+    note = notes.joined(
+        "Entries until the error was first uniform's at the end of the same replicate: median over replicates"
+        " (quartiles); linear between looks. So it is for uniform, which may have had that error before its end."
+        " Marked where the upper quartile is below uniform's median. Costs are shares of the most that any strategy"
+        " spent.",
+        notes.own_estimates(names),
     )
     header = ("matrix", title(BASELINE), *map(title, names))
     return Table("Entries and cost to reach uniform's final error", note, header, tuple(rows))
 
 
 def _reached(name: str, by: dict[str, Curves], names: list[str], spent: metrics.Measure) -> tuple[Field, ...]:
-    base, write = by[BASELINE], share if spent == "cost" else count
+    write = share if spent == "cost" else count
     fields = []
     for strategy in names:
-        found = metrics.to_reach(by[strategy], base, spent) if strategy in by else None
-        text = "" if found is None else took(found, write)
-        fields.append(Field(text, "good" if found is not None and found.high < found.uniform else ""))
-    return (Field(name), Field(write(float(np.median(base.at(-1, spent))))), *fields)
+        base = metrics.baseline(by, strategy)
+        if strategy not in by or base is None:
+            fields.append(Field(""))
+            continue
+        found = metrics.to_reach(by[strategy], base, spent)
+        own = f"; its uniform {write(found.uniform)}" if base.strategy != BASELINE else ""
+        fields.append(Field(took(found, write) + own, "good" if found.high < found.uniform else ""))
+    uniform = metrics.to_reach(by[BASELINE], by[BASELINE], spent).uniform
+    return (Field(name), Field(write(uniform)), *fields)
 
 
 def coverage(study: Study) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from maxentry.studies import metrics
 from maxentry.studies.metrics import BASELINE, DEFAULT, Curves, Interval, Study
+from maxentry.studies.paper import FIGURES
 from maxentry.studies.record import Run
 from maxentry.studies.wording import spelled, title
 
@@ -100,7 +102,7 @@ def _saved(chosen: Curves, base: Curves) -> str:
 class NoGain(NamedTuple):
     """A case where a strategy is not shown to help."""
 
-    case: str
+    case: str  # with ", at one cost" where it goes by cost
     strategy: str
     ratio: Interval
     effect: Effect
@@ -114,7 +116,8 @@ def without_gain(study: Study, strategy: str) -> list[NoGain]:
         if strategy in by and base is not None:
             ratio = metrics.end_ratio(by[strategy], base)
             if effect(ratio) != "helps":
-                found.append(NoGain(case, strategy, ratio, effect(ratio)))
+                name = f"{case}, at one cost" if base.by_cost else case
+                found.append(NoGain(name, strategy, ratio, effect(ratio)))
     return found
 
 
@@ -127,7 +130,7 @@ def active(study: Study) -> list[str]:
 def claims(runs: Iterable[Run]) -> list[Claim]:
     """The paper's four claims, each on every figure, with our sampler and with the paper's own where it was run.
 
-    After each claim's figures comes "all": their common judgement, or "depends".
+    After each claim's figures comes "all": their common judgement, or "depends", and which of them are behind it.
     """
     study = metrics.gather(runs)
     rows: list[Claim] = []
@@ -137,16 +140,28 @@ def claims(runs: Iterable[Run]) -> list[Claim]:
             found = judge(pair, both)
             rows += [Claim(text, pair.title, case, *judged) for case, judged in found.items()]
             if len(found) > 1:
-                rows.append(Claim(text, pair.title, "all", "", together([j for _, j in found.values()])))
+                rows.append(Claim(text, pair.title, f"all {len(found)}", *together(found)))
     return rows
 
 
 Judged = dict[str, tuple[str, Judgement]]  # case -> numbers, judgement
 
 
-def together(judgements: list[Judgement]) -> Judgement:
-    """One word for several figures."""
-    return judgements[0] if len(set(judgements)) == 1 else "depends"
+def together(found: Judged) -> tuple[str, Judgement]:
+    """Several figures: which are judged how, and one word if all are judged alike."""
+    by: dict[Judgement, list[str]] = {}
+    for case, (_, judgement) in found.items():
+        by.setdefault(judgement, []).append(case)
+    listed = "; ".join(f"{judgement} on {len(cases)} ({'; '.join(cases)})" for judgement, cases in by.items())
+    several = [f"{name} ({n})" for name, n in Counter(map(_figure, found)).items() if n > 1]
+    variants = f"; variants of one figure are counted apart: {', '.join(several)}" if several else ""
+    return listed + variants, next(iter(by)) if len(by) == 1 else "depends"
+
+
+def _figure(case: str) -> str:
+    """The paper's figure of which a case is a variant."""
+    names = {panel.case.name: figure.name for figure in FIGURES.values() for panel in figure.panels}
+    return names.get(case, case)
 
 
 def better_start(pair: Pair, study: Study) -> Judged:
@@ -166,7 +181,7 @@ def beyond_quantile(pair: Pair, study: Study) -> Judged:
         errors, mean = chosen.at(-1), float(base.at(-1).mean())
         low, high = np.quantile(errors, [0.25, 0.75])
         numbers = f"uniform {mean:.3f}, chosen {errors.mean():.3f} (quartiles {low:.3f} to {high:.3f})"
-        found[case] = (numbers, "holds" if mean > high else "does not hold")
+        found[case] = (numbers + _failing(base), "holds" if mean > high else "does not hold")
     return found
 
 
@@ -175,34 +190,56 @@ def growing_gap(pair: Pair, study: Study) -> Judged:
     found: Judged = {}
     for case, by in study.items():
         chosen, base = metrics.paired(by[pair.chosen], by[pair.uniform])
-        first, last = (base.at(look) - chosen.at(look) for look in (0, -1))
-        growth = metrics.mean_interval(last - first)
-        numbers = (
-            f"gap {first.mean():.3f} at first, {last.mean():.3f} at the end: grows by {spelled(growth, 3)}"
-        )
-        found[case] = (numbers, _above(growth, 0.0))
+        first, last = (float((base.at(look) - chosen.at(look)).mean()) for look in (0, -1))
+        growth = _growth(chosen, base)
+        numbers = f"gap {first:.3f} at first, {last:.3f} at the end: grows by {spelled(growth, 3)}"
+        found[case] = (numbers + _failing(base), _above(growth, 0.0))
     return found
+
+
+def _growth(chosen: Curves, base: Curves) -> Interval:
+    """Of the gap between uniform's error and the other's, from the initial entries to the end."""
+    chosen, base = metrics.paired(chosen, base)
+    first, last = (base.at(look) - chosen.at(look) for look in (0, -1))
+    return metrics.mean_interval(last - first)
+
+
+def _failing(base: Curves) -> str:
+    """A gap means another thing where the estimate gets worse by measuring."""
+    first, last = (float(base.at(look).mean()) for look in (0, -1))
+    return f"; uniform's own error grows, from {first:.3f} to {last:.3f}" if last > first else ""
 
 
 def more_on_real_data(pair: Pair, study: Study) -> Judged:
-    """Ratio to uniform at the end: each real matrix's interval against those of all simulations."""
-    ratios = {case: metrics.end_ratio(by[pair.chosen], by[pair.uniform]) for case, by in study.items()}
-    simulations = {c: r for c, r in ratios.items() if study[c][pair.chosen].simulated}
+    """Growth of the gap to uniform: each real matrix's interval against those of all simulations.
+
+    The ratio at the end is given beside it; it also holds the gap of the start, which is the design's.
+    """
+    growths = {case: _growth(by[pair.chosen], by[pair.uniform]) for case, by in study.items()}
+    simulations = {c: growth for c, growth in growths.items() if study[c][pair.chosen].simulated}
     if not simulations:
         return {}
-    listed = "; ".join(f"{case} {spelled(ratio)}" for case, ratio in simulations.items())
-    low = min(ratio.low for ratio in simulations.values())
-    high = max(ratio.high for ratio in simulations.values())
+    said = {case: _grown(study[case][pair.chosen], study[case][pair.uniform]) for case in study}
+    listed = "; ".join(f"{case}: {said[case]}" for case in simulations)
+    low, high = (np.array([getattr(g, end) for g in simulations.values()]) for end in ("low", "high"))
     found: Judged = {}
-    for case, ratio in ratios.items():
+    for case, growth in growths.items():
         if case not in simulations:
             judgement: Judgement = "within chance"
-            if ratio.high < low:
+            if np.all(growth.low > high):
                 judgement = "holds"
-            elif ratio.low > high:
+            elif np.all(growth.high < low):
                 judgement = "does not hold"
-            found[case] = (f"ratio at the end {spelled(ratio)}; {listed}", judgement)
+            failing = _failing(study[case][pair.uniform])
+            found[case] = (f"{said[case]}{failing}; against {listed}", judgement)
     return found
+
+
+def _grown(chosen: Curves, base: Curves) -> str:
+    growth, ratio = _growth(chosen, base), metrics.end_ratio(chosen, base)
+    batch = chosen.runs[0].identity.get("batch")
+    batches = "" if batch is None else f", batches of {batch}"
+    return f"gap grows by {spelled(growth, 3)}, ratio at the end {spelled(ratio)}{batches}"
 
 
 CLAIMS: dict[str, Callable[[Pair, Study], Judged]] = {
