@@ -20,9 +20,9 @@ from maxentry.cli import codes, given, grouped
 from maxentry.errors import DataError
 from maxentry.studies import local, verdict
 from maxentry.studies.case import Cell
-from maxentry.studies.code import fingerprint
 from maxentry.studies.outcomes import Failure, failed
 from maxentry.studies.record import Look, Run
+from maxentry.studies.runner import code_of
 from maxentry.studies.store import Store
 
 pytest.importorskip("matplotlib")
@@ -44,7 +44,7 @@ def invented(cell: Cell) -> Run:
     looks = tuple(
         Look(k, float(k), error, error, 0.9, 2.0, 0.1, 0.1) for k, error in zip(n, (first, last), strict=True)
     )
-    code = fingerprint()
+    code = code_of(cell)
     return Run(
         cell.key(code), code, cell.case.name, cell.case.identity(), cell.strategy, cell.seed, (12, 9), 90, 1.0, looks,
         1.0, 1.0,
@@ -162,6 +162,34 @@ def test_when_all_fail_it_is_one_sentence(
     assert not Path("out/report.html").exists()
 
 
+@pytest.mark.parametrize(
+    ("strategies", "answer"),
+    [
+        (["balanced"], "Yes, balanced would have helped: after 48 entries the error of balanced is 0.5"),
+        (
+            ["means"],
+            "Row and column means, judged by another estimate than uniform sampling, would have done better: ",
+        ),
+        (
+            ["papers_maxent"],
+            "Yes, active sampling would have helped: after 48 entries the error of MaxEnt, the",
+        ),
+        (
+            ["balanced", "integrated_variance"],
+            "Yes, active sampling would have helped: after 48 entries the error of i",
+        ),
+    ],
+)
+def test_compare_answers_of_what_was_run(
+    strategies: list[str], answer: str, workers: dict, my_csv: Path
+) -> None:
+    words = [word for name in strategies for word in ("--strategy", name)]
+    assert good("study", "compare", "my.csv", "-o", "out", *words).stdout.startswith(answer)
+    page = Path("out/report.html").read_text()
+    assert ("Would active sampling help on my.csv?" in page) == ("active" in answer)
+    assert ("Where active sampling does not help" in page) == ("active" in answer)
+
+
 def test_a_report_runs_nothing(workers: dict, my_csv: Path) -> None:
     said = refused("study", "compare", "my.csv", "--report", "-o", "out")
     assert said.endswith("Expected results to report on in out, but there are none of this study.")
@@ -172,6 +200,21 @@ def test_a_report_runs_nothing(workers: dict, my_csv: Path) -> None:
     assert answer("study", "compare", "my.csv", "--report", "-o", "out")["runs"] == 6  # of the usual 15
     assert Path("out/report.html").exists()
     assert workers["begun"] == []
+
+
+def test_data_of_kept_runs_are_not_asked_for(workers: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxentry.studies import datasets
+    from maxentry.studies.paper import figure_cells
+
+    def absent(name: str) -> None:
+        raise DataError(f"expected {name} here, but it is not.")
+
+    monkeypatch.setattr(datasets, "load", absent)
+    for cell in figure_cells(["jester"], 2, quick=True, strategies=["uniform"]):
+        Store("out").add(invented(cell))
+    words = ("--figure", "jester", "--figure", "sim30", "--strategy", "uniform", "--quick", "-o", "out")
+    assert answer("study", "paper", *words)["runs"] == 6
+    assert {cell.case.name for cell in workers["begun"]} == {"sim30"}
 
 
 def test_data_are_asked_for_before_the_workers_start(workers: dict, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,6 +241,16 @@ def test_data_are_asked_for_before_the_workers_start(workers: dict, monkeypatch:
         (
             ["compare", "my.csv", "--dask", "nowhere"],
             "Expected a Dask scheduler at nowhere (like tcp://host:8786)",
+        ),
+        (
+            ["compare", "my.csv", "--strategy", "uniform"],
+            "Expected a strategy to compare with uniform, but only uniform came.",
+        ),
+        (["compare", "my.csv", "--transform", "log"], "for the log scale, but the value at row 'r"),
+        (["compare", "my.csv", "--rank", "5"], "Expected rank 'auto' or at most 4, half the shorter side"),
+        (
+            ["compare", "-", "--costs", "-"],
+            "Expected the matrix or the costs on standard input, but both came.",
         ),
         (["compare", "my.csv", "-o", "my.csv"], "Expected a folder for results, but my.csv is a file."),
         (["paper", "--figure", "sim31"], "Expected figures among sim30"),

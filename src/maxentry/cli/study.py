@@ -150,8 +150,14 @@ def compare(
     ] = None,
     strategy: Strategies = None,
     replicates: Annotated[
-        int, typer.Option("--replicates", min=1, help="How often each strategy is run.")
-    ] = 5,
+        int | None,
+        option(
+            "--replicates", min=1, help="How often each strategy is run; 5 times if not given, 2 if --quick."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, option("--quick", help="Two batches and two replicates, if not given: a first look.")
+    ] = False,
     costs: Annotated[
         str | None,
         option(
@@ -176,21 +182,22 @@ def compare(
     wanted = options.rank_of(rank)
     from maxentry.cli import studying
     from maxentry.cli.given import given as read
-    from maxentry.studies import metrics, outputs, verdict
+    from maxentry.studies import outputs, verdict
     from maxentry.studies.compare import compare_cells
 
     given = read(table, names, costs)
     cells = compare_cells(
         given.M, name=given.name, initial=initial, budget=budget, batch=batch, strategies=strategy or (),
-        replicates=replicates, costs=given.costs, rank=wanted, transform=transform, noise=noise.value,
+        replicates=replicates or (2 if quick else 5), costs=given.costs, labels=given.labels, quick=quick,
+        rank=wanted, transform=transform, noise=noise.value,
     )  # fmt: skip
     folder = studying.wanted_folder(out, studying.folder_of(table))
     study = studying.Study(cells, folder, workers, dask, progress, any_code, report, as_json)
     studying.say_sizes(study)
     runs = study.runs()
-    active = next((s for s in strategy or () if s not in verdict.NOT_ACTIVE), metrics.DEFAULT)
-    answer = verdict.sentence(runs, active)
-    written = outputs.compare(runs, study.folder, active, answer)
+    chosen = verdict.subject([*(run.strategy for run in runs), *(cell.strategy for cell in cells)])
+    answer = verdict.sentence(runs, chosen)
+    written = outputs.compare(runs, study.folder, chosen, answer)
     studying.conclude(
         study, runs, written, {"answer": answer, **studying.sizes(study), "ratios": _ratios(runs)}
     )

@@ -22,7 +22,6 @@ from maxentry.studies.meter import duration
 from maxentry.studies.outcomes import Failure, RunsFailed, StudyStopped
 from maxentry.studies.record import Run
 from maxentry.studies.runner import known, run_all
-from maxentry.studies.sources import Part
 from maxentry.studies.store import Store
 
 HOME = "maxentry-study"
@@ -57,8 +56,6 @@ class Study:
             outputs.check(found, self.folder)
             return found
         _check_figures()
-        if self.dask is None:
-            self._fetch(store)
         try:
             return run_all(
                 self.cells, store=store, workers=self.workers, dask=self.dask, progress=self.progress,
@@ -78,17 +75,6 @@ class Study:
         if self.failures:
             self._say_failures()
             raise typer.Exit(codes.REFUSED)
-
-    def _fetch(self, store: Store) -> None:
-        """Have the data here before workers want them: a notice, or a refusal, comes once and at once."""
-        found = known(self.cells, store, accept_other_code=self.any_code)
-        if len(found) == len(self.cells):
-            return
-        from maxentry.studies import datasets
-
-        parts = [cell.case.source for cell in self.cells if isinstance(cell.case.source, Part)]
-        for name in dict.fromkeys(name for part in parts for name in (part.dataset, part.costs) if name):
-            datasets.load(name)
 
     def _stopped(self, stop: StudyStopped) -> NoReturn:
         if self.as_json:

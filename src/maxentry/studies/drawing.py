@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from maxentry.errors import DataError, MissingDependencyError
 from maxentry.studies.metrics import DEFAULT, Interval
 from maxentry.studies.styles import GRID, INK, style
+from maxentry.studies.whole import whole
 from maxentry.studies.wording import title
 
 if TYPE_CHECKING:
@@ -228,9 +230,11 @@ def _figure(width: float, height: float) -> Figure:
 
 def save(fig: Figure, stem: Path) -> list[Path]:
     """stem.png and stem.pdf, the same bytes for the same figure."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "pdf")]
-    plain: dict[str, Any] = {".png": {"Software": None}, ".pdf": {"CreationDate": None}}
-    for path in paths:
-        fig.savefig(path, dpi=DPI, metadata=plain[path.suffix])
+    plain: dict[str, Any] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in plain]
+    for path, (kind, metadata) in zip(paths, plain.items(), strict=True):
+        with whole(path) as part, warnings.catch_warnings():
+            # A name in letters that the font has not is drawn as boxes; nobody can do anything about it here.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            fig.savefig(part, format=kind, dpi=DPI, metadata=metadata)
     return paths

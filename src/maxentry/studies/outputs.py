@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maxentry.errors import DataError
-from maxentry.studies import export, figures, page, tables
+from maxentry.studies import export, figures, page, tables, verdict
 from maxentry.studies.paper import FIGURES
 from maxentry.studies.record import Run
+from maxentry.studies.whole import whole
 
 PAGE = "report.html"
 
@@ -52,7 +53,7 @@ def compare(runs: Sequence[Run], folder: Path, strategy: str, answer: str) -> Ou
     """The curves of one matrix, and the answer: would this strategy have helped?"""
     drawn = figures.compare_figure(runs, folder / "curves")
     raw = export.write_table(runs, folder)
-    heading = f"Would active sampling help on {runs[0].case}?"
+    heading = f"Would {verdict.helper(strategy)} help on {runs[0].case}?"
     page.write(runs, folder / PAGE, heading=heading, lead=answer, raw=raw.name, strategy=strategy)
     return _written(folder, drawn, f"{answer}\n\n{tables.markdown(runs)}", raw)
 
@@ -64,5 +65,6 @@ def check(runs: Sequence[Run], folder: Path) -> None:
 
 
 def _written(folder: Path, drawn: list[Path], text: str, raw: Path) -> Outputs:
-    (folder / "tables.md").write_text(text, encoding="utf-8")
+    with whole(folder / "tables.md") as part:
+        part.write_text(text, encoding="utf-8")
     return Outputs(folder / PAGE, tuple(drawn), folder / "tables.md", raw)

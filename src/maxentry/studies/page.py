@@ -12,11 +12,12 @@ from itertools import groupby
 from pathlib import Path
 
 from maxentry.studies import drawing, figures, metrics, tables, verdict
-from maxentry.studies.metrics import BASELINE, DEFAULT, Study
+from maxentry.studies.metrics import DEFAULT, Study
 from maxentry.studies.page_style import STYLE
 from maxentry.studies.record import Run
 from maxentry.studies.svg import inlined
 from maxentry.studies.tables import Field, Table
+from maxentry.studies.whole import whole
 from maxentry.studies.wording import spelled, title
 
 SIGNS = {"good": "✓ ", "bad": "✗ ", "even": "", "": ""}
@@ -38,11 +39,9 @@ def write(
     lead: a sentence to begin with. raw: the name of the file beside the page with the raw results. strategy: the one
     whose failures are named first. claims: judge the paper's claims (the runs are of its figures).
     """
-    kept = list(runs)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        html(kept, heading=heading, lead=lead, raw=raw, strategy=strategy, claims=claims), encoding="utf-8"
-    )
+    text = html(list(runs), heading=heading, lead=lead, raw=raw, strategy=strategy, claims=claims)
+    with whole(path) as part:
+        part.write_text(text, encoding="utf-8")
     return path
 
 
@@ -94,8 +93,8 @@ def _number(n: int, one: str, many: str) -> str:
 
 def no_gain(study: Study, strategy: str) -> str:
     """Where active sampling does not help: the chosen strategy in a list, the others counted."""
-    compared = sum(strategy in by and BASELINE in by for by in study.values())
-    parts = ['<section class="not"><h2>Where active sampling does not help</h2>']
+    compared = sum(strategy in by and metrics.baseline(by, strategy) is not None for by in study.values())
+    parts = [f'<section class="not"><h2>Where {escape(verdict.helper(strategy))} does not help</h2>']
     if compared:
         parts.append(_listed(verdict.without_gain(study, strategy), title(strategy), compared))
     others = [name for name in verdict.active(study) if name != strategy]
@@ -201,7 +200,6 @@ def settings(runs: Sequence[Run], raw: str | None) -> str:
     """What was run, with which code; nothing of the machine."""
     codes = Counter(run.code for run in runs)
     cases = {run.case: run.identity for run in runs}
-    notes = Counter(run.note for run in runs if run.note)
     rows = [
         (
             "versions at the time of this report",
@@ -212,7 +210,6 @@ def settings(runs: Sequence[Run], raw: str | None) -> str:
             ", ".join(f"{code} ({n} runs)" for code, n in codes.items()),
         ),
         ("processor time of all runs", f"{sum(run.cpu_s for run in runs) / 3600:.2f} hours"),
-        *((f"note, {n} runs", note) for note, n in notes.items()),
     ]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     details = "".join(

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from maxentry.studies import metrics
+from maxentry.studies import metrics, notes
 from maxentry.studies.metrics import BASELINE, DEFAULT, Curves, Interval, Study
 from maxentry.studies.paper import FIGURES
 from maxentry.studies.record import Run
@@ -68,25 +68,52 @@ def sentence(runs: Iterable[Run], strategy: str = DEFAULT) -> str:
     study = metrics.gather(runs)
     case = next(iter(study), "")
     by = study.get(case, {})
-    if BASELINE not in by or strategy not in by:
+    uniform = metrics.baseline(by, strategy)
+    if uniform is None or strategy not in by:
         return f"There are no runs of both {title(strategy)} and {title(BASELINE)} sampling to compare."
-    chosen, base = metrics.paired(by[strategy], by[BASELINE])
+    chosen, base = metrics.paired(by[strategy], uniform)
     ratio = metrics.end_ratio(chosen, base)
     if not ratio.replicates:
         return f"There are no replicates that both {title(strategy)} and {title(BASELINE)} have."
     end = "at the same cost" if chosen.by_cost else f"after {np.median(base.at(-1, 'n')):,.0f} entries"
-    error = f"{end} the error of {title(strategy)} is {ratio.value:.2f} of uniform sampling's"
+    alike = "" if base.strategy == BASELINE else ", judged by the same estimate,"
+    error = f"{end} the error of {title(strategy)} is {ratio.value:.2f} of uniform sampling's{alike}"
+    who = helper(strategy)
     if not ratio.known:
-        return f"One replicate cannot tell whether active sampling would have helped: {error}."
+        return f"One replicate cannot tell whether {who} would have helped: {error.rstrip(',')}."
     spread = f"(90% interval {ratio.low:.2f} to {ratio.high:.2f}, {ratio.replicates} replicates)"
+    if notes.mixes(strategy):
+        return _mixed(strategy, effect(ratio), f"{error} {spread}")
     if effect(ratio) == "helps":
-        return f"Yes, active sampling would have helped: {error} {spread}{_saved(chosen, base)}."
+        return f"Yes, {who} would have helped: {error} {spread}{_saved(chosen, base)}."
     if effect(ratio) == "harms":
-        return f"No, active sampling would have done worse than measuring at random: {error} {spread}."
+        return f"No, {who} would have done worse than measuring at random: {error} {spread}."
     return (
-        f"No gain from active sampling is shown: {error} {spread}, an interval that contains 1, so measuring at random"
+        f"No gain from {who} is shown: {error} {spread}, an interval that contains 1, so measuring at random"
         " would have done about as well as far as these replicates can tell."
     )
+
+
+def _mixed(strategy: str, found: Effect, numbers: str) -> str:
+    """Of a strategy that is judged by an estimate of its own, where uniform is judged by our posterior."""
+    does = {"helps": "done better", "harms": "done worse"}.get(found, "done no better or worse that is shown")
+    text = (
+        f"{title(strategy)}, judged by another estimate than uniform sampling, would have {does}: {numbers}, which does"
+        " not tell the choice of entries from the estimate."
+    )
+    return text[:1].upper() + text[1:]
+
+
+def subject(strategies: Iterable[str]) -> str:
+    """The strategy that a comparison is about: the first that chooses; else the first that is not uniform."""
+    names = list(strategies)
+    others = [name for name in names if name != BASELINE]
+    return next((name for name in names if name not in NOT_ACTIVE), others[0] if others else BASELINE)
+
+
+def helper(strategy: str) -> str:
+    """What would help if this strategy does."""
+    return title(strategy) if strategy in NOT_ACTIVE or notes.mixes(strategy) else "active sampling"
 
 
 def _saved(chosen: Curves, base: Curves) -> str:
