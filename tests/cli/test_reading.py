@@ -203,8 +203,13 @@ def test_masks() -> None:
 
 @pytest.mark.parametrize(
     ("labels", "warned"),
-    [(("0.31", "-1.2", "4.7"), True), (("0.31", "1", "4.7"), False), (("2019", "2020", "2021"), False), (("a", "b", "c"), False)],
-)  # fmt: skip
+    [
+        (("0.31", "-1.2", "4.7"), True),
+        (("0.31", "1", "4.7"), False),
+        (("2019", "2020", "2021"), False),
+        (("a", "b", "c"), False),
+    ],
+)
 def test_a_first_column_of_values_is_not_taken_for_labels_in_silence(
     labels: tuple[str, ...], warned: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
