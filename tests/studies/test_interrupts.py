@@ -137,8 +137,8 @@ def test_interrupted_with_json(tmp_path: Path) -> None:
     study.nobody_is_left()
 
 
-def test_ctrl_c_at_any_time_from_the_start_ends_quietly(tmp_path: Path) -> None:
-    """While workers are being started, too: no traceback of theirs, and none of them is left."""
+def test_ctrl_c_while_workers_are_started_ends_quietly(tmp_path: Path) -> None:
+    """No traceback of theirs, and none of them is left."""
     study = Working(tmp_path, 600)
     until(lambda: (study.folder / "runs.jsonl").exists())  # the workers are started next
     os.killpg(study.process.pid, signal.SIGINT)

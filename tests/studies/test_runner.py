@@ -14,6 +14,7 @@ from maxentry.studies import datasets, experiment, local, runner
 from maxentry.studies.case import Case, Cell
 from maxentry.studies.code import fingerprint
 from maxentry.studies.outcomes import Failure, RunsFailed, StudyError, StudyStopped, failed
+from maxentry.studies.paper import figure_cells
 from maxentry.studies.record import Look, Run
 from maxentry.studies.runner import known, run_all
 from maxentry.studies.sources import Part, Simulated, Truth
@@ -225,6 +226,10 @@ def test_data_are_had_before_workers_start_and_only_those_that_are_wanted(
     Store(tmp_path).add(run_of(PARTS[0]))
     run_all([*PARTS, *CELLS, Cell(PARTS[1].case, "uniform", 1)], store=tmp_path)
     assert loaded == ["oboe-error", "oboe-runtime"]  # jester's run is kept
+    figure = [cell for cell in figure_cells(["jester"], 1, quick=True) if cell.case.name != "jester"]
+    loaded.clear()
+    run_all(figure[:1], store=tmp_path)
+    assert loaded == ["jester"]  # whatever is made of it
     pool.begun.clear()
 
     def absent(name: str) -> None:

@@ -55,7 +55,7 @@ class Bar(NamedTuple):
     ratio: Interval
 
 
-def strategies_of(panels: Sequence[Panel]) -> list[str]:
+def drawn(panels: Sequence[Panel]) -> list[str]:
     """In the order they come."""
     return list(dict.fromkeys(line.strategy for panel in panels for line in panel.lines))
 
@@ -70,7 +70,7 @@ def grid(panels: Sequence[Panel], across: int, named_at_ends: bool = False) -> F
         max(5.2, (5.2 if named_at_ends else 3.6) * across), 3.1 * down + (0 if named_at_ends else 0.6)
     )
     axes = fig.subplots(down, across, squeeze=False)
-    names = strategies_of(panels)
+    names = drawn(panels)
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     for k, (ax, panel) in enumerate(zip(axes.flat, panels, strict=False)):
@@ -130,7 +130,7 @@ def _name_ends(ax: Axes, panel: Panel) -> None:
     ends = [float(line.mean[-1]) for line in panel.lines]
     heights = apart(ends, (top - bottom) * 0.075, bottom, top)
     across = ax.get_yaxis_transform()  # from 0 to 1 across the panel, whatever its scale
-    names = strategies_of([panel])
+    names = drawn([panel])
     for line, end, height in zip(panel.lines, ends, heights, strict=True):
         look = style(line.strategy, names)
         ax.annotate(

@@ -35,7 +35,8 @@ def paper(runs: Sequence[Run], folder: Path) -> Outputs:
     drawn += figures.coverage_figure(runs, folder / "coverage")
     claims = tables.as_markdown(tables.claims_table(runs))
     raw = export.write_table(runs, folder)
-    page.write(runs, folder / PAGE, heading="The paper's figures", raw=raw.name, claims=True)
+    text = page.html(runs, heading="The paper's figures", raw=raw.name, claims=True)
+    page.write(text, folder / PAGE)
     return _written(folder, drawn, f"{claims}\n\n{tables.markdown(runs)}", raw)
 
 
@@ -45,7 +46,7 @@ def suite(runs: Sequence[Run], folder: Path) -> Outputs:
     drawn += figures.ratio_figure(runs, folder / "ratios")
     drawn += figures.coverage_figure(runs, folder / "coverage")
     raw = export.write_table(runs, folder)
-    page.write(runs, folder / PAGE, heading="Strategies side by side", raw=raw.name)
+    page.write(page.html(runs, heading="Strategies side by side", raw=raw.name), folder / PAGE)
     return _written(folder, drawn, tables.markdown(runs), raw)
 
 
@@ -54,7 +55,8 @@ def compare(runs: Sequence[Run], folder: Path, strategy: str, answer: str) -> Ou
     drawn = figures.compare_figure(runs, folder / "curves")
     raw = export.write_table(runs, folder)
     heading = f"Would {verdict.helper(strategy)} help on {runs[0].case}?"
-    page.write(runs, folder / PAGE, heading=heading, lead=answer, raw=raw.name, strategy=strategy)
+    text = page.html(runs, heading=heading, lead=answer, raw=raw.name, strategy=strategy)
+    page.write(text, folder / PAGE)
     return _written(folder, drawn, f"{answer}\n\n{tables.markdown(runs)}", raw)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -14,6 +14,7 @@ from pathlib import Path
 from maxentry.studies import drawing, figures, metrics, tables, verdict
 from maxentry.studies.metrics import DEFAULT, Study
 from maxentry.studies.page_style import STYLE
+from maxentry.studies.plural import counted
 from maxentry.studies.record import Run
 from maxentry.studies.svg import inlined
 from maxentry.studies.tables import Field, Table
@@ -24,22 +25,8 @@ SIGNS = {"good": "✓ ", "bad": "✗ ", "even": "", "": ""}
 LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
 
 
-def write(
-    runs: Iterable[Run],
-    path: Path,
-    *,
-    heading: str = "Which entries to measure: a study",
-    lead: str = "",
-    raw: str | None = None,
-    strategy: str = DEFAULT,
-    claims: bool = False,
-) -> Path:
-    """The page of these runs.
-
-    lead: a sentence to begin with. raw: the name of the file beside the page with the raw results. strategy: the one
-    whose failures are named first. claims: judge the paper's claims (the runs are of its figures).
-    """
-    text = html(list(runs), heading=heading, lead=lead, raw=raw, strategy=strategy, claims=claims)
+def write(text: str, path: Path) -> Path:
+    """A page, in place of one that was there."""
     with whole(path) as part:
         part.write_text(text, encoding="utf-8")
     return path
@@ -54,14 +41,19 @@ def html(
     strategy: str = DEFAULT,
     claims: bool = False,
 ) -> str:
-    """The text of the page."""
+    """The page of these runs.
+
+    lead: a sentence to begin with. raw: the name of the file beside the page with the raw results. strategy: the one
+    whose failures are named first. claims: judge the paper's claims (the runs are of its figures).
+    """
     study = metrics.gather(runs)
     judged = [as_html(tables.claims_table(runs))] if claims else []
     sections = [
         f"<header><h1>{escape(heading)}</h1>{_paragraph(lead)}{_made_of(runs, study)}</header>",
         no_gain(study, strategy),
         *judged,
-        curves(study, "error", "Error by entries measured"),
+        curves(metrics.by_entries(study), "error", "Error by entries measured"),
+        curves(metrics.by_cost(study), "error", "Error by the share of the money spent", "money"),
         *(as_html(table) for table in tables.all_tables(study)),
         curves(study, "coverage", "Coverage of 90% intervals along the way"),
         settings(runs, raw),
@@ -80,15 +72,12 @@ def _paragraph(text: str) -> str:
 
 
 def _made_of(runs: Sequence[Run], study: Study) -> str:
-    matrices, strategies = _number(len(study), "matrix", "matrices"), len(tables.strategies_of(study))
+    matrices = counted(len(study), "matrix", "matrices")
+    strategies = counted(len(metrics.strategies_of(study)), "strategy", "strategies")
     return (
-        f"<p>{len(runs):,} runs: {matrices}, {strategies} strategies. Every run is a campaign as a user has"
+        f"<p>{counted(len(runs), 'run')}: {matrices}, {strategies}. Every run is a campaign as a user has"
         " it; uniform sampling measures as many entries at random, and is completed by the same model.</p>"
     )
-
-
-def _number(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"
 
 
 def no_gain(study: Study, strategy: str) -> str:
@@ -127,33 +116,33 @@ def _listed(found: Sequence[verdict.NoGain], name: str, compared: int) -> str:
         f"<li><b>{escape(f.case)}</b>: ratio {escape(spelled(f.ratio))}, {meaning[f.effect]}</li>"
         for f in found
     )
-    of = f"{len(found)} of {_number(compared, 'case', 'cases')}"
+    of = f"{len(found)} of {counted(compared, 'case', 'cases')}"
     return (
         f"<p>On {of}, {escape(name)} is not shown to have a smaller error at the end than uniform sampling: the 90%"
         f" interval of the ratio contains 1 or is above it.</p><ul>{items}</ul>"
     )
 
 
-def curves(study: Study, measure: figures.Shown, heading: str) -> str:
-    """A card for each matrix, one legend for all."""
+def curves(study: Study, measure: figures.Shown, heading: str, prefix: str = "") -> str:
+    """A card for each matrix, one legend for all; prefix: of the names in figures, where a measure is shown twice."""
     panels = [figures.panel(case, by, measure) for case, by in figures.foremost_of_each(study).items()]
     panels = [p for p in panels if p.lines]
     if not panels:
         return ""
-    names = drawing.strategies_of(panels)
+    names = drawing.drawn(panels)
     cards = []
     for k, p in enumerate(panels):
         drawn = drawing.single(p, names)
         what = f"{p.y_label} of {len(p.lines)} strategies on {p.title}"
-        cards.append(
-            f"<figure><figcaption>{escape(p.title)}</figcaption>{inlined(drawn, f'{measure}{k}', what)}</figure>"
-        )
+        image = inlined(drawn, f"{prefix}{measure}{k}", what)
+        cards.append(f"<figure><figcaption>{escape(p.title)}</figcaption>{image}</figure>")
     note = "Mean over replicates; shaded: 25% to 75% quantiles." if measure != "coverage" else "Dotted: 90%."
-    if set(names) < set(tables.strategies_of(study)):
+    if set(names) < set(metrics.strategies_of(study)):
         note += " Strategies that are not shown are in the tables."
+    legend = _legend(names, prefix + measure)
     return (
-        f'<section><h2>{escape(heading)}</h2><p>{note}</p>{_legend(names, measure)}<div class="cards">{"".join(cards)}'
-        "</div></section>"
+        f"<section><h2>{escape(heading)}</h2><p>{note}</p>{legend}"
+        f'<div class="cards">{"".join(cards)}</div></section>'
     )
 
 

@@ -1,8 +1,9 @@
 """The style sheet of the page of a study: light and dark, on phones and on paper."""
 
 from maxentry.studies.styles import DARK
+from maxentry.studies.svg import variable
 
-VARIABLES = "".join(f"--c-{light.lstrip('#')}:{dark};" for light, dark in DARK.items())
+VARIABLES = "".join(f"{variable(light)}:{dark};" for light, dark in DARK.items())
 
 STYLE = (
     """

@@ -14,7 +14,6 @@ from maxentry.studies.forecast import Forecast
 from maxentry.studies.meter import Meter, meter
 from maxentry.studies.outcomes import Failure, RunsFailed, StudyError, StudyStopped, failed
 from maxentry.studies.record import Run
-from maxentry.studies.sources import Part
 from maxentry.studies.store import Store
 from maxentry.studies.strategies import STRATEGIES
 
@@ -80,8 +79,9 @@ def _have_data(cells: Iterable[Cell]) -> None:
     """Have the data here before workers want them: a licence, or a refusal, comes once, at once, and is seen."""
     from maxentry.studies import datasets  # here, since simulations need no data
 
-    parts = [cell.case.source for cell in cells if isinstance(cell.case.source, Part)]
-    for name in dict.fromkeys(name for part in parts for name in (part.dataset, part.costs) if name):
+    sources = [cell.case.source.identity() for cell in cells]
+    parts = [source for source in sources if source.get("kind") == "data"]
+    for name in dict.fromkeys(part[key] for part in parts for key in ("dataset", "costs") if part.get(key)):
         datasets.load(name)
 
 

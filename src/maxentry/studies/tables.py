@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from maxentry.studies import metrics, notes, verdict
-from maxentry.studies.metrics import BASELINE, Curves, Interval, Study
+from maxentry.studies.metrics import BASELINE, Curves, Interval, Study, strategies_of
 from maxentry.studies.record import Run
 from maxentry.studies.wording import count, seconds, share, spelled, title, took
 
@@ -76,8 +76,8 @@ def _row(texts: Iterable[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Nothing in a cell ends it, or the line."""
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    """Nothing in a cell ends it, or the line, or fetches a picture."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;").replace("[", "\\[")
 
 
 def claims_table(runs: Iterable[Run]) -> Table:
@@ -103,11 +103,6 @@ def claims_table(runs: Iterable[Run]) -> Table:
         notes.same_matrix(metrics.gather(kept)),
     )
     return Table("The paper's claims", note, ("claim", "chosen by", "figure", "judgement", "found"), rows)
-
-
-def strategies_of(study: Study) -> list[str]:
-    """All strategies, in the order they come."""
-    return list(dict.fromkeys(strategy for by in study.values() for strategy in by))
 
 
 def ratios(study: Study, heading: str, measure: Callable[[Curves, Curves], Interval]) -> Table:

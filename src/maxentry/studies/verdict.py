@@ -150,8 +150,7 @@ def without_gain(study: Study, strategy: str) -> list[NoGain]:
 
 def active(study: Study) -> list[str]:
     """The strategies that choose, in the order they come."""
-    names = dict.fromkeys(strategy for by in study.values() for strategy in by)
-    return [name for name in names if name not in NOT_ACTIVE]
+    return [name for name in metrics.strategies_of(study) if name not in NOT_ACTIVE]
 
 
 def claims(runs: Iterable[Run]) -> list[Claim]:
