@@ -68,7 +68,7 @@ def test_tables_that_cannot_be_used() -> None:
 
 def test_rows_and_columns_of_which_nothing_is_known_are_left_out() -> None:
     M = FULL.copy()
-    M[3], M[:, 4] = np.nan, np.inf
+    M[3], M[:, 4] = np.nan, np.nan
     cells = compare_cells(M, costs=np.arange(200.0).reshape(20, 10))
     truth = cells[0].case.source.truth(0)
     assert truth.M.shape == (19, 9)
@@ -118,6 +118,14 @@ def test_models_that_cannot_work_are_refused_at_once() -> None:
         compare_cells(M, rank=6)
     with pytest.raises(ParameterError, match="transform must be"):
         compare_cells(M, transform="sqrt")
+
+
+@pytest.mark.parametrize("transform", ["none", "log"])
+def test_infinite_values_are_refused_as_everywhere(transform: str) -> None:
+    M = np.abs(FULL)
+    M[2, 3] = np.inf
+    with pytest.raises(DataError, match="but the value at row 2, column 3 is inf"):
+        compare_cells(M, transform=transform)
 
 
 def test_smurff_is_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

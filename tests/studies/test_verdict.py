@@ -46,6 +46,29 @@ def test_the_sentence_says_no_when_it_is_worse_and_when_nothing_is_shown() -> No
     assert "contains 1" in none
 
 
+def test_few_replicates_are_said_to_be_few() -> None:
+    assert "4 replicates, which are few)" in compared(0.6, replicates=4)
+    assert "5 replicates)" in compared(0.6, replicates=5)
+    runs = [run for run in paper(1.0, 0.7, 0.9) if run.seed < 4]
+    assert judged(runs, 1)["sim30"] == "within chance"
+    said = [row.numbers for row in verdict.claims(runs) if row.figure == "sim30"]
+    assert any("4 replicates are too few for a quantile" in numbers for numbers in said)
+
+
+def test_where_nothing_is_predicted_that_is_the_reason() -> None:
+    reason = "; no structure was found, for the errors are as large as the spread of the values."
+    noise = [*many("uniform", 1.02, identity=REAL), *many("predictive_variance", 1.02, identity=REAL)]
+    assert verdict.sentence(noise).endswith(reason)
+    worse = [*many("uniform", 1.02, identity=REAL), *many("predictive_variance", 1.3, identity=REAL)]
+    assert verdict.sentence(worse).endswith(reason)
+    assert reason not in compared(0.8, identity=REAL)
+
+
+def test_ends_near_one_are_written_so_that_the_side_is_seen() -> None:
+    assert spelled(Interval(1.002, 0.9966, 1.008, 5)) == "1.002 (0.997 to 1.008)"
+    assert spelled(Interval(0.9, 0.85, 0.95, 5)) == "0.90 (0.85 to 0.95)"
+
+
 def test_one_replicate_cannot_tell() -> None:
     assert compared(0.4, replicates=1).startswith("One replicate cannot tell")
 

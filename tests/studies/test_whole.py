@@ -56,7 +56,7 @@ def test_reports_are_never_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     writers = (
         lambda: figures.compare_figure(runs[:2], tmp_path / "curves"),
         lambda: page.write("other", first.page),
-        lambda: outputs._written(tmp_path, [], "other", first.raw),
+        lambda: outputs._written(tmp_path, [], "other", first.raw, ""),
     )
     for module in (drawing, page, outputs):
         monkeypatch.setattr(module.whole.__globals__["os"], "replace", stopped)

@@ -63,14 +63,13 @@ def _costs(path: str, matrix: measurements.Matrix, M: Array) -> Array:
         )
         found = _placed(measurements.matrix(table, names), rows, cols)
     known = np.isfinite(M)
-    lacking = np.argwhere(known & ~(found > 0))
+    lacking = np.argwhere(known & ~((found > 0) & (found < np.inf)))
     if len(lacking):
         i, j = lacking[0]
         came = "none" if np.isnan(found[i, j]) else f"{found[i, j]:g}"
-        raise DataError(
-            f"expected a cost above 0 for every known entry, but {came} came for row {rows[i]!r}, column {cols[j]!r}."
-        )
-    return np.asarray(np.where(found > 0, found, found[known].mean()))
+        place = f"row {rows[i]!r}, column {cols[j]!r}"
+        raise DataError(f"expected a finite cost above 0 for every known entry, but {came} came for {place}.")
+    return np.asarray(np.where((found > 0) & (found < np.inf), found, found[known].mean()))
 
 
 def _as_written(table: tables.Table, *names: str) -> str:

@@ -166,10 +166,11 @@ def _check_applicable(strategies: Sequence[str], costs: Array | None) -> None:
 
 def _check_scale(M: Array, transform: str | Transform, labels: Labels | None) -> None:
     """Refuse at once what has no place on the scale of the model, not in each of the runs that come to measure it."""
-    at = np.argwhere(np.isfinite(M))
+    told = ~np.isnan(M)
+    at = np.argwhere(told)
 
     def where(k: int) -> str:
         i, j = at[k]
         return f"row {labels[0][i]!r}, column {labels[1][j]!r}" if labels else f"row {i}, column {j}"
 
-    Transform.of(transform).forward(M[np.isfinite(M)], where)
+    Transform.of(transform).forward(M[told], where)

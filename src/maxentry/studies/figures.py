@@ -40,7 +40,8 @@ def suite_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | No
 def compare_figure(runs: Iterable[Run], stem: Path) -> list[Path]:
     """The one case of a comparison: errors, and coverage beside them."""
     study = metrics.gather(runs)
-    panels = [panel(case, by, shown) for case, by in study.items() for shown in ("error", "coverage")]
+    shown: tuple[Shown, ...] = ("error", "coverage")
+    panels = [panel(case, by, s)._replace(title=f"{case}: {s}") for case, by in study.items() for s in shown]
     return drawing.save(drawing.grid([p for p in panels if p.lines], across=2), stem)
 
 

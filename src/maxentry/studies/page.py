@@ -40,16 +40,18 @@ def html(
     raw: str | None = None,
     strategy: str = DEFAULT,
     claims: bool = False,
+    caveat: str = "",
 ) -> str:
     """The page of these runs.
 
     lead: a sentence to begin with. raw: the name of the file beside the page with the raw results. strategy: the one
-    whose failures are named first. claims: judge the paper's claims (the runs are of its figures).
+    whose failures are named first. claims: judge the paper's claims (the runs are of its figures). caveat: why this is
+    not the whole study, if it is not.
     """
     study = metrics.gather(runs)
     judged = [as_html(tables.claims_table(runs))] if claims else []
     sections = [
-        f"<header><h1>{escape(heading)}</h1>{_paragraph(lead)}{_made_of(runs, study)}</header>",
+        f"<header><h1>{escape(heading)}</h1>{_paragraph(lead)}{_caveat(caveat)}{_made_of(runs, study)}</header>",
         no_gain(study, strategy),
         *judged,
         curves(metrics.by_entries(study), "error", "Error by entries measured"),
@@ -69,6 +71,10 @@ def html(
 
 def _paragraph(text: str) -> str:
     return f'<p class="lead">{escape(text)}</p>' if text else ""
+
+
+def _caveat(text: str) -> str:
+    return f'<p class="not"><b>{escape(text)}</b></p>' if text else ""
 
 
 def _made_of(runs: Sequence[Run], study: Study) -> str:

@@ -67,7 +67,7 @@ def as_markdown(table: Table, level: int = 2) -> str:
     signs: dict[Mark, str] = {"good": "**{}**", "bad": "{} (!)", "even": "{}", "": "{}"}
     lines = [f"{'#' * level} {table.heading}", "", table.note, ""]
     lines += [_row(table.header), "|" + "---|" * len(table.header)]
-    lines += [_row([signs[cell.mark].format(_plain(cell.text)) for cell in row]) for row in table.rows]
+    lines += [_row([signs[cell.mark].format(plain(cell.text)) for cell in row]) for row in table.rows]
     return "\n".join(lines)
 
 
@@ -75,8 +75,8 @@ def _row(texts: Iterable[str]) -> str:
     return f"| {' | '.join(texts)} |"
 
 
-def _plain(text: str) -> str:
-    """Nothing in a cell ends it, or the line, or fetches a picture."""
+def plain(text: str) -> str:
+    """Text in which nothing ends a cell, or the line, or fetches a picture."""
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;").replace("[", "\\[")
 
 

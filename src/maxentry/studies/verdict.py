@@ -12,7 +12,7 @@ from maxentry.studies import metrics, notes
 from maxentry.studies.metrics import BASELINE, DEFAULT, Curves, Interval, Study
 from maxentry.studies.paper import FIGURES
 from maxentry.studies.record import Run
-from maxentry.studies.wording import spelled, title
+from maxentry.studies.wording import digits_of, spelled, title
 
 Effect = Literal["helps", "no difference shown", "harms", "unknown"]
 Judgement = Literal["holds", "does not hold", "within chance", "depends"]
@@ -27,6 +27,10 @@ NOT_ACTIVE = (
     "papers_uniform",
     "papers_balanced",
 )
+
+
+ENOUGH = 5  # replicates, below which quantiles tell nothing and intervals little
+NOTHING = 0.98  # of the spread of a real matrix: an error of the mean of all values would be 1
 
 
 class Pair(NamedTuple):
@@ -77,20 +81,33 @@ def sentence(runs: Iterable[Run], strategy: str = DEFAULT) -> str:
         return f"There are no replicates that both {title(strategy)} and {title(BASELINE)} have."
     end = "at the same cost" if chosen.by_cost else f"after {np.median(base.at(-1, 'n')):,.0f} entries"
     alike = "" if base.strategy == BASELINE else ", judged by the same estimate,"
-    error = f"{end} the error of {title(strategy)} is {ratio.value:.2f} of uniform sampling's{alike}"
+    digits = digits_of(ratio)
+    error = f"{end} the error of {title(strategy)} is {ratio.value:.{digits}f} of uniform sampling's{alike}"
     who = helper(strategy)
     if not ratio.known:
         return f"One replicate cannot tell whether {who} would have helped: {error.rstrip(',')}."
-    spread = f"(90% interval {ratio.low:.2f} to {ratio.high:.2f}, {ratio.replicates} replicates)"
+    few = ", which are few" if ratio.replicates < ENOUGH else ""
+    ends = f"{ratio.low:.{digits}f} to {ratio.high:.{digits}f}"
+    spread = f"(90% interval {ends}, {ratio.replicates} replicates{few})"
     if notes.mixes(strategy):
         return _mixed(strategy, effect(ratio), f"{error} {spread}")
     if effect(ratio) == "helps":
         return f"Yes, {who} would have helped: {error} {spread}{_saved(chosen, base)}."
     if effect(ratio) == "harms":
-        return f"No, {who} would have done worse than measuring at random: {error} {spread}."
+        return f"No, {who} would have done worse than measuring at random: {error} {spread}{_nothing(base)}."
     return (
         f"No gain from {who} is shown: {error} {spread}, an interval that contains 1, so measuring at random"
-        " would have done about as well as far as these replicates can tell."
+        f" would have done about as well as far as these replicates can tell{_nothing(base)}."
+    )
+
+
+def _nothing(base: Curves) -> str:
+    """Where not even the model predicts anything, no choice of entries can help it."""
+    predicts = base.simulated or float(base.at(-1).mean()) < NOTHING
+    return (
+        ""
+        if predicts
+        else "; no structure was found, for the errors are as large as the spread of the values"
     )
 
 
@@ -207,6 +224,9 @@ def beyond_quantile(pair: Pair, study: Study) -> Judged:
         errors, mean = chosen.at(-1), float(base.at(-1).mean())
         low, high = np.quantile(errors, [0.25, 0.75])
         numbers = f"uniform {mean:.3f}, chosen {errors.mean():.3f} (quartiles {low:.3f} to {high:.3f})"
+        if len(errors) < ENOUGH:
+            found[case] = (f"{numbers}; {len(errors)} replicates are too few for a quantile", "within chance")
+            continue
         found[case] = (numbers + _failing(base), "holds" if mean > high else "does not hold")
     return found
 
