@@ -50,7 +50,7 @@ def test_ctrl_c_leaves_the_cluster_with_nothing_to_do(tmp_path: Path) -> None:
         study.process.send_signal(signal.SIGINT)
         said = "Interrupted: 2 of 5 runs are kept; the same command does the others.\n"
         assert study.ended() == (130, "", said)
-        until(lambda: not there.scheduler.tasks, 10)
+        until(lambda: not there.scheduler.tasks)
         assert len(study.begun()) == 4  # and not the fifth
 
 
