@@ -8,7 +8,7 @@ import maxentry
 
 ROOT = Path(maxentry.__file__).parent
 LAYERS = {
-    "errors": 1,
+    "errors": 1, "folders": 1,
     "observations": 2, "frames": 2, "belief": 2, "kernels": 2, "progress": 2,
     "entries": 2, "transform": 2,
     "distributions": 3, "model": 3, "design": 3,

@@ -62,7 +62,7 @@ def test_the_lab_loop_runs_line_by_line(folder):
     bin = Path(sys.executable).parent
     environment = os.environ | {
         "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}",
-        "XDG_CACHE_HOME": str(folder / "cache"),
+        "MAXENTRY_CACHE": str(folder / "cache"),
     }
     for line in block.splitlines():
         done = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True, timeout=250)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from maxentry.folders import user_cache
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -48,10 +49,5 @@ def folder_of(mark: str) -> Path:
 
 
 def _root() -> Path:
-    if wish := os.environ.get("MAXENTRY_CACHE"):
-        return Path(wish).expanduser()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "maxentry" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "maxentry"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maxentry"
+    wish = os.environ.get("MAXENTRY_CACHE")
+    return Path(wish).expanduser() if wish else user_cache()
