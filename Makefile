@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup lint types slow studies check clean
+.PHONY: demo test setup lint types slow studies bench check clean
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -33,6 +33,9 @@ studies: setup  ## the studies in small: does the evidence still run?
 	for f in sim30 sim60 jester movielens; do \
 	    $(BIN)/maxentry study paper --quick --figure $$f -o build/studies/$$f || exit 1; done
 	$(BIN)/maxentry study suite --quick -o build/studies/suite
+
+bench: setup  ## beside its peers, each in an environment of its own; goes on where it was; writes benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks.peers
 
 check: lint types test slow studies
 

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import smurff_venv
 from measures import LEVEL, Estimate, Task
+from peers import environments
 
 WORKER = Path(__file__).parent / "smurff_worker.py"
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
@@ -18,7 +18,7 @@ class Smurff:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [smurff_venv.ensure(), WORKER], env=os.environ | ONE_THREAD, text=True,
+            [environments.ensure("smurff"), WORKER], env=os.environ | ONE_THREAD, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 

@@ -17,8 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-import fancyimpute_venv
 import numpy as np
+from peers import environments
 
 HERE = Path(__file__).parent
 FULL, TRUNCATED = "full", "truncated"
@@ -52,7 +52,7 @@ def simulate(case, seed=0):
 
 
 def call(side, threads, **job):
-    python = fancyimpute_venv.PYTHON if side == "peer" else sys.executable
+    python = environments.python_of("fancyimpute") if side == "peer" else sys.executable
     limits = {k: str(threads) for k in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "job.npz"
@@ -131,7 +131,7 @@ def main():
     options.add_argument("--repeats", type=int, default=2)
     options.add_argument("--out", type=Path, default=HERE / "soft_impute.md")
     given = options.parse_args()
-    fancyimpute_venv.ensure()
+    environments.ensure("fancyimpute")
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
     for threads in (1, 0):
         for case in (c for c in CASES[: given.cases] if threads in c.threads):
