@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ from maxentry.kernels.threads import most_threads
 from maxentry.model.priors import Priors
 from maxentry.posterior import conjugate
 from maxentry.posterior.conjugate import Data, Kept, State
+from maxentry.posterior.room import MEMORY, Room
 from maxentry.posterior.sampling import Sampling, sweep_work
+from maxentry.posterior.showing import shown
 from maxentry.progress import Progress, compiling_notice
 
 Array = NDArray[np.float64]
@@ -56,6 +59,7 @@ class Run:
     kept: Kept
     places: tuple[int, ...]  # which of the chains that were started these are: an interrupt may lose some
     interrupted: bool = False
+    room: Room = MEMORY  # where the draws are
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -78,17 +82,20 @@ def without_stuck(run: Run, data: Data) -> Run:
     if keep.size == ranks.size:
         return run
     which = [int(c) for c in keep]
-    left = _selected(run.chains, run.kept, which, run.kept.row.shape[1], run.interrupted)
+    left = _selected(run.chains, run.kept, which, run.kept.row.shape[1], run.interrupted, run.room)
     return replace(left, places=tuple(run.places[c] for c in which))
 
 
-def _selected(chains: Sequence[Chain], kept: Kept, which: list[int], n_draws: int, interrupted: bool) -> Run:
+def _selected(
+    chains: Sequence[Chain], kept: Kept, which: list[int], n_draws: int, interrupted: bool, room: Room
+) -> Run:
     """The first draws of some chains, factors cut to the largest rank that is left."""
     mine = tuple(chains[c] for c in which)
     top = max(chain.rank for chain in mine)
-    left, right = (np.ascontiguousarray(array[which, :n_draws, :, :top]) for array in (kept.left, kept.right))
-    row, col, scalars = (np.ascontiguousarray(array[which, :n_draws]) for array in kept[2:])
-    return Run(mine, Kept(left, right, row, col, scalars), tuple(which), interrupted)
+    left, right = (room.selected(array, which, n_draws, top) for array in (kept.left, kept.right))
+    row, col = (room.selected(array, which, n_draws, None) for array in (kept.row, kept.col))
+    scalars = np.ascontiguousarray(kept.scalars[which, :n_draws])
+    return Run(mine, Kept(left, right, row, col, scalars), tuple(which), interrupted, room)
 
 
 def spawn(
@@ -113,17 +120,22 @@ def run(
     *,
     threads: int | None = None,
     dtype: type[np.floating] = np.float64,
+    room: Room = MEMORY,
+    see: Callable[[int, Kept], None] | None = None,
 ) -> Run:
-    """Run every chain for its annealing, settling and kept sweeps; Ctrl-C keeps what has been drawn."""
+    """Run every chain for its annealing, settling and kept sweeps; Ctrl-C keeps what has been drawn.
+
+    see(c, states): is shown every state of chain c from the first kept sweep on, by that chain's thread.
+    """
     compiling_notice([kernel.sweeps])
-    kept = _room(len(chains), sampling.draws, data.shape, max(chain.rank for chain in chains), dtype)
+    kept = _room(len(chains), sampling.draws, data.shape, max(chain.rank for chain in chains), dtype, room)
     done = [0] * len(chains)  # draws kept by each chain
     stop = threading.Event()
 
     def work(c: int) -> Chain:
         chain, mine = chains[c], kept.of_chain(c)
         try:
-            return _run_one(chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress)
+            return _run_one(chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress, see)
         except ZeroDivisionError:
             raise ParameterError(
                 "the priors and the values must be of like size for double precision; rescale one of them"
@@ -133,20 +145,25 @@ def run(
         futures = [pool.submit(work, c) for c in range(len(chains))]
         interrupted = _wait(futures, stop)
         if not interrupted:
-            return Run(tuple(future.result() for future in futures), kept, tuple(range(len(chains))))
+            done_chains = tuple(future.result() for future in futures)
+            return Run(done_chains, kept, tuple(range(len(chains))), room=room)
     alive = [c for c, future in enumerate(futures) if not future.cancelled() and not future.exception()]
-    return _what_is_drawn({c: futures[c].result() for c in alive}, kept, done)
+    return _what_is_drawn({c: futures[c].result() for c in alive}, kept, done, room)
 
 
 def _run_one(
     chain: Chain, data: Data, priors: Priors, sampling: Sampling, kept: Kept, done: list[int], c: int,
-    stop: threading.Event, progress: Progress,
+    stop: threading.Event, progress: Progress, see: Callable[[int, Kept], None] | None,
 ) -> Chain:  # fmt: skip
     rng, state, rank = chain.generator(), chain.state, chain.rank
     hyper = conjugate.hyperparameters(priors)
     nothing = kept.part(0, 0)
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
     betas = sampling.betas()
+
+    def sweeps(state: State, n: int, here: Kept, thin: int) -> State:
+        return conjugate.step(state, data, rank, hyper, rng, np.ones(n), here, thin)
+
     for start in range(0, betas.size, chunk):
         if stop.is_set():
             return Chain(rank, state, _stream(rng))
@@ -158,12 +175,14 @@ def _run_one(
         if stop.is_set():
             break
         n = min(draws, sampling.draws - start)
-        ones = np.ones(n * sampling.thin)
-        state = conjugate.step(
-            state, data, rank, hyper, rng, ones, kept.part(start, start + n), sampling.thin
+        here = kept.part(start, start + n)
+        state = (
+            sweeps(state, n * sampling.thin, here, sampling.thin)
+            if see is None
+            else shown(sweeps, state, here, sampling.thin, partial(see, c))
         )
         done[c] = start + n
-        progress.advance(ones.size)
+        progress.advance(n * sampling.thin)
     return Chain(rank, state, _stream(rng))
 
 
@@ -186,21 +205,24 @@ def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:
         raise
 
 
-def _what_is_drawn(chains: dict[int, Chain], kept: Kept, done: list[int]) -> Run:
+def _what_is_drawn(chains: dict[int, Chain], kept: Kept, done: list[int], room: Room) -> Run:
     """The largest rectangle of draws after an interrupt: d draws of every chain that has at least d."""
     have = np.array([done[c] if c in chains else 0 for c in range(len(done))])
     best = max(range(1, have.max() + 1), key=lambda d: d * int((have >= d).sum()), default=0)
     if best == 0:
         raise KeyboardInterrupt("interrupted before the first draw; nothing to keep")
     which = [int(c) for c in np.flatnonzero(have >= best)]
-    return _selected([chains.get(c) for c in range(len(done))], kept, which, best, interrupted=True)  # type: ignore[misc]
+    every = [chains.get(c) for c in range(len(done))]
+    return _selected(every, kept, which, best, True, room)  # type: ignore[arg-type]
 
 
-def _room(n_chains: int, n_draws: int, shape: tuple[int, int], rank: int, dtype: type[np.floating]) -> Kept:
+def _room(
+    n_chains: int, n_draws: int, shape: tuple[int, int], rank: int, dtype: type[np.floating], room: Room
+) -> Kept:
     m1, m2 = shape
     lead = (n_chains, n_draws)
-    left, right = np.zeros((*lead, m1, rank), dtype), np.zeros((*lead, m2, rank), dtype)
-    row, col = np.zeros((*lead, m1), dtype), np.zeros((*lead, m2), dtype)
+    left, right = room.zeros("left", (*lead, m1, rank), dtype), room.zeros("right", (*lead, m2, rank), dtype)
+    row, col = room.zeros("row", (*lead, m1), dtype), room.zeros("col", (*lead, m2), dtype)
     return Kept(left, right, row, col, np.empty((*lead, kernel.N_SCALARS)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
@@ -15,8 +16,10 @@ from maxentry.posterior import chains, conjugate
 from maxentry.posterior.fit import Fit, on_scale, user_draws
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, choose
+from maxentry.posterior.room import MEMORY, Folder, Room
 from maxentry.posterior.sampling import Kind, Sampling
 from maxentry.posterior.warm import restarted
+from maxentry.posterior.watched import Watched
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
@@ -35,6 +38,8 @@ def complete(
     progress: bool | None = None,
     threads: int | None = None,
     dtype: type[np.floating] = np.float64,
+    store: str | PathLike[str] | None = None,
+    watch: tuple[Any, Any] | None = None,
     shape: tuple[int, int] | None = None,
     row_labels: Iterable[Hashable] | None = None,
     col_labels: Iterable[Hashable] | None = None,
@@ -60,6 +65,10 @@ def complete(
     start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to go on from: its
         ranks, priors and number of chains are kept, and nothing is annealed again.
     dtype: of the draws that are kept, np.float64 or np.float32 (half the memory).
+    store: a new folder for the draws, which then stay on disk and are read as they are needed: for draws larger than
+        the memory. `Posterior.load(store)` gives the posterior back; delete the folder when it is no longer needed.
+    watch: (rows, cols), by label: the mean and sd of these entries are taken over all sweeps, also those whose draws
+        are not kept, in `posterior.watched`. With it few draws will do.
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a bar; by default on a terminal only.
     threads: at most so many; by default the environment variable MAXENTRY_THREADS says, or one for each processor.
@@ -75,6 +84,8 @@ def complete(
     fit = Fit(noise, bool(effects), priors, None if start is None else start.fit.units, scale)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
+    room = MEMORY if store is None else Folder.of(store)
+    watching = None if watch is None else Watched.entries(observations, *_pair(watch))
     seeds = np.random.SeedSequence(seed)
     for_rank, for_chains = seeds.spawn(2)
     choice = None
@@ -89,8 +100,22 @@ def complete(
             plan = plan.in_memory(observations.shape, choice.largest)
         ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
         begun = chains.spawn(for_chains, fit.data(observations), ranks, fit.priors_of(observations.shape))
-    run = _run(begun, observations, fit, plan, "sampling", progress, threads, dtype)
-    return Posterior(observations, fit, plan, run.chains, user_draws(run, fit), choice, run.interrupted)
+    watched = None if watching is None else watching.by(len(begun))
+    with room.filled():
+        run = _run(begun, observations, fit, plan, "sampling", progress, threads, dtype, room, watched)
+        watched = None if watched is None else watched.of_chains(list(run.places))
+        made = Posterior(
+            observations, fit, plan, run.chains, user_draws(run, fit), choice, run.interrupted, watched
+        )
+        if isinstance(room, Folder):
+            made.save_rest(room)
+    return made
+
+
+def _pair(watch: Any) -> tuple[Any, Any]:
+    if not (isinstance(watch, tuple) and len(watch) == 2):
+        raise ParameterError(f"watch must be a pair of rows and columns, got {watch!r:.60}")
+    return watch
 
 
 def _check_types(
@@ -144,11 +169,13 @@ def _check_options(
 
 def _run(
     begun: tuple[chains.Chain, ...], observations: Observations, fit: Fit, plan: Sampling, what: str,
-    progress: bool | None, threads: int | None, dtype: type[np.floating] = np.float64,
+    progress: bool | None, threads: int | None, dtype: type[np.floating] = np.float64, room: Room = MEMORY,
+    watched: Watched | None = None,
 ) -> chains.Run:  # fmt: skip
     data, priors = fit.data(observations), fit.priors_of(observations.shape)
     with track(len(begun) * plan.sweeps, what, progress) as bar:
-        run = chains.run(begun, data, priors, plan, bar, threads=threads, dtype=dtype)
+        see = None if watched is None else watched.see_in(fit)
+        run = chains.run(begun, data, priors, plan, bar, threads=threads, dtype=dtype, room=room, see=see)
     return chains.without_stuck(run, data) if plan.kind == "population" else run
 
 

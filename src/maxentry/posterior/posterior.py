@@ -22,7 +22,9 @@ from maxentry.posterior.fit import Fit, user_draws
 from maxentry.posterior.intervals import Prediction
 from maxentry.posterior.monitored import Draws
 from maxentry.posterior.rank import RankChoice
+from maxentry.posterior.room import Folder
 from maxentry.posterior.sampling import Sampling
+from maxentry.posterior.watched import Watched, positions
 from maxentry.progress import track
 from maxentry.transform import Transform
 
@@ -48,6 +50,7 @@ class Posterior:
         draws: Draws,
         rank_choice: RankChoice | None = None,
         interrupted: bool = False,
+        watched: Watched | None = None,
     ) -> None:
         self.observations = observations
         self.fit = fit
@@ -56,6 +59,7 @@ class Posterior:
         self.draws = draws
         self.rank_choice = rank_choice
         self.interrupted = interrupted
+        self.watched = watched
 
     # What was fitted
 
@@ -172,13 +176,7 @@ class Posterior:
     def predict(self, rows: Any, cols: Any, level: float = 0.9) -> Prediction:
         """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column serves them all."""
         intervals.check_level(level)
-        i, j = self.observations.row_index(rows), self.observations.col_index(cols)
-        try:
-            i, j = np.broadcast_arrays(i, j)
-        except ValueError:
-            raise ParameterError(
-                f"rows and cols must be of the same length, or one of them a single label, got {i.size} and {j.size}"
-            ) from None
+        i, j = positions(self.observations, rows, cols)
         return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.transform)
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
@@ -210,43 +208,44 @@ class Posterior:
     # Going on, keeping, showing
 
     def more(self, draws: int, *, progress: bool | None = None, threads: int | None = None) -> Posterior:
-        """Go on where the chains stopped: a new posterior with `draws` more draws of every chain."""
+        """Go on where the chains stopped: a new posterior with `draws` more draws of every chain, all in memory."""
         plan = Sampling(self.sampling.kind, len(self.chains), 0, 0, draws, self.sampling.thin)
         data, priors = self.fit.data(self.observations), self.fit.priors_of(self.shape)
+        watched = None if self.watched is None else self.watched.of_chains(list(range(len(self.chains))))
         with track(len(self.chains) * plan.sweeps, "sampling", progress) as bar:
             run = running.run(
-                self.chains, data, priors, plan, bar, threads=threads, dtype=self.draws.left.dtype.type
-            )
-        later = user_draws(run, self.fit)
-        joined = self.draws.followed_by(later, list(run.places))
+                self.chains, data, priors, plan, bar, threads=threads, dtype=self.draws.left.dtype.type,
+                see=None if watched is None else watched.see_in(self.fit),
+            )  # fmt: skip
+        places = list(run.places)
         return Posterior(
             self.observations,
             self.fit,
             self.sampling,
             run.chains,
-            joined,
+            self.draws.followed_by(user_draws(run, self.fit), places),
             self.rank_choice,
             run.interrupted,
+            None if watched is None else watched.of_chains(places),
         )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle): `Posterior.load` gives it back, ready to go on."""
-        storage.save(
-            storage.Parts(
-                self.observations,
-                self.fit,
-                self.sampling,
-                self.chains,
-                self.draws,
-                self.rank_choice,
-                self.interrupted,
-            ),
-            path,
-        )
+        storage.save(self._parts(), path)
+
+    def save_rest(self, folder: Folder) -> None:
+        """Write what the folder of this fit lacks beside its draws (`complete` does so)."""
+        storage.save_rest(self._parts(), folder)
+
+    def _parts(self) -> storage.Parts:
+        return storage.Parts(
+            self.observations, self.fit, self.sampling, self.chains, self.draws, self.rank_choice,
+            self.interrupted, self.watched,
+        )  # fmt: skip
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Posterior:
-        """Read a posterior written by `save`."""
+        """Read a posterior written by `save`, or one in a folder, by `complete(..., store=folder)`."""
         return Posterior(*storage.load(path))
 
     def to_arviz(self) -> Any:

@@ -1,4 +1,7 @@
-"""A posterior in one .npz file: arrays, and a JSON text for the rest. No pickle, so no code runs on load."""
+"""A posterior in one .npz file: arrays, and a JSON text for the rest. No pickle, so no code runs on load.
+
+Or in a folder: large draws in files of their own, which are mapped into memory (`room`), and such an .npz for the rest.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,15 @@ from maxentry.posterior.conjugate import State, Units
 from maxentry.posterior.fit import Fit
 from maxentry.posterior.monitored import Draws
 from maxentry.posterior.rank import RankChoice
+from maxentry.posterior.room import Folder
 from maxentry.posterior.sampling import Sampling
+from maxentry.posterior.watched import Watched
 from maxentry.transform import Transform
 
 FORMAT = 2  # 1 had no transform
+LARGE = ("left", "right", "row", "col")  # of the draws: those that a folder has in files of their own
+REST = "posterior.npz"
+WATCHED = ("rows", "cols", "count", "chain_mean", "squares")
 
 
 class Parts(NamedTuple):
@@ -38,24 +46,33 @@ class Parts(NamedTuple):
     draws: Draws
     rank_choice: RankChoice | None
     interrupted: bool
+    watched: Watched | None = None
 
 
 def save(p: Parts, path: str | PathLike[str]) -> None:
     """Write beside the target and rename, so that a crash leaves the old file or the new one, never half."""
-    data, target = p.observations, Path(path)
+    target = Path(path)
     if not target.parent.is_dir():
         raise DataError(f"expected a folder to write {target.name} into, but {target.parent} does not exist.")
     if target.is_dir():
         raise DataError(f"expected the name of a file to write, but {target} is a folder.")
-    arrays: dict[str, Any] = {"rows": data.rows, "cols": data.cols, "values": data.values}
-    arrays |= {f"draws_{name}": array for name, array in p.draws._asdict().items() if array is not None}
-    for c, chain in enumerate(p.chains):
-        arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
-    meta = np.array(json.dumps(_meta(p), default=_number))
+    _write(target, _meta(p), _arrays(p))
+
+
+def save_rest(p: Parts, folder: Folder) -> None:
+    """Write what a folder with the large draws lacks, so that it can be loaded."""
+    large = {name: getattr(p.draws, name) for name in LARGE}
+    files = {name: {"shape": array.shape, "dtype": str(array.dtype)} for name, array in large.items()}
+    arrays = {name: array for name, array in _arrays(p).items() if name.removeprefix("draws_") not in large}
+    _write(folder.path / REST, _meta(p) | {"files": files}, arrays)
+
+
+def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
+    text = np.array(json.dumps(meta, default=_number))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
         with temporary.open("xb") as file:
-            np.savez(file, meta=meta, **arrays)
+            np.savez(file, meta=text, **arrays)
         temporary.replace(target)
     except OSError as error:
         raise DataError(f"expected to write {target}, but that failed: {error.strerror or error}.") from error
@@ -64,11 +81,14 @@ def save(p: Parts, path: str | PathLike[str]) -> None:
 
 
 def load(path: str | PathLike[str]) -> Parts:
-    """Read what `save` wrote."""
+    """Read what `save` wrote, or the folder of a fit, whose draws are fetched as they are read."""
+    folder = Folder(Path(path))
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(folder.path / REST if folder.path.is_dir() else path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(str(arrays["meta"]))
+        for name, known in meta.get("files", {}).items():
+            arrays[f"draws_{name}"] = folder.read(name, tuple(known["shape"]), known["dtype"])
         written = meta["maxentry_posterior"]
         if written in (1, FORMAT):
             return _parts(meta, arrays)
@@ -103,8 +123,26 @@ def _parts(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
     draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
     return Parts(
         observations, _fit(meta["fit"]), Sampling(**meta["sampling"]), chains, draws,
-        _choice(meta["rank_choice"]), meta["interrupted"],
+        _choice(meta["rank_choice"]), meta["interrupted"], _watched(arrays, observations),
     )  # fmt: skip
+
+
+def _arrays(p: Parts) -> dict[str, Any]:
+    data = p.observations
+    arrays: dict[str, Any] = {"rows": data.rows, "cols": data.cols, "values": data.values}
+    arrays |= {f"draws_{name}": array for name, array in p.draws._asdict().items() if array is not None}
+    for c, chain in enumerate(p.chains):
+        arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
+    if p.watched is not None:
+        arrays |= {f"watched_{name}": getattr(p.watched, name) for name in WATCHED}
+    return arrays
+
+
+def _watched(arrays: dict[str, Any], observations: Observations) -> Watched | None:
+    if "watched_rows" not in arrays:
+        return None
+    found = {name: arrays[f"watched_{name}"] for name in WATCHED}
+    return Watched(**found, observations=observations)
 
 
 def _meta(p: Parts) -> dict[str, Any]:
