@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 from benchmarks.peers.cells import Store
-from benchmarks.peers.methods import Method
+from benchmarks.peers.methods import PEERS, Method
 from benchmarks.peers.problems import Problem
 
+POINT_ESTIMATES = [method.name for method in PEERS if not method.draws]
 WITHIN = 1.01  # of the best held-out error
 
 Pair = tuple[float, float]  # on the clock, of the processor
@@ -42,7 +43,7 @@ def figures(
     store: Store, problem: Problem, method: Method, threads: int, most: int, best: float
 ) -> Figures | None:
     """None where nothing was run."""
-    timed = results(store, problem, method, "timed", threads)
+    timed = results(store, problem, method, "timed", threads if method.threads else 1)
     recorded = results(store, problem, method, "recorded", most)
     found = Figures(said=_said([*timed, *recorded]))
     ended = [r["figures"] for r in timed if r["outcome"] == "ended" and _laps(r["figures"])]
@@ -70,7 +71,11 @@ def _said(results: list[dict[str, Any]]) -> str:
         if result["outcome"] == "failed":
             return f"failed: {result.get('message', '')}"
         if result["figures"].get("note"):
-            return f"{result['figures']['note']} in {result['limit']:.0f} s"
+            return str(result["figures"]["note"])
+        cell, done = result["cell"], min(result["figures"].get("sweeps", []), default=0)
+        sampled = cell["what"] == "recorded" and cell["method"] not in POINT_ESTIMATES
+        if sampled and done < cell["settings"].get("sweeps", 0):
+            return f"recorded {done} of {cell['settings']['sweeps']} sweeps in the time"
     return ""
 
 

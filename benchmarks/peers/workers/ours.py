@@ -1,4 +1,4 @@
-"""maxentry: `maxentry.complete` for the first fit, otherwise one chain of its sampler at a time, sweep by sweep."""
+"""maxentry: `complete` for the first fit, one chain of it for times, its sweeps one by one for draws and errors."""
 
 import common
 import numpy as np
@@ -6,6 +6,7 @@ import numpy as np
 import maxentry
 from maxentry.posterior import chains, conjugate
 from maxentry.posterior.fit import Fit
+from maxentry.progress import track
 
 BLOCK_NUMBERS = 4e6  # of factors that are kept for prediction between two looks: 32 MB
 
@@ -20,35 +21,60 @@ def first(job, record):
     record.error(job.sweeps, posterior.predict(job.test_rows, job.test_cols).mean)
 
 
+class Watch:
+    """Where the product reports its progress: a lap of the clock."""
+
+    def __init__(self, record):
+        self.record, self.mark = record, common.now()
+
+    def advance(self, n=1):
+        now = common.now()
+        self.record.lap(n, self.mark, now)
+        self.mark = now
+
+
 class Sampler:
-    """A chain from the prior, annealed over the first sweeps as the product's are."""
+    """A chain from the prior."""
 
     def __init__(self, job, seed):
-        triples = (job.rows, job.cols, job.values)
-        observations = maxentry.Observations.of(triples, shape=job.shape)
+        observations = maxentry.Observations.of((job.rows, job.cols, job.values), shape=job.shape)
         fit = Fit("gaussian").in_units_of(observations)
-        priors = fit.priors_of(observations.shape)
-        self.units, self.data, self.rank = fit.units, fit.data(observations), job.rank
-        (chain,) = chains.spawn(np.random.SeedSequence(seed), self.data, [self.rank], priors)
-        self.rng, self.state = chain.generator(), chain.state
-        self.hyper = conjugate.hyperparameters(priors(self.rank))
-        anneal = job.options["anneal"]
-        self.betas = maxentry.Sampling("long", 1, anneal=anneal, settle=job.sweeps, draws=1, thin=1).betas()
+        self.priors, self.units, self.data = (
+            fit.priors_of(observations.shape),
+            fit.units,
+            fit.data(observations),
+        )
+        self.rank, self.threads = job.rank, job.threads
+        self.chains = chains.spawn(np.random.SeedSequence(seed), self.data, [self.rank], self.priors)
+        with track(1, "", False) as nobody:
+            self.run(1, nobody)  # compiled kernels are fetched from the cache when they are first called
 
-    def room(self, draws):
+    def run(self, sweeps, progress):
+        """As `complete` runs it, on as many threads as it finds useful; the last state is kept."""
+        plan = maxentry.Sampling("long", 1, anneal=0, settle=sweeps - 1, draws=1, thin=1)
+        done = chains.run(self.chains, self.data, self.priors, plan, progress, threads=self.threads)
+        self.chains = done.chains
+
+    def draws(self, sweeps, anneal, block):
+        """Every state of so many sweeps, a block at a time; annealed over the first ones as the product does."""
+        (chain,) = self.chains
+        rng, state = chain.generator(), chain.state
+        hyper = conjugate.hyperparameters(self.priors(self.rank))
+        betas = maxentry.Sampling("long", 1, anneal=anneal, settle=sweeps - anneal, draws=1, thin=1).betas()
         m1, m2 = self.data.shape
-        return conjugate.Kept(
-            np.zeros((draws, m1, self.rank)), np.zeros((draws, m2, self.rank)),
-            np.zeros((draws, m1)), np.zeros((draws, m2)), np.empty((draws, self.state.scalars.size)),
+        kept = conjugate.Kept(
+            np.zeros((block, m1, self.rank)), np.zeros((block, m2, self.rank)),
+            np.zeros((block, m1)), np.zeros((block, m2)), np.empty((block, state.scalars.size)),
         )  # fmt: skip
-
-    def step(self, sweeps, kept):
-        now, self.betas = self.betas[:sweeps], self.betas[sweeps:]
-        thin = 1 if kept.row.shape[0] else 0
-        self.state = conjugate.step(self.state, self.data, self.rank, self.hyper, self.rng, now, kept, thin)
+        for start in range(0, sweeps, block):
+            now = betas[start : start + block]
+            part = kept.part(0, now.size)
+            begin = common.now()
+            state = conjugate.step(state, self.data, self.rank, hyper, rng, now, part, 1)
+            yield begin, common.now(), part
 
     def at(self, kept, rows, cols):
-        """Draws (draw, entry) in the units of the data."""
+        """Draws of entries, one array a draw, in the units of the data."""
         for left, right, row, col, scalars in zip(*kept, strict=True):
             X = np.einsum("nr,nr->n", left[rows], right[cols]) + row[rows] + col[cols] + scalars[0]
             yield self.units.shift + self.units.scale * X
@@ -60,16 +86,16 @@ def one_chain(job, record, seed):
         return
     with record.set_up():
         sampler = Sampler(job, seed)
-    numbers = sum(job.shape) * (job.rank + 1)
-    block = max(1, min(job.sweeps // 10, int(BLOCK_NUMBERS / numbers)))
-    kept = sampler.room(block if job.what == "recorded" else 0)
-    while not record.over:
-        n = min(block, job.sweeps - record.done)
-        with record.timed(n):
-            sampler.step(n, kept.part(0, n))
-        if job.what == "recorded":
-            for draw in sampler.at(kept.part(0, n), *job.places):
-                record.predicted(draw)
+    if job.what == "timed":
+        sampler.run(job.sweeps, Watch(record))
+        return
+    block = max(1, min(job.sweeps // 10, int(BLOCK_NUMBERS / (sum(job.shape) * (job.rank + 1)))))
+    for begin, end, kept in sampler.draws(job.sweeps, job.options["anneal"], block):
+        record.lap(kept.row.shape[0], begin, end)
+        for draw in sampler.at(kept, *job.places):
+            record.predicted(draw)
+        if record.over:
+            return
 
 
 if __name__ == "__main__":
