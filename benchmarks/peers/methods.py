@@ -19,6 +19,7 @@ class Method(NamedTuple):
     draws: bool = True  # of the posterior
     tuned: bool = False  # by held-out prediction, before anything is timed
     threads: bool = True  # whether a fit can use more than one
+    repeats: int = 9  # of a timed run at most, where one takes long
     left_out: tuple[tuple[str, str], ...] = ()  # problems, and why
 
     def why_not(self, problem: Problem) -> str:
@@ -48,6 +49,7 @@ PEERS = [
         "numpyro", "NumPyro 0.22", "numpyro_worker.py", "import numpyro",
         "NUTS, all defaults (target 0.8, depth 10, diagonal masses; warm-up is the burn-in), on a PMF with row and "
         "column effects, factors not centred; single precision; compiled programs kept on disk between processes",
+        repeats=1,
         left_out=(("ml-100k", TOO_LONG), ("ml-1m", TOO_LONG), ("1e7", TOO_LONG)),
     ),
     Method(

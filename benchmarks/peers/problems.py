@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
 from benchmarks import matrices
 
 WATCHED = 200
@@ -71,12 +72,12 @@ def parts(
 PROBLEMS = [
     Problem(
         "60x60", "60 x 60 with 900 entries, rank 4, noise sd 0.05", lambda: simulated((60, 60), 4, 900, 2500, 0.05),
-        rank=4, burnin=500, sweeps=2500, chains=4, timed=1000, repeats=3, seconds=120,
+        rank=4, burnin=500, sweeps=2000, chains=4, timed=500, repeats=3, seconds=120,
     ),
     Problem(
         "1000x1000", "1,000 x 1,000 with 50,000 entries, rank 8, noise sd 0.3",
         lambda: simulated((1000, 1000), 8, 50_000, 20_000, 0.3),
-        rank=8, burnin=100, sweeps=400, chains=4, timed=100, repeats=3, seconds=240,
+        rank=8, burnin=100, sweeps=400, chains=4, timed=100, repeats=3, seconds=120,
     ),
     Problem(
         "ml-100k", "MovieLens 100K, 943 x 1,682 with 80,000 of its ratings",
@@ -86,12 +87,12 @@ PROBLEMS = [
     Problem(
         "ml-1m", "MovieLens 1M (movies with 50 ratings or more), 6,040 x 2,514 with 782,271 of its ratings",
         lambda: rated(matrices.movielens_1m(), 50_000),
-        rank=10, burnin=50, sweeps=150, chains=2, timed=20, repeats=2, seconds=300,
+        rank=10, burnin=40, sweeps=140, chains=2, timed=20, repeats=2, seconds=300,
     ),
     Problem(
         "1e7", "100,000 x 20,000 with 10,000,000 entries, rank 10, noise sd 0.5",
         lambda: simulated((100_000, 20_000), 10, 10_000_000, 50_000, 0.5),
-        rank=10, burnin=20, sweeps=60, chains=1, timed=6, repeats=2, seconds=420,
+        rank=10, burnin=10, sweeps=40, chains=1, timed=6, repeats=1, seconds=400,
     ),
 ]  # fmt: skip
 

@@ -197,7 +197,7 @@ def first_fits(store: Store, problem: Problem, repeats: int) -> str:
 PUBLISHED = {
     "ml-100k": "0.896 by myFM (its README: rank 8, 100 sweeps, groups, split u3); 0.936 by the SVD of Surprise (its "
     "README: five folds)",
-    "ml-1m": "nothing for this choice of movies; the samplers agree",
+    "ml-1m": "nothing for this choice of movies",
 }
 
 
@@ -250,7 +250,7 @@ def write(
         parts = [section(store, problem, t, most, best) for t in threads]
         if any(parts):
             text += about(problem, best) + "".join(parts)
-    text += start_up(store, repeats) + first_fits(store, problems[0], min(repeats, 3))
+    text += start_up(store, repeats) + first_fits(store, problems[0], repeats)
     text += published(store, problems, most) + settings(store, absent)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

@@ -28,6 +28,8 @@ THREAD_VARIABLES = (
 PATIENCE = 3.0  # on the clock, over a cell's seconds of the processor: others may be using the machine
 GRACE = 60.0  # seconds beyond, for what does not look at the clock
 FIRST_SWEEPS = 100
+ENOUGH = 100  # iterations for a point estimate, which then moves no more
+FIRST_REPEATS = 3
 IMPORT_REPEATS = 7
 
 Child = tuple[
@@ -100,14 +102,20 @@ class Runner:
         for repeat in range(problem.repeats):
             for threads in self.threads:
                 for method in able:
-                    if method.threads or threads == 1:
+                    if (method.threads or threads == 1) and repeat < method.repeats:
                         yield method, self.cell(problem, method, "timed", threads, repeat)
         for method in able:
             yield method, self.cell(problem, method, "recorded", max(self.threads), 0)
 
     def cell(self, problem: Problem, method: Method, what: str, threads: int, repeat: int) -> Cell:
-        lengths = {"tuned": 30, "timed": problem.timed, "recorded": problem.sweeps, "first": FIRST_SWEEPS}
-        seeds = list(range(problem.chains)) if what == "recorded" else [repeat]
+        recorded = problem.sweeps if method.draws else min(problem.sweeps, ENOUGH)
+        lengths = {
+            "tuned": min(30, problem.timed),
+            "timed": problem.timed,
+            "recorded": recorded,
+            "first": FIRST_SWEEPS,
+        }
+        seeds = list(range(problem.chains)) if what == "recorded" and method.draws else [repeat]
         options: dict[str, Any] = {}
         if method is OURS:
             options["anneal"] = problem.burnin // 5
@@ -203,7 +211,7 @@ class Runner:
                     found = {"figures": {}, "wall": wall, "cpu": cpu, "message": said[-200:]}
                     self.store.add(cell, outcome, 300.0, **found)
             print(f"[start-up] imports, round {repeat + 1}/{repeats}", flush=True)
-        self._first_fits(problem, repeats)
+        self._first_fits(problem, min(repeats, FIRST_REPEATS))
 
     def _first_fits(self, problem: Problem, repeats: int) -> None:
         for repeat in range(repeats):

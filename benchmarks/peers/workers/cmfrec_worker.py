@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from cmfrec import CMF
 
-ITERATIONS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30)
+ITERATIONS = (1, 2, 3, 4, 6, 8, 12, 20, 30)
 PENALTIES = [(False, penalty) for penalty in (0.3, 1.0, 3.0, 10.0, 30.0)]
 PENALTIES += [(True, penalty) for penalty in (0.01, 0.03, 0.05, 0.1)]
 
