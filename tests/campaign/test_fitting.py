@@ -1,5 +1,6 @@
 """The posterior of a campaign: a function of seed and told values, with or without its cache."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,58 @@ def test_anchors_grow_by_about_a_third_and_never_pass_the_data(n: int) -> None:
     a = fitting.anchor(n)
     assert a <= n < max(1.3 * a + 1, fitting.FIRST_ANCHOR)
     assert fitting.anchor(a) == a
+
+
+@pytest.mark.parametrize("n", [2001, 2391, 2392, 2600, 3108, 50_000, 55_741])
+def test_stations_are_two_per_cent_apart_and_end_just_before_the_data(n: int) -> None:
+    a = fitting.anchor(n)
+    path = fitting.stations(a, n)
+    assert path[0] == a
+    assert path[-1] <= n < 1.02 * path[-1] + 1 or a < fitting.FIRST_STATION
+    assert all(one < two <= 1.02 * one + 1 for one, two in itertools.pairwise(path))
+    assert fitting.stations(a, n + 1)[: len(path)] == path
+
+
+def test_few_measurements_have_no_stations() -> None:
+    assert fitting.stations(1839, 2390) == [1839]
+
+
+@pytest.fixture
+def stations_from_eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "FIRST_STATION", 8)
+    monkeypatch.setattr(fitting, "STEP", 1.05)
+
+
+def test_looking_on_the_way_changes_nothing_with_stations_either(
+    stations_from_eight: None, tmp_path: Path
+) -> None:
+    assert fitting.stations(fitting.anchor(18), 18) == [15, 16, 17, 18]
+    campaign = begun(acquisition="balanced")
+    memory = caching.Memory()
+    for n in (11, 5, 1, 1):
+        answer(campaign, ask(campaign, n), truth())
+        looked = fitting.posterior(campaign.state, memory)
+    without = fitting.posterior(campaign.state)
+    filling = fitting.posterior(campaign.state, tmp_path)
+    assert same(looked, without)
+    assert same(looked, filling)
+    for file in sorted(tmp_path.glob("*.npz"))[::2]:
+        file.unlink()
+    assert same(looked, fitting.posterior(campaign.state, tmp_path))
+
+
+def test_a_station_in_the_cache_saves_those_before(
+    stations_from_eight: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    complete = fitting.complete
+    monkeypatch.setattr(fitting, "complete", lambda *a, **k: made.append(k["seed"]) or complete(*a, **k))
+    memory, state = caching.Memory(), told(17).state
+    fitting.posterior(state, memory)
+    assert len(made) == 4  # the anchor of 15, stations of 16 and 17, and the posterior
+    del memory._fits[next(reversed(memory._fits))]
+    fitting.posterior(state, memory)
+    assert len(made) == 5
 
 
 def test_the_cache_changes_nothing_and_may_vanish_or_rot(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from tests.posterior.examples import MANY, SHORT, equal, largest_z, low_rank, ma
 
 from maxentry import Observations, Priors, Sampling, complete
 from maxentry.errors import ParameterError
+from maxentry.posterior.warm import share_new
 
 X, Y = low_rank((14, 10), rank=1, noise=0.2, missing=0.2, seed=3)
 ROWS = [f"r{i}" for i in range(14)]
@@ -49,6 +50,80 @@ def test_noise_and_spread_agree_too(start, cold):
         np.log(warm.draws.eta2).mean(1)[:, None], other=np.log(cold.draws.eta2).mean(1)[:, None]
     )
     assert z < bound
+
+
+# Few new measurements where sweeps cost much: a few sweeps, checked by R-hat against a fit from nothing
+
+SMALL = low_rank((40, 30), rank=2, noise=0.2, missing=0.5, seed=5)[1]
+N_NEW = 12
+
+
+def some_missing(Y, n, seed):
+    """Y with n of its values taken out, at random."""
+    known = np.argwhere(~np.isnan(Y))
+    fewer = Y.copy()
+    fewer[tuple(known[np.random.default_rng(seed).choice(len(known), n, replace=False)].T)] = np.nan
+    return fewer
+
+
+def rhat_of_two(one, two):
+    """The greatest R-hat over entries of two fits, (chain, draw, entry), each all its draws in one row."""
+    pooled = [x.reshape(-1, x.shape[-1]) for x in (one, two)]
+    within, between = (x.var(0, ddof=1) for x in pooled), np.var([x.mean(0) for x in pooled], 0, ddof=1)
+    return float(np.sqrt(1 + between / (sum(within) / 2)).max())
+
+
+def rhat_and_bound(one, two, seed=0):
+    """It, and the greatest of 999 ways to deal the chains out at random: above it by chance once in 1000 times."""
+    chains, rng = np.concatenate([one, two]), np.random.default_rng(seed)
+    dealt = (rng.permutation(len(chains)) for _ in range(999))
+    return rhat_of_two(one, two), max(
+        rhat_of_two(chains[d[: len(one)]], chains[d[len(one) :]]) for d in dealt
+    )
+
+
+def entries_of(posterior):
+    """Draws of every third entry, (chain, draw, entry)."""
+    x = matrices(posterior)
+    return x.reshape(*x.shape[:2], -1)[..., ::3]
+
+
+def test_few_new_measurements_need_few_sweeps_by_rhat(monkeypatch):
+    monkeypatch.setattr("maxentry.posterior.warm.COSTLY", 0.0)
+    annealed = Sampling(chains=32, anneal=100, settle=100, draws=12, thin=1)
+    cold = complete(SMALL, 2, sampling=annealed, seed=2)
+    before = complete(some_missing(SMALL, N_NEW, 0), 2, sampling=annealed, seed=1)
+    warm = complete(SMALL, start=before, seed=3)
+    assert (warm.sampling.settle, warm.sampling.draws, warm.sampling.thin) == (6, 12, 1)
+    rhat, bound = rhat_and_bound(entries_of(warm), entries_of(cold))
+    assert rhat < bound
+    # The negative control: much is new, and not one sweep has heard of it.
+    stale = complete(some_missing(SMALL, 200, 0), 2, sampling=annealed, seed=1)
+    rhat, bound = rhat_and_bound(entries_of(stale), entries_of(cold))
+    assert rhat > bound
+
+
+def test_where_much_is_new_or_sweeps_are_cheap_chains_settle_for_longer(monkeypatch):
+    before = complete(some_missing(SMALL, N_NEW, 0), 2, sampling=SHORT, seed=1)
+    assert complete(SMALL, start=before, seed=3).sampling.settle > 6
+    monkeypatch.setattr("maxentry.posterior.warm.COSTLY", 0.0)
+    assert complete(SMALL, start=before, seed=3).sampling.settle == 6
+    stale = complete(some_missing(SMALL, 200, 0), 2, sampling=SHORT, seed=1)
+    assert complete(SMALL, start=stale, seed=3).sampling.settle > 6
+
+
+def test_the_share_of_new_measurements_counts_added_corrected_and_struck_out():
+    old = Observations((3, 2), [0, 0, 1, 2], [0, 0, 1, 0], [1.0, 1.0, 2.0, 3.0])
+    rows, cols = np.array([1, 0, 2]), np.array([0, 1])  # the first two rows have changed places
+    same = Observations((3, 2), [1, 1, 0, 2], [0, 0, 1, 0], [1.0, 1.0, 2.0, 3.0])
+    assert share_new(old, same, rows, cols) == 0
+    added = Observations((3, 2), [1, 1, 1, 0, 2], [0, 0, 0, 1, 0], [1.0, 1.0, 1.0, 2.0, 3.0])
+    assert share_new(old, added, rows, cols) == 1 / 5
+    corrected = Observations((3, 2), [1, 1, 0, 2], [0, 0, 1, 0], [1.0, 1.0, 2.5, 3.0])
+    assert share_new(old, corrected, rows, cols) == 2 / 4
+    fewer = Observations((3, 2), [1, 0, 2], [0, 1, 0], [1.0, 2.0, 3.0])
+    assert share_new(old, fewer, rows, cols) == 1 / 3
+    assert share_new(old, old, rows, cols) > 0  # the control: rows where they were
 
 
 def test_rows_and_columns_are_found_by_label_in_any_order(start):

@@ -5,6 +5,10 @@ depend on when somebody happened to look. So there are *anchors*: fits from noth
 the first a = 8, 11, 15, … measurements, each a some 30% larger than the one before. The posterior of N measurements
 starts from the chains of the largest anchor a <= N and settles with all N. Whoever opens the campaign, wherever, goes
 through the same two fits. What is in a cache saves time and may be deleted.
+
+Where there are thousands of measurements, chains that stood still while some 30% came in would have to settle for long.
+So they are brought up to date on the way, at *stations* some 2% apart, each from the one before, the first from the
+anchor; from the last of them a few sweeps are enough. Stations are numbers of measurements, so the path is the same.
 """
 
 from __future__ import annotations
@@ -18,28 +22,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.campaign.caching import KEPT, Cache
-from maxentry.campaign.seeds import FIT, WARM, seed_of
+from maxentry.campaign.seeds import FIT, STATION, WARM, seed_of
 from maxentry.campaign.state import State
 from maxentry.errors import MaxentryError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior.complete import complete
 from maxentry.posterior.posterior import Posterior
+from maxentry.posterior.sampling import Kind, Sampling
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 FIRST_ANCHOR = 8
 GROWTH = 1.3
-LAW = 2  # of the files: another number where the same data give another posterior
+FIRST_STATION = 2000  # below, fits take no time
+STEP = 1.02
+UP_TO_DATE = Sampling(settle=6, draws=1, thin=1)  # of a station: only where the chains stand counts
+LAW = 3  # of the files: another number where the same data give another posterior
 
 
 def posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
     """The posterior given all that was told (which must be something)."""
     n = len(state.standing)
     a = anchor(n)
-    start = None if a == n else _fitted(state, a, None, cache, progress)
-    return _fitted(state, n, start, cache, progress)
+    if a == n:
+        return _fitted(state, n, None, cache, progress)
+    if (kept := _kept(cache, _digest(state, n, "warm"))) is not None:
+        return kept
+    return _fitted(state, n, _station(state, stations(a, n), cache, progress), cache, progress)
+
+
+def _station(state: State, path: list[int], cache: Cache | None, progress: bool | None) -> Posterior:
+    """The chains at the end of the path; from the last station in the cache on, if one is there."""
+    *before, last = path
+    if not before:
+        return _fitted(state, last, None, cache, progress)
+    if (kept := _kept(cache, _digest(state, last, "station"))) is not None:
+        return kept
+    return _fitted(state, last, _station(state, before, cache, progress), cache, progress, UP_TO_DATE)
+
+
+def stations(a: int, n: int) -> list[int]:
+    """The anchor a, and the stations after it that n measurements have passed."""
+    path = [a]
+    while (later := int(np.ceil(STEP * path[-1]))) <= n and a >= FIRST_STATION:
+        path.append(later)
+    return path
 
 
 def anchor(n: int) -> int:
@@ -53,12 +82,18 @@ def anchor(n: int) -> int:
 
 
 def _fitted(
-    state: State, n: int, start: Posterior | None, cache: Cache | None, progress: bool | None
+    state: State,
+    n: int,
+    start: Posterior | None,
+    cache: Cache | None,
+    progress: bool | None,
+    sampling: Kind | Sampling = "population",
 ) -> Posterior:
     """The posterior of the first n measurements, from the cache or made."""
     settings = state.settings
-    name = "" if cache is None else _digest(state, n, start is None)
-    if cache is not None and (kept := _kept(cache, name)) is not None:
+    kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
+    name = _digest(state, n, kind)
+    if (kept := _kept(cache, name)) is not None:
         return kept
     data = Observations(state.shape, *_first(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
     made = complete(
@@ -68,8 +103,9 @@ def _fitted(
         effects=settings.effects,
         priors=Priors.paper() if settings.priors == "paper" else None,
         transform=settings.transform,
+        sampling=sampling,
         start=start,
-        seed=seed_of(settings.seed, FIT if start is None else WARM, n),
+        seed=seed_of(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
         progress=progress,
     )
     if made.interrupted:  # what was drawn by then would make the choice hang on the moment of Ctrl-C
@@ -84,10 +120,10 @@ def _first(state: State, n: int) -> tuple[Indices, Indices, Array]:
     return state.told.rows[:n], state.told.cols[:n], state.values[:n]
 
 
-def _digest(state: State, n: int, cold: bool) -> str:
+def _digest(state: State, n: int, kind: str) -> str:
     """A name for all that the fit depends on."""
     s = state.settings
-    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, cold]
+    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, kind]
     digest = hashlib.sha256(json.dumps(model).encode())
     for array in _first(state, n):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -95,8 +131,10 @@ def _digest(state: State, n: int, cold: bool) -> str:
     return digest.hexdigest()[:24]
 
 
-def _kept(cache: Cache, name: str) -> Posterior | None:
+def _kept(cache: Cache | None, name: str) -> Posterior | None:
     """The posterior of this name; None if there is none, or none that can be read."""
+    if cache is None:
+        return None
     if not isinstance(cache, Path):
         return cache.get(name)
     file = _file(cache, name)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-FIT, WARM, CHOICE, OUTLOOK = range(4)  # purposes
+FIT, WARM, CHOICE, OUTLOOK, STATION = range(5)  # purposes
 
 
 def stream(seed: int, purpose: int, number: int) -> np.random.Generator:

@@ -13,12 +13,19 @@ from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain
 from maxentry.posterior.conjugate import State
 from maxentry.posterior.fit import Fit
-from maxentry.posterior.sampling import Sampling
+from maxentry.posterior.sampling import WORK, Sampling, sweep_work
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+FEW = 0.03  # of the observations: so small a share of new ones leaves chains nearly where they should be
+COSTLY = WORK / (
+    32 * 200
+)  # multiplications of a sweep from which on a default population has fewer than 32 chains
+FEW_SETTLE, FEW_THIN = 6, 1
 
 
 def restarted(
@@ -32,8 +39,7 @@ def restarted(
     rows, cols = _positions(start.observations, observations)
     plan = Sampling.of(sampling, observations.shape, observations.n, start.rank)
     if not isinstance(sampling, Sampling):
-        # What tells the draws apart is that chains are many; how far apart those of one chain lie matters little.
-        plan = replace(plan, settle=max(1, (plan.anneal + plan.settle) // 6), thin=max(1, plan.thin // 2))
+        plan = _shorter(plan, start, observations, rows, cols)
     plan = replace(plan, anneal=0, chains=len(start.chains))
     n_weights = observations.n if fit.noise == "student" else 0
     chains = []
@@ -45,7 +51,40 @@ def restarted(
     return plan, tuple(chains)
 
 
-def _positions(old: Observations, new: Observations) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _shorter(
+    plan: Sampling, start: Posterior, observations: Observations, rows: Indices, cols: Indices
+) -> Sampling:
+    """A default plan for chains that stand near where they should be.
+
+    What tells the draws apart is that chains are many; how far apart those of one chain lie matters little. Where few
+    observations are new and sweeps cost much, there are enough for draws that are nearly independent after each one.
+    """
+    costly = sweep_work(observations.shape, observations.n, start.rank) > COSTLY
+    if (
+        plan.kind == "population"
+        and costly
+        and share_new(start.observations, observations, rows, cols) <= FEW
+    ):
+        return replace(plan, settle=FEW_SETTLE, thin=FEW_THIN)
+    return replace(plan, settle=max(1, (plan.anneal + plan.settle) // 6), thin=max(1, plan.thin // 2))
+
+
+def share_new(old: Observations, new: Observations, rows: Indices, cols: Indices) -> float:
+    """The share of measurements that only one of the two has: added, corrected or struck out.
+
+    rows, cols: where those of the earlier matrix stand in the new one.
+    """
+    m2 = new.shape[1]
+    before, after = rows[old.rows] * m2 + cols[old.cols], new.rows.astype(np.int64) * m2 + new.cols
+    pairs = np.concatenate([before, after]), np.concatenate([old.values, new.values])
+    sign = np.repeat([-1, 1], [old.n, new.n])
+    order = np.lexsort(pairs[::-1])
+    key, value, sign = pairs[0][order], pairs[1][order], sign[order]
+    first = np.flatnonzero(np.concatenate([[True], (np.diff(key) != 0) | (np.diff(value) != 0)]))
+    return float(np.abs(np.add.reduceat(sign, first)).sum()) / new.n
+
+
+def _positions(old: Observations, new: Observations) -> tuple[Indices, Indices]:
     """Where the rows and columns of the earlier matrix stand in the new one."""
     if any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
         raise ParameterError(
@@ -59,7 +98,7 @@ def _positions(old: Observations, new: Observations) -> tuple[NDArray[np.int64],
     return rows, cols
 
 
-def _moved(factor: Array, to: NDArray[np.int64], m: int) -> Array:
+def _moved(factor: Array, to: Indices, m: int) -> Array:
     """The factor with its rows at their new places; new rows at zero until their first draw."""
     moved = np.zeros((m, factor.shape[1]))
     moved[to] = factor
