@@ -2,8 +2,10 @@
 
 import importlib.metadata
 import json
+import math
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,8 +27,8 @@ SOURCES = [ROOT / "src" / "maxentry" / name for name in ("kernels", "posterior",
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "MAXENTRY_THREADS",
 )  # fmt: skip
-PATIENCE = 3.0  # on the clock, over a cell's seconds of the processor: others may be using the machine
-GRACE = 60.0  # seconds beyond, for what does not look at the clock
+PATIENCE = 20.0  # on the clock, over seconds of the processor
+GRACE = 60.0  # seconds beyond a cell's own limit, for imports and for what does not look at the clock
 FIRST_SWEEPS = 100
 ENOUGH = 100  # iterations for a point estimate, which then moves no more
 FIRST_REPEATS = 3
@@ -62,15 +64,25 @@ def environment(method: Method, threads: int, cache: Path) -> dict[str, str]:
 
 
 def child(command: Sequence[object], env: dict[str, str], seconds: float, one_processor: bool) -> Child:
-    """Run a process to its end or to the end of its time; exit code None where it was stopped."""
+    """Run a process to its end or until the processor has spent the seconds on it; exit code None where it was stopped.
+
+    The processor's seconds, since others may be using the machine; one that only waits is stopped by the clock, later.
+    """
+
+    def limited() -> None:
+        most = math.ceil(seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))  # first SIGXCPU, which nothing else sends
+        if one_processor:
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     process = subprocess.Popen(
         [str(part) for part in command], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=_on_one_processor if one_processor else None,
+        preexec_fn=limited,
     )  # fmt: skip
     try:
-        said, complained = process.communicate(timeout=seconds)
-        code: int | None = process.returncode
+        said, complained = process.communicate(timeout=PATIENCE * seconds)
+        code = None if process.returncode == -signal.SIGXCPU else process.returncode
     except subprocess.TimeoutExpired:
         process.kill()
         said, complained = process.communicate()
@@ -78,10 +90,6 @@ def child(command: Sequence[object], env: dict[str, str], seconds: float, one_pr
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return wall, cpu, code, said if code == 0 else complained
-
-
-def _on_one_processor() -> None:
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 class Runner:
@@ -167,7 +175,7 @@ class Runner:
             )  # fmt: skip
         wall, cpu, code, said = child(
             [python_of(method), WORKERS / method.worker, job, out],
-            environment(method, cell.threads, self.cache), PATIENCE * problem.seconds + GRACE,
+            environment(method, cell.threads, self.cache), cell.threads * problem.seconds + GRACE,
             method.name == "numpyro" and cell.threads == 1,  # XLA takes no order about threads
         )  # fmt: skip
         spent = {
@@ -179,8 +187,9 @@ class Runner:
         if code is None:
             return self.store.add(cell, "over", problem.seconds, **spent)
         if code:
-            lines = said.strip().splitlines() or [f"exit code {code}"]
-            return self.store.add(cell, "failed", problem.seconds, message=lines[-1][:300], **spent)
+            last = (said.strip().splitlines() or [f"exit code {code}"])[-1]
+            message = last[:300] if code > 0 else f"ended by signal {-code}: no memory left?"
+            return self.store.add(cell, "failed", problem.seconds, message=message, **spent)
         figures = json.loads(Path(f"{out}.json").read_text())
         if Path(f"{out}.npz").exists():
             with np.load(f"{out}.npz") as file:
