@@ -35,8 +35,8 @@ PEERS = {
     # It imports pkg_resources, which setuptools 80 and later no longer carry without complaint.
     "myfm": Peer("myfm", (("setuptools<80",), ("myfm==0.4.0",)), "myfm"),
     "numpyro": Peer("numpyro", (("numpyro==0.22.0",),), "numpyro"),
-    # No wheel: it is compiled here, for this processor.
-    "cmfrec": Peer("cmfrec", (("cmfrec==3.5.1.post14",),), "cmfrec"),
+    # No wheel: it is compiled here, for this processor. It imports threadpoolctl without declaring it.
+    "cmfrec": Peer("cmfrec", (("threadpoolctl", "cmfrec==3.5.1.post14"),), "cmfrec"),
     # Without what it declares: its nose and pytest are not needed. scikit-learn 1.6 dropped an argument that it uses.
     "fancyimpute": Peer(
         "fancyimpute",
