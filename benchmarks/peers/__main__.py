@@ -91,9 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runner = Runner(store, able, HERE.parent / ".cache" / "peers", threads)
         if starts:
             runner.start_up(problems[0], repeats)
-        for problem in wanted:
-            runner.run(problem)
-            write()
+        for repeat in range(max((problem.repeats for problem in wanted), default=0)):
+            for problem in wanted:
+                print(f"[{problem.name}, round {repeat + 1} of {problem.repeats}]", flush=True)
+                runner.run(problem, repeat)
+                write()
     print(write())
 
 

@@ -101,19 +101,18 @@ class Runner:
         cache.mkdir(parents=True, exist_ok=True)
         (cache / ".gitignore").write_text("*\n")
 
-    def cells(self, problem: Problem) -> Iterator[tuple[Method, Cell]]:
-        """All cells of a problem, the methods in turns: settings to choose, then times, then draws and errors."""
+    def cells(self, problem: Problem, repeat: int) -> Iterator[tuple[Method, Cell]]:
+        """One round of a problem, the methods in turns; the first also chooses settings and records draws."""
         able = [method for method in self.methods if not method.why_not(problem)]
-        for method in able:
-            if method.tuned:
-                yield method, self.cell(problem, method, "tuned", max(self.threads), 0)
-        for repeat in range(problem.repeats):
-            for threads in self.threads:
-                for method in able:
-                    if (method.threads or threads == 1) and repeat < method.repeats:
-                        yield method, self.cell(problem, method, "timed", threads, repeat)
-        for method in able:
-            yield method, self.cell(problem, method, "recorded", max(self.threads), 0)
+        most = max(self.threads)
+        if repeat == 0:
+            yield from ((m, self.cell(problem, m, "tuned", most, 0)) for m in able if m.tuned)
+        for threads in self.threads:
+            for method in able:
+                if (method.threads or threads == 1) and repeat < min(problem.repeats, method.repeats):
+                    yield method, self.cell(problem, method, "timed", threads, repeat)
+        if repeat == 0:
+            yield from ((method, self.cell(problem, method, "recorded", most, 0)) for method in able)
 
     def cell(self, problem: Problem, method: Method, what: str, threads: int, repeat: int) -> Cell:
         recorded = problem.sweeps if method.draws else min(problem.sweeps, ENOUGH)
@@ -139,27 +138,24 @@ class Runner:
         result = self.store.known(self.cell(problem, method, "tuned", max(self.threads), 0), 0.0)
         return result["figures"]["tuned"] if result and result["outcome"] == "ended" else None
 
-    def run(self, problem: Problem) -> None:
-        """All cells of the problem, one after the other."""
+    def run(self, problem: Problem, repeat: int) -> None:
+        """One round of the problem, cell by cell."""
         try:
             saved(problem, self.cache / "problems")
         except FileNotFoundError as error:
             print(f"[{problem.name}] left out: {error.filename} is not there", flush=True)
             return
-        total = sum(1 for _ in self.cells(problem))
-        for k, (method, cell) in enumerate(
-            self.cells(problem)
-        ):  # made one by one: later ones need what was chosen
-            self.run_one(problem, method, cell, f"{problem.name} {k + 1}/{total}")
+        for method, cell in self.cells(problem, repeat):  # made one by one: later ones need what was chosen
+            self.run_one(problem, method, cell)
 
-    def run_one(self, problem: Problem, method: Method, cell: Cell, progress: str) -> dict[str, Any]:
+    def run_one(self, problem: Problem, method: Method, cell: Cell) -> dict[str, Any]:
         known = self.store.known(cell, problem.seconds)
         if known is not None:
-            print(f"[{progress}] {cell}: known", flush=True)
+            print(f"{cell}: known", flush=True)
             return known
         if method.tuned and cell.what != "tuned" and cell.settings["options"]["tuned"] is None:
             return self.store.add(cell, "failed", problem.seconds, message="its settings could not be chosen")
-        print(f"[{progress}] {cell} …", end=" ", flush=True)
+        print(f"{time.strftime('%H:%M:%S')} {cell} …", end=" ", flush=True)
         with tempfile.TemporaryDirectory(dir=self.cache) as folder:
             result = self._run(problem, method, cell, Path(folder))
         print(result["outcome"], f"{result['wall']:.1f} s", result.get("message", ""), flush=True)
@@ -228,7 +224,7 @@ class Runner:
                 if method.tuned:
                     continue
                 cell = self.cell(problem, method, "first", 1, repeat)
-                self.run_one(problem, method, cell, "start-up")
+                self.run_one(problem, method, cell)
 
 
 def sampling_figures(draws: np.ndarray, burnin: int) -> dict[str, float | None]:

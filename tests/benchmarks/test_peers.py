@@ -203,7 +203,7 @@ def test_every_peer_has_an_environment_and_a_worker() -> None:
 def test_ours_runs_in_small_and_is_not_run_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cells.jsonl"
     for known in (0, 2):
-        Runner(Store(path), [OURS], tmp_path / "cache", [1]).run(TINY)
+        Runner(Store(path), [OURS], tmp_path / "cache", [1]).run(TINY, 0)
         assert capsys.readouterr().out.count(": known") == known
     results = [json.loads(line) for line in path.read_text().splitlines()]
     assert [r["outcome"] for r in results] == ["ended", "ended"]
