@@ -84,8 +84,10 @@ def _laps(found: dict[str, Any]) -> list[list[float]]:
 
 
 def _usual(found: dict[str, Any]) -> Pair:
-    """Seconds of a sweep: the median lap of the second half of every chain."""
-    laps = np.array([lap for chain in found["laps"] for lap in chain[len(chain) // 2 :] if lap[0]])
+    """Seconds of a sweep: the median lap of the second half of every chain, short laps left out."""
+    longest = max(lap[0] for lap in _laps(found))
+    halves = [[lap for lap in chain if 2 * lap[0] > longest] for chain in found["laps"]]
+    laps = np.array([lap for chain in halves for lap in chain[len(chain) // 2 :]])
     wall, cpu = np.median(laps[:, 1:] / laps[:, :1], axis=0)
     return float(wall), float(cpu)
 

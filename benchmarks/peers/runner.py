@@ -2,10 +2,8 @@
 
 import importlib.metadata
 import json
-import math
 import os
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +26,7 @@ THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "MAXENTRY_THREADS",
 )  # fmt: skip
 PATIENCE = 20.0  # on the clock, over seconds of the processor
+LOOK = 1.0  # seconds between two looks at how much was spent
 GRACE = 60.0  # seconds beyond a cell's own limit, for imports and for what does not look at the clock
 FIRST_SWEEPS = 100
 ENOUGH = 100  # iterations for a point estimate, which then moves no more
@@ -67,29 +66,36 @@ def child(command: Sequence[object], env: dict[str, str], seconds: float, one_pr
     """Run a process to its end or until the processor has spent the seconds on it; exit code None where it was stopped.
 
     The processor's seconds, since others may be using the machine; one that only waits is stopped by the clock, later.
+    They are read from outside: under RLIMIT_CPU the kernel counts in ticks, which is too coarse for what is measured.
     """
-
-    def limited() -> None:
-        most = math.ceil(seconds)
-        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))  # first SIGXCPU, which nothing else sends
-        if one_processor:
-            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     process = subprocess.Popen(
         [str(part) for part in command], env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=limited,
+        preexec_fn=_on_one_processor if one_processor else None,
     )  # fmt: skip
-    try:
-        said, complained = process.communicate(timeout=PATIENCE * seconds)
-        code = None if process.returncode == -signal.SIGXCPU else process.returncode
-    except subprocess.TimeoutExpired:
-        process.kill()
-        said, complained = process.communicate()
-        code = None
+    stopped = False
+    while True:
+        try:
+            said, complained = process.communicate(timeout=LOOK)
+            break
+        except subprocess.TimeoutExpired:
+            if spent_by(process.pid) > seconds or time.perf_counter() - begin > PATIENCE * seconds:
+                process.kill()
+                stopped = True
     wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    code = None if stopped else process.returncode
     return wall, cpu, code, said if code == 0 else complained
+
+
+def spent_by(pid: int) -> float:
+    """Seconds of the processor that a running process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _on_one_processor() -> None:
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 class Runner:
