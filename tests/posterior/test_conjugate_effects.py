@@ -7,7 +7,7 @@ from tests.reference import conjugate_slow as slow
 from tests.reference.laws import ACCEPT, REJECT, ks
 
 from maxentry.kernels import conjugate as kernel
-from maxentry.kernels import effects
+from maxentry.kernels import effects, gauge
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import conjugate
@@ -101,13 +101,12 @@ def aligned_side(m, R, seed):
 def test_the_slope_of_the_aligned_effects_goes_there_and_back(R, scale):
     A, slope = aligned_side(8, R, seed=3)
     A[:, :R] *= scale
-    found, C = np.empty(R), np.empty((R, R))
-    effects.aligned_slope(A, R, C, found)
+    found, p = np.empty(R), A[:, R + 1].copy()
+    gauge.slope_of(A[:, :R].T @ A[:, :R], A[:, :R].T @ p, R, found)
     np.testing.assert_allclose(found, slope / scale, rtol=1e-9)
-    expected = A.copy()
-    A[:, R + 1] = np.nan
-    effects.times_slope(A, R, found)
-    np.testing.assert_allclose(A, expected, rtol=1e-9, atol=1e-9)
+    back = np.full(8, np.nan)
+    effects.times_slope(A, R, found, back)
+    np.testing.assert_allclose(back, p, rtol=1e-9, atol=1e-9)
 
 
 def test_aligned_effects_are_redrawn_with_the_mean_and_the_covariance_of_the_formula():
@@ -115,15 +114,19 @@ def test_aligned_effects_are_redrawn_with_the_mean_and_the_covariance_of_the_for
     (m, R, precision, s2, moved), rng = (6, 2, 1.7, 0.6, 0.4), np.random.default_rng(4)
     A, _ = aligned_side(m, R, seed=5)
     sums = np.column_stack([rng.gamma(2.0, 1.0, m), rng.standard_normal(m), np.full(m, np.nan)])
-    old, n, we = A[:, R + 1].copy(), sums[:, 0].copy(), sums[:, 1].copy()
-    factors, free = A[:, :R].copy(), A[:, R].copy()
-    new_s2 = effects.redraw_aligned(A, R, sums, moved, precision, 3.0, 0.8, s2, np.random.default_rng(6))
+    sums[0, 0] = 0.0  # a row without measurements
+    new, n, we = A[:, R + 1].copy(), sums[:, 0].copy(), sums[:, 1].copy()
+    factors, old = A[:, :R].copy(), new.copy()
+    padded = np.pad(factors, ((0, 0), (0, 8 - R)))
+    new_s2 = effects.redraw_aligned(
+        padded, R, new, sums, moved, precision, 3.0, 0.8, s2, np.random.default_rng(6)
+    )
     twin = np.random.default_rng(6)
     H = factors.T @ factors / s2 + precision * factors.T @ (n[:, None] * factors)
     h = precision * factors.T @ (we + n * (old - moved))
     z = twin.standard_normal(R)
     p = factors @ (np.linalg.solve(H, h) + np.linalg.solve(np.linalg.cholesky(H).T, z))
-    np.testing.assert_allclose(A, np.column_stack([factors, free, p]), rtol=1e-11)
+    np.testing.assert_allclose(new, p, rtol=1e-11)
     np.testing.assert_allclose(sums[:, 1], we + n * (old - p), rtol=1e-11)
     np.testing.assert_allclose(new_s2, (0.8 + p @ p / 2) / twin.standard_gamma(3.0 + R / 2), rtol=1e-11)
 

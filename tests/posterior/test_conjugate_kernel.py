@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, gamma, invgamma, norm, uniform
 from tests.reference import conjugate_slow as slow
+from tests.reference import tiles_slow
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
 from maxentry.kernels import conjugate as kernel
-from maxentry.kernels import half_sweep, student
+from maxentry.kernels import gauge, half_sweep, student, tiles
+from maxentry.kernels import row_sums as kernels
 from maxentry.kernels import small_linalg as linalg
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
@@ -22,35 +24,105 @@ PRIORS = Priors(
 PASS, FAIL = 4.0, 6.0  # largest |z| of a right sampler; a wrong one must exceed FAIL
 
 
-def features(n, K, seed=0, weighted=False):
+def padded(A):
+    """With columns of zeros to a multiple of eight, as the kernels want it."""
+    return np.pad(A, ((0, 0), (0, -A.shape[1] % 8)))
+
+
+def features(n, R, seed=0, weighted=False):
     """n measurements of one row: places, values, weights, features of the other side, offsets."""
     rng = np.random.default_rng(seed)
     index = rng.integers(0, 7, n).astype(np.int32)  # some places twice: replicates
-    weights = rng.gamma(2.0, 0.5, n) if weighted else np.empty(0)
-    return index, rng.standard_normal(n), weights, rng.standard_normal((7, K)), rng.standard_normal(7)
+    weights = rng.gamma(2.0, 0.5, n) if weighted else np.empty(0, bool)
+    return index, rng.standard_normal(n), weights, rng.standard_normal((7, R)), rng.standard_normal(7)
+
+
+def row_sums(start, stop, index, values, weights, F, offset, mu):
+    """The compiled sums: out, with its padding, and the three numbers."""
+    R, F = F.shape[1], padded(F)
+    out, sums = np.full((F.shape[1] + 2, F.shape[1]), np.nan), np.full(3 * (R // 16 + 1), np.nan)
+    kernels.row_sums(start, stop, index, values, weights, F, R, offset, mu, out, sums)
+    return out, sums[:3]
 
 
 # Pieces, exactly
 
+RANKS = [
+    0,
+    1,
+    3,
+    4,
+    5,
+    8,
+    10,
+    12,
+    13,
+    16,
+    17,
+    21,
+    26,
+    30,
+    32,
+    37,
+]  # every number of strips, and of blocks of them
+
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 8, 11])
-@pytest.mark.parametrize("K", [0, 1, 3])
-def test_sums_over_a_row_are_the_dense_ones(n, K, weighted):
-    index, values, weights, F, offset = features(n + 3, K, weighted=weighted)
-    P, b = np.full((K, K), np.nan), np.full(K, np.nan)
-    half_sweep.accumulate(2, 2 + n, index, values, weights, F, offset, 0.3, P, b)
-    part = slice(2, 2 + n)
+@pytest.mark.parametrize("n", [0, 1, 5, 300])  # 300 are read in several parts where there are many features
+@pytest.mark.parametrize("R", RANKS)
+def test_sums_over_a_row_are_the_dense_ones(n, R, weighted):
+    index, values, weights, F, offset = features(n + 3, R, weighted=weighted)
+    out, sums = row_sums(2, 2 + n, index, values, weights, F, offset, 0.3)
+    part, last = slice(2, 2 + n), out.shape[1]
     w = weights[part] if weighted else np.ones(n)
     f, t = F[index[part]], values[part] - 0.3 - offset[index[part]]
-    np.testing.assert_allclose(np.tril(P), np.tril(f.T @ (w[:, None] * f)), rtol=1e-13, atol=1e-13)
-    np.testing.assert_allclose(b, f.T @ (w * t), rtol=1e-13, atol=1e-13)
+    close = {"rtol": 1e-11, "atol": 1e-11}
+    np.testing.assert_allclose(np.tril(out[:R, :R]), np.tril(f.T @ (w[:, None] * f)), **close)
+    np.testing.assert_allclose(out[last, :R], f.T @ (w * t), **close)
+    np.testing.assert_allclose(out[last + 1, :R], f.T @ w, **close)
+    np.testing.assert_allclose(sums, [w.sum(), w @ t, w @ t**2], **close)
 
-    g, here, there = np.arange(1.0, K + 1), np.full(3, np.nan), np.ones((7, 2))
-    half_sweep.residual_sums(2, 2 + n, index, values, weights, F, offset, 0.3, g, here, there)
-    e = t - f @ g
-    np.testing.assert_allclose(here, [w.sum(), w @ e, w @ e**2], rtol=1e-12)
-    np.testing.assert_allclose(there, 1 + np.eye(7)[index[part]].T @ np.column_stack([w, w * e]), rtol=1e-12)
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("R", [3, 10, 17])
+def test_sums_over_a_row_are_chains_of_fused_multiply_adds_to_the_bit(R, weighted):
+    index, values, weights, F, offset = features(9, R, weighted=weighted)
+    out, sums = row_sums(0, 9, index, values, weights, F, offset, 0.3)
+    slow_out, slow_sums = tiles_slow.row_sums(index, values, weights, F, offset, 0.3)
+    lower, last = np.tril_indices(R), out.shape[1]
+    np.testing.assert_array_equal(out[:R, :R][lower], slow_out[:R][lower])
+    np.testing.assert_array_equal(out[last : last + 2, :R], slow_out[R:])
+    np.testing.assert_array_equal(sums, slow_sums)
+    twice, _ = tiles_slow.row_sums(
+        index, values, weights, F, offset, 0.3, lambda a, b, c: a * b + c
+    )  # control
+    assert np.any(out[:R, :R][lower] != twice[:R][lower])
+
+
+@pytest.mark.parametrize("registers", [True, False])
+def test_every_sum_belongs_to_one_pass_for_any_registers(monkeypatch, registers):
+    monkeypatch.setattr(tiles, "many_registers", lambda: registers)
+    for strips in range(5):
+        for shape in (tiles.diagonal(strips), tiles.below(strips)):
+            loops = tiles.passes(shape)
+            found = [
+                (r, tile.col + k)
+                for part in loops
+                for tile in part
+                for r in tile.rows
+                for k in range(tile.width)
+            ]
+            wanted = [(r, tile.col + k) for tile in shape for r in tile.rows for k in range(tile.width)]
+            assert sorted(found) == sorted(wanted)
+            assert len(set(found)) == len(found)
+            most = [
+                sum(len(tile.rows) * (1 if registers else tile.width // 4) for tile in part) for part in loops
+            ]
+            assert max(most, default=0) <= (20 if registers else 12)
+        lower = {(r, c) for r in range(4 * strips) for c in range(r + 1)}
+        borders = {(r, c) for r in (-1, -2) for c in range(4 * strips)}
+        places = {(r, t.col + k) for t in tiles.diagonal(strips) for r in t.rows for k in range(t.width)}
+        assert lower | borders <= places
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -110,38 +182,112 @@ def test_the_change_of_gauge_ends_where_there_is_no_frame(entry):
     assert run.stdout.decode().strip() == "ended", run.stderr.decode()
 
 
-def test_rows_are_drawn_with_the_mean_and_the_covariance_of_the_formula():
-    """The compiled generator and NumPy's give the same normals, so g = P^-1 b + C'^-1 z can be checked exactly."""
-    rng, (m1, m2, K, N) = np.random.default_rng(1), (19, 7, 3, 70)  # more rows than are solved side by side
-    obs = Observations((m1, m2), rng.integers(0, m1 - 1, N), rng.integers(0, m2, N), rng.standard_normal(N))
-    half, w = obs.by_row, rng.gamma(2.0, 0.5, N)
-    F, offset, G = rng.standard_normal((m2, K)), rng.standard_normal(m2), np.empty((m1, K))
-    Q, here, there = np.diag([1.0, 2.0, 3.0]) + 0.1, np.empty((m1, 3)), np.zeros((m2, 2))
-    half_sweep.half_sweep(
-        half.indptr, half.index, half.values, w, F, offset, 0.3, 2.5, Q, G,
-        np.random.default_rng(2), here, there,
-    )  # fmt: skip
-    z = np.random.default_rng(2).standard_normal((m1, K))
-    for i in range(m1):  # the last row has no measurement: its prior
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("R", [4, 11])
+def test_the_change_of_gauge_is_that_of_regauge_without_moving_the_other_side(condition, scale, R):
+    rng = np.random.default_rng(0)
+    frame, turn = np.linalg.qr(rng.standard_normal((29, R)))[0], np.linalg.qr(rng.standard_normal((R, R)))[0]
+    A = scale * frame * np.geomspace(1, 1 / condition, R) @ turn
+    B, slope = np.linalg.qr(rng.standard_normal((27, R)))[0], rng.standard_normal(R)
+    ones = np.ones(29)
+    new, T, G, h = padded(A), np.empty((R, R)), np.empty((R, R)), np.empty(R)
+    gauge.orthonormalise(new, R, ones, T)
+    gauge.moved_gram(padded(B), B @ slope, R, ones, T, G, h)
+    assert not new[:, R:].any()
+    V, moved, X = new[:, :R], B @ T, A @ B.T
+    np.testing.assert_allclose(V @ moved.T, X, atol=1e-13 * np.abs(X).max())
+    np.testing.assert_allclose(V.T @ V, np.eye(R), atol=1e-9)
+    np.testing.assert_allclose(G, moved.T @ moved, atol=1e-12 * np.abs(G).max())
+    np.testing.assert_allclose(h, moved.T @ (B @ slope), atol=1e-12 * np.abs(h).max())
+    if condition <= 1e3:
+        found = np.empty(R)
+        gauge.slope_of(G, h, R, found)
+        np.testing.assert_allclose(moved @ found, B @ slope, atol=1e-7)
+        linalg.regauge(A, B, R, np.empty((R, R)))
+        np.testing.assert_allclose(V @ moved.T, A @ B.T, atol=1e-9 * np.abs(X).max())
+
+
+def drawn(half, w, F, offset, Q, Z, R, effects, blocks, precision=2.5):
+    """Rows drawn in blocks: factors, free effects, aligned effects, sums."""
+    m, K = Z.shape
+    G, free, aligned, here = (
+        padded(np.zeros((m, R))),
+        np.full(m, np.nan),
+        np.full(m, np.nan),
+        np.full((m, 4), np.nan),
+    )
+    slope, below = np.arange(1.0, R + 1), np.zeros((half_sweep.SPARE, K))
+    for first, last in blocks:
+        half_sweep.draw_rows(
+            first, last, half.indptr, half.index, half.values, w, padded(F), offset, 0.3, precision,
+            np.vstack([Q, below]), slope, R, effects, Z, G, free, aligned, here,
+        )  # fmt: skip
+    return G[:, :R], free, aligned, here
+
+
+@pytest.mark.parametrize("effects", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("R", [0, 3, 9])
+def test_rows_are_drawn_with_the_mean_and_the_covariance_of_the_formula(R, effects, weighted):
+    """g = P^-1 b + C'^-1 z from given normals can be checked exactly."""
+    if R == 0 and not effects:
+        return  # nothing to draw
+    rng, (m1, m2, N) = np.random.default_rng(1), (19, 7, 70)  # more rows than are solved side by side
+    obs = Observations((m1, m2), rng.integers(0, m1 - 10, N), rng.integers(0, m2, N), rng.standard_normal(N))
+    half, w = obs.by_row, rng.gamma(2.0, 0.5, N) if weighted else np.empty(0, bool)
+    K, F, offset = R + effects, rng.standard_normal((m2, R)), rng.standard_normal(m2)
+    Q, Z = np.diag(np.arange(1.0, K + 1)) + 0.1, rng.standard_normal((m1, K))
+    G, free, aligned, here = drawn(half, w, F, offset, Q, Z, R, effects, [(0, m1)])
+    F1, w = np.hstack([F, np.ones((m2, int(effects)))]), w if weighted else np.ones(N)
+    g = np.column_stack([G, free]) if effects else G
+    for i in range(m1):  # the last rows have no measurement: their prior
         n = obs.rows == i
-        f, t = F[obs.cols[n]], obs.values[n] - 0.3 - offset[obs.cols[n]]
+        f, t = F1[obs.cols[n]], obs.values[n] - 0.3 - offset[obs.cols[n]]
         P, b = Q + 2.5 * f.T @ (w[n, None] * f), 2.5 * f.T @ (w[n] * t)
-        expected = np.linalg.solve(P, b) + np.linalg.solve(np.linalg.cholesky(P).T, z[i])
-        np.testing.assert_allclose(G[i], expected, rtol=1e-10)
-    e = obs.values - 0.3 - offset[obs.cols] - (F[obs.cols] * G[obs.rows]).sum(axis=1)
-    sums = np.column_stack([w, w * e, w * e**2])
-    np.testing.assert_allclose(here, np.eye(m1)[obs.rows].T @ sums, rtol=1e-11)
-    np.testing.assert_allclose(there, np.eye(m2)[obs.cols].T @ sums[:, :2], rtol=1e-11)
+        expected = np.linalg.solve(P, b) + np.linalg.solve(np.linalg.cholesky(P).T, Z[i])
+        np.testing.assert_allclose(g[i], expected, rtol=1e-9, atol=1e-12)
+    e = obs.values - 0.3 - offset[obs.cols] - (F1[obs.cols] * g[obs.rows]).sum(axis=1)
+    sums = np.eye(m1)[obs.rows].T @ np.column_stack([w, w * e, w * e**2])
+    np.testing.assert_allclose(here[:, 2], sums[:, 2], rtol=1e-9)
+    np.testing.assert_allclose(here[:, 3], (G**2).sum(axis=1), rtol=1e-12)
+    if effects:
+        np.testing.assert_allclose(here[:, :2], sums[:, :2], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(aligned, G @ np.arange(1.0, R + 1), rtol=1e-11, atol=1e-12)
+    again = drawn(half, w if weighted else np.empty(0, bool), F, offset, Q, Z, R, effects, [(8, m1), (0, 8)])
+    for one, two in zip((G, free, aligned, here), again, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_small_sums_of_squares_are_taken_from_the_residuals_themselves(monkeypatch):
+    """Data without noise: the identity leaves only rounding, which the sums over residuals do not have."""
+    rng, (m1, m2, R) = np.random.default_rng(2), (16, 40, 3)
+    F, truth = rng.standard_normal((m2, R)), rng.standard_normal((m1, R))
+    rows, cols = np.divmod(np.arange(m1 * m2), m2)
+    obs = Observations(
+        (m1, m2), rows, cols, (truth @ F.T + 0.3).ravel() + 1e-9 * rng.standard_normal(rows.size)
+    )
+    Z, zeros = rng.standard_normal((m1, R)), np.zeros(m2)
+    arguments = obs.by_row, np.empty(0, bool), F, zeros, np.eye(R), Z, R, False, [(0, m1)], 1e18
+    G, _, _, here = drawn(*arguments)
+    rss = ((obs.values.reshape(m1, m2) - 0.3 - G @ F.T) ** 2).sum(axis=1)
+    np.testing.assert_allclose(here[:, 2], rss, rtol=1e-5)
+    out, S = np.zeros(8), np.zeros((R + 1, R, 8))  # the control: what the identity alone would have said
+    for i in range(8):
+        S[:R, :, i], S[R, :, i] = F.T @ F, F.T @ (obs.values.reshape(m1, m2)[i] - 0.3)
+    t2 = ((obs.values.reshape(m1, m2)[:8] - 0.3) ** 2).sum(axis=1)
+    half_sweep.squares(S, R, np.ascontiguousarray(G[:8].T), t2, out, np.empty(8))
+    assert np.abs(out / rss[:8] - 1).max() > 0.01
 
 
 # Pieces, in law
 
 
 def wishart_draws(A, R, df, sigma2, n, seed):
-    rng, Q = np.random.default_rng(seed), np.zeros((R + 1, R + 1))
+    rng, Q, G = np.random.default_rng(seed), np.zeros((R + 1, R + 1)), A[:, :R].T @ A[:, :R]
     out = np.empty((n, R, R))
     for k in range(n):
-        kernel.augmented_precision(A, R, df, sigma2, rng, Q)
+        kernel.augmented_precision(G, R, df, sigma2, rng, Q)
         out[k] = Q[:R, :R] - np.eye(R) / sigma2
     assert (Q[R] == 0).all()
     return out
@@ -165,21 +311,19 @@ def test_the_augmented_precision_is_a_wishart_with_the_degrees_asked_for(R, df):
 
 def test_scales_have_their_conditionals():
     """Every draw becomes uniform by the distribution function of its conditional given what it is drawn from."""
-    rng, (m1, m2, R, N, beta) = np.random.default_rng(6), (5, 4, 2, 9, 0.4)
-    left, right = rng.standard_normal((m1, R + 1)), rng.standard_normal((m2, R + 1))
+    rng, (R, N, beta, x2) = np.random.default_rng(6), (2, 9, 0.4, 7.5)
     e, w, hyper = rng.standard_normal(N), rng.gamma(2.0, 0.5, N), conjugate.hyperparameters(PRIORS)
     start = np.array([0.7, 2.0, 0.3, 1.0, 1.0, 4.0, 1.0, 1.0])
     draws = np.tile(start, (4000, 1))
     for s in draws:
-        sums = np.array([w.sum(), w @ e, w @ e**2])
-        moved = kernel.update_scales(left, right, R, True, beta, sums, N, hyper, s, rng)
+        sums = np.array([w.sum(), w @ e, w @ e**2, x2])
+        moved = kernel.update_scales(R, True, beta, sums, N, hyper, s, rng)
         assert moved == s[kernel.MU] - start[kernel.MU]
     mu, sigma2, eta2 = draws.T[:3]
     assert (draws[:, 3:] == start[3:]).all()
     p = 1 / PRIORS.mu_var + beta * w.sum() / start[kernel.ETA2]
     mean = beta * w @ (e + start[kernel.MU]) / start[kernel.ETA2] / p
     rss = (e + start[kernel.MU] - mu[:, None]) ** 2 @ w
-    x2 = (right[:, :R] ** 2).sum()
     u = [
         norm.cdf(mu, mean, 1 / np.sqrt(p)),
         invgamma.cdf(eta2, 5 + beta * N / 2, scale=0.4 + beta * rss / 2),

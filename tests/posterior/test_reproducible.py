@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from maxentry.kernels import conjugate, effects, half_sweep, random, small_linalg, student
+from maxentry.kernels import conjugate, effects, gauge, half_sweep, random, row_sums, small_linalg, student
 
 SCRIPT = Path(__file__).with_name("reproducible_script.py")
-SAMPLER = (conjugate, effects, half_sweep, random, small_linalg, student)
+SAMPLER = (conjugate, effects, gauge, half_sweep, random, row_sums, small_linalg, student)
 # Compiled for the least x86-64 processor, with OpenBLAS's kernels for an old one and NumPy's for a middling one.
 OLD_PROCESSOR = {
     "NUMBA_CPU_NAME": "generic",

@@ -1,55 +1,93 @@
 """One sweep of the default sampler (docs/mathematics.md): rows given columns, columns given rows, scales.
 
-`left` is m1 x K and `right` m2 x K. Without effects K = R and X = left right'. With effects K = R + 2: column R holds
-the free effects (r of the rows, c of the columns), column R + 1 those aligned with X: p = A m for the rows, q = B n
-for the columns. The mean of entry (i, j) is mu + r_i + p_i + c_j + q_j + x_ij.
+X = left.factors right.factors'. With effects the mean of entry (i, j) is mu + r_i + p_i + c_j + q_j + x_ij, where r
+and c are the free effects of rows and columns, p = A m and q = B n those aligned with X.
+
+A sweep is a few phases, which are written into `sweeps` when that is compiled (`inline`): functions of so many arrays
+take long to compile, and are by themselves only where threads share a sweep. There, `posterior.shared` deals out the
+long phases, the rows of a side and the normals that they need, which no other phase needs. Both have the same bits.
 
 No `fastmath` in the kernels of the sampler: with it the order of sums, so rounding, so in the end the draws depend on
 the processor and on which functions were in Numba's cache when the others were compiled. It gained 1 to 4%.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from maxentry.kernels.effects import aligned_slope, redraw_aligned, redraw_effects, times_slope
-from maxentry.kernels.half_sweep import half_sweep
-from maxentry.kernels.random import bartlett, inverse_gamma
-from maxentry.kernels.small_linalg import cholesky, gram, regauge
+from maxentry.kernels.effects import redraw_aligned, redraw_effects
+from maxentry.kernels.gauge import moved_gram, orthonormalise, slope_of
+from maxentry.kernels.half_sweep import draw_rows
+from maxentry.kernels.random import bartlett, fill_normal, inverse_gamma
+from maxentry.kernels.small_linalg import cholesky
 from maxentry.kernels.student import update_weights
 
-CALLED = "99783adb678c"  # a digest of the kernels imported, by which Numba knows when to compile again
+CALLED = "6146f0a49736"  # a digest of the kernels imported, by which Numba knows when to compile again
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int32]
 
 # positions in the vector of scalars; S2 are the variances of the aligned effects
 MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 7
 N_SCALARS = 8
 # positions in the vector of hyperparameters: pairs (shape, scale) of inverse gammas, then the variance of mu
 H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
+SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
+
+
+class Side(NamedTuple):
+    """One side: its observations, what is drawn of it, and room to work in. Matrices have columns of zeros to a
+    multiple of eight."""
+
+    indptr: NDArray[np.int64]
+    places: Indices  # of the other side
+    values: Array
+    weights: Array  # of Student noise, in this side's order; for Gaussian noise an empty array of truths
+    factors: Array  # (m, padded R)
+    free: Array  # (m,) effects, zeros where the model has none
+    aligned: Array
+    effect: Array  # their sum, up to date when the other side is drawn
+    F: Array  # (m, padded R), the factors as features of the other side
+    Z: Array  # (m, K) normals of the next draw
+    here: Array  # (m, 4) sums of residuals, and squared lengths
+
+
+class Room(NamedTuple):
+    """What both sides share."""
+
+    Q: Array  # (K + SPARE, K) prior precision of a row, zeros below
+    T: Array  # (R, R) the change of gauge
+    G: Array  # (R, R) Gram matrix of the side to be drawn, in the new gauge
+    h: Array  # (R,) and its product with the aligned effects
+    slope: Array  # (R,) of the aligned effects
+    ones: Array
+    state: Array  # beta of this sweep, the side whose effects are drawn again, by how much mu moved
+
+
+BETA, COIN, MOVED = 0, 1, 2
 
 
 @njit(cache=True, nogil=True)
-def augmented_precision(A: Array, R: int, df: int, sigma2: float, rng: np.random.Generator, Q: Array) -> None:
-    """Q[:R, :R] <- L + I / sigma2 with L | A ~ Wishart(df, (A'A)^-1), by Bartlett's decomposition."""
-    C = np.empty((R, R))
-    gram(A, R, C)
+def augmented_precision(G: Array, R: int, df: int, sigma2: float, rng: np.random.Generator, Q: Array) -> None:
+    """Q[:R, :R] <- L + I / sigma2 with L | A ~ Wishart(df, G^-1), G = A'A, by Bartlett's decomposition."""
+    C = G[:R, :R].copy()
     if not cholesky(C, R):  # A has lost rank to rounding: the limit of a vanishing ridge is as good
-        gram(A, R, C)
+        C[:] = G[:R, :R]
         for a in range(R):
             C[a, a] = C[a, a] * (1.0 + 1e-10) + 1e-290
         cholesky(C, R)
     T = np.empty((R, R))
     bartlett(df, T, rng)
-    # (A'A)^-1 = C'^-1 C^-1, so L = W W' with W = C'^-1 T
-    for b in range(R):
-        for i in range(R - 1, -1, -1):
-            s = T[i, b]
-            for k in range(i + 1, R):
-                s -= C[k, i] * T[k, b]
-            T[i, b] = s / C[i, i]
+    # G^-1 = C'^-1 C^-1, so L = W W' with W = C'^-1 T
+    for i in range(R - 1, -1, -1):
+        for k in range(i + 1, R):
+            for b in range(R):
+                T[i, b] -= C[k, i] * T[k, b]
+        for b in range(R):
+            T[i, b] /= C[i, i]
     for a in range(R):
         for b in range(a + 1):
             s = 0.0
@@ -60,47 +98,60 @@ def augmented_precision(A: Array, R: int, df: int, sigma2: float, rng: np.random
         Q[a, a] += 1.0 / sigma2
 
 
-@njit(cache=True, nogil=True)
-def draw_side(
-    indptr: Array, index: Array, values: Array, weights: Array, this: Array, other: Array, R: int, effects: bool,
-    aligned: bool, mu: float, precision: float, sigma2: float, tau2: float, s2: float, rng: np.random.Generator,
-    F: Array, offset: Array, Q: Array, C: Array, m: Array, here: Array, there: Array,
+@njit(cache=True, nogil=True, inline="always")
+def turn(this: Side, other: Side, room: Room, R: int) -> None:
+    """The gauge where the other side is orthonormal: its factors, and the Gram matrix of this one's, not yet moved."""
+    if R > 0:
+        orthonormalise(other.factors, R, room.ones, room.T)
+        moved_gram(this.factors, this.aligned, R, room.ones, room.T, room.G, room.h)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def set_prior(
+    this: Side, other: Side, room: Room, R: int, effects: bool, aligned: bool, sigma2: float, tau2: float,
+    s2: float, rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Draw the factors and free effects of one side, in place, given the other in the gauge where that is orthonormal.
+    """The prior precision of a row of this side, drawn, and the features that the other side gives it.
 
     Aligned effects p = A m move with A at fixed m: row i has the features v_j + m, and their prior, N(0, s2) for the
     coordinates of p in the frame of A, adds m m'/s2 to the prior precision and takes one degree of freedom from L.
-    F, offset, Q, C and m are room to work in.
     """
-    regauge(other, this, R, C)
+    Q, m = room.Q, room.slope
     if R > 0:
-        augmented_precision(this, R, this.shape[0] - R - int(aligned), sigma2, rng, Q)
+        augmented_precision(room.G, R, this.free.size - R - int(aligned), sigma2, rng, Q)
     if aligned:
-        aligned_slope(this, R, C, m)
+        slope_of(room.G, room.h, R, m)
         for a in range(R):
             for b in range(R):
                 Q[a, b] += m[a] * m[b] / s2
-    for j in range(other.shape[0]):
+    for j in range(other.free.size):
         for a in range(R):
-            F[j, a] = other[j, a] + m[a]
-        if effects:
-            F[j, R] = 1.0
-            offset[j] = other[j, R] + other[j, R + 1]
+            other.F[j, a] = other.factors[j, a] + m[a]
+        other.effect[j] = other.free[j] + other.aligned[j]
     if effects:
         Q[R, R] = 1.0 / tau2
-    half_sweep(indptr, index, values, weights, F, offset, mu, precision, Q, this, rng, here, there)
-    if aligned:
-        times_slope(this, R, m)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def draw(
+    first: int, last: int, this: Side, other: Side, room: Room, R: int, effects: bool, scalars: Array
+) -> None:
+    """Rows first to last of this side; a multiple of eight to begin with."""
+    draw_rows(
+        first, last, this.indptr, this.places, this.values, this.weights, other.F, other.effect, scalars[MU],
+        room.state[BETA] / scalars[ETA2], room.Q, room.slope, R, effects, this.Z,
+        this.factors, this.free, this.aligned, this.here,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
 def update_scales(
-    left: Array, right: Array, R: int, effects: bool, beta: float, totals: Array, n_obs: int, hyper: Array,
-    scalars: Array, rng: np.random.Generator,
+    R: int, effects: bool, beta: float, totals: Array, n_obs: int, hyper: Array, scalars: Array,
+    rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Draw mu, eta2 and sigma2, each from its conditional (mu before eta2); return by how much mu moved.
 
-    `totals` are sum w, sum w e and sum w e^2 over all observations.
+    `totals` are sum w, sum w e and sum w e^2 over all observations, and the sum of squares of X.
     """
     d = 0.0
     if effects:
@@ -114,90 +165,114 @@ def update_scales(
     rss = max(totals[2], 0.0)
     scalars[ETA2] = inverse_gamma(hyper[H_ETA] + 0.5 * beta * n_obs, hyper[H_ETA + 1] + 0.5 * beta * rss, rng)
     if R > 0:
-        x2 = 0.0
-        for j in range(right.shape[0]):
-            for a in range(R):
-                x2 += right[j, a] * right[j, a]
-        scalars[SIGMA2] = inverse_gamma(hyper[H_SIGMA] + 0.5 * R * R, hyper[H_SIGMA + 1] + 0.5 * x2, rng)
+        scalars[SIGMA2] = inverse_gamma(
+            hyper[H_SIGMA] + 0.5 * R * R, hyper[H_SIGMA + 1] + 0.5 * totals[3], rng
+        )
     return d
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def redraw_side(
-    this: Array, R: int, aligned: bool, sums: Array, moved: float, precision: float, shape: float, scale: float,
-    tau2: float, s2: float, rng: np.random.Generator,
-) -> tuple[float, float]:  # fmt: skip
-    """Draw the effects of one side again, each kind along with its variance; return tau2 and s2."""
+    this: Side, which: int, room: Room, R: int, aligned: bool, hyper: Array, scalars: Array,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Draw the effects of one side again, each kind along with its variance."""
+    tau2, s2, at = SIDES[which]
+    precision, moved, shape, scale = (
+        room.state[BETA] / scalars[ETA2],
+        room.state[MOVED],
+        hyper[at],
+        hyper[at + 1],
+    )
     if aligned:
-        s2 = redraw_aligned(this, R, sums, moved, precision, shape, scale * this.shape[0] / R, s2, rng)
-    tau2 = redraw_effects(this[:, R], sums, moved, precision, shape, scale, tau2, rng)
-    return tau2, s2
+        scalars[s2] = redraw_aligned(
+            this.factors, R, this.aligned, this.here, moved, precision, shape, scale * this.free.size / R,
+            scalars[s2], rng,
+        )  # fmt: skip
+    scalars[tau2] = redraw_effects(this.free, this.here, moved, precision, shape, scale, scalars[tau2], rng)
+
+
+# Phases of a sweep
+
+
+@njit(cache=True, nogil=True, inline="always")
+def before_rows(
+    left: Side, right: Side, room: Room, R: int, effects: bool, aligned: bool, beta: float, scalars: Array,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """The prior of the rows, and which side's effects this sweep draws again: of either, by chance."""
+    room.state[BETA] = beta
+    room.state[COIN] = 1.0 if effects and rng.random() < 0.5 else 0.0
+    set_prior(
+        left, right, room, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_ROW], scalars[S2_ROW], rng
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def between(
+    left: Side, right: Side, room: Room, R: int, effects: bool, aligned: bool, hyper: Array, scalars: Array,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """The effects of the rows, if it is their turn, the sums of their residuals being new; then the columns' prior."""
+    room.state[MOVED] = 0.0
+    if effects and room.state[COIN] == 0.0:
+        redraw_side(left, 0, room, R, aligned, hyper, scalars, rng)
+    turn(right, left, room, R)
+    set_prior(
+        right, left, room, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_COL], scalars[S2_COL], rng
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def after_columns(
+    left: Side, right: Side, room: Room, R: int, effects: bool, aligned: bool, source: Indices, nu_grid: Array,
+    hyper: Array, scalars: Array, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """mu, eta2, sigma2; the effects of the columns, if it is their turn; the weights of Student noise."""
+    beta, totals = room.state[BETA], np.zeros(4)
+    for j in range(right.free.size):
+        for k in range(4):
+            totals[k] += right.here[j, k]
+    room.state[MOVED] = update_scales(R, effects, beta, totals, right.values.size, hyper, scalars, rng)
+    if effects and room.state[COIN] == 1.0:
+        redraw_side(right, 1, room, R, aligned, hyper, scalars, rng)
+    left.effect[:] = left.free + left.aligned
+    right.effect[:] = right.free + right.aligned
+    if right.weights.size > 0:
+        scalars[NU] = update_weights(
+            right.indptr, right.places, right.values, source, left.factors, right.factors, R, left.effect,
+            right.effect, scalars[MU], scalars[ETA2], scalars[NU], beta, left.weights, right.weights, nu_grid, rng,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, inline="always")
+def keep(
+    place: int, R: int, left: Side, right: Side, scalars: Array,
+    out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
+) -> None:  # fmt: skip
+    """The state as draw number `place`."""
+    out_left[place, :, :R] = left.factors[:, :R]
+    out_right[place, :, :R] = right.factors[:, :R]
+    out_row[place] = left.effect
+    out_col[place] = right.effect
+    out_scalars[place] = scalars
 
 
 @njit(cache=True, nogil=True)
 def sweeps(
-    betas: Array, keep_every: int, R: int, effects: bool,
-    r_indptr: Array, r_index: Array, r_values: Array,
-    c_indptr: Array, c_index: Array, c_values: Array, c_source: Array,
-    w_row: Array, w_col: Array, nu_grid: Array, hyper: Array,
-    left: Array, right: Array, scalars: Array, rng: np.random.Generator,
+    betas: Array, keep_every: int, R: int, effects: bool, aligned: bool, left: Side, right: Side, room: Room,
+    source: Indices, nu_grid: Array, hyper: Array, scalars: Array, rng: np.random.Generator,
     out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
 ) -> None:  # fmt: skip
     """Run one sweep for each beta, in place; keep every `keep_every`-th state (0: none) in the out arrays."""
-    m1, m2 = left.shape[0], right.shape[0]
-    aligned = effects and R > 0 and min(m1, m2) > 2 * R
-    K = R + 1 if effects else R
-    F_col, F_row, offset_col, offset_row = np.empty((m2, K)), np.empty((m1, K)), np.zeros(m2), np.zeros(m1)
-    Q, C, m = np.zeros((K, K)), np.empty((max(R, 1), max(R, 1))), np.zeros(R)
-    nothing = np.empty((0, 3))
-    by_col, by_row, totals = np.empty((m2, 3)), np.empty((m1, 2)), np.empty(3)
-    kept = 0
     for t in range(betas.size):
-        beta = betas[t]
-        # 1. rows: (a_i, r_i) | V, L, y
-        draw_side(
-            r_indptr, r_index, r_values, w_row, left, right, R, effects, aligned, scalars[MU], beta / scalars[ETA2],
-            scalars[SIGMA2], scalars[TAU2_ROW], scalars[S2_ROW], rng,
-            F_col, offset_col, Q, C, m, nothing, nothing,
-        )  # fmt: skip
-        # 2. columns: (b_j, c_j) | U, L', y, and sums of the residuals on the way
-        by_row[:] = 0.0
-        draw_side(
-            c_indptr, c_index, c_values, w_col, right, left, R, effects, aligned, scalars[MU], beta / scalars[ETA2],
-            scalars[SIGMA2], scalars[TAU2_COL], scalars[S2_COL], rng,
-            F_row, offset_row, Q, C, m, by_col, by_row,
-        )  # fmt: skip
-        # 3. mu, eta2, sigma2
-        totals[:] = 0.0
-        for j in range(m2):
-            for k in range(3):
-                totals[k] += by_col[j, k]
-        moved = update_scales(left, right, R, effects, beta, totals, c_values.size, hyper, scalars, rng)
-        # 4. the effects of one side with their variances: of either, by chance, since the other's sums are then old
-        if effects:
-            precision = beta / scalars[ETA2]
-            if rng.random() < 0.5:
-                scalars[TAU2_ROW], scalars[S2_ROW] = redraw_side(
-                    left, R, aligned, by_row, moved, precision, hyper[H_ROW], hyper[H_ROW + 1],
-                    scalars[TAU2_ROW], scalars[S2_ROW], rng,
-                )  # fmt: skip
-            else:
-                scalars[TAU2_COL], scalars[S2_COL] = redraw_side(
-                    right, R, aligned, by_col, moved, precision, hyper[H_COL], hyper[H_COL + 1],
-                    scalars[TAU2_COL], scalars[S2_COL], rng,
-                )  # fmt: skip
-            offset_row[:] = left[:, R] + left[:, R + 1]
-            offset_col[:] = right[:, R] + right[:, R + 1]
-        # 5. the weights of Student noise
-        if w_col.size > 0:
-            scalars[NU] = update_weights(
-                c_indptr, c_index, c_values, c_source, left, right, R, offset_row, offset_col, scalars[MU],
-                scalars[ETA2], scalars[NU], beta, w_row, w_col, nu_grid, rng,
-            )  # fmt: skip
+        fill_normal(left.Z, rng)
+        turn(left, right, room, R)
+        before_rows(left, right, room, R, effects, aligned, betas[t], scalars, rng)
+        fill_normal(right.Z, rng)
+        draw(0, left.free.size, left, right, room, R, effects, scalars)
+        between(left, right, room, R, effects, aligned, hyper, scalars, rng)
+        draw(0, right.free.size, right, left, room, R, effects, scalars)
+        after_columns(left, right, room, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
-            out_left[kept, :, :R] = left[:, :R]
-            out_right[kept, :, :R] = right[:, :R]
-            out_row[kept] = offset_row
-            out_col[kept] = offset_col
-            out_scalars[kept] = scalars
-            kept += 1
+            keep(t // keep_every, R, left, right, scalars, out_left, out_right, out_row, out_col, out_scalars)

@@ -9,7 +9,7 @@ tau2 given r instead would creep where there are few observations a row: small e
 makes small effects.
 
 **Aligned.** p = A m lies in the column space of A, with independent N(0, s2) coordinates in any orthonormal frame of
-it: m ~ N(0, s2 (A'A)^-1), the g-prior of a regression on A. It is column R + 1 of the side's array.
+it: m ~ N(0, s2 (A'A)^-1), the g-prior of a regression on A.
 """
 
 import math
@@ -18,10 +18,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from maxentry.kernels.gauge import weighted_gram
 from maxentry.kernels.random import inverse_gamma
-from maxentry.kernels.small_linalg import cholesky, gram, solve_lower, solve_upper
+from maxentry.kernels.small_linalg import cholesky, solve_lower, solve_upper
 
-CALLED = "77e0010fbed3"  # a digest of the kernels imported, by which Numba knows when to compile again
+CALLED = "430e7a3cae6f"  # a digest of the kernels imported, by which Numba knows when to compile again
 
 Array = NDArray[np.float64]
 
@@ -122,63 +123,41 @@ def redraw_effects(
 
 
 @njit(cache=True, nogil=True)
-def aligned_slope(A: Array, R: int, C: Array, m: Array) -> None:
-    """m <- (A'A)^-1 A'p: the slope of the aligned effects, whatever the gauge."""
-    gram(A, R, C)
-    m[:] = 0.0
+def times_slope(A: Array, R: int, m: Array, p: Array) -> None:
+    """p <- A m."""
     for i in range(A.shape[0]):
+        s = 0.0
         for a in range(R):
-            m[a] += A[i, a] * A[i, R + 1]
-    for a in range(R):
-        C[a, a] = (
-            C[a, a] * (1.0 + 1e-12) + 1e-290
-        )  # A may be of lower rank to rounding: p then has no part there
-    cholesky(C, R)
-    solve_lower(C, m, R)
-    solve_upper(C, m, R)
-
-
-@njit(cache=True, nogil=True)
-def times_slope(A: Array, R: int, m: Array) -> None:
-    """p <- A m, in place."""
-    for i in range(A.shape[0]):
-        p = 0.0
-        for a in range(R):
-            p += A[i, a] * m[a]
-        A[i, R + 1] = p
+            s += A[i, a] * m[a]
+        p[i] = s
 
 
 @njit(cache=True, nogil=True)
 def redraw_aligned(
-    A: Array, R: int, sums: Array, moved: float, precision: float, shape: float, scale: float, s2: float,
+    A: Array, R: int, p: Array, sums: Array, moved: float, precision: float, shape: float, scale: float, s2: float,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Draw m | s2, y (a regression of the residuals on A) and p = A m in place, then s2 | p, returned.
 
-    `sums` as in `redraw_effects`; its residuals are kept in step with p.
+    Row i weighs 1/s2 + precision n_i, of its prior and of its residuals. `sums` as in `redraw_effects`; its residuals
+    are kept in step with p. A is padded with zeros to a multiple of eight columns.
     """
-    H, m = np.empty((R, R)), np.zeros(R)
-    gram(A, R, H)
-    H /= s2
+    H, m = np.empty((R, R)), np.empty(R)
+    old, w, t = p.copy(), np.empty(p.size), np.empty(p.size)
+    for i in range(p.size):
+        w[i] = 1.0 / s2 + precision * sums[i, 0]
+        t[i] = precision * (sums[i, 1] + sums[i, 0] * (old[i] - moved)) / w[i]
+    weighted_gram(A, R, w, t, H, m)
     for a in range(R):
         H[a, a] += 1e-290
-    old = A[:, R + 1].copy()
-    for i in range(A.shape[0]):
-        n = sums[i, 0]
-        s = sums[i, 1] + n * (old[i] - moved)
-        for a in range(R):
-            x = precision * A[i, a]
-            m[a] += x * s
-            for b in range(a + 1):
-                H[a, b] += x * n * A[i, b]
     cholesky(H, R)
     solve_lower(H, m, R)
     for a in range(R):
         m[a] += rng.standard_normal()
     solve_upper(H, m, R)
-    times_slope(A, R, m)
+    times_slope(A, R, m, p)
     p2 = 0.0
-    for i in range(A.shape[0]):
-        sums[i, 1] += sums[i, 0] * (old[i] - A[i, R + 1])
-        p2 += A[i, R + 1] * A[i, R + 1]
+    for i in range(p.size):
+        sums[i, 1] += sums[i, 0] * (old[i] - p[i])
+        p2 += p[i] * p[i]
     return float(inverse_gamma(shape + 0.5 * R, scale + 0.5 * p2, rng))

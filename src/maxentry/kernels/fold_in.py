@@ -4,15 +4,52 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from maxentry.kernels.half_sweep import accumulate
 from maxentry.kernels.small_linalg import cholesky, solve_lower, solve_upper
 
-CALLED = "225630fd8ba4"  # a digest of the kernels imported, by which Numba knows when to compile again
+CALLED = "994652106ebf"  # a digest of the kernels imported, by which Numba knows when to compile again
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SETTLED = 1e-4  # change of a weight, which is 1 on average
+
+
+@njit(cache=True, nogil=True)
+def accumulate(
+    start: int, stop: int, index: Array, values: Array, weights: Array, F: Array, offset: Array, mu: float,
+    P: Array, b: Array,
+) -> None:  # fmt: skip
+    """P <- sum w f f' (lower triangle) and b <- sum w (y - mu - offset) f over one row's observations."""
+    K = F.shape[1]
+    for a in range(K):
+        b[a] = 0.0
+        for c in range(a + 1):
+            P[a, c] = 0.0
+    weighted = weights.size > 0
+    n = start
+    if not weighted:
+        while n + 4 <= stop:  # four at a time: P is read and written once for four rank-one updates
+            j0, j1, j2, j3 = index[n], index[n + 1], index[n + 2], index[n + 3]
+            t0 = values[n] - mu - offset[j0]
+            t1 = values[n + 1] - mu - offset[j1]
+            t2 = values[n + 2] - mu - offset[j2]
+            t3 = values[n + 3] - mu - offset[j3]
+            for a in range(K):
+                x0, x1, x2, x3 = F[j0, a], F[j1, a], F[j2, a], F[j3, a]
+                b[a] += t0 * x0 + t1 * x1 + t2 * x2 + t3 * x3
+                for c in range(a + 1):
+                    P[a, c] += x0 * F[j0, c] + x1 * F[j1, c] + x2 * F[j2, c] + x3 * F[j3, c]
+            n += 4
+    while n < stop:
+        j = index[n]
+        w = weights[n] if weighted else 1.0
+        t = values[n] - mu - offset[j]
+        for a in range(K):
+            x = w * F[j, a]
+            b[a] += t * x
+            for c in range(a + 1):
+                P[a, c] += x * F[j, c]
+        n += 1
 
 
 @njit(cache=True, nogil=True)

@@ -1,5 +1,6 @@
-"""Run chains side by side: one thread each, its own random stream, so the result is the same on any machine.
+"""Run chains side by side, each with its own random stream, so the result is the same on any machine.
 
+A chain has a thread of its own, or several where there are more threads than chains (`posterior.shared`).
 The compiled sweeps release the interpreter. Between two calls of them a chain reports progress and looks whether
 it should stop; an interrupted run keeps what every chain has drawn.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,7 +26,9 @@ from maxentry.posterior import conjugate
 from maxentry.posterior.conjugate import Data, Kept, State
 from maxentry.posterior.room import MEMORY, Room
 from maxentry.posterior.sampling import Sampling, sweep_work
+from maxentry.posterior.shared import Crew
 from maxentry.posterior.showing import shown
+from maxentry.posterior.workspace import Workspace
 from maxentry.progress import Progress, compiling_notice
 
 Array = NDArray[np.float64]
@@ -34,7 +38,8 @@ STUCK_RATIO, STUCK_NATS = (
     2.0,
     30.0,
 )  # a chain is stuck where its noise sd is so much, its log mass so far, off
-CHUNK_WORK = 1e8  # multiplications between two looks at the stop flag: about a tenth of a second
+CHUNK_WORK = 4e8  # multiplications between two looks at the stop flag: about a tenth of a second
+SHARED_WORK = 8e6  # multiplications of a sweep from which on threads may share it: about two milliseconds
 
 
 class Chain(NamedTuple):
@@ -132,16 +137,22 @@ def run(
     done = [0] * len(chains)  # draws kept by each chain
     stop = threading.Event()
 
+    threads = threads or most_threads()
+    each = max(1, threads // len(chains))
+
     def work(c: int) -> Chain:
         chain, mine = chains[c], kept.of_chain(c)
         try:
-            return _run_one(chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress, see)
+            with _helpers(each, data, chain.rank) as crew:
+                return _run_one(
+                    chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress, crew, see
+                )
         except ZeroDivisionError:
             raise ParameterError(
                 "the priors and the values must be of like size for double precision; rescale one of them"
             ) from None
 
-    with ThreadPoolExecutor(threads or most_threads()) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(work, c) for c in range(len(chains))]
         interrupted = _wait(futures, stop)
         if not interrupted:
@@ -151,24 +162,30 @@ def run(
     return _what_is_drawn({c: futures[c].result() for c in alive}, kept, done, room)
 
 
+def _helpers(threads: int, data: Data, rank: int) -> AbstractContextManager[Crew | None]:
+    """Threads to share a chain's sweeps, where there are more threads than chains and sweeps are long enough."""
+    long = sweep_work(data.shape, data.by_row.values.size, rank) > SHARED_WORK
+    return Crew(threads) if long and threads > 1 else nullcontext()
+
+
 def _run_one(
     chain: Chain, data: Data, priors: Priors, sampling: Sampling, kept: Kept, done: list[int], c: int,
-    stop: threading.Event, progress: Progress, see: Callable[[int, Kept], None] | None,
+    stop: threading.Event, progress: Progress, crew: Crew | None, see: Callable[[int, Kept], None] | None,
 ) -> Chain:  # fmt: skip
-    rng, state, rank = chain.generator(), chain.state, chain.rank
+    rng, state, rank, desk = chain.generator(), chain.state, chain.rank, Workspace.of(data, chain.rank)
     hyper = conjugate.hyperparameters(priors)
     nothing = kept.part(0, 0)
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
     betas = sampling.betas()
 
     def sweeps(state: State, n: int, here: Kept, thin: int) -> State:
-        return conjugate.step(state, data, rank, hyper, rng, np.ones(n), here, thin)
+        return conjugate.step(state, data, rank, hyper, rng, np.ones(n), here, thin, desk, crew)
 
     for start in range(0, betas.size, chunk):
         if stop.is_set():
             return Chain(rank, state, _stream(rng))
         part = betas[start : start + chunk]
-        state = conjugate.step(state, data, rank, hyper, rng, part, nothing, 0)
+        state = conjugate.step(state, data, rank, hyper, rng, part, nothing, 0, desk, crew)
         progress.advance(part.size)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):

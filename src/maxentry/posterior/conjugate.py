@@ -14,6 +14,8 @@ from maxentry.kernels import conjugate as kernel
 from maxentry.kernels.small_linalg import regauge
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
+from maxentry.posterior import shared
+from maxentry.posterior.workspace import Workspace
 
 Array = NDArray[np.float64]
 Noise = Literal["gaussian", "student"]
@@ -41,7 +43,7 @@ class Data(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where a chain stands: X = A B' with A, B the first R columns; with effects, two more (kernels.conjugate)."""
+    """Where a chain stands: X = A B' with A, B the first R columns; with effects, two more, free and aligned."""
 
     left: Array  # (m1, R or R + 2)
     right: Array  # (m2, R or R + 2)
@@ -163,14 +165,21 @@ def step(
     betas: Array,
     kept: Kept,
     thin: int,
+    desk: Workspace | None = None,
+    crew: shared.Crew | None = None,
 ) -> State:
-    """One sweep for each beta; every `thin`-th state goes to `kept` (0: none). The given state is not changed."""
-    left, right, scalars, weights = (array.copy() for array in state)
-    by_row, by_col = data.by_row, data.by_col
-    kernel.sweeps(
-        betas, thin, rank, data.effects,
-        by_row.indptr, by_row.index, by_row.values, by_col.indptr, by_col.index, by_col.values, by_col.source,
-        weights, weights[by_col.source] if weights.size else weights, NU_GRID, hyper,
-        left, right, scalars, rng, *kept,
-    )  # fmt: skip
-    return State(left, right, scalars, weights)
+    """One sweep for each beta; every `thin`-th state goes to `kept` (0: none). The given state is not changed.
+
+    A chain of many steps gives them the same `desk`. With a crew, its threads share each sweep; the draws are the same.
+    """
+    desk = desk or Workspace.of(data, rank)
+    desk.fill(state, data)
+    scalars, source = state.scalars.copy(), data.by_col.source
+    if crew is not None:
+        shared.sweeps(crew, betas, thin, desk, source, NU_GRID, hyper, scalars, rng, kept)
+    else:
+        kernel.sweeps(
+            betas, thin, rank, data.effects, desk.aligned, desk.left, desk.right, desk.room, source, NU_GRID, hyper,
+            scalars, rng, *kept,
+        )  # fmt: skip
+    return State(*desk.matrices(), scalars, desk.left.weights.astype(np.float64))

@@ -1,0 +1,137 @@
+"""The change of gauge before a half-sweep: one side becomes orthonormal, and what that does to the other's laws.
+
+X = A B' with B = V C' and V'V = I is (A C) V'. Of A C only its Gram matrix and the slope of its aligned effects are
+needed, since A is about to be drawn again: both follow from A'A and A'p, without a look at A C itself.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from maxentry.kernels.lanes import LANES, every, load, plus, store, times
+from maxentry.kernels.small_linalg import cholesky, solve_lower, solve_upper
+
+CALLED = "40e1039ed539"  # a digest of the kernels imported, by which Numba knows when to compile again
+
+Array = NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True)
+def weighted_gram(A: Array, R: int, weights: Array, t: Array, G: Array, h: Array) -> None:
+    """G[:R, :R] <- sum w a a' (both triangles) and h[:R] <- sum w t a over the rows of A.
+
+    Unlike `row_sums` it adds in memory, for which a pass over all rows has time, and is compiled far sooner.
+    """
+    length = A.shape[1]
+    out = np.zeros((R + 1, length))
+    for i in range(A.shape[0]):
+        w, last = every(weights[i]), every(t[i])
+        for q in range(0, length, LANES):
+            v = times(w, load(A, i * length + q))
+            for a in range(q, R):
+                store(out, a * length + q, plus(every(A[i, a]), v, load(out, a * length + q)))
+            store(out, R * length + q, plus(last, v, load(out, R * length + q)))
+    for a in range(R):
+        h[a] = out[R, a]
+        for b in range(a + 1):
+            G[a, b] = out[a, b]
+            G[b, a] = out[a, b]
+
+
+@njit(cache=True, nogil=True)
+def times_small(A: Array, W: Array, R: int) -> None:
+    """A <- A W in place, W upper triangular and padded with zeros like A."""
+    length = A.shape[1]
+    for i in range(A.shape[0]):
+        for q in range(
+            length - LANES, -1, -LANES
+        ):  # from the right: what is left of a vector is still the old one
+            s = every(0.0)
+            for k in range(min(q + LANES, R)):
+                s = plus(every(A[i, k]), load(W, k * length + q), s)
+            store(A, i * length + q, s)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def orthonormalise_once(A: Array, R: int, ones: Array, C: Array, W: Array, h: Array) -> float:
+    """One Cholesky-QR pass: A = Q C', A <- Q; the spread of C's diagonal."""
+    weighted_gram(A, R, ones, ones, C, h)
+    largest = 0.0
+    for a in range(R):
+        largest = max(largest, C[a, a])
+    jitter = 0.0
+    while not cholesky(C, R):  # ends: the jitter grows without bound, also from zero
+        jitter = max(1e-15 * largest, 10.0 * jitter, 1e-290)
+        weighted_gram(A, R, ones, ones, C, h)
+        for a in range(R):
+            C[a, a] += jitter
+    low, high = C[0, 0], C[0, 0]
+    for a in range(R):
+        low, high = min(low, C[a, a]), max(high, C[a, a])
+    for b in range(R):  # W = C'^-1: column a of it is row a of C^-1
+        W[b, b] = 1.0 / C[b, b]
+        for a in range(b + 1, R):
+            s = 0.0
+            for k in range(b, a):
+                s -= C[a, k] * W[b, k]
+            W[b, a] = s / C[a, a]
+    times_small(A, W, R)
+    return float(low / high)
+
+
+@njit(cache=True, nogil=True)
+def orthonormalise(A: Array, R: int, ones: Array, T: Array) -> None:
+    """A <- orthonormal columns; T <- lower triangular, so that A B' = A_new (B T)'."""
+    length = A.shape[1]
+    C, W, h = np.empty((R, R)), np.zeros((length, length)), np.empty(R)
+    for a in range(R):
+        for b in range(R):
+            T[a, b] = 1.0 if a == b else 0.0
+    spread, passes = 0.0, 0
+    while (
+        spread < 1e-3 and passes < 5
+    ):  # squaring the condition number loses digits; another pass restores them
+        spread = orthonormalise_once(A, R, ones, C, W, h)
+        passes += 1
+        for a in range(R):  # T <- T C, both lower triangular
+            for b in range(a + 1):
+                s = 0.0
+                for k in range(b, a + 1):
+                    s += T[a, k] * C[k, b]
+                T[a, b] = s
+
+
+@njit(cache=True, nogil=True)
+def moved_gram(A: Array, p: Array, R: int, ones: Array, T: Array, G: Array, h: Array) -> None:
+    """G <- (A T)'(A T) and h <- (A T)'p."""
+    H, k = np.empty((R, R)), np.empty(R)
+    weighted_gram(A, R, ones, p, H, k)
+    for a in range(R):  # H <- H T
+        for b in range(R):
+            s = 0.0
+            for c in range(b, R):
+                s += H[a, c] * T[c, b]
+            H[a, b] = s
+    for a in range(R):  # T' of it
+        s = 0.0
+        for c in range(a, R):
+            s += T[c, a] * k[c]
+        h[a] = s
+        for b in range(a + 1):
+            s = 0.0
+            for c in range(a, R):
+                s += T[c, a] * H[c, b]
+            G[a, b] = s
+            G[b, a] = s
+
+
+@njit(cache=True, nogil=True)
+def slope_of(G: Array, h: Array, R: int, m: Array) -> None:
+    """m <- G^-1 h: the slope of the aligned effects p = A m, from A'A and A'p."""
+    C = G[:R, :R].copy()
+    for a in range(R):
+        m[a] = h[a]
+        C[a, a] = C[a, a] * (1.0 + 1e-12) + 1e-290  # A may be of lower rank to rounding: p has no part there
+    cholesky(C, R)
+    solve_lower(C, m, R)
+    solve_upper(C, m, R)

@@ -1,0 +1,101 @@
+"""Sweeps shared by threads have the bits of those that are not."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from tests.posterior.examples import SHORT, equal, low_rank
+
+from maxentry import complete
+from maxentry.kernels.lanes import LANES
+from maxentry.observations import Observations
+from maxentry.posterior import chains, conjugate
+from maxentry.posterior.fit import Fit
+from maxentry.posterior.shared import BLOCKS, Crew, blocks
+
+
+def swept(crew, noise, effects, rank):
+    """The state and the draws after a few sweeps of a matrix with long, short and empty rows."""
+    rng = np.random.default_rng(0)
+    m1, m2, n = 700, 90, 4000
+    rows, cols = (m1 * rng.random(n) ** 3).astype(int), rng.integers(0, m2 - 3, n)
+    fit = Fit(noise, effects=effects).in_units_of(
+        obs := Observations((m1, m2), rows, cols, rng.standard_normal(n))
+    )
+    data, priors = fit.data(obs), fit.priors_of(obs.shape)
+    (chain,) = chains.spawn(np.random.SeedSequence(1), data, [rank], priors)
+    kept = conjugate.Kept(*(np.zeros((2, *tail)) for tail in ((m1, rank), (m2, rank), (m1,), (m2,), (8,))))
+    hyper, rng = conjugate.hyperparameters(priors(rank)), chain.generator()
+    state = conjugate.step(chain.state, data, rank, hyper, rng, np.full(4, 0.8), kept, 2, None, crew)
+    return [*state, *kept, rng.random(1)]
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize(("noise", "effects"), [("gaussian", True), ("gaussian", False), ("student", True)])
+def test_any_number_of_threads_draws_what_one_compiled_loop_draws(noise, effects, rank):
+    if rank == 0 and not effects:
+        return  # nothing to fit
+    alone = swept(None, noise, effects, rank)
+    for threads in (1, 2, 3):
+        with Crew(threads) as crew:
+            for one, other in zip(alone, swept(crew, noise, effects, rank), strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+def test_chains_share_their_sweeps_where_threads_are_left_and_draw_the_same(monkeypatch):
+    Y, crews = low_rank()[1], []
+
+    class Counted(Crew):
+        def __init__(self, threads):
+            crews.append(threads)
+            super().__init__(threads)
+
+    monkeypatch.setattr(chains, "Crew", Counted)
+    alone = complete(Y, 2, sampling=SHORT, seed=3, threads=9)
+    assert crews == []  # sweeps of a small matrix are too short to share
+    monkeypatch.setattr(chains, "SHARED_WORK", 0.0)
+    assert equal(alone, complete(Y, 2, sampling=SHORT, seed=3, threads=9))
+    assert crews == [2] * SHORT.chains  # nine threads for four chains
+    assert equal(alone, complete(Y, 2, sampling=SHORT, seed=3, threads=5))
+    assert crews == [2] * SHORT.chains
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_blocks_cover_the_rows_once_and_are_of_like_work(seed):
+    rng = np.random.default_rng(seed)
+    lengths = (1000 * rng.random(rng.integers(1, 5000)) ** 4).astype(int)
+    found = blocks(np.append(0, np.cumsum(lengths)), 9)
+    assert [a for a, _ in found] == [0, *(b for _, b in found[:-1])]
+    assert found[-1][1] == lengths.size
+    assert all(a % LANES == 0 for a, _ in found)
+    work = np.array([(lengths[a:b] * 81.0 + 909).sum() for a, b in found])
+    one_group = LANES * (1000 * 81.0 + 909)
+    assert work.max() <= work.sum() / BLOCKS + 2 * one_group
+
+
+def test_a_crew_does_every_task_once_and_together():
+    done, lock, meeting = [], threading.Lock(), threading.Barrier(3, timeout=30)
+
+    def task(k):
+        if k < 3:
+            meeting.wait()  # passes only if three threads are in it at once
+        with lock:
+            done.append(k)
+
+    with Crew(3) as crew:
+        crew.share([lambda k=k: task(k) for k in range(20)])
+        assert sorted(done) == list(range(20))
+
+
+def test_what_goes_wrong_in_a_helper_comes_out():
+    def broken():
+        raise ArithmeticError("a row broke")
+
+    def slow():
+        time.sleep(0.2)
+
+    with Crew(2) as crew, pytest.raises(ArithmeticError, match="a row broke"):
+        crew.share([slow, broken])
+    with Crew(2) as crew, pytest.raises(ArithmeticError, match="a row broke"):
+        crew.share([broken, slow])
