@@ -66,6 +66,29 @@ def test_screening_leaves_most_of_a_coherent_matrix_alone(monkeypatch, name):
         assert choose(name, b, q, 3).evaluated < 0.2 * 12_000
 
 
+def test_entries_of_an_opened_tile_are_screened_one_by_one(monkeypatch):
+    """Rows and columns alike, so that tiles have like bounds: all are opened, yet few entries are evaluated."""
+    monkeypatch.setattr(tiles, "TILE", 6)
+    b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Question((30, 30))
+    b.noise_var[:] = 10.0  # so that scores differ as variances do
+    chosen, every = choose("predictive_variance", b, q, 3), slow.choose("predictive_variance", b, q, 3)
+    assert Entries(chosen.rows, chosen.cols).keys(30).tolist() == every[0].tolist()
+    monkeypatch.setattr(draws.Draws, "upper", lambda *_: None)
+    without = choose("predictive_variance", b, q, 3)
+    assert without.rows.tolist() == chosen.rows.tolist()
+    assert chosen.evaluated < 0.5 * without.evaluated
+
+
+def test_an_upper_bound_that_is_none_gives_another_answer(monkeypatch):
+    """The control: were the bounds of single entries too low, something else would be found."""
+    monkeypatch.setattr(tiles, "TILE", 6)
+    b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Question((30, 30))
+    b.noise_var[:] = 10.0
+    honest, upper = choose("predictive_variance", b, q, 12), draws.Draws.upper
+    monkeypatch.setattr(draws.Draws, "upper", lambda *a: 0.05 * upper(*a))
+    assert choose("predictive_variance", b, q, 12).rows.tolist() != honest.rows.tolist()
+
+
 def test_a_bound_that_is_none_gives_another_answer(monkeypatch):
     """The control: were the bounds too low, the search would not find what exhaustive search finds."""
     monkeypatch.setattr(tiles, "TILE", 1)

@@ -71,7 +71,10 @@ def test_no_entry_is_above_its_bounds(seed, R, S, coherent, spread):
         patch.setattr(draw_bounds, "WORTHWHILE", 0)
         bounds = f.bounds()
     assert len(bounds) == (2 if f.A.shape[1] else 1)
+    closer = f.upper(np.arange(12), np.arange(11))
     sd = np.sqrt(f.variances(np.arange(12), np.arange(11)))
+    if f.A.shape[1]:
+        assert (sd**2 <= closer * (1 + 1e-12)).all()
     for P, Q in bounds:
         assert (P >= 0).all()
         assert (Q >= 0).all()
@@ -108,6 +111,16 @@ def test_the_turned_bound_is_the_closer_one_where_draws_agree():
     sd = np.sqrt(f.variances(np.arange(50), np.arange(50)))
     assert np.median(sd / (P2 @ Q2.T)) > 0.4
     assert np.median(sd / (P1 @ Q1.T)) < 0.1
+    closer = np.sqrt(f.upper(np.arange(50), np.arange(50)))
+    assert np.median(sd / closer) > 0.6
+    assert np.corrcoef(sd.ravel(), closer.ravel())[0, 1] > np.corrcoef(sd.ravel(), (P2 @ Q2.T).ravel())[0, 1]
+
+
+def test_variances_of_some_entries_are_those_of_the_block():
+    for f, _ in fields():
+        block = f.variances(np.arange(9), np.arange(7))
+        rows, cols = np.array([0, 8, 3, 3]), np.array([6, 0, 2, 2])
+        np.testing.assert_allclose(f.variances_at(rows, cols), block[rows, cols], rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -174,11 +187,12 @@ def test_spread_of_turned_factors_agrees_with_numpy():
     rng = np.random.default_rng(0)
     X, mean = rng.normal(size=(4, 3, 10)), rng.normal(size=(4, 3))
     turns = np.linalg.qr(rng.normal(size=(10, 3, 3)))[0].transpose(1, 2, 0).copy()
-    cov, fourth = np.empty((4, 3, 3)), np.empty(4)
-    kernel.turned_spread(X, turns, mean, cov, fourth)
+    cov, fourth, effect = np.empty((4, 4, 4)), np.empty(4), rng.normal(size=(4, 10))
+    kernel.turned_spread(X, effect, turns, mean, cov, fourth)
     d = np.einsum("irs,rts->its", X, turns) - mean[:, :, None]
-    np.testing.assert_allclose(cov, np.einsum("its,irs->itr", d, d) / 10, rtol=1e-12)
     np.testing.assert_allclose(fourth, np.mean((d**2).sum(1) ** 2, axis=1), rtol=1e-12)
+    d = np.concatenate([d, effect[:, None]], axis=1)
+    np.testing.assert_allclose(cov, np.einsum("its,irs->itr", d, d) / 10, rtol=1e-12)
 
 
 def test_products_from_factors_are_those_of_features(monkeypatch):

@@ -18,7 +18,6 @@ Indices = NDArray[np.int64]
 HELD_BYTES = 200_000_000  # features of all candidates are held if they take no more
 FEW = 16_384  # else of so many, the most promising
 MOST_OPEN = 2_000_000  # candidates; 40 bytes each
-KEEP = 0.75  # candidates of an opened tile are taken in from this share of the best score on
 CHUNK = 4096  # entries whose features are formed at once
 
 
@@ -52,8 +51,8 @@ class Candidates:
         self.F = np.empty((0, field.p))
         self.dropped = -np.inf  # no candidate that was dropped scores above
 
-    def add(self, new: Known, W: Array, look: int, floor: float) -> tuple[float, float]:
-        """Take in the promising of new candidates: those with scores from KEEP of the best on.
+    def add(self, new: Known, W: Array, look: int, floor: float, keep: float) -> tuple[float, float]:
+        """Take in the promising of new candidates: those with scores from the share `keep` of the best on.
 
         All know of as many directions. The `look` of greatest score are brought up to date with W first; the best is
         that of these, or the floor.
@@ -69,14 +68,14 @@ class Candidates:
         new.version[most] = len(W)
         new.score[most] = self._score(new.v[most], new.cost[most])
         best = max(floor, float(new.score[most].max(initial=-np.inf)))
-        kept = (at_first >= KEEP * best) & (new.score > self.dropped)
+        kept = (at_first >= keep * best) & (new.score > self.dropped)
         self._new.append(new.only(kept))
         if len(self.keys) + sum(len(some.keys) for some in self._new) > MOST_OPEN:
             self._take_in()
             self._order()
             self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
             self._keep(slice(0, MOST_OPEN // 2))
-        return best, KEEP * best
+        return best, keep * best
 
     def best(self, W: Array) -> tuple[int, float]:
         """The candidate of greatest score, the least key of equals, and its score; (-1, -inf) where none is open.

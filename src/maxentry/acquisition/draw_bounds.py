@@ -8,10 +8,20 @@ With row factors a_i and column factors b_j of a draw (effects apart), by Minkow
 
 where a_i = a_i* + da_i around the means a_i*, b_j*, and sd(da_i . b_j*) <= |Cov(a_i)|^(1/2) |b_j*| (spectral norm). The
 draws' factors are turned to each other first (X = A B' = (A O)(B O)' for orthogonal O), so that the means are large and
-the deviations small; whatever O is, the bound holds.
+the deviations small; and both sides are scaled (A M)(B M^-T)', so that directions in which one side is small and surely
+known do not meet deviations of the other that are large. Whatever O and M are, the bound holds.
+
+For each entry of a block there is a closer one, which costs two products of inner dimension (R + 1)(R + 2)/2 where the
+variance itself takes R S multiplications an entry: with the effects as one more coordinate,
+
+    sd(x_ij) <= (b' Cov(a_i, row_i) b)^(1/2) + (a' Cov(b_j, col_j) a)^(1/2) + (E|da_i|^4)^(1/4) (E|db_j|^4)^(1/4),
+
+b = (b_j*, 1) and a = (a_i*, 1).
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +29,89 @@ from numpy.typing import NDArray
 from maxentry.kernels.acquisition import turned_spread
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 WORTHWHILE = 10  # evaluating so many times as many entries costs as much as the turned bound
+ROUNDING = 1e-10
+RIDGE = 1e-6  # so that directions that hardly are there are not scaled without end
 
 
-def draw_bounds(A: Array, B: Array, row_sd: Array, col_sd: Array) -> list[tuple[Array, Array]]:
-    """Pairs (P, Q) with sd(x_ij) <= P_i . Q_j; A is (m1, R, S), B is (m2, R, S)."""
+class Around(NamedTuple):
+    """The rows of one side around their means: of the turned factors, and of the effect, whose mean is zero."""
+
+    mean: Array  # (m, R)
+    cov: Array  # (m, R + 1, R + 1)
+    fourth: Array  # (m,) (E|dx_i|^4)^(1/4)
+
+    def bound(self) -> list[Array]:
+        """|x_i*|, |Cov(x_i)|^(1/2) of the factors, and (E|dx_i|^4)^(1/4)."""
+        spread = np.linalg.eigvalsh(self.cov[:, :-1, :-1])[:, -1]
+        return [np.linalg.norm(self.mean, axis=1), np.sqrt(np.maximum(spread, 0.0)), self.fourth]
+
+    def forms(self) -> Array:
+        """Cov(x_i) as a vector of its lower triangle, which times `squares` is a quadratic form; rounded up."""
+        K = self.cov.shape[1]
+        lower = np.tril_indices(K)
+        size = np.einsum("itt->i", self.cov)
+        upwards = self.cov + ROUNDING * size[:, None, None] * np.eye(K)
+        return np.ascontiguousarray(upwards[:, *lower] * np.where(lower[0] == lower[1], 1.0, 2.0))
+
+    def squares(self) -> Array:
+        """(x_i*, 1) times itself, its lower triangle as a vector."""
+        with_one = np.concatenate([self.mean, np.ones((len(self.mean), 1))], axis=1)
+        lower = np.tril_indices(with_one.shape[1])
+        return np.ascontiguousarray(with_one[:, lower[0]] * with_one[:, lower[1]])
+
+
+class Closer(NamedTuple):
+    """The closer bound of the entries of a block."""
+
+    row_forms: Array
+    row_squares: Array
+    row_fourth: Array
+    col_forms: Array
+    col_squares: Array
+    col_fourth: Array
+
+    @classmethod
+    def of(cls, rows: Around, cols: Around) -> Closer:
+        """From both sides around their means."""
+        row, col = ((side.forms(), side.squares(), side.fourth) for side in (rows, cols))
+        return cls(*row, *col)
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """Bounds of the variances."""
+        sd: Array = np.multiply.outer(self.row_fourth[rows], self.col_fourth[cols])
+        for left, right in ((self.row_forms, self.col_squares), (self.row_squares, self.col_forms)):
+            form = left[rows] @ right[cols].T
+            np.maximum(form, 0.0, out=form)
+            sd += np.sqrt(form, out=form)
+        sd *= sd
+        return sd
+
+
+def around_means(A: Array, B: Array, a: Array, b: Array) -> tuple[Around, Around] | None:
+    """Both sides around their means, the draws turned; None where that costs more than it could save.
+
+    A is (m1, R, S), B is (m2, R, S); the effects a, b have means of zero.
+    """
+    (m1, R, _), m2 = A.shape, len(B)
+    if R == 0 or m1 * m2 <= WORTHWHILE * R * (m1 + m2):
+        return None
+    turns = _turns(A, B, A[:, :, -1], B[:, :, -1])
+    turns = _turns(A, B, _turned_mean(A, turns), _turned_mean(B, turns))
+    M, inverse = _balance(_turned_mean(A, turns), _turned_mean(B, turns))
+    return _spread(A, a, _then(turns, M)), _spread(B, b, _then(turns, inverse.T))
+
+
+def draw_bounds(
+    A: Array, B: Array, row_sd: Array, col_sd: Array, around: tuple[Around, Around] | None
+) -> list[tuple[Array, Array]]:
+    """Pairs (P, Q) with sd(x_ij) <= P_i . Q_j."""
     effects = [row_sd, np.ones_like(row_sd)], [np.ones_like(col_sd), col_sd]
     kinds = [([_fourth(A)], [_fourth(B)])]
-    (m1, R, _), m2 = A.shape, len(B)
-    if R > 0 and m1 * m2 > WORTHWHILE * R * (m1 + m2):
-        (A_mean, A_spread, A_fourth), (B_mean, B_spread, B_fourth) = _around_means(A, B)
+    if around is not None:
+        (A_mean, A_spread, A_fourth), (B_mean, B_spread, B_fourth) = (side.bound() for side in around)
         kinds.append(([A_spread, A_mean, A_fourth], [B_mean, B_spread, B_fourth]))
     return [
         (np.stack(rows + effects[0], axis=1), np.stack(cols + effects[1], axis=1)) for rows, cols in kinds
@@ -41,13 +123,6 @@ def _fourth(X: Array) -> Array:
     lengths = np.einsum("irs,irs->is", X, X)
     fourth: Array = np.sqrt(np.sqrt(np.mean(lengths**2, axis=1)))
     return fourth
-
-
-def _around_means(A: Array, B: Array) -> list[tuple[Array, Array, Array]]:
-    """|x_i*|, |Cov(x_i)|^(1/2) and (E|dx_i|^4)^(1/4) for the rows of A, and of B, with the draws turned."""
-    turns = _turns(A, B, A[:, :, -1], B[:, :, -1])
-    turns = _turns(A, B, _turned_mean(A, turns), _turned_mean(B, turns))
-    return [_spread(X, turns) for X in (A, B)]
 
 
 def _turns(A: Array, B: Array, A_to: Array, B_to: Array) -> Array:
@@ -63,15 +138,38 @@ def _turns(A: Array, B: Array, A_to: Array, B_to: Array) -> Array:
     return np.ascontiguousarray((u @ vt).transpose(1, 2, 0))
 
 
+def _balance(A_mean: Array, B_mean: Array) -> tuple[Array, Array]:
+    """M and its inverse such that A M and B M^-T have like squares: M M' is the geometric mean of (A'A)^-1 and B'B."""
+    P, Q = (X.T @ X for X in (A_mean, B_mean))
+    R = len(P)
+    if not (np.trace(P) > 0 and np.trace(Q) > 0):
+        return np.eye(R), np.eye(R)
+    P, Q = (X / np.trace(X) + RIDGE * np.eye(R) for X in (P, Q))
+    root, inverse_root = _power(P, 0.5), _power(P, -0.5)
+    M = _power(inverse_root @ _power(root @ Q @ root, 0.5) @ inverse_root, 0.5)
+    return M, np.asarray(np.linalg.inv(M), dtype=np.float64)
+
+
+def _power(X: Array, exponent: float) -> Array:
+    """Of a positive definite matrix."""
+    values, vectors = np.linalg.eigh((X + X.T) / 2)
+    power: Array = (vectors * np.maximum(values, RIDGE**2) ** exponent) @ vectors.T
+    return power
+
+
+def _then(turns: Array, M: Array) -> Array:
+    """Turned, then times M, for each draw."""
+    return np.ascontiguousarray(np.einsum("rts,tq->rqs", turns, M))
+
+
 def _turned_mean(X: Array, turns: Array) -> Array:
     R, S = X.shape[1:]
     mean: Array = X.reshape(len(X), R * S) @ turns.swapaxes(1, 2).reshape(R * S, R) / S
     return mean
 
 
-def _spread(X: Array, turns: Array) -> tuple[Array, Array, Array]:
-    mean = _turned_mean(X, turns)
-    cov, fourth = np.empty((len(X), X.shape[1], X.shape[1])), np.empty(len(X))
-    turned_spread(X, turns, mean, cov, fourth)
-    spread = np.sqrt(np.maximum(np.linalg.eigvalsh(cov)[:, -1], 0.0))
-    return np.linalg.norm(mean, axis=1), spread, np.sqrt(np.sqrt(fourth))
+def _spread(X: Array, effect: Array, turns: Array) -> Around:
+    (m, R, _), mean = X.shape, _turned_mean(X, turns)
+    cov, fourth = np.empty((m, R + 1, R + 1)), np.empty(m)
+    turned_spread(X, effect, turns, mean, cov, fourth)
+    return Around(mean, cov, np.sqrt(np.sqrt(fourth)))

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition.draw_bounds import draw_bounds
+from maxentry.acquisition.draw_bounds import Around, Closer, around_means, draw_bounds
 from maxentry.acquisition.field import noise_floor
 from maxentry.belief import Belief
 from maxentry.kernels import acquisition as kernel
@@ -105,6 +105,17 @@ class Draws:
         in_parts(part, len(rows), len(cols))
         return v
 
+    def variances_at(self, rows: Indices, cols: Indices) -> Array:
+        """The variance of the draws at some entries."""
+        v = np.empty(len(rows))
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            kernel.variances_at(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here])
+
+        in_parts(part, len(rows), 1)
+        return v
+
     def products(self, w: Array, keys: Indices) -> Array:
         """f . w for each row of w (which sum to zero) and each entry by its key, (len(w), n), from the factors.
 
@@ -129,7 +140,19 @@ class Draws:
 
     @cached_property
     def _bounds(self) -> list[tuple[Array, Array]]:
-        return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1))
+        return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1), self._around)
+
+    @cached_property
+    def _around(self) -> tuple[Around, Around] | None:
+        return around_means(self.A, self.B, self.a, self.b)
+
+    @cached_property
+    def _closer(self) -> Closer | None:
+        return None if self._around is None else Closer.of(*self._around)
+
+    def upper(self, rows: Indices, cols: Indices) -> Array | None:
+        """Bounds of the variances at each entry of a block; None where they would cost as much as these."""
+        return None if self._closer is None else self._closer.variances(rows, cols)
 
 
 def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None:

@@ -50,6 +50,12 @@ class Field(Protocol):
     def variances(self, rows: Indices, cols: Indices) -> Array:
         """f_a' (I - W'W) f_a, W what is `measured`, for each entry of a block of rows and columns."""
 
+    def variances_at(self, rows: Indices, cols: Indices) -> Array:
+        """The same for some entries."""
+
+    def upper(self, rows: Indices, cols: Indices) -> Array | None:
+        """Bounds of the variances at each entry of a block, cheaper than these; None where there are none."""
+
     def bounds(self) -> list[tuple[Array, Array]]:
         """Pairs of non-negative P (m1, k) and Q (m2, k), each with P_i . Q_j at least the sd of every entry."""
 

@@ -101,6 +101,16 @@ class SubspaceField:
         prior = np.multiply.outer(coherence(self.U[rows]), coherence(self.V[cols]))
         return self.sigma2 * np.maximum(prior - self._forms(self._explained, rows, cols), 0.0)
 
+    def variances_at(self, rows: Indices, cols: Indices) -> Array:
+        """The same for some entries, from their features."""
+        F = self.features(rows, cols)
+        v: Array = np.einsum("np,np->n", F, F) - ((F @ self.measured.T) ** 2).sum(1)
+        return np.maximum(v, 0.0)
+
+    def upper(self, rows: Indices, cols: Indices) -> Array | None:
+        """None: the variances are cheap themselves."""
+        return None
+
     @property
     def _by_rows(self) -> bool:
         """Whether rows are the side on which `_cores` costs less."""

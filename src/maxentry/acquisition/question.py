@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from maxentry.design.available import checked_shape
 from maxentry.entries import Entries
@@ -152,9 +151,9 @@ class Question:
         return Entries.from_keys(np.unique(self.observed.joined(self.pending).keys(m2)), m2)
 
     @cached_property
-    def _taken_rows(self) -> csr_array:
-        taken = self.taken
-        return csr_array((np.ones(len(taken.rows), bool), (taken.rows, taken.cols)), shape=self.shape)
+    def _taken_from(self) -> Indices:
+        """Where the taken entries of each row begin, and where the last one's end."""
+        return np.searchsorted(self.taken.rows, np.arange(self.shape[0] + 1))
 
     def available(self, rows: Indices, cols: Indices) -> Flags:
         """Which entries of a block of rows and columns may be chosen."""
@@ -163,8 +162,14 @@ class Question:
         else:
             free = np.array(np.asarray(self.mask)[np.ix_(rows, cols)])
         if len(self.taken.rows):
-            block = self._taken_rows[rows][:, cols].tocoo()
-            free[block.row, block.col] = False
+            start = self._taken_from[rows]
+            n = self._taken_from[rows + 1] - start
+            within = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
+            place = np.full(self.shape[1], -1)
+            place[cols] = np.arange(len(cols))
+            col = place[self.taken.cols[np.repeat(start, n) + within]]
+            inside = col >= 0
+            free[np.repeat(np.arange(len(rows)), n)[inside], col[inside]] = False
         return free
 
 

@@ -21,14 +21,20 @@ from maxentry.acquisition.field import Field, direction, of_pending
 from maxentry.acquisition.plates import Information, greedy_plates
 from maxentry.acquisition.question import Question
 from maxentry.acquisition.room import Room
-from maxentry.acquisition.tiles import Tile, tiles
+from maxentry.acquisition.tiles import ROUNDING, Tile, tiles
 from maxentry.entries import Entries
 from maxentry.kernels.acquisition import EQUAL
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 # candidates of a new tile that are brought up to date at once, to know which tiles may stay closed
 LOOKED_AT = 64
+# candidates of an opened tile are taken in from this share of the best score on; where entries are screened one by one
+# a tile that has to be opened again costs little, so that the share may be larger and fewer be evaluated
+KEEP, KEEP_SCREENED = 0.75, 0.92
+SCATTERED = 0.3  # from this share of a tile on, to evaluate all of it costs no more
 
 
 def most_informative(field: Field, question: Question, n: int) -> Chosen:
@@ -60,8 +66,9 @@ class Search:
         self.W = np.concatenate([measured, pending, np.zeros((n, field.p))])
         self.room = Room(question.shape, question.limits)
         self.keys: list[int] = []
-        self.evaluated = 0
-        self.seen: set[int] = set()  # numbers of the tiles that were opened
+        self.counted: dict[
+            int, int
+        ] = {}  # entries evaluated, by the number of their tile: later ones include earlier
         self.reopened = False  # whether tiles are opened a second time
         self._close()
 
@@ -70,6 +77,11 @@ class Search:
         self.tiles = tiles(self.field.bounds(), self.field.eta2, self.question.costs)
         heapq.heapify(self.tiles)
         self.open = Candidates(self.field)
+
+    @property
+    def evaluated(self) -> int:
+        """How many entries were evaluated, each counted once."""
+        return sum(self.counted.values())
 
     def next(self) -> tuple[int, float] | None:
         """Choose one entry: its key and gain; None where no more are available."""
@@ -96,24 +108,49 @@ class Search:
     def _open(self, tile: Tile, score: float) -> float:
         """Take in the promising of a tile's available entries, and leave the others in it; the best score known."""
         free = self.question.available(tile.rows, tile.cols) & self.room.at(tile.rows, tile.cols)
-        i, j = np.nonzero(free)
-        rows, cols = tile.rows[i], tile.cols[j]
-        v = self.field.variances(tile.rows, tile.cols)[i, j]
-        cost = self.question.costs.at(rows, cols)
-        first = 0.5 * np.log1p(v / self.field.eta2) / cost
+        bound = self._bound(tile, KEEP_SCREENED * score)
+        keep = KEEP if bound is None else KEEP_SCREENED
+        rows, cols, cost, v, skipped = self._evaluated(tile, free, bound, keep * score)
+        first = self._score(v, cost)
         keys = Entries(rows, cols).keys(self.field.shape[1])
-        self.evaluated += len(keys) if tile.number not in self.seen else 0
-        self.seen.add(tile.number)
         new = first < tile.below
         if self.keys and not self.question.again:
             new &= ~np.isin(keys, self.keys)
         known = Known(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])
         look = len(keys) if self.reopened else LOOKED_AT
-        best, least = self.open.add(known, self.W[: self.k], look, score)
-        left = first[new][first[new] < least]
-        if len(left):
-            heapq.heappush(self.tiles, tile.rest(float(left.max()), least))
+        best, least = self.open.add(known, self.W[: self.k], look, score, keep)
+        left = max(skipped, float(first[new & (first < least)].max(initial=-np.inf)))
+        if left > -np.inf:
+            heapq.heappush(self.tiles, tile.rest(left, least))
         return best
+
+    def _bound(self, tile: Tile, least: float) -> Array | None:
+        """Bounds of the scores of a tile's entries; None where there are none, or they would spare too few of them."""
+        upper = self.field.upper(tile.rows, tile.cols)
+        if upper is None:
+            return None
+        bound = self._score(upper * (1 + ROUNDING), self.question.costs.at(tile.rows[:, None], tile.cols))
+        return bound if np.mean(bound >= least) < SCATTERED else None
+
+    def _evaluated(
+        self, tile: Tile, free: Flags, bound: Array | None, least: float
+    ) -> tuple[Indices, Indices, Array, Array, float]:
+        """Rows, columns, costs and variances of the free entries of a tile; without those whose bounds are less than
+        `least`, of which the greatest comes last."""
+        looked = free if bound is None else free & (bound >= least)
+        i, j = np.nonzero(looked)
+        rows, cols = tile.rows[i], tile.cols[j]
+        if bound is None:
+            v, skipped = self.field.variances(tile.rows, tile.cols)[i, j], -np.inf
+        else:
+            v = self.field.variances_at(rows, cols)
+            skipped = float(bound[free & ~looked].max(initial=-np.inf))
+        self.counted[tile.number] = max(len(rows), self.counted.get(tile.number, 0))
+        return rows, cols, self.question.costs.at(rows, cols), v, skipped
+
+    def _score(self, v: Array, cost: Array) -> Array:
+        score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
+        return score
 
     def _join(self, at: int) -> tuple[int, float]:
         """Measure candidate `at`."""

@@ -92,6 +92,16 @@ def variances(
 
 
 @njit(cache=True, nogil=True)
+def variances_at(
+    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, v: Array
+) -> None:
+    """v[n] <- the variance of the draws of entry (rows[n], cols[n])."""
+    d = np.empty(A.shape[2])
+    for n in range(rows.size):
+        v[n] = centred(A, B, a, b, rows[n], cols[n], least, d)
+
+
+@njit(cache=True, nogil=True)
 def _remaining(f: Array, W: Array, start: int, stop: int, v: float) -> float:
     """v less what the directions start..stop-1 explain of f."""
     for t in range(start, stop):
@@ -146,11 +156,16 @@ def best_candidate(
 
 
 @njit(cache=True, nogil=True)
-def turned_spread(X: Array, turns: Array, mean: Array, cov: Array, fourth: Array) -> None:
-    """cov[i] <- covariance over the draws of x_i O_s, and fourth[i] <- E|x_i O_s - mean_i|^4; turns is R x R x S."""
+def turned_spread(X: Array, effect: Array, turns: Array, mean: Array, cov: Array, fourth: Array) -> None:
+    """cov[i] <- covariance over the draws of x_i O_s and the effect, and fourth[i] <- E|x_i O_s - mean_i|^4.
+
+    turns is R x R x S; effects have means of zero.
+    """
     m, R, S = X.shape
-    d, length = np.empty((R, S)), np.empty(S)
+    d, length = np.empty((R + 1, S)), np.empty(S)
     for i in range(m):
+        for s in range(S):
+            d[R, s] = effect[i, s]
         length[:] = 0.0
         for t in range(R):
             d[t] = -mean[i, t]
@@ -160,6 +175,6 @@ def turned_spread(X: Array, turns: Array, mean: Array, cov: Array, fourth: Array
             for s in range(S):
                 length[s] += d[t, s] * d[t, s]
         fourth[i] = dot(length, length) / S
-        for t in range(R):
+        for t in range(R + 1):
             for r in range(t + 1):
                 cov[i, t, r] = cov[i, r, t] = dot(d[t], d[r]) / S

@@ -38,7 +38,7 @@ class Half:
     indptr: NDArray[np.int64]
     index: NDArray[np.int32]  # the other side's position
     values: NDArray[np.float64]
-    source: NDArray[np.int64]  # where each stands in the row-sorted order
+    source: NDArray[np.int32]  # where each stands in the row-sorted order
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,6 +60,8 @@ class Observations:
     def __post_init__(self) -> None:
         given_rows, given_cols = as_array(self.rows), as_array(self.cols)
         check_lengths(given_rows, given_cols, as_array(self.values))
+        if given_rows.size >= 2**31:
+            raise DataError(f"expected fewer than 2**31 measurements, but {given_rows.size} came.")
         shape = checked_shape(self.shape)
         row_axis = Axis.of("row", shape[0], self.row_labels)
         col_axis = Axis.of("column", shape[1], self.col_labels)
@@ -255,16 +257,22 @@ class Observations:
         """The columns and their labels."""
         return Axis("column", self.shape[1], self.col_labels)
 
-    @cached_property
+    # Halves are made anew each time: kept, they would be copies beside the standardised ones that a fit works with.
+
+    @property
     def by_row(self) -> Half:
         """The measurements row by row."""
-        return Half(_indptr(self.row_counts), self.cols, self.values, np.arange(self.n, dtype=np.int64))
+        return Half(_indptr(self.row_counts), self.cols, self.values, np.arange(self.n, dtype=np.int32))
 
-    @cached_property
+    @property
     def by_col(self) -> Half:
         """The measurements column by column."""
-        order = np.argsort(self.cols, kind="stable")
+        order = self._col_order
         return Half(_indptr(self.col_counts), self.rows[order], self.values[order], order)
+
+    @cached_property
+    def _col_order(self) -> NDArray[np.int32]:
+        return np.argsort(self.cols, kind="stable").astype(np.int32)
 
     @cached_property
     def row_counts(self) -> NDArray[np.int64]:
