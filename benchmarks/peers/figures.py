@@ -39,12 +39,10 @@ def results(store: Store, problem: Problem, method: Method, what: str, threads: 
     return [store.latest[place] for place in places if place in store.latest]
 
 
-def figures(
-    store: Store, problem: Problem, method: Method, threads: int, most: int, best: float
-) -> Figures | None:
+def figures(store: Store, problem: Problem, method: Method, threads: int, best: float) -> Figures | None:
     """None where nothing was run."""
     timed = results(store, problem, method, "timed", threads if method.threads else 1)
-    recorded = results(store, problem, method, "recorded", most)
+    recorded = results(store, problem, method, "recorded", 1)
     found = Figures(said=_said([*timed, *recorded]))
     ended = [r["figures"] for r in timed if r["outcome"] == "ended" and _laps(r["figures"])]
     found.loads = [r["load"] for r in timed if "load" in r]
@@ -121,12 +119,12 @@ def _reach(found: Figures, recorded: dict[str, Any], set_up: Pair, target: float
         found.to_error, found.sweeps_to_error = (float(wall), float(cpu)), float(np.median(sweeps))
 
 
-def best_error(store: Store, problem: Problem, methods: Sequence[Method], most: int) -> float:
+def best_error(store: Store, problem: Problem, methods: Sequence[Method]) -> float:
     """The lowest held-out error that anybody ends with."""
     found = [
         last_error(result["figures"])
         for method in methods
-        for result in results(store, problem, method, "recorded", most)
+        for result in results(store, problem, method, "recorded", 1)
         if result["outcome"] == "ended"
     ]
     return min((error for error in found if error is not None), default=float("nan"))

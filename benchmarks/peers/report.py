@@ -80,8 +80,8 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def section(store: Store, problem: Problem, threads: int, most: int, best: float) -> str:
-    found = {m.name: figures(store, problem, m, threads, most, best) for m in METHODS}
+def section(store: Store, problem: Problem, threads: int, best: float) -> str:
+    found = {m.name: figures(store, problem, m, threads, best) for m in METHODS}
     ours = found[OURS.name]
     lines = [line(m, f, ours) for m in METHODS if (f := found[m.name]) is not None]
     if not any(f is not None and (f.sweep or f.said) for f in found.values()):
@@ -111,15 +111,15 @@ def about(problem: Problem, best: float) -> str:
 
 def smallest(store: Store, problems: Sequence[Problem], threads: Sequence[int]) -> str:
     """Where the ratios stand, at a glance: the least over the peers."""
-    lines, most = [], max(threads)
+    lines = []
     for problem in problems:
-        best = best_error(store, problem, METHODS, most)
+        best = best_error(store, problem, METHODS)
         for t in threads:
-            ours = figures(store, problem, OURS, t, most, best)
+            ours = figures(store, problem, OURS, t, best)
             if ours is None or ours.sweep is None:
                 continue
             clock = 1 if t == 1 else 0
-            peers = {m.title: f for m in PEERS if (f := figures(store, problem, m, t, most, best))}
+            peers = {m.title: f for m in PEERS if (f := figures(store, problem, m, t, best))}
             cells = [problem.name, str(t)]
             for what in ("sweep", "effective", "to_error", "peak"):
                 cells.append(_least(peers, ours, what, clock))
@@ -201,11 +201,11 @@ PUBLISHED = {
 }
 
 
-def published(store: Store, problems: Sequence[Problem], most: int) -> str:
+def published(store: Store, problems: Sequence[Problem]) -> str:
     """Whether the peers do as well here as elsewhere."""
     lines = []
     for problem in problems:
-        found = [(m, figures(store, problem, m, 1, most, float("nan"))) for m in METHODS]
+        found = [(m, figures(store, problem, m, 1, float("nan"))) for m in METHODS]
         errors = "; ".join(f"{m.title} {f.error:.4f}" for m, f in found if f and f.error)
         if problem.name in PUBLISHED and errors:
             lines.append([problem.name, errors, PUBLISHED[problem.name]])
@@ -242,16 +242,15 @@ def settings(store: Store, absent: dict[str, str]) -> str:
 def write(
     path: Path, store: Store, problems: Sequence[Problem], threads: Sequence[int], absent: dict[str, str], repeats: int
 ) -> str:  # fmt: skip
-    most = max(threads)
     text = HEADER.format(within=WITHIN - 1) + f"\n{os.cpu_count()} processors.\n"
     text += smallest(store, problems, threads)
     for problem in problems:
-        best = best_error(store, problem, METHODS, most)
-        parts = [section(store, problem, t, most, best) for t in threads]
+        best = best_error(store, problem, METHODS)
+        parts = [section(store, problem, t, best) for t in threads]
         if any(parts):
             text += about(problem, best) + "".join(parts)
     text += start_up(store, repeats) + first_fits(store, problems[0], repeats)
-    text += published(store, problems, most) + settings(store, absent)
+    text += published(store, problems) + settings(store, absent)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return text

@@ -110,15 +110,14 @@ class Runner:
     def cells(self, problem: Problem, repeat: int) -> Iterator[tuple[Method, Cell]]:
         """One round of a problem, the methods in turns; the first also chooses settings and records draws."""
         able = [method for method in self.methods if not method.why_not(problem)]
-        most = max(self.threads)
         if repeat == 0:
-            yield from ((m, self.cell(problem, m, "tuned", most, 0)) for m in able if m.tuned)
+            yield from ((m, self.cell(problem, m, "tuned", max(self.threads), 0)) for m in able if m.tuned)
         for threads in self.threads:
             for method in able:
                 if (method.threads or threads == 1) and repeat < min(problem.repeats, method.repeats):
                     yield method, self.cell(problem, method, "timed", threads, repeat)
         if repeat == 0:
-            yield from ((method, self.cell(problem, method, "recorded", most, 0)) for method in able)
+            yield from ((method, self.cell(problem, method, "recorded", 1, 0)) for method in able)
 
     def cell(self, problem: Problem, method: Method, what: str, threads: int, repeat: int) -> Cell:
         recorded = problem.sweeps if method.draws else min(problem.sweeps, ENOUGH)

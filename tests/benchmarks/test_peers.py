@@ -124,14 +124,14 @@ def filled(path: Path) -> Store:
 
 def test_figures_are_what_the_laps_say(tmp_path: Path) -> None:
     store = filled(tmp_path / "cells.jsonl")
-    ours = figures(store, TINY, OURS, 1, 1, best=1.0)
+    ours = figures(store, TINY, OURS, 1, best=1.0)
     assert ours is not None
     assert ours.sweep == pytest.approx((1e-3, 0.5e-3))
     assert ours.effective == pytest.approx((4e-3, 2e-3))
     assert ours.sweeps_to_error == 20
     assert ours.to_error == pytest.approx((0.5 + 20e-3, 0.25 + 10e-3))
     # A lower best, and it is never reached.
-    never = figures(store, TINY, OURS, 1, 1, best=0.5)
+    never = figures(store, TINY, OURS, 1, best=0.5)
     assert never is not None
     assert never.to_error is None
     assert never.chains_there == (0, 1)
