@@ -58,11 +58,12 @@ def test_a_fit_holds_the_draws_and_no_more(observations: Observations, dtype: ty
         plan = Sampling("long", chains=2, anneal=2, settle=2, draws=draws, thin=1)
         return complete(observations, RANK, sampling=plan, seed=0, dtype=dtype, progress=False)
 
-    few, many = (held_and_peak(lambda d=d: fit(d))[1] for d in (5, 105))
+    (few, few_peak), (many, many_peak) = (held_and_peak(lambda d=d: fit(d)) for d in (5, 105))
     a_draw = sum(SHAPE) * (RANK + 1) * np.dtype(dtype).itemsize
     # Only the hundred draws more of each chain, with their scalars; a copy of them would be seen.
-    assert many - few < 2 * 100 * (a_draw + 200) + SPARE
     assert many - few > 2 * 100 * a_draw - SPARE
+    assert many - few < 2 * 100 * (a_draw + 200) + SPARE
+    assert many_peak - few_peak < 2 * 100 * (a_draw + 200) + SPARE < 2 * 2 * 100 * a_draw
 
 
 def test_sampling_takes_no_memory_that_grows_with_the_observations(observations: Observations) -> None:
