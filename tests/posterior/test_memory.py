@@ -24,10 +24,12 @@ def triples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.fixture
 def observations() -> Observations:
-    """Not yet sorted by column; kernels are loaded."""
+    """Sorted by column, too; kernels are loaded."""
     small = np.random.default_rng(0).normal(size=(8, 6))
     complete(small, 1, sampling=PLAN, seed=0, progress=False).predict([0], [0])
-    return Observations.of(triples(), shape=SHAPE)
+    made = Observations.of(triples(), shape=SHAPE)
+    assert made.by_row.values.size == made.by_col.values.size == N
+    return made
 
 
 def held_and_peak(work) -> tuple[int, int]:

@@ -1,5 +1,5 @@
 """Compiled inner loops: plain arrays in and out. Each has a slow, obvious twin in `tests/reference`."""
 
-from maxentry.kernels.compiled import use_shared_folder
+from maxentry.kernels import compiled
 
-use_shared_folder()
+compiled.use_shared_folder()
