@@ -13,6 +13,7 @@ from maxentry.errors import ParameterError
 from maxentry.posterior import chains, conjugate
 from maxentry.posterior.conjugate import Kept
 from maxentry.posterior.fit import user_draws
+from maxentry.posterior.room import MEMORY
 from maxentry.progress import track
 
 Y = low_rank()[1]
@@ -137,16 +138,16 @@ def kept_of(have):
 def test_an_interrupt_keeps_the_largest_rectangle_of_draws():
     fitted = complete(Y, 1, sampling=SHORT, seed=1)
     alive = dict(enumerate(fitted.chains))
-    run = chains._what_is_drawn(alive, kept_of([5, 3, 3, 0]), [5, 3, 3, 0])
+    run = chains._what_is_drawn(alive, kept_of([5, 3, 3, 0]), [5, 3, 3, 0], MEMORY)
     assert run.interrupted
     assert run.places == (0, 1, 2)
     np.testing.assert_array_equal(run.kept.row[:, :, 0], [[0, 1, 2], [10, 11, 12], [20, 21, 22]])
     assert run.chains == tuple(fitted.chains[c] for c in (0, 1, 2))
-    run = chains._what_is_drawn(alive, kept_of([5, 1, 0, 0]), [5, 1, 0, 0])
+    run = chains._what_is_drawn(alive, kept_of([5, 1, 0, 0]), [5, 1, 0, 0], MEMORY)
     assert run.places == (0,)
     assert run.kept.row.shape[:2] == (1, 5)
     with pytest.raises(KeyboardInterrupt):
-        chains._what_is_drawn(alive, kept_of([0, 0, 0, 0]), [0, 0, 0, 0])
+        chains._what_is_drawn(alive, kept_of([0, 0, 0, 0]), [0, 0, 0, 0], MEMORY)
 
 
 def test_an_interrupt_that_leaves_only_rank_zero_keeps_a_posterior_of_use():
@@ -155,7 +156,7 @@ def test_an_interrupt_that_leaves_only_rank_zero_keeps_a_posterior_of_use():
     begun = chains.spawn(np.random.SeedSequence(0), data, [0, 0, 1], priors)
     with track(0, "", False) as silent:
         run = chains.run(begun, data, priors, SHORT, silent)
-    left = chains._what_is_drawn(dict(enumerate(run.chains[:2])), run.kept, [6, 6, 0])
+    left = chains._what_is_drawn(dict(enumerate(run.chains[:2])), run.kept, [6, 6, 0], MEMORY)
     kept = Posterior(
         fitted.observations, fitted.fit, SHORT, left.chains, user_draws(left, fitted.fit), None, True
     )
