@@ -122,7 +122,7 @@ class Runner:
     def cell(self, problem: Problem, method: Method, what: str, threads: int, repeat: int) -> Cell:
         recorded = problem.sweeps if method.draws else min(problem.sweeps, ENOUGH)
         lengths = {
-            "tuned": min(30, problem.timed),
+            "tuned": min(ENOUGH, problem.timed),
             "timed": problem.timed,
             "recorded": recorded,
             "first": FIRST_SWEEPS,

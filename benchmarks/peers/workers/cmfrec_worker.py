@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from cmfrec import CMF
 
-ITERATIONS = (1, 2, 3, 4, 6, 8, 12, 20, 30)
-PENALTIES = [(False, penalty) for penalty in (0.3, 1.0, 3.0, 10.0, 30.0)]
-PENALTIES += [(True, penalty) for penalty in (0.01, 0.03, 0.05, 0.1)]
+ITERATIONS = (1, 2, 3, 4, 6, 8, 12, 20, 30, 50, 100)
+PENALTIES = [(False, penalty) for penalty in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)]
+PENALTIES += [(True, penalty) for penalty in (0.001, 0.01, 0.03, 0.05, 0.1)]
 
 
 def fitted(job, seed, niter, scale_lam, lambda_):
@@ -64,7 +64,9 @@ def tune(job, record):
     for setting in PENALTIES:
         if record.over and found:
             break
-        found[setting] = common.rmse(job, fitted(job, 0, 10, *setting).predict(job.test_rows, job.test_cols))
+        found[setting] = common.rmse(
+            job, fitted(job, 0, min(30, job.sweeps), *setting).predict(job.test_rows, job.test_cols)
+        )
     found = {setting: error for setting, error in found.items() if np.isfinite(error)}
     record.figures["tuned"] = min(found, key=found.get)
 
