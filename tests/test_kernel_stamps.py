@@ -42,4 +42,6 @@ def test_the_digest_changes_with_the_kernels_called(tmp_path: Path) -> None:
 
 
 def test_kernels_that_call_others_are_found() -> None:
-    assert {"conjugate", "effects", "fold_in", "half_sweep", "row_sums", "tiles"} <= {path.stem for path in CALLING}
+    assert {"conjugate", "effects", "fold_in", "half_sweep", "row_sums", "tiles"} <= {
+        path.stem for path in CALLING
+    }

@@ -147,13 +147,17 @@ CASES = {
 
 
 # At 6,000 sweeps the batches of these, which mix slowest, are too short for an honest error: over ten seeds the right
-# sampler reached |z| of 5 to 7. At 20,000 it stays below 4.
-SLOW_TO_MIX = ("rank 2, effects", "more rows than are solved side by side")
+# sampler reached |z| of 5 to 7. At 20,000 the first two stay below 4; the last had 4.04 at 20,000 and 2.3 at 80,000.
+LONGER = {
+    "rank 0, effects": 20_000,
+    "rank 2, effects": 20_000,
+    "more rows than are solved side by side": 40_000,
+}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_compiled_sweep_passes_the_joint_test(name):
-    assert joint_test(CASES[name], 20_000 if name in SLOW_TO_MIX else 6_000, seed=1) < PASS
+    assert joint_test(CASES[name], LONGER.get(name, 6_000), seed=1) < PASS
 
 
 @pytest.mark.slow
