@@ -48,6 +48,7 @@ class Candidates:
         self.keys, self.version = np.empty(0, np.int64), np.empty(0, np.int64)
         self.cost, self.v, self.score = np.empty(0), np.empty(0), np.empty(0)
         self._new: list[Known] = []
+        self._n_new = 0  # candidates in these
         self.F = np.empty((0, field.p))
         self.dropped = -np.inf  # no candidate that was dropped scores above
 
@@ -70,7 +71,8 @@ class Candidates:
         best = max(floor, float(new.score[most].max(initial=-np.inf)))
         kept = (at_first >= keep * best) & (new.score > self.dropped)
         self._new.append(new.only(kept))
-        if len(self.keys) + sum(len(some.keys) for some in self._new) > MOST_OPEN:
+        self._n_new += len(self._new[-1].keys)
+        if len(self.keys) + self._n_new > MOST_OPEN:
             self._take_in()
             self._order()
             self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
@@ -175,7 +177,7 @@ class Candidates:
             old = Known(self.keys, self.version, self.cost, self.v, self.score)
             joined = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
             self.keys, self.version, self.cost, self.v, self.score = joined
-            self._new = []
+            self._new, self._n_new = [], 0
 
     def _order(self) -> None:
         """The greatest scores first; nothing is held then."""

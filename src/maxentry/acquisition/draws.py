@@ -24,7 +24,7 @@ from maxentry.kernels.threads import most_threads
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-ENTRIES_A_THREAD = 4096  # fewer are not worth a thread
+ENTRIES_A_THREAD = 8192  # fewer are not worth a thread
 SAME = 1e-13  # draws that differ by less than this share of their size differ by rounding
 BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
 

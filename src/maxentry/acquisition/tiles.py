@@ -12,7 +12,7 @@ from maxentry.acquisition.question import Costs
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-TILE = 64  # a side of a tile holds at least so many rows or columns
+TILE = 128  # a side of a tile holds at least so many rows or columns
 MOST = 48  # tiles a side
 ROUNDING, TINY = 1e-9, 1e-300
 
