@@ -152,7 +152,7 @@ REASONS = {
     "effective": "Here a cheaper sweep outweighs its slower mixing.",
     "to_error": "Here fewer or cheaper sweeps get there first.",
     "peak": "Our process is 138 MB after its imports (NumPy, SciPy, Numba, LLVM) and 57 MB more with its kernels, "
-    "before there are any data (benchmarks/scale.md); what is compiled beforehand needs no compiler. That is the limit.",
+    "before there are any data (benchmarks/scale.md); what was compiled before needs no compiler. That is the limit.",
 }
 
 
