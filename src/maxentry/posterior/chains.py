@@ -39,7 +39,7 @@ STUCK_RATIO, STUCK_NATS = (
     30.0,
 )  # a chain is stuck where its noise sd is so much, its log mass so far, off
 CHUNK_WORK = 4e8  # multiplications between two looks at the stop flag: about a tenth of a second
-SHARED_WORK = 8e6  # multiplications of a sweep from which on threads may share it: about two milliseconds
+SHARED_WORK = 3e7  # multiplications of a sweep from which on threads may share it: two or three milliseconds
 
 
 class Chain(NamedTuple):
