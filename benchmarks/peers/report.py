@@ -150,7 +150,8 @@ REASONS = {
     "sweep": "A sweep of myFM updates one coordinate at a time, N R steps where a draw of whole rows takes N R²/2, and "
     "mixes more slowly for it; an iteration of a point estimate draws nothing.",
     "effective": "Here a cheaper sweep outweighs its slower mixing.",
-    "to_error": "Here fewer or cheaper sweeps get there first.",
+    "to_error": "What ours does before its first sweep (mostly fetching compiled kernels from the cache, the same "
+    "for any size) and the annealing of its first sweeps then count more than its sweeps.",
     "peak": "Our process is 138 MB after its imports (NumPy, SciPy, Numba, LLVM) and 57 MB more with its kernels, "
     "before there are any data (benchmarks/scale.md); what was compiled before needs no compiler. That is the limit.",
 }
