@@ -1,6 +1,6 @@
-"""The style sheet of the page of a study: light and dark, on phones and on paper."""
+"""The style sheet of every page that is written: of a study, of a campaign: light and dark, on phones and on paper."""
 
-from maxentry.studies.styles import DARK
+from maxentry.plots.colours import DARK
 
 VARIABLES = "".join(f"--c-{light.lstrip('#')}:{dark};" for light, dark in DARK.items())
 
@@ -40,11 +40,18 @@ tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper)
 dt { color: var(--faint); font-size: 0.85rem; } dd { margin: 0 0 0.5rem; overflow-wrap: anywhere; }
 pre { font-size: 0.8rem; overflow-x: auto; background: var(--card); padding: 0.6rem; border-radius: 6px; }
 summary { cursor: pointer; overflow-wrap: anywhere; } li { overflow-wrap: anywhere; }
+.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 11rem), 1fr)); gap: 0.6rem;
+  margin: 0.8rem 0; }
+.facts div { background: var(--card); border-radius: 6px; padding: 0.5rem 0.7rem; }
+.facts dd { margin: 0; font-size: 1.15rem; } .facts dt { margin: 0; }
+.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem; align-items: start; }
+.whole { margin: 1rem 0; } .why { min-width: 16rem; } .note { color: var(--faint); font-size: 0.85rem; }
+.js-plotly-plot text { fill: var(--ink) !important; } .js-plotly-plot .hoverlayer text { fill: #1a1a1a !important; }
 @media print {
   body { font-size: 10pt; } main { max-width: none; padding: 0; } .wide { overflow: visible; }
   table { font-size: 7pt; } th, td { padding: 2pt 3pt; } td { min-width: 0; }
   tbody th { position: static; min-width: 0; } small { white-space: normal; }
-  .cards { grid-template-columns: 1fr 1fr; } tr, li { break-inside: avoid; } h2 { break-after: avoid; }
+  .cards, .maps { grid-template-columns: 1fr 1fr; } tr, li { break-inside: avoid; } h2 { break-after: avoid; }
 }
 """
 )

@@ -1,0 +1,221 @@
+"""Records drawn by matplotlib, for print."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maxentry.errors import MissingDependencyError
+from maxentry.plots.colours import GRID, INK, MATPLOTLIB
+from maxentry.plots.records import Chart, HeatMap, Marks, Panel, Record, Series, Side
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 200
+SMALL, SMALLER = 9, 8  # sizes of type
+LONGEST = 18  # characters of a label on an axis
+DASHES: dict[str, Any] = {"solid": "-", "dashed": (0, (5.0, 2.0)), "dotted": (0, (1.0, 1.2))}
+LOOKS: dict[str, dict[str, Any]] = {
+    "measured": {"marker": ".", "facecolor": INK, "edgecolor": "white", "linewidth": 0.4},
+    "pending": {"marker": "s", "facecolor": "none", "edgecolor": "#0072b2", "linewidth": 1.6},
+    "next": {"marker": "o", "facecolor": "white", "edgecolor": INK, "linewidth": 1.2},
+    "failed": {"marker": "x", "facecolor": INK, "linewidth": 1.2},
+}
+NUMBERED = 30  # entries of a next batch that have their number written in
+
+
+def figure(record: Record) -> Figure:
+    """The record as a figure."""
+    return _heat_map(record) if isinstance(record, HeatMap) else _chart(record)
+
+
+def _figure(width: float, height: float) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError(
+            "expected matplotlib for figures, but it is not installed: pip install 'maxentry[plots]'."
+        ) from None
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def _titled(fig: Figure, title: str, note: str) -> None:
+    width = max(40, int(13 * fig.get_figwidth()))
+    lines = textwrap.wrap(note, width)
+    fig.suptitle(shortened(title, width), fontsize=11, color=INK, parse_math=False, x=0.02, ha="left")
+    if lines:
+        fig.supxlabel(
+            "\n".join(lines), fontsize=SMALLER, color=INK, parse_math=False, x=0.02, ha="left"
+        )  # fmt: skip
+
+
+# Maps
+
+
+def _heat_map(record: HeatMap) -> Figure:
+    from matplotlib.colors import LogNorm, Normalize
+
+    n1, n2 = record.values.shape
+    width, height = float(np.clip(0.3 * n2, 2.6, 7.0)), float(np.clip(0.24 * n1, 1.8, 6.4))
+    longest = min(max(map(len, record.rows.names)), LONGEST)
+    fig = _figure(width + 1.5 + 0.07 * longest, height + 1.5)
+    ax = fig.subplots()
+    low, high = record.limits
+    norm = LogNorm(low, high) if record.logarithmic else Normalize(low, high)
+    image = ax.imshow(
+        np.ma.masked_invalid(record.values), cmap=MATPLOTLIB[record.scale], norm=norm, aspect="auto",
+        interpolation="nearest",
+    )  # fmt: skip
+    _sides(ax, record, width, height)
+    for marks in record.marks:
+        _mark(ax, marks, min(width / n2, height / n1))
+    bar = fig.colorbar(image, ax=ax, extend=_extend(record), fraction=0.05, pad=0.02)
+    bar.set_label(record.unit, fontsize=SMALL, color=INK, parse_math=False)
+    bar.ax.tick_params(labelsize=SMALLER, colors=INK, which="both")
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    _titled(fig, record.title, record.note)
+    if [m for m in record.marks if len(m.rows)]:
+        fig.legend(
+            loc="outside lower right", frameon=False, fontsize=SMALLER, ncols=3, labelcolor=INK,
+            handletextpad=0.6, columnspacing=1.2,
+        )  # fmt: skip
+    return fig
+
+
+def _extend(record: HeatMap) -> str:
+    known = record.values[np.isfinite(record.values)]
+    below = known.size and known.min() < record.limits[0]
+    above = known.size and known.max() > record.limits[1]
+    return {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[int(below), int(above)]
+
+
+def _sides(ax: Axes, record: HeatMap, width: float, height: float) -> None:
+    rows, columns = ticks(record.rows, int(height / 0.16)), ticks(record.cols, int(width / 0.19))
+    ax.set_yticks(rows, [shortened(record.rows.names[k]) for k in rows], parse_math=False)
+    names = [shortened(record.cols.names[k]) for k in columns]
+    upright = sum(map(len, names)) * 0.075 > width
+    ax.set_xticks(columns, names, parse_math=False, rotation=90 if upright else 0)
+    ax.tick_params(labelsize=SMALLER, colors=INK, length=2)
+    ax.set_xlabel(_counted(record.cols), fontsize=SMALL, color=INK)
+    ax.set_ylabel(_counted(record.rows), fontsize=SMALL, color=INK)
+    ax.spines[:].set_color(GRID)
+
+
+def _counted(side: Side) -> str:
+    return f"{side.of:,} {side.title}" if side.binned else side.title
+
+
+def ticks(side: Side, most: int) -> list[int]:
+    """Which cells have their names written: all, or every so many where there is no room."""
+    every = -(-len(side.names) // max(most, 1))
+    return list(range(0, len(side.names), every))
+
+
+def shortened(name: str, longest: int = LONGEST) -> str:
+    """A name with its middle left out where it is long."""
+    if len(name) <= longest:
+        return name
+    keep = longest - 1
+    return f"{name[: -(-keep // 2)]}…{name[len(name) - keep // 2 :]}"
+
+
+def _mark(ax: Axes, marks: Marks, cell: float) -> None:
+    """Marks the size of a cell, within what can be seen."""
+    share = {"measured": 0.35, "pending": 0.7, "next": 0.72, "failed": 0.5}[marks.kind]
+    size = float(np.clip(72 * cell * share, 2.5, 13.0))
+    numbered = marks.kind == "next" and len(marks.rows) <= NUMBERED
+    if numbered:
+        size = max(size, 9.0)
+    ax.scatter(marks.cols, marks.rows, s=size**2, label=marks.kind, zorder=3, **LOOKS[marks.kind])
+    if numbered:
+        for k, (i, j) in enumerate(zip(marks.rows, marks.cols, strict=True)):
+            ax.annotate(
+                str(k + 1), (j, i), ha="center", va="center_baseline", fontsize=min(SMALLER, 0.62 * size),
+                color=INK, zorder=4,
+            )  # fmt: skip
+
+
+# Charts
+
+
+def _chart(record: Chart) -> Figure:
+    n = len(record.panels)
+    tallest = max((0.2 * len(p.names) + 0.6 for p in record.panels if p.names), default=2.6)
+    fig = _figure({0: 6.0, 1: 5.6, 2: 8.6}.get(n, 10.5), max(2.6, tallest) + 0.9 if n else 1.2)
+    for ax, panel in zip(np.ravel(fig.subplots(1, n)) if n else (), record.panels, strict=True):
+        _panel(ax, panel)
+    _titled(fig, record.title, record.note)
+    return fig
+
+
+def _panel(ax: Axes, panel: Panel) -> None:
+    for series in panel.series:
+        _series(ax, series, along_x=bool(panel.names))
+    if panel.names:
+        names = [shortened(name) for name in panel.names]
+        ax.set_yticks(range(len(names)), names, parse_math=False)
+        ax.set_ylim(len(names) - 0.5, -0.5)
+    if panel.from_zero:
+        (ax.set_xlim if panel.names else ax.set_ylim)(0, None)
+    if panel.whole:
+        n = max(len(series.y) for series in panel.series)
+        ax.set_xticks(range(1, n + 1, -(-n // 12)))
+        ax.set_xlim(0.5, n + 0.5)
+    if panel.unit_square:
+        ax.set_xlim(0, 1)
+        ax.set_ylim(0, 1)
+        ax.set_aspect("equal")
+    if any(series.kind == "steps" for series in panel.series):
+        _times(ax)
+    ax.set_title(panel.title, fontsize=SMALL, color=INK, parse_math=False)
+    ax.set_xlabel(panel.x_label, fontsize=SMALL, color=INK, parse_math=False)
+    ax.set_ylabel(panel.y_label, fontsize=SMALL, color=INK, parse_math=False)
+    ax.grid(axis="x" if panel.names else "y", lw=0.4, alpha=0.5, color=GRID)
+    ax.tick_params(labelsize=SMALLER, colors=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(INK)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False, fontsize=SMALLER, labelcolor=INK, loc="best")
+
+
+def _times(ax: Axes) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    where = AutoDateLocator(minticks=2, maxticks=5)
+    ax.xaxis.set_major_locator(where)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(where))
+    ax.xaxis.get_offset_text().set(fontsize=SMALLER, color=INK)
+
+
+def _series(ax: Axes, series: Series, *, along_x: bool) -> None:
+    x: Any = series.x
+    look: dict[str, Any] = {"color": series.color, "label": series.name or None}
+    ends = None
+    if series.low is not None and series.high is not None:
+        middle = np.asarray(x if along_x else series.y)
+        ends = np.clip([middle - series.low, series.high - middle], 0, None)
+    match series.kind:
+        case "band":
+            ax.fill_between(x, series.low, series.high, alpha=0.25, lw=0, **look)
+        case "steps":
+            ax.step(x, series.y, where="post", lw=1.5, ls=DASHES[series.dashes], **look)
+        case "dots":
+            if ends is not None:
+                axis = {"xerr" if along_x else "yerr": ends}
+                ax.errorbar(x, series.y, **axis, fmt="none", ecolor=series.color, elinewidth=1.0, alpha=0.55)
+            ax.plot(x, series.y, ls="", marker="o", ms=_dot(len(series.y)), mew=0, **look)
+        case _:
+            thin = len(series.y) > 100
+            marker = "o" if series.kind == "line and dots" else ""
+            ax.plot(
+                x, series.y, lw=0.6 if thin else 1.5, alpha=0.7 if thin else 1, ls=DASHES[series.dashes], marker=marker,
+                ms=4, **look,
+            )  # fmt: skip
+
+
+def _dot(n: int) -> float:
+    return 5.0 if n <= 40 else 3.5
