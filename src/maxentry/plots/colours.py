@@ -17,6 +17,9 @@ DARK = {
     PURPLE: "#e59ac4", SKY: "#8fd0f7", ORANGE: "#ffbf3f",
 }  # fmt: skip
 
+# On a map, whose colours are the same on a dark page.
+MARK, MARK_BLUE = "#101010", "#0060a0"
+
 Scale = Literal["value", "uncertainty", "share"]
 MATPLOTLIB: dict[Scale, str] = {"value": "viridis", "uncertainty": "Oranges", "share": "Blues"}
 PLOTLY: dict[Scale, str] = {"value": "Viridis", "uncertainty": "Oranges", "share": "Blues"}

@@ -45,8 +45,9 @@ summary { cursor: pointer; overflow-wrap: anywhere; } li { overflow-wrap: anywhe
 .facts div { background: var(--card); border-radius: 6px; padding: 0.5rem 0.7rem; }
 .facts dd { margin: 0; font-size: 1.15rem; } .facts dt { margin: 0; }
 .maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem; align-items: start; }
-.whole { margin: 1rem 0; } .why { min-width: 16rem; } .note { color: var(--faint); font-size: 0.85rem; }
-.js-plotly-plot text { fill: var(--ink) !important; } .js-plotly-plot .hoverlayer text { fill: #1a1a1a !important; }
+.whole { margin: 1rem 0; max-width: 44rem; } .why { min-width: 16rem; } .note { color: var(--faint); font-size: 0.85rem; }
+.js-plotly-plot text { fill: var(--ink) !important; }
+.js-plotly-plot .hoverlayer text, .js-plotly-plot .scatterlayer text { fill: #101010 !important; }
 @media print {
   body { font-size: 10pt; } main { max-width: none; padding: 0; } .wide { overflow: visible; }
   table { font-size: 7pt; } th, td { padding: 2pt 3pt; } td { min-width: 0; }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxentry.errors import MissingDependencyError
-from maxentry.plots.colours import GRID, INK, MATPLOTLIB
+from maxentry.plots.colours import GRID, INK, MARK, MARK_BLUE, MATPLOTLIB
 from maxentry.plots.records import Chart, HeatMap, Marks, Panel, Record, Series, Side
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ SMALL, SMALLER = 9, 8  # sizes of type
 LONGEST = 18  # characters of a label on an axis
 DASHES: dict[str, Any] = {"solid": "-", "dashed": (0, (5.0, 2.0)), "dotted": (0, (1.0, 1.2))}
 LOOKS: dict[str, dict[str, Any]] = {
-    "measured": {"marker": ".", "facecolor": INK, "edgecolor": "white", "linewidth": 0.4},
-    "pending": {"marker": "s", "facecolor": "none", "edgecolor": "#0072b2", "linewidth": 1.6},
-    "next": {"marker": "o", "facecolor": "white", "edgecolor": INK, "linewidth": 1.2},
-    "failed": {"marker": "x", "facecolor": INK, "linewidth": 1.2},
+    "measured": {"marker": ".", "facecolor": MARK, "edgecolor": "white", "linewidth": 0.4},
+    "pending": {"marker": "s", "facecolor": "none", "edgecolor": MARK_BLUE, "linewidth": 1.6},
+    "next": {"marker": "o", "facecolor": "white", "edgecolor": MARK, "linewidth": 1.2},
+    "failed": {"marker": "x", "facecolor": MARK, "linewidth": 1.2},
 }
 NUMBERED = 30  # entries of a next batch that have their number written in
 
@@ -135,7 +135,7 @@ def _mark(ax: Axes, marks: Marks, cell: float) -> None:
         for k, (i, j) in enumerate(zip(marks.rows, marks.cols, strict=True)):
             ax.annotate(
                 str(k + 1), (j, i), ha="center", va="center_baseline", fontsize=min(SMALLER, 0.62 * size),
-                color=INK, zorder=4,
+                color=MARK, zorder=4,
             )  # fmt: skip
 
 

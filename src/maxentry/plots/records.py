@@ -1,7 +1,7 @@
 """What is to be seen, as plain data: made from a posterior or a campaign, drawn by matplotlib or by plotly.
 
-There are two kinds, maps and charts. They hold what a figure shows and nothing of how: a test can look at them, and both
-drawings say the same.
+There are two kinds, maps and charts. They hold what a figure shows and nothing of how: a test can look at them, and
+both drawings say the same.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def _header(subject: Subject, ahead: Ahead) -> str:
     advice = ahead.advice[:1].upper() + ahead.advice[1:]
     return (
         f'<header><h1>{escape(status.name)}</h1><p class="lead">{escape(advice)}</p>'
-        f'<dl class="facts">{listed}</dl><p class="note">{status.events:,} events from {when}; the state of this report:'
+        f'<dl class="facts">{listed}</dl><p class="note">{status.events:,} events from {when}; this report:'
         f" {subject.now:%Y-%m-%d %H:%M} UTC.</p></header>"
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxentry.errors import MissingDependencyError
-from maxentry.plots.colours import GREY, INK, PLOTLY
+from maxentry.plots.colours import GREY, INK, MARK, MARK_BLUE, PLOTLY
 from maxentry.plots.printed import shortened
 from maxentry.plots.records import Array, Chart, HeatMap, Marks, Panel, Record, Series
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
 LOOKS: dict[str, dict[str, Any]] = {
-    "measured": {"symbol": "circle", "color": INK, "line": {"color": "white", "width": 0.5}},
-    "pending": {"symbol": "square-open", "color": "#0072b2", "line": {"width": 2}},
-    "next": {"symbol": "circle", "color": "white", "line": {"color": INK, "width": 1.5}},
-    "failed": {"symbol": "x-thin", "color": INK, "line": {"color": INK, "width": 1.5}},
+    "measured": {"symbol": "circle", "color": MARK, "line": {"color": "white", "width": 0.5}},
+    "pending": {"symbol": "square-open", "color": MARK_BLUE, "line": {"width": 2}},
+    "next": {"symbol": "circle", "color": "white", "line": {"color": MARK, "width": 1.5}},
+    "failed": {"symbol": "x-thin", "color": MARK, "line": {"color": MARK, "width": 1.5}},
 }
 CLEAR = "rgba(0,0,0,0)"
 TICKS = 40
@@ -121,7 +121,7 @@ def _marks(go: Any, marks: Marks, record: HeatMap) -> Any:
         x=marks.cols, y=marks.rows, mode="markers+text" if numbered else "markers", name=marks.kind,
         marker=LOOKS[marks.kind] | {"size": max(size, 14) if numbered else size},
         text=[str(k + 1) for k in range(len(marks.rows))] if numbered else None,
-        textfont={"size": 9, "color": INK},
+        textfont={"size": 9, "color": MARK},
         customdata=[escape(said) for said in marks.said], hovertemplate="%{customdata}<extra></extra>",
     )  # fmt: skip
 

@@ -1,0 +1,70 @@
+"""Running the server: opens the storage, listens, and ends in good order."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from types import FrameType
+from typing import Any
+
+from maxentry.campaign.storage import Storage
+from maxentry.errors import MissingDependencyError, StorageError
+from maxentry.server.options import Options
+
+GRACE = 10  # seconds for what is under way when the server is told to end
+
+
+def serve(storage: str, options: Options, *, announce: Any = None) -> None:
+    """Serve the campaigns of a storage until told to stop (Ctrl-C, SIGTERM)."""
+    try:
+        import uvicorn
+
+        from maxentry.server.app import create_app
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"expected {error.name} for the server, but it is not installed: pip install 'maxentry[server]'."
+        ) from None
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            """Streams of events end at once, rather than keep the server alive."""
+            app.state.lab.jobs.closing = True
+            super().handle_exit(sig, frame)
+
+    listening = _listening(options)
+    with Storage(storage, create=True) as kept:
+        app = create_app(kept, options)
+        config = uvicorn.Config(
+            app,
+            log_level="info",
+            access_log=False,  # addresses hold labels; the application says what matters
+            server_header=False,
+            date_header=True,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=GRACE,
+            h11_max_incomplete_event_size=64 * 1024,
+        )
+        logging.getLogger("maxentry.server").setLevel(logging.INFO)
+        if announce is not None:
+            announce(address(options, listening.getsockname()[1]))
+        Server(config).run(sockets=[listening])
+
+
+def _listening(options: Options) -> socket.socket:
+    """The socket, bound before anything else is done, so that a port in use is one sentence."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((options.host, options.port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"expected to listen on {options.host}:{options.port}, but: {reason}.") from None
+    return listening
+
+
+def address(options: Options, port: int) -> str:
+    """The address that a browser or `maxentry.connect` takes."""
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return f"http://{host}:{port}"
