@@ -318,7 +318,7 @@ class Tile(Answer):
 class OutlookAnswer(Answer):
     """The expected error now and after the next entries; null while there is no posterior to have one."""
 
-    outlook: dict[str, float] | None
+    outlook: dict[str, Number] | None
     advice: str
 
 
@@ -332,7 +332,9 @@ class Health(Answer):
 Campaigns.model_rebuild()
 
 
-def described(status: int, model: type[BaseModel], text: str = "", **more: Any) -> dict[int | str, dict[str, Any]]:
+def described(
+    status: int, model: type[BaseModel], text: str = "", **more: Any
+) -> dict[int | str, dict[str, Any]]:
     """An answer of this status and form, for a route's description."""
     return {status: {"model": model, "description": text or (model.__doc__ or ""), **more}}
 
@@ -346,7 +348,10 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
         "model": JobAnswer,
         "description": "It goes on in the background: look at the address in Location.",
-        "headers": {"Location": {"schema": {"type": "string"}}, "Retry-After": {"schema": {"type": "string"}}},
+        "headers": {
+            "Location": {"schema": {"type": "string"}},
+            "Retry-After": {"schema": {"type": "string"}},
+        },
     }
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {

@@ -93,7 +93,9 @@ def _add_problems(app: FastAPI, storage: str) -> None:
 
     async def no_such(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        title = {404: "Nothing here", 405: "No such method here", 400: "Not JSON"}.get(error.status_code, "Refused")
+        title = {404: "Nothing here", 405: "No such method here", 400: "Not JSON"}.get(
+            error.status_code, "Refused"
+        )
         detail = {
             404: "expected an address of this server, but there is nothing at this one.",
             405: "expected another method for this address.",
@@ -119,7 +121,11 @@ def _described(app: FastAPI) -> dict[str, Any]:
         schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
         parts.setdefault("schemas", {})["ProblemDocument"] = schema
         parts["securitySchemes"] = {
-            "token": {"type": "http", "scheme": "bearer", "description": "The token for reading, or for writing."}
+            "token": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "The token for reading, or for writing.",
+            }
         }
         if app.state.options.tokens.needed:
             made["security"] = [{"token": []}]

@@ -48,7 +48,9 @@ class Bodies:
             async with asyncio.timeout(self._limits.body_seconds):
                 body = await self._read(receive)
         except TimeoutError:
-            raise Problem(408, "too-slow", "Too slow", "expected the rest of the request, but it did not come.") from None
+            raise Problem(
+                408, "too-slow", "Too slow", "expected the rest of the request, but it did not come."
+            ) from None
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if method in ("POST", "PUT", "PATCH") and body and kind not in KINDS:
             detail = f"expected a body of {' or '.join(KINDS)}, but {kind or 'one of no kind'!r:.60} came."
@@ -70,5 +72,7 @@ class Bodies:
                 return b"".join(parts)
 
     def _too_large(self) -> Problem:
-        detail = f"expected a body of at most {self._limits.body} bytes, but a larger one came: send it in parts."
+        detail = (
+            f"expected a body of at most {self._limits.body} bytes, but a larger one came: send it in parts."
+        )
         return Problem(413, "too-large", "Too large", detail, {"Connection": "close"})

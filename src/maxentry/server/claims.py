@@ -150,7 +150,9 @@ def _find(connection: Connection, key: Key, claim: Claim) -> Done | None:
         return None
     digest, before, after = row
     if digest != claim.digest:
-        raise ParameterError("expected a new Idempotency-Key with a new request, but this one was used for another.")
+        raise ParameterError(
+            "expected a new Idempotency-Key with a new request, but this one was used for another."
+        )
     return Done(before, after)
 
 

@@ -40,7 +40,11 @@ class SharedFits(caching.Memory):
                 self._changed.wait()
             if kept is None:
                 self._making[name] = self._me
-        if kept is None and self._folder is not None and (kept := fitting._kept(self._folder, name)) is not None:
+        if (
+            kept is None
+            and self._folder is not None
+            and (kept := fitting._kept(self._folder, name)) is not None
+        ):
             self._hold(name, kept)
         return kept
 

@@ -108,8 +108,7 @@ class Guard:
 
     def _check_host(self, headers: Headers) -> None:
         """Without tokens a page could reach us under a name of its own (DNS rebinding): only our names are answered."""
-        name = urlsplit(f"//{headers.get('host', '')}").hostname if _is_host(headers.get("host", "")) else None
-        if not self._options.tokens.needed and (name or "").lower() not in self._hosts:
+        if not self._options.tokens.needed and _host(headers.get("host", "")) not in self._hosts:
             detail = "expected to be called by a name of this machine; --allow-host adds others."
             raise Problem(421, "wrong-host", "Called by another name", detail)
 
@@ -159,9 +158,9 @@ def _foreign() -> Problem:
     return Problem(403, "other-site", "From another site", detail)
 
 
-def _is_host(text: str) -> bool:
+def _host(header: str) -> str:
+    """The name in a Host header, without the port; nothing where it is none."""
     try:
-        urlsplit(f"//{text}").port
+        return (urlsplit(f"//{header}").hostname or "").lower()
     except ValueError:
-        return False
-    return True
+        return ""

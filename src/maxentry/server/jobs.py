@@ -110,7 +110,9 @@ class Jobs:
             if self.closing:
                 raise problems.too_busy("expected a running server, but it is being shut down.", 10)
             if sum(not known.over for known in self._jobs.values()) >= self._most:
-                raise problems.too_busy("expected a free place for this work, but too many wait: come back.", 10)
+                raise problems.too_busy(
+                    "expected a free place for this work, but too many wait: come back.", 10
+                )
             self._jobs[job.id] = job
             if key is not None:
                 self._by_key[key] = job
@@ -129,7 +131,9 @@ class Jobs:
             ended = "done"
         except Cancelled:
             ended = "cancelled"
-            job.problem = problems.Problem(409, "cancelled", "Called off", "this was called off before it was done.")
+            job.problem = problems.Problem(
+                409, "cancelled", "Called off", "this was called off before it was done."
+            )
         except BaseException as error:  # whatever it was, the one who waits must hear of it
             job.problem = problems.of(error, self._storage)
         job.ended_at = dt.datetime.now(dt.UTC)

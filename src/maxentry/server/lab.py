@@ -15,6 +15,7 @@ from maxentry.server.claims import Claim, Done, Repeated
 from maxentry.server.fits import Fits
 from maxentry.server.jobs import Job, Jobs
 from maxentry.server.options import Limits
+from maxentry.server.plain import plain
 
 ANONYMOUS = "http"  # in the history, where a request does not say who makes it
 
@@ -116,7 +117,7 @@ class Lab:
 
         def work(watch: Watch) -> Any:
             try:
-                return opened.campaign.outlook(n, progress=watch).to_dict()  # type: ignore[arg-type]
+                return plain(opened.campaign.outlook(n, progress=watch).to_dict())  # type: ignore[arg-type]
             finally:
                 opened.fits.shared.give_up()
 

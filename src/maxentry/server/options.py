@@ -34,18 +34,24 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not value >= (0 if name in ("rate", "waiting") else 1):
-                raise ParameterError(f"expected a limit of {name} that lets something pass, but {value} came.")
+                raise ParameterError(
+                    f"expected a limit of {name} that lets something pass, but {value} came."
+                )
 
 
 @dataclass(frozen=True)
 class Options:
-    """Where the server listens, who may use it, and its limits. `hosts`: further names by which it is called."""
+    """Where the server listens, who may use it, and its limits.
+
+    hosts: further names by which it is called. certificate: the files of a TLS certificate and of its key.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8765
     tokens: Tokens = field(default_factory=Tokens)
     limits: Limits = field(default_factory=Limits)
     hosts: tuple[str, ...] = ()
+    certificate: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not self.local and self.tokens.write is None:

@@ -44,7 +44,13 @@ class Problem(Exception):
     """A refusal: HTTP status, kind (a word for machines), title and detail (a sentence for people)."""
 
     def __init__(
-        self, status: int, kind: str, title: str, detail: str, headers: dict[str, str] | None = None, **more: Any
+        self,
+        status: int,
+        kind: str,
+        title: str,
+        detail: str,
+        headers: dict[str, str] | None = None,
+        **more: Any,
     ) -> None:
         super().__init__(detail)
         self.status, self.kind, self.title, self.detail = status, kind, title, detail
@@ -76,7 +82,9 @@ def of(error: BaseException, storage: str = "") -> Problem:
     if status >= 500:
         # A database's own words may name machines and users: they are for the log alone.
         LOG.error("%s: %s", name, error)
-        detail = "the server could not read or write its campaigns; nothing is known to be changed: try again."
+        detail = (
+            "the server could not read or write its campaigns; nothing is known to be changed: try again."
+        )
         return Problem(status, "storage", title, detail, {"Retry-After": "5"}, error="StorageError")
     return Problem(status, _dashed(name), title, detail, error=name)
 
@@ -111,7 +119,9 @@ def invalid(errors: Any) -> Problem:
         detail = "expected a body that is JSON, but it cannot be read as that."
         return Problem(400, "no-json", "Not JSON", detail, error="ParameterError")
     detail = f"{first['where']}: {first['expected'][:1].lower()}{first['expected'][1:]}."
-    return Problem(422, "invalid-request", "A request of another form", detail, error="ParameterError", errors=found)
+    return Problem(
+        422, "invalid-request", "A request of another form", detail, error="ParameterError", errors=found
+    )
 
 
 def _place(loc: Any) -> str:

@@ -10,18 +10,23 @@ LARGEST = 2**53  # whole numbers beyond are not the same everywhere
 DEEPEST = 20
 
 Label = Annotated[
-    str | StrictInt | StrictFloat | dict[str, Any],
+    str | StrictBool | StrictInt | StrictFloat | dict[str, Any],
     Field(description="Text or a number; a date as {'date': '2030-01-31'}.", examples=["L3"]),
 ]
 Value = Annotated[
     StrictFloat | StrictInt | str | None,
-    Field(description="A number; null while it is awaited; 'failed' where measuring gave nothing.", examples=[3.2]),
+    Field(
+        description="A number; null while it is awaited; 'failed' where measuring gave nothing.",
+        examples=[3.2],
+    ),
 ]
 Who = Annotated[
     str | None,
     Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Who does this, for the history."),
 ]
-Ids = Annotated[list[Annotated[int, Field(ge=1, le=LARGEST)]], Field(min_length=1, max_length=100_000)]
+Ids = Annotated[
+    list[Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)]], Field(min_length=1, max_length=100_000)
+]
 Reason = Annotated[str, Field(max_length=2000)]
 
 
@@ -40,7 +45,7 @@ class Request(BaseModel):
 class Line(Request):
     """One measurement: of an id that was asked, or of a row and a column."""
 
-    id: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    id: Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)] | None = None
     row: Label | None = None
     col: Label | None = None
     value: Value = None
@@ -53,7 +58,9 @@ class Tell(Request):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"lines": [{"id": 1, "value": 0.83}, {"row": "L3", "col": "S1", "value": 0.4}], "who": "ann"}]
+            "examples": [
+                {"lines": [{"id": 1, "value": 0.83}, {"row": "L3", "col": "S1", "value": 0.4}], "who": "ann"}
+            ]
         }
     )
     lines: Annotated[list[Line], Field(max_length=1_000_000)]
@@ -95,10 +102,10 @@ class Correct(Request):
     """Another value for a measurement, named by id, by row and col, or by number; null strikes it out."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": 1, "value": 0.38, "reason": "a slip"}]})
-    id: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    id: Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)] | None = None
     row: Label | None = None
     col: Label | None = None
-    number: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    number: Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)] | None = None
     value: StrictFloat | StrictInt | str | None
     reason: Reason = ""
     who: Who = None
@@ -171,7 +178,9 @@ class Create(_Settings):
     transform: str = "none"
     n_initial: StrictInt | None = None
     values: Annotated[list[Line], Field(max_length=1_000_000)] | None = None
-    exist_ok: StrictBool = Field(False, description="Open the campaign of this name if it has the same labels.")
+    exist_ok: StrictBool = Field(
+        False, description="Open the campaign of this name if it has the same labels."
+    )
     who: Who = None
 
 

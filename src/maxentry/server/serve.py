@@ -43,6 +43,8 @@ def serve(storage: str, options: Options, *, announce: Any = None) -> None:
             timeout_keep_alive=30,
             timeout_graceful_shutdown=GRACE,
             h11_max_incomplete_event_size=64 * 1024,
+            ssl_certfile=None if options.certificate is None else options.certificate[0],
+            ssl_keyfile=None if options.certificate is None else options.certificate[1],
         )
         logging.getLogger("maxentry.server").setLevel(logging.INFO)
         if announce is not None:
@@ -67,4 +69,4 @@ def _listening(options: Options) -> socket.socket:
 def address(options: Options, port: int) -> str:
     """The address that a browser or `maxentry.connect` takes."""
     host = f"[{options.host}]" if ":" in options.host else options.host
-    return f"http://{host}:{port}"
+    return f"http{'' if options.certificate is None else 's'}://{host}:{port}"

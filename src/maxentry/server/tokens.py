@@ -29,7 +29,9 @@ class Tokens:
         if self.read is not None and self.write is None:
             raise ParameterError("expected a token for writing beside the one for reading, but none came.")
         if self.read is not None and self.read == self.write:
-            raise ParameterError("expected different tokens for reading and for writing, but the same came twice.")
+            raise ParameterError(
+                "expected different tokens for reading and for writing, but the same came twice."
+            )
 
     @property
     def needed(self) -> bool:

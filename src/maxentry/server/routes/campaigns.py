@@ -21,7 +21,9 @@ LARGEST_MATRIX = 4_000_000  # entries of a matrix in one answer
 
 
 @router.get("/campaigns", responses=described(200, answers.Campaigns))
-def list_campaigns(request: Request, lab: LabHere, page: PageWanted, name: Annotated[str | None, Query()] = None) -> Response:
+def list_campaigns(
+    request: Request, lab: LabHere, page: PageWanted, name: Annotated[str | None, Query()] = None
+) -> Response:
     """The campaigns, in the order in which they began; with `name` only the one of exactly this name."""
     names = [known for known in lab.names() if name is None or known == name]
     here, following = page.of(list(enumerate(names, start=1)), lambda line: line[0])
@@ -52,7 +54,9 @@ def status(here: Here) -> Response:
     return Json(views.status(here))
 
 
-@router.get("/campaigns/{campaign}/settings", responses={200: {"description": "The settings as they are now."}})
+@router.get(
+    "/campaigns/{campaign}/settings", responses={200: {"description": "The settings as they are now."}}
+)
 def settings(here: Here) -> Response:
     """The settings as they are now; of mask and costs only whether there are any."""
     return Json(views.settings(here.campaign.state))
@@ -151,14 +155,18 @@ def measurements(
 )
 def export(
     here: Here,
-    wide: Annotated[bool, Query(description="One line a row of the matrix, replicates as their mean.")] = False,
+    wide: Annotated[
+        bool, Query(description="One line a row of the matrix, replicates as their mean.")
+    ] = False,
     everything: Annotated[bool, Query(description="Those struck out, too (long).")] = False,
     form: Annotated[Literal["csv", "json"], Query()] = "csv",
 ) -> Response:
     """All that was told, in one piece."""
     state = here.campaign.state
     if wide and state.shape[0] * state.shape[1] > LARGEST_MATRIX:
-        raise SizeError(f"expected a matrix of at most {LARGEST_MATRIX} entries; ask for the long form instead.")
+        raise SizeError(
+            f"expected a matrix of at most {LARGEST_MATRIX} entries; ask for the long form instead."
+        )
     if form == "json":
         return Json(views.matrix(state) if wide else {"lines": lines(views.measured(state, everything))})
     found: dict[str, Any] = here.campaign.export(wide=wide, everything=everything, frame="columns")

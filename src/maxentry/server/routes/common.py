@@ -51,7 +51,9 @@ def _page(
 PageWanted = Annotated[Page, Depends(_page)]
 Wait = Annotated[
     float,
-    Query(ge=0, le=60, description="Seconds to wait for what takes long, before it goes on in the background."),
+    Query(
+        ge=0, le=60, description="Seconds to wait for what takes long, before it goes on in the background."
+    ),
 ]
 Stale = Annotated[
     bool,
@@ -72,7 +74,9 @@ IdempotencyKey = Annotated[
 
 def paged(request: Request, items: list[Any], total: int, following: int | None, **more: Any) -> Response:
     """A page as an answer, with a link to the next one."""
-    return Json({**paging.answer(items, total, following), **more}, headers=paging.link(request.url, following))
+    return Json(
+        {**paging.answer(items, total, following), **more}, headers=paging.link(request.url, following)
+    )
 
 
 def accepted(job: Job) -> Response:
@@ -109,5 +113,3 @@ async def fitted(lab: Lab, opened: Opened, wait: float, stale: bool) -> Fit | Jo
 def written(opened: Opened) -> Response:
     """What was to be written is written."""
     return Json({"version": opened.campaign.state.version})
-
-

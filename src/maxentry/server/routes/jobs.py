@@ -87,7 +87,9 @@ async def changes(
 def _job(lab: Lab, id: str) -> Job:
     found = lab.jobs.get(id)
     if found is None:
-        raise Problem(404, "no-job", "No such job", "expected the id of a job, but there is none of this id any more.")
+        raise Problem(
+            404, "no-job", "No such job", "expected the id of a job, but there is none of this id any more."
+        )
     return found
 
 

@@ -24,7 +24,9 @@ Position = Annotated[int, Query(ge=0, le=LARGEST)]
 Size = Annotated[int | None, Query(ge=1, le=LARGEST)]
 
 
-@router.get("/campaigns/{campaign}/posterior", responses={**described(200, answers.PosteriorAnswer), **ACCEPTED})
+@router.get(
+    "/campaigns/{campaign}/posterior", responses={**described(200, answers.PosteriorAnswer), **ACCEPTED}
+)
 async def posterior(lab: LabHere, here: Here, wait: Wait = 5.0, stale: Stale = False) -> Response:
     """What was found about the model, from all that was told."""
     found = await fitted(lab, here, wait, stale)
@@ -50,7 +52,10 @@ async def draws(lab: LabHere, here: Here, wait: Wait = 5.0, stale: Stale = False
     if isinstance(found, Job):
         return accepted(found)
     content = await run_in_threadpool(_file, found)
-    named = {"Content-Disposition": 'attachment; filename="posterior.npz"', "X-Fit-Version": str(found.version)}
+    named = {
+        "Content-Disposition": 'attachment; filename="posterior.npz"',
+        "X-Fit-Version": str(found.version),
+    }
     return Response(content, media_type="application/octet-stream", headers=named)
 
 
@@ -144,5 +149,3 @@ async def outlook(
         return accepted(job)
     result: dict[str, Any] = job.result
     return Json(result)
-
-
