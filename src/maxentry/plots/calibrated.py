@@ -1,8 +1,8 @@
 """Are the intervals right: values against what was expected of them, and how many fell inside.
 
-Each value has a place u in the law that was predicted of it, from 0 to 1. The share of values with |2u - 1| <= level is
-the coverage of intervals of that level. Three sources, the most telling first: values held out of the fit; in a campaign,
-what was believed of an entry when it was asked for, before anybody knew; the values that were fitted.
+Each value has a place u in the law that was predicted of it, from 0 to 1. The share of values with |2u - 1| <= level
+is the coverage of intervals of that level. Three sources, the most telling first: values held out of the fit; in a
+campaign, what was believed of an entry when it was asked for, before anybody knew; the values that were fitted.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def as_asked(subject: Subject, level: float) -> Foreseen:
         return Foreseen(entries, value, value, value, value, value)
     transform, noise = subject.transform, subject.posterior.noise_sd
     z, centre = transform.forward(value), transform.forward(mean)
-    # The sd is in the user's units; one of it to either side, on the scale of the model, is twice what it is there.
+    # To first order: the sd is in the user's units, the noise on the scale of the model.
     slope = (transform.inverse(centre + 1e-4) - transform.inverse(centre - 1e-4)) / 2e-4
     spread = np.sqrt((sd / slope) ** 2 + noise**2)
     reach = ndtri(0.5 + level / 2) * spread

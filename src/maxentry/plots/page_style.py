@@ -40,12 +40,16 @@ tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper)
 dt { color: var(--faint); font-size: 0.85rem; } dd { margin: 0 0 0.5rem; overflow-wrap: anywhere; }
 pre { font-size: 0.8rem; overflow-x: auto; background: var(--card); padding: 0.6rem; border-radius: 6px; }
 summary { cursor: pointer; overflow-wrap: anywhere; } li { overflow-wrap: anywhere; }
-.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 11rem), 1fr)); gap: 0.6rem;
+.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 11.5rem), 1fr)); gap: 0.6rem;
   margin: 0.8rem 0; }
 .facts div { background: var(--card); border-radius: 6px; padding: 0.5rem 0.7rem; }
 .facts dd { margin: 0; font-size: 1.15rem; } .facts dt { margin: 0; }
-.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem; align-items: start; }
-.whole { margin: 1rem 0; max-width: 44rem; } .why { min-width: 16rem; } .note { color: var(--faint); font-size: 0.85rem; }
+.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem;
+  align-items: start; }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); gap: 0.5rem; }
+.panels > *, .maps > * { min-width: 0; } .panels > svg { max-width: 34rem; } .across { grid-column: 1 / -1; }
+.whole { margin: 1rem 0; max-width: 44rem; } .note { color: var(--faint); font-size: 0.85rem; }
+.reasons td:first-child { min-width: 0; } .reasons td:last-child { min-width: 16rem; }
 .js-plotly-plot text { fill: var(--ink) !important; }
 .js-plotly-plot .hoverlayer text, .js-plotly-plot .scatterlayer text { fill: #101010 !important; }
 @media print {

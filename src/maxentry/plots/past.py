@@ -1,7 +1,7 @@
 """How a campaign went: the expected error as measurements came in, surprises along the way, and the pace.
 
-The expected error after n measurements needs a posterior of them. Fits from nothing (anchors, `campaign/fitting.py`) are
-one fit each instead of two, so points are taken there; each is kept as a number in the cache of the campaign, and
+The expected error after n measurements needs a posterior of them. Fits from nothing (anchors, `campaign/fitting.py`)
+are one fit each instead of two, so points are taken there; each is kept as a number in the cache of the campaign, and
 computed once. What was believed when entries were asked for is in the events, and costs nothing.
 """
 
@@ -44,12 +44,10 @@ def _error_panel(subject: Subject, points: int) -> Panel:
     assert state is not None
     numbers = moments(subject, points)
     errors = [expected_error(subject, n) for n in numbers]
-    series = [
-        Series(
-            "expected error of the matrix", np.array(numbers, dtype=np.float64), np.array(errors),
-            kind="line and dots", color=BLUE, labels=tuple(f"{n} told: {e:.3g}" for n, e in zip(numbers, errors, strict=True)),
-        )
-    ]  # fmt: skip
+    said = tuple(f"{n} told: {e:.3g}" for n, e in zip(numbers, errors, strict=True))
+    told = np.array(numbers, dtype=np.float64)
+    name = "expected error of the matrix"
+    series = [Series(name, told, np.array(errors), kind="line and dots", color=BLUE, labels=said)]
     at, missed, believed = surprises(subject)
     if at.size:
         series += [
@@ -70,7 +68,7 @@ def _error_panel(subject: Subject, points: int) -> Panel:
 
 
 def moments(subject: Subject, points: int) -> list[int]:
-    """Numbers of measurements at which there is an anchor, at most so many with the last; none where too few are told."""
+    """Numbers of measurements that are anchors, and that of all; at most so many, none where too few are told."""
     from maxentry.campaign.fitting import FIRST_ANCHOR, anchor
 
     state = subject.state

@@ -145,7 +145,7 @@ def _mark(ax: Axes, marks: Marks, cell: float) -> None:
 def _chart(record: Chart) -> Figure:
     n = len(record.panels)
     tallest = max((0.2 * len(p.names) + 0.6 for p in record.panels if p.names), default=2.6)
-    fig = _figure({0: 6.0, 1: 5.6, 2: 8.6}.get(n, 10.5), max(2.6, tallest) + 0.9 if n else 1.2)
+    fig = _figure({0: 6.0, 1: 4.6, 2: 8.6}.get(n, 10.5), max(2.6, tallest) + 0.9 if n else 1.2)
     for ax, panel in zip(np.ravel(fig.subplots(1, n)) if n else (), record.panels, strict=True):
         _panel(ax, panel)
     _titled(fig, record.title, record.note)

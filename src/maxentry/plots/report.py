@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from maxentry.campaign.asking import Batch
     from maxentry.campaign.campaign import Campaign
 
+# A figure measures its place when it is drawn, before those beside it are there.
+FIT = "<script>addEventListener('load', () => dispatchEvent(new Event('resize')))</script>"
 LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
 EVENTS = 30  # of the history, the last ones
 NOT_SHOWN = ("rows", "cols", "mask", "costs", "name")  # settings that are long, or said elsewhere
@@ -50,7 +52,7 @@ def html(
         _trust(subject, draw) if fitted else "",
         _settings(subject),
     ]
-    return _page(subject.name, [_script() if interactive else "", *sections])
+    return _page(subject.name, [_script(), *sections, FIT] if interactive else sections)
 
 
 def _page(name: str, sections: Iterable[str]) -> str:
@@ -85,10 +87,10 @@ def _interactive() -> Draw:
 
     def draw(record: Record) -> str:
         made = screen.figure(_bare(record))
-        made.update_layout(margin={"t": 30}, title=None)
+        made.update_layout(margin={"t": 45, "b": 70}, title=None)
         text: str = made.to_html(
             include_plotlyjs=False, full_html=False, div_id=f"f{next(count)}",
-            config={"displaylogo": False, "responsive": True},
+            config={"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
         )  # fmt: skip
         return text
 
@@ -116,8 +118,17 @@ def _figure(record: Record, draw: Draw, about: str = "", kind: str = "") -> str:
     caption = escape(record.title.partition(":")[0])
     note = " ".join(f"{part[0].upper()}{part[1:]}." for part in (about, record.note) if part)
     said = f'<p class="note">{escape(note)}</p>' if note else ""
-    drawn = "" if isinstance(record, Chart) and not record.panels else draw(record)
+    drawn = "".join(map(draw, _pieces(record)))
+    if isinstance(record, Chart):
+        drawn = f'<div class="panels">{drawn}</div>' if drawn else ""
     return f'<figure class="{kind}"><figcaption>{caption}</figcaption>{said}{drawn}</figure>'
+
+
+def _pieces(record: Record) -> list[Record]:
+    """A chart panel by panel, so that they stand below each other on a narrow screen."""
+    if isinstance(record, HeatMap):
+        return [record]
+    return [record._replace(panels=(panel,)) for panel in record.panels]
 
 
 # Sections
@@ -145,12 +156,11 @@ def _header(subject: Subject, ahead: Ahead) -> str:
             ("expected error now", f"{ahead.outlook.error_now:.3g}{in_units}"),
             (f"after {ahead.outlook.entries} more", f"{ahead.outlook.error_after:.3g}{in_units}"),
         ]
-    listed = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts)
     when = f"{status.created_at:%Y-%m-%d %H:%M} to {status.changed_at:%Y-%m-%d %H:%M} UTC"
     advice = ahead.advice[:1].upper() + ahead.advice[1:]
     return (
         f'<header><h1>{escape(status.name)}</h1><p class="lead">{escape(advice)}</p>'
-        f'<dl class="facts">{listed}</dl><p class="note">{status.events:,} events from {when}; this report:'
+        f'<dl class="facts">{_facts(facts)}</dl><p class="note">{status.events:,} events from {when}; this report:'
         f" {subject.now:%Y-%m-%d %H:%M} UTC.</p></header>"
     )
 
@@ -189,7 +199,7 @@ def _next(subject: Subject, batch: Batch, draw: Draw) -> str:
     lead = (
         "<p>Nothing has been asked for by writing this report; <code>maxentry ask</code> hands these out.</p>"
     )
-    return f"{heading}{lead}{card}{_table(names, rows)}</section>"
+    return f"{heading}{lead}{card}{_table(names, rows, 'reasons')}</section>"
 
 
 def _reason(k: int, reason: Reason, with_model: bool, costs: bool) -> list[str]:
@@ -217,17 +227,21 @@ def _trust(subject: Subject, draw: Draw) -> str:
     diagnostics = subject.posterior.diagnostics
     verdict = "The sampler has converged." if diagnostics.converged else "The sampler has not converged."
     records = [
-        calibrated.calibration(subject), chains.rhat(subject), chains.trace(subject), factors.singular_values(subject),
+        calibrated.calibration(subject), chains.rhat(subject), factors.singular_values(subject), chains.trace(subject),
         factors.coherence(subject),
     ]  # fmt: skip
-    cards = "".join(_figure(record, draw) for record in records)
+    cards = "".join(_figure(record, draw, kind=_width(record)) for record in records)
     about = subject.posterior.__repr__().splitlines()[1:]
-    lines = [line.strip().partition(": ")[::2] for line in about]
-    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in lines)
+    lines = [(name, text) for name, _, text in (line.strip().partition(": ") for line in about)]
+    facts = _facts(lines)
     return (
         f"<section><h2>How far to trust it</h2><p>{verdict} {escape(diagnostics.advice)}</p>"
-        f'<div class="maps">{cards}</div><dl>{facts}</dl></section>'
+        f'<div class="maps">{cards}</div><dl class="facts">{facts}</dl></section>'
     )
+
+
+def _width(record: Chart) -> str:
+    return "across" if len(record.panels) > 1 else ""
 
 
 def _settings(subject: Subject) -> str:
@@ -237,11 +251,12 @@ def _settings(subject: Subject) -> str:
     shown |= {"mask": "given"} if settings.mask is not None else {}
     shown |= {"costs": "given"} if settings.costs.given else {}
     versions = ", ".join([f"Python {platform.python_version()}", *_versions()])
-    listed = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>"
-        for name, value in (*shown.items(), ("versions", versions))
-    )
-    return f"<section><h2>Settings and versions</h2><dl>{listed}</dl></section>"
+    listed = _facts([(name, str(value)) for name, value in (*shown.items(), ("versions", versions))])
+    return f'<section><h2>Settings and versions</h2><dl class="facts">{listed}</dl></section>'
+
+
+def _facts(lines: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in lines)
 
 
 def _versions() -> list[str]:
@@ -252,10 +267,11 @@ def _versions() -> list[str]:
     return found
 
 
-def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide {kind}" tabindex="0">{table}</div>'
 
 
 def _number(x: float) -> str:

@@ -51,6 +51,7 @@ def _layout(record: Record, **more: Any) -> dict[str, Any]:
         "font": {"family": "system-ui, sans-serif", "size": 12, "color": INK},
         "margin": {"l": 60, "r": 20, "t": 70, "b": 60},
         "autosize": True,
+        "modebar": {"bgcolor": CLEAR, "color": GREY, "activecolor": GREY},
         **more,
     }
 
@@ -146,7 +147,7 @@ def _chart(record: Chart) -> Figure:
         made.update_xaxes(**_x_axis(panel), row=1, col=k)
         made.update_yaxes(**_y_axis(panel), row=1, col=k)
     tallest = max((20 * len(panel.names) for panel in record.panels if panel.names), default=0)
-    legend = {"orientation": "h", "y": -0.25, "x": 0}
+    legend = {"orientation": "h", "y": -0.32, "x": 0}
     made.update_layout(_layout(record, height=max(380, tallest + 160), legend=legend))
     return made
 
