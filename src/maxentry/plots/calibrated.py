@@ -152,13 +152,14 @@ def _values(subject: Subject, found: Foreseen, level: float) -> Panel:
             Series("", ends, ends, kind="line", color=GREY, dashes="dotted"),
             Series("", value, mean, low, high, "dots", BLUE, labels=labels),
         ),
+        logarithmic=subject.transform.kind == "log",
     )
 
 
 def _coverage(found: Foreseen) -> Panel:
     n = len(found.place)
     covered = np.mean(np.abs(2 * found.place - 1)[:, None] <= LEVELS, axis=0)
-    low, high = (binom.ppf(q, n, LEVELS) / n for q in (0.05, 0.95))
+    low, high = (np.asarray(binom.ppf(q, n, LEVELS)) / n for q in (0.05, 0.95))
     return Panel(
         "coverage",
         "level of the interval",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from maxentry.plots.bins import text
@@ -79,7 +80,7 @@ def coherence(subject: Subject, level: float = 0.9) -> Chart:
     return Chart(title, note, panels)
 
 
-def projections(factors: Array, level: float) -> tuple[Array, Array, Array]:
+def projections(factors: NDArray[np.floating], level: float) -> tuple[Array, Array, Array]:
     """Mean, low and high of the diagonal of F (F'F)^-1 F', some rows at a time: (m,) each."""
     from maxentry.posterior.intervals import quantiles
     from maxentry.posterior.monitored import coherences, gram
@@ -99,15 +100,21 @@ def projections(factors: Array, level: float) -> tuple[Array, Array, Array]:
 
 def _panel(side: str, found: tuple[Array, Array, Array], labels: Sequence[Any] | None, rank: int) -> Panel:
     mean, low, high = found
+    even = rank / len(mean)  # coherences add up to the rank
     order = np.argsort(-mean, kind="stable")[:NAMED]
     names = tuple(text(int(k) if labels is None else labels[k]) for k in order)
     y = np.arange(len(order), dtype=np.float64)
     said = tuple(
-        f"{name}: {mean[k]:.3g} ({low[k]:.3g} to {high[k]:.3g})" for name, k in zip(names, order, strict=True)
+        f"{name}: coherence {mean[k]:.3g} ({low[k]:.3g} to {high[k]:.3g}), {mean[k] / even:.3g} times the average"
+        for name, k in zip(names, order, strict=True)
     )
     color = BLUE if side == "rows" else VERMILLION
-    dots = Series("", mean[order], y, low[order], high[order], "dots", color, labels=said)
-    even = np.full(2, rank / len(mean))
-    line = Series("", even, np.array([-0.5, len(order) - 0.5]), kind="line", color=GREY, dashes="dotted")
+    middle, left, right = (x[order] / even for x in (mean, low, high))
+    dots = Series("", middle, y, left, right, "dots", color, labels=said)
+    line = Series(
+        "", np.ones(2), np.array([-0.5, len(order) - 0.5]), kind="line", color=GREY, dashes="dotted"
+    )
     more = f"the {NAMED} highest of {len(mean):,}" if len(mean) > NAMED else f"all {len(mean)}"
-    return Panel(f"{side}, {more}", "coherence", "", (line, dots), names, from_zero=True)
+    return Panel(
+        f"{side}, {more}", "coherence, in units of its average R/m", "", (line, dots), names, from_zero=True
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from maxentry.errors import MissingDependencyError
 from maxentry.plots.colours import GRID, INK, MARK, MARK_BLUE, MATPLOTLIB
-from maxentry.plots.records import Chart, HeatMap, Marks, Panel, Record, Series, Side
+from maxentry.plots.records import Array, Chart, HeatMap, Marks, Panel, Record, Series, Side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +76,7 @@ def _heat_map(record: HeatMap) -> Figure:
     bar = fig.colorbar(image, ax=ax, extend=_extend(record), fraction=0.05, pad=0.02)
     bar.set_label(record.unit, fontsize=SMALL, color=INK, parse_math=False)
     bar.ax.tick_params(labelsize=SMALLER, colors=INK, which="both")
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     _titled(fig, record.title, record.note)
     if [m for m in record.marks if len(m.rows)]:
         fig.legend(
@@ -165,6 +165,9 @@ def _panel(ax: Axes, panel: Panel) -> None:
         n = max(len(series.y) for series in panel.series)
         ax.set_xticks(range(1, n + 1, -(-n // 12)))
         ax.set_xlim(0.5, n + 0.5)
+    if panel.logarithmic:
+        ax.set_xscale("log")
+        ax.set_yscale("log")
     if panel.unit_square:
         ax.set_xlim(0, 1)
         ax.set_ylim(0, 1)
@@ -185,27 +188,25 @@ def _panel(ax: Axes, panel: Panel) -> None:
 def _times(ax: Axes) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    where = AutoDateLocator(minticks=2, maxticks=5)
+    where = AutoDateLocator(minticks=2, maxticks=5)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(where)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(where))
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(where))  # type: ignore[no-untyped-call]
     ax.xaxis.get_offset_text().set(fontsize=SMALLER, color=INK)
 
 
 def _series(ax: Axes, series: Series, *, along_x: bool) -> None:
     x: Any = series.x
     look: dict[str, Any] = {"color": series.color, "label": series.name or None}
-    ends = None
-    if series.low is not None and series.high is not None:
-        middle = np.asarray(x if along_x else series.y)
-        ends = np.clip([middle - series.low, series.high - middle], 0, None)
     match series.kind:
         case "band":
-            ax.fill_between(x, series.low, series.high, alpha=0.25, lw=0, **look)
+            ax.fill_between(x, *_ends(series), alpha=0.25, lw=0, **look)
         case "steps":
             ax.step(x, series.y, where="post", lw=1.5, ls=DASHES[series.dashes], **look)
         case "dots":
-            if ends is not None:
-                axis = {"xerr" if along_x else "yerr": ends}
+            if series.low is not None:
+                middle, (low, high) = np.asarray(x if along_x else series.y), _ends(series)
+                reach = np.clip([middle - low, high - middle], 0, None)
+                axis: dict[str, Any] = {"xerr" if along_x else "yerr": reach}
                 ax.errorbar(x, series.y, **axis, fmt="none", ecolor=series.color, elinewidth=1.0, alpha=0.55)
             ax.plot(x, series.y, ls="", marker="o", ms=_dot(len(series.y)), mew=0, **look)
         case _:
@@ -215,6 +216,12 @@ def _series(ax: Axes, series: Series, *, along_x: bool) -> None:
                 x, series.y, lw=0.6 if thin else 1.5, alpha=0.7 if thin else 1, ls=DASHES[series.dashes], marker=marker,
                 ms=4, **look,
             )  # fmt: skip
+
+
+def _ends(series: Series) -> tuple[Array, Array]:
+    assert series.low is not None
+    assert series.high is not None
+    return series.low, series.high
 
 
 def _dot(n: int) -> float:

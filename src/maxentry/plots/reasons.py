@@ -42,8 +42,9 @@ def reasons(subject: Subject, batch: Batch) -> list[Reason]:
         parts.append(_counted(int(state.row_counts[i]), int(state.col_counts[j])))
         if shares is not None:
             parts += _unlike(float(shares[0][i]), float(shares[1][j]))
-        numbers = (float(x[k]) for x in (batch.mean, batch.sd, batch.gain, batch.cost))
-        found.append(Reason(text(state.row_labels[i]), text(state.col_labels[j]), *numbers, "; ".join(parts)))
+        mean, sd, gain, cost = (float(x[k]) for x in (batch.mean, batch.sd, batch.gain, batch.cost))
+        labels = text(state.row_labels[i]), text(state.col_labels[j])
+        found.append(Reason(*labels, mean, sd, gain, cost, "; ".join(parts)))
     return found
 
 
@@ -58,9 +59,8 @@ def _counted(in_row: int, in_col: int) -> str:
 
 def _unlike(row: float, col: float) -> list[str]:
     """Where a row or a column is coherent well above the average, which is 1 here."""
-    named = [f"its {side} is unlike others (coherence {c:.2g} times the average)"
+    return [f"its {side} is unlike others (coherence {c:.2g} times the average)"
              for side, c in (("row", row), ("column", col)) if c >= 1.5]  # fmt: skip
-    return named
 
 
 def _coherences(subject: Subject) -> tuple[Array, Array] | None:

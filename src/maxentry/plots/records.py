@@ -87,6 +87,7 @@ class Panel(NamedTuple):
     from_zero: bool = False  # the y axis (with names: the x axis)
     unit_square: bool = False  # both axes from 0 to 1
     whole: bool = False  # x counts from 1
+    logarithmic: bool = False  # both axes
 
 
 class Chart(NamedTuple):

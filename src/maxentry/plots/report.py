@@ -52,7 +52,7 @@ def html(
         _trust(subject, draw) if fitted else "",
         _settings(subject),
     ]
-    return _page(subject.name, [_script(), *sections, FIT] if interactive else sections)
+    return _page(subject.name, [screen.script(), *sections, FIT] if interactive else sections)
 
 
 def _page(name: str, sections: Iterable[str]) -> str:
@@ -95,13 +95,6 @@ def _interactive() -> Draw:
         return text
 
     return draw
-
-
-def _script() -> str:
-    screen._plotly()
-    from plotly.offline import get_plotlyjs
-
-    return f"<script>{get_plotlyjs()}</script>"
 
 
 def _bare(record: Record) -> Record:

@@ -42,6 +42,14 @@ def _plotly() -> Any:
     return go
 
 
+def script() -> str:
+    """plotly.js of the installed package, to be put into a page once."""
+    _plotly()
+    from plotly.offline import get_plotlyjs
+
+    return f"<script>{get_plotlyjs()}</script>"
+
+
 def _layout(record: Record, **more: Any) -> dict[str, Any]:
     note = f"<br><sub>{escape(record.note)}</sub>" if record.note else ""
     return {
@@ -62,7 +70,8 @@ def _layout(record: Record, **more: Any) -> dict[str, Any]:
 def _heat_map(record: HeatMap) -> Figure:
     go = _plotly()
     low, high = record.limits
-    z, ends, bar = record.values, [low, high], {"title": {"text": escape(record.unit), "side": "right"}}
+    z, ends = record.values, [low, high]
+    bar: dict[str, Any] = {"title": {"text": escape(record.unit), "side": "right"}}
     if record.logarithmic:
         z, ends = np.log10(z), np.log10([low, high]).tolist()
         at = _decades(low, high)
@@ -154,6 +163,8 @@ def _chart(record: Chart) -> Figure:
 
 def _x_axis(panel: Panel) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": {"text": escape(panel.x_label)}, "gridcolor": LINES, "zeroline": False}
+    if panel.logarithmic:
+        axis["type"] = "log"
     if panel.names and panel.from_zero:
         axis["rangemode"] = "tozero"
     if panel.whole:
@@ -166,7 +177,9 @@ def _y_axis(panel: Panel) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": {"text": escape(panel.y_label)}, "gridcolor": LINES, "zeroline": False}
     if panel.names:
         return axis | _side(panel.names, "") | {"range": [len(panel.names) - 0.5, -0.5]}
-    if panel.unit_square:
+    if panel.logarithmic:
+        axis["type"] = "log"
+    elif panel.unit_square:
         axis["range"] = [0, 1]
     elif panel.from_zero:
         axis["rangemode"] = "tozero"
