@@ -59,7 +59,7 @@ class Tell(Request):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"lines": [{"id": 1, "value": 0.83}, {"row": "L3", "col": "S1", "value": 0.4}], "who": "ann"}
+                {"lines": [{"id": 1, "value": 0.83}, {"row": "L1", "col": "S2", "value": 0.4}], "who": "ann"}
             ]
         }
     )
