@@ -147,6 +147,16 @@ def test_the_next_batch_is_what_ask_would_hand_out_and_asks_for_nothing() -> Non
     assert shown.note == "the next 4, 3 pending; chosen by predictive variance"
 
 
+def test_what_failed_is_crossed_out() -> None:
+    campaign = begun(acquisition="balanced")
+    batch = campaign.ask(2, frame="columns", progress=False)
+    campaign.fail(batch["id"][0])
+    for plot in (plots.observed(campaign), plots.next_batch(campaign)):
+        (failed,) = (m for m in record(plot).marks if m.kind == "failed")
+        assert (failed.rows.tolist(), failed.cols.tolist()) == ([batch["row"][0]], [batch["col"][0]])
+        assert failed.said == (f"{batch['row'][0]}, {batch['col'][0]}: failed",)
+
+
 def test_before_anything_is_told_the_design_is_shown_without_a_posterior() -> None:
     campaign = begun()
     shown = record(plots.next_batch(campaign, 4))
@@ -166,5 +176,7 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence() -> None:
         plots.next_batch(small())  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="a Posterior came"):
         plots.history(small())  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="whole number of entries from 1 on, but 0 came"):
+        plots.next_batch(asked(), 0)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         plots.width(small(), level=90)

@@ -42,7 +42,9 @@ def observed(subject: Subject, order: Order = None) -> HeatMap:
     np.add.at(count, cells, 1.0)
     values = np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
     unit = subject.measured_in("measured value")
-    return _map(subject, "Measured entries", note, unit, values, rows, cols, "value")
+    shown = _map(subject, "Measured entries", note, unit, values, rows, cols, "value")
+    failed = _failed(subject, rows, cols)
+    return shown._replace(marks=(failed,) if len(failed.rows) else ())
 
 
 def mean(subject: Subject, order: Order = None) -> HeatMap:
@@ -93,6 +95,7 @@ def next_batch(subject: Subject, n: int = 8, order: Order = None, batch: Batch |
         _marks(subject, "pending", [a.row for a in waits], [a.col for a in waits],
                [f"pending, id {a.id}" for a in waits], rows, cols),
         _marks(subject, "next", chosen.rows, chosen.cols, said, rows, cols),
+        _failed(subject, rows, cols),
     ]  # fmt: skip
     many = len(chosen.rows)
     note = f"the next {many}" if many else f"none next: {chosen.why}"
@@ -161,6 +164,10 @@ def _marks(
         for a, b, what in zip(i, j, said, strict=True)
     )
     return Marks(kind, row_bins.cell_of[i], col_bins.cell_of[j], tuple(names))
+
+
+def _failed(subject: Subject, rows: Bins, cols: Bins) -> Marks:
+    return _marks(subject, "failed", *subject.failed, ["failed"] * len(subject.failed.rows), rows, cols)
 
 
 def _label(labels: Sequence[object] | None, i: int) -> str:

@@ -115,14 +115,21 @@ class Subject:
         """What a campaign waits for."""
         return () if self.state is None else self.state.pending_asks(self.now)
 
+    @property
+    def failed(self) -> Entries:
+        """What could not be measured, and is not asked for again."""
+        return Entries.none() if self.state is None else self.state.barred
+
     def upcoming(self, n: int) -> Batch:
         """The n entries that `ask` would hand out now, without asking; its `why` says why there are none."""
         from maxentry.campaign import asking, policy
 
         if self.campaign is None or self.state is None:
             raise ParameterError("expected a Campaign, which knows what comes next, but a Posterior came.")
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
         limits = asking.limits({}, self.state.settings)
-        return policy.next_batch(self.state, n, self.now, **limits, cache=self.campaign.cache)
+        return policy.next_batch(self.state, int(n), self.now, **limits, cache=self.campaign.cache)
 
     @cached_property
     def clustered(self) -> tuple[Indices, Indices]:
