@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import httpx
 import pytest
 
 from maxentry.campaign.storage import Storage
 
+httpx = pytest.importorskip("httpx", reason="needs maxentry[server]")
 uvicorn = pytest.importorskip("uvicorn", reason="needs maxentry[server]")
 pytest.importorskip("fastapi", reason="needs maxentry[server]")
 

@@ -34,7 +34,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         patch.setenv("MAXENTRY_CACHE", str(tmp_path_factory.mktemp("cache")))
         with serving(str(tmp_path_factory.mktemp("lab") / "lab.db")) as client:
             path = begin(client, "yields", ["L1", "L2", "L3", "L4"], ["S1", "S2", "S3"])
-            client.post(f"{path}/ask", json={"n": 5})
+            client.post(f"{path}/ask?wait=60", json={"n": 5})
             client.post(f"{path}/tell", json={"lines": [{"id": k, "value": 0.1 * k} for k in (1, 2, 3)]})
             assert client.get(f"{path}/posterior?wait=60").status_code == 200
             yield client

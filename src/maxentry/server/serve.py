@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 from maxentry.campaign.storage import Storage
 from maxentry.errors import MissingDependencyError, StorageError
@@ -14,7 +14,7 @@ from maxentry.server.options import Options
 GRACE = 10  # seconds for what is under way when the server is told to end
 
 
-def serve(storage: str, options: Options, *, announce: Any = None) -> None:
+def serve(storage: str, options: Options, *, announce: Callable[[str], None] | None = None) -> None:
     """Serve the campaigns of a storage until told to stop (Ctrl-C, SIGTERM)."""
     try:
         import uvicorn
@@ -26,13 +26,18 @@ def serve(storage: str, options: Options, *, announce: Any = None) -> None:
         ) from None
 
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            """Say where it is once it answers."""
+            await super().startup(sockets=sockets)
+            if announce is not None and self.started:
+                announce(address(options, listening.getsockname()[1]))
+
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             """Streams of events end at once, rather than keep the server alive."""
             app.state.lab.jobs.closing = True
             super().handle_exit(sig, frame)
 
-    listening = _listening(options)
-    with Storage(storage, create=True) as kept:
+    with _listening(options) as listening, Storage(storage, create=True) as kept:
         app = create_app(kept, options)
         config = uvicorn.Config(
             app,
@@ -47,8 +52,6 @@ def serve(storage: str, options: Options, *, announce: Any = None) -> None:
             ssl_keyfile=None if options.certificate is None else options.certificate[1],
         )
         logging.getLogger("maxentry.server").setLevel(logging.INFO)
-        if announce is not None:
-            announce(address(options, listening.getsockname()[1]))
         Server(config).run(sockets=[listening])
 
 
