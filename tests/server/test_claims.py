@@ -110,8 +110,8 @@ def test_a_plate_with_a_key() -> None:
         assert count(client, path) == 2
 
 
-def test_keys_outlive_the_server(tmp_path: Path) -> None:
-    where = str(tmp_path / "lab.db")
+def test_keys_outlive_the_server(lasting: str) -> None:
+    where = lasting
     with serving(where) as client:
         path = begin(client)
         asked = client.post(f"{path}/ask", json={"n": 3}, headers={"Idempotency-Key": "a"}).json()
@@ -124,9 +124,8 @@ def test_keys_outlive_the_server(tmp_path: Path) -> None:
         campaign.tell(row=3, col=3, value=1.0)
 
 
-@pytest.mark.parametrize("where", ["memory", "file"])
-def test_many_at_once_with_one_key(tmp_path: Path, where: str) -> None:
-    with serving("sqlite://" if where == "memory" else str(tmp_path / "lab.db")) as client:
+def test_many_at_once_with_one_key(lasting: str) -> None:
+    with serving(lasting) as client:
         path = begin(client)
         answers: list[object] = []
 

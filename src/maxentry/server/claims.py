@@ -26,11 +26,12 @@ from sqlalchemy import (
     insert,
     inspect,
     select,
+    text,
 )
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Event, Record
-from maxentry.campaign.storage import Key, Log, Storage
+from maxentry.campaign.storage import LOCK, Key, Log, Storage
 from maxentry.errors import ParameterError
 
 KEPT = dt.timedelta(days=30)
@@ -88,6 +89,8 @@ def prepare(storage: Storage) -> None:
         there = inspect(connection).has_table(CLAIMS.name)
     if not there:
         with storage._writing() as connection:
+            if connection.dialect.name == "postgresql":  # where two servers may begin at once
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             CLAIMS.create(connection, checkfirst=True)
 
 
