@@ -13,7 +13,7 @@ from tests.plots.examples import EVIL, asked, small
 
 from maxentry import plots
 from maxentry.errors import MissingDependencyError, ParameterError
-from maxentry.plots import printed, screen
+from maxentry.plots import printed
 from maxentry.plots.colours import MATPLOTLIB, PLOTLY
 from maxentry.plots.printed import shortened, ticks
 from maxentry.plots.records import Side
@@ -139,8 +139,12 @@ def test_every_scale_has_colours_in_both_libraries() -> None:
 
 
 def test_logarithmic_bars_have_round_numbers() -> None:
-    assert screen._decades(0.3, 40) == [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
-    assert screen._decades(1.1, 1.2) == [1.1, 1.2]
+    assert printed.round_numbers(0.3, 40) == [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
+    assert printed.round_numbers(1.1, 1.2) == [1.1, 1.2]
+    assert 4 <= len(printed.round_numbers(1e-6, 1e6)) <= 8
+    assert all(1e-6 <= x <= 1e6 for x in printed.round_numbers(1e-6, 1e6))
+    bar = plots.mean(small(transform="log")).matplotlib().axes[1]
+    assert "$" not in "".join(label.get_text() for label in bar.get_yticklabels())
 
 
 def test_values_beyond_the_colours_are_pointed_at() -> None:

@@ -76,6 +76,8 @@ def _heat_map(record: HeatMap) -> Figure:
     bar = fig.colorbar(image, ax=ax, extend=_extend(record), fraction=0.05, pad=0.02)
     bar.set_label(record.unit, fontsize=SMALL, color=INK, parse_math=False)
     bar.ax.tick_params(labelsize=SMALLER, colors=INK, which="both")
+    if record.logarithmic:
+        _plain_numbers(bar.ax.yaxis, low, high)
     bar.outline.set_visible(False)
     _titled(fig, record.title, record.note)
     if [m for m in record.marks if len(m.rows)]:
@@ -97,7 +99,7 @@ def _sides(ax: Axes, record: HeatMap, width: float, height: float) -> None:
     rows, columns = ticks(record.rows, int(height / 0.16)), ticks(record.cols, int(width / 0.19))
     ax.set_yticks(rows, [shortened(record.rows.names[k]) for k in rows], parse_math=False)
     names = [shortened(record.cols.names[k]) for k in columns]
-    upright = sum(map(len, names)) * 0.075 > width
+    upright = max(map(len, names)) * 0.085 > width / len(names)
     ax.set_xticks(columns, names, parse_math=False, rotation=90 if upright else 0)
     ax.tick_params(labelsize=SMALLER, colors=INK, length=2)
     ax.set_xlabel(_counted(record.cols), fontsize=SMALL, color=INK)
@@ -168,6 +170,8 @@ def _panel(ax: Axes, panel: Panel) -> None:
     if panel.logarithmic:
         ax.set_xscale("log")
         ax.set_yscale("log")
+        _plain_numbers(ax.xaxis, *ax.get_xlim())
+        _plain_numbers(ax.yaxis, *ax.get_ylim())
     if panel.unit_square:
         ax.set_xlim(0, 1)
         ax.set_ylim(0, 1)
@@ -183,6 +187,19 @@ def _panel(ax: Axes, panel: Panel) -> None:
     ax.spines[["left", "bottom"]].set_color(INK)
     if ax.get_legend_handles_labels()[0]:
         ax.legend(frameon=False, fontsize=SMALLER, labelcolor=INK, loc="best")
+
+
+def _plain_numbers(axis: Any, low: float, high: float) -> None:
+    """1, 2, 5, 10, … instead of powers of ten."""
+    axis.set_ticks(round_numbers(low, high), labels=[f"{x:g}" for x in round_numbers(low, high)])
+    axis.set_ticks([], minor=True)
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Round values to write along a logarithmic scale, at most eight or so."""
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    inside = [x for k in decades for m in (1, 2, 5) if low <= (x := float(f"{m}e{k}")) <= high]
+    return inside[:: -(-len(inside) // 8)] if len(inside) > 1 else [float(f"{x:.3g}") for x in (low, high)]
 
 
 def _times(ax: Axes) -> None:

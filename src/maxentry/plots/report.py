@@ -211,7 +211,7 @@ def _history(subject: Subject, points: int, draw: Draw) -> str:
     some = (
         f"the last {EVENTS} of {len(lines):,} events" if len(lines) > EVENTS else f"all {len(lines)} events"
     )
-    card = _figure(past.history(subject, points), draw, kind="whole")
+    card = _figure(past.history(subject, points), draw)
     table = _table(["event", "at (UTC)", "who", "kind", "what"], last[::-1])
     return f"<section><h2>History</h2>{card}<details><summary>{some}</summary>{table}</details></section>"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from maxentry.errors import MissingDependencyError
 from maxentry.plots.colours import GREY, INK, MARK, MARK_BLUE, PLOTLY
-from maxentry.plots.printed import shortened
+from maxentry.plots.printed import round_numbers, shortened
 from maxentry.plots.records import Array, Chart, HeatMap, Marks, Panel, Record, Series
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _heat_map(record: HeatMap) -> Figure:
     bar: dict[str, Any] = {"title": {"text": escape(record.unit), "side": "right"}}
     if record.logarithmic:
         z, ends = np.log10(z), np.log10([low, high]).tolist()
-        at = _decades(low, high)
+        at = round_numbers(low, high)
         bar |= {"tickvals": np.log10(at).tolist(), "ticktext": [f"{x:g}" for x in at]}
     rows, cols = (np.array([escape(name) for name in side.names]) for side in (record.rows, record.cols))
     made = go.Figure(
@@ -96,14 +96,6 @@ def _heat_map(record: HeatMap) -> Figure:
         )
     )
     return made
-
-
-def _decades(low: float, high: float) -> list[float]:
-    """Round values to write along a logarithmic scale."""
-    steps = [m * 10.0**k for k in range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-             for m in (1, 2, 5)]  # fmt: skip
-    inside = [x for x in steps if low <= x <= high]
-    return inside[:: max(1, len(inside) // 8)] or [low, high]
 
 
 def _figures(values: Array) -> list[list[str]]:
