@@ -199,3 +199,21 @@ def test_masks() -> None:
         sides.mask(written("m,x,z\nA,1,1\n"), ROWS, COLS)
     with pytest.raises(DataError, match="expected yes or no"):
         sides.mask(written("m,x,y\nA,1,maybe\n"), ROWS, COLS)
+
+
+@pytest.mark.parametrize(
+    ("labels", "warned"),
+    [
+        (("0.31", "-1.2", "4.7"), True),
+        (("0.31", "1", "4.7"), False),
+        (("2019", "2020", "2021"), False),
+        (("a", "b", "c"), False),
+    ],
+)
+def test_a_first_column_of_values_is_not_taken_for_labels_in_silence(
+    labels: tuple[str, ...], warned: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{label},{k},5" for k, label in enumerate(labels)]
+    found = measurements.matrix(table("x,y,z\n" + "\n".join(lines) + "\n"))
+    assert found.row_labels == list(labels)
+    assert ("looks like" in capsys.readouterr().err) == warned

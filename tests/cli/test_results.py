@@ -277,7 +277,7 @@ def complete_words(line: str, *, shell: str = "bash") -> list[str]:
 
 
 def test_the_shell_completes_commands_options_choices_and_campaigns() -> None:
-    assert complete_words("maxentry st") == ["status"]
+    assert complete_words("maxentry sta") == ["status"]
     assert set(complete_words("maxentry a")) == {"ask", "add-rows", "add-cols"}
     assert "--plates" in complete_words("maxentry ask --p")
     assert complete_words("maxentry ask --plates r") == ["rows"]

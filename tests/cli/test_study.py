@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 from tests.cli.run import COMMAND, answer, good, process, refused, run
 
-from maxentry.cli import codes, given, grouped
+from maxentry.cli import choices, codes, grouped
 from maxentry.errors import DataError
 from maxentry.studies import local, verdict
 from maxentry.studies.case import Cell
-from maxentry.studies.code import fingerprint
 from maxentry.studies.outcomes import Failure, failed
 from maxentry.studies.record import Look, Run
+from maxentry.studies.runner import code_of
 from maxentry.studies.store import Store
 
 pytest.importorskip("matplotlib")
-FACTS = "folder runs failed page figures tables raw"
+FACTS = "folder runs failed missing page figures tables raw"
 COMMANDS = {
     ("paper",): f"{FACTS} claims",
     ("suite",): f"{FACTS} ratios",
@@ -44,7 +44,7 @@ def invented(cell: Cell) -> Run:
     looks = tuple(
         Look(k, float(k), error, error, 0.9, 2.0, 0.1, 0.1) for k, error in zip(n, (first, last), strict=True)
     )
-    code = fingerprint()
+    code = code_of(cell)
     return Run(
         cell.key(code), code, cell.case.name, cell.case.identity(), cell.strategy, cell.seed, (12, 9), 90, 1.0, looks,
         1.0, 1.0,
@@ -137,7 +137,8 @@ def test_runs_that_fail_do_not_keep_the_others_from_being_reported(workers: dict
     assert result.exit_code == codes.REFUSED
     assert result.stdout.startswith("Yes, ")
     assert "Failed: my.csv, maxent, seed 0: no luck (4 more runs failed so)" in result.stderr
-    assert Path("out/report.html").exists()
+    for report in ("report.html", "tables.md"):
+        assert "5 of 15 runs failed: no luck." in Path("out", report).read_text()
     workers["begun"].clear()
     again = run(*words, "--json")
     assert again.exit_code == codes.REFUSED
@@ -154,12 +155,39 @@ def test_when_all_fail_it_is_one_sentence(
     )
     first = "my.csv, uniform, seed 0: no luck"
     assert refused("study", "compare", "my.csv", "-o", "out").splitlines()[1:] == [
-        f"Failed: {first} (14 more runs failed so)",
         f"Expected every run to succeed, but one failed ({first}); 14 more runs failed.",
     ]
     result = run("study", "compare", "my.csv", "-o", "out", "--json")
     assert json.loads(result.stdout)["error"]["kind"] == "RunsFailed"
     assert not Path("out/report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("strategies", "answer"),
+    [
+        (["balanced"], "Yes, balanced would have helped: after 48 entries the error of balanced is 0.5"),
+        (
+            ["means"],
+            "Row and column means, judged by another estimate than uniform sampling, would have done better: ",
+        ),
+        (
+            ["papers_maxent"],
+            "Yes, active sampling would have helped: after 48 entries the error of MaxEnt, the",
+        ),
+        (
+            ["balanced", "integrated_variance"],
+            "Yes, active sampling would have helped: after 48 entries the error of i",
+        ),
+    ],
+)
+def test_compare_answers_of_what_was_run(
+    strategies: list[str], answer: str, workers: dict, my_csv: Path
+) -> None:
+    words = [word for name in strategies for word in ("--strategy", name)]
+    assert good("study", "compare", "my.csv", "-o", "out", *words).stdout.startswith(answer)
+    page = Path("out/report.html").read_text()
+    assert ("Would active sampling help on my.csv?" in page) == ("active" in answer)
+    assert ("Where active sampling does not help" in page) == ("active" in answer)
 
 
 def test_a_report_runs_nothing(workers: dict, my_csv: Path) -> None:
@@ -169,9 +197,110 @@ def test_a_report_runs_nothing(workers: dict, my_csv: Path) -> None:
     good("study", "compare", "my.csv", "-o", "out", "--replicates", "2")
     workers["begun"].clear()
     Path("out/report.html").unlink()
-    assert answer("study", "compare", "my.csv", "--report", "-o", "out")["runs"] == 6  # of the usual 15
-    assert Path("out/report.html").exists()
+    found = answer("study", "compare", "my.csv", "--report", "-o", "out")
+    assert (found["runs"], found["missing"]) == (6, 9)  # of the usual 15
+    caveat = "9 of 15 runs are missing; without --report the same command does them."
+    assert caveat in Path("out/report.html").read_text()
+    assert caveat in good("study", "compare", "my.csv", "--report", "-o", "out").stderr
     assert workers["begun"] == []
+
+
+def test_what_was_kept_is_told_from_what_was_made(workers: dict, my_csv: Path) -> None:
+    words = ("study", "compare", "my.csv", "-o", "out", "--replicates")
+    assert "3 runs, 3 s of processor time in all. Wrote out/report.html." in good(*words, 1).stderr
+    assert "6 runs (3 kept from before), 6 s of processor time" in good(*words, 2).stderr
+    again = good(*words, 2).stderr
+    assert "6 runs (all kept from before), 6 s of processor time" in again
+    assert "missing" not in again
+    assert "my.csv: 12 x 9 with 93 known entries" in again
+    assert "by uniform, balanced, predictive_variance, once each." in good(*words, 1).stderr
+
+
+def test_in_a_hurry_it_is_said_so_and_replaces_nothing(workers: dict, my_csv: Path) -> None:
+    whole, small = Path("maxentry-study/compare-my"), Path("maxentry-study/compare-my-quick")
+    good("study", "compare", "my.csv")
+    before = (whole / "report.html").read_bytes()
+    said = good("study", "compare", "my.csv", "--quick").stderr
+    assert (whole / "report.html").read_bytes() == before
+    assert b"nothing is to be concluded" not in before
+    assert "12 at first, then 36 in batches of 18" in said
+    assert "2 times each" in said
+    for text in (said, (small / "report.html").read_text(), (small / "tables.md").read_text()):
+        assert "Quick: small runs and few replicates, from which nothing is to be concluded." in text
+    good("study", "paper", "--figure", "sim30", "--strategy", "uniform", "--quick")
+    assert Path("maxentry-study/paper-quick/report.html").exists()
+    assert not Path("maxentry-study/paper").exists()
+
+
+def test_tables_of_one_name_do_not_replace_each_other(workers: dict, my_csv: Path) -> None:
+    Path("other").mkdir()
+    other = Path("other/my.csv")
+    other.write_text(my_csv.read_text().replace("r0,,", "r0,1.5,", 1))
+    pages = [
+        answer("study", "compare", path, "--replicates", 1)["page"] for path in (my_csv, other, my_csv, other)
+    ]
+    assert pages[0] == pages[2] == "maxentry-study/compare-my/report.html"
+    assert pages[1] == pages[3] != pages[0]
+    assert pages[1].startswith("maxentry-study/compare-my-")
+
+
+def test_infinite_values_are_refused_by_their_labels(workers: dict, my_csv: Path) -> None:
+    my_csv.write_text(my_csv.read_text().replace("r0,,", "r0,inf,", 1))
+    said = refused("study", "compare", "my.csv")
+    assert said == "Expected finite numbers, but the value at row 'r0', column 'c0' is inf."
+
+
+def test_strategies_that_no_matrix_has_are_named(workers: dict) -> None:
+    words = (
+        "--matrix",
+        "sim30",
+        "--strategy",
+        "uniform",
+        "--strategy",
+        "balanced",
+        "--replicates",
+        2,
+        "-o",
+        "out",
+    )
+    assert "Not run" not in good("study", "suite", *words).stderr
+    said = good("study", "suite", *words, "--strategy", "oboe", "--strategy", "means").stderr
+    assert "Not run on these matrices: oboe, means." in said
+
+
+def test_help_names_what_may_be_named() -> None:
+    from maxentry.studies import strategies, suite
+
+    assert tuple(strategies.STRATEGIES) == choices.STRATEGIES
+    assert {case.name for case, _ in suite.CASES} == set(choices.MATRICES)
+    for command in ("paper", "suite", "compare"):
+        shown = " ".join(good("study", command, "--help").stdout.replace("│", " ").split())
+        assert all(name in shown for name in choices.STRATEGIES)
+        assert (choices.listed(choices.MATRICES) in shown) == (command == "suite")
+
+
+def test_a_file_name_that_is_no_text_is_read_all_the_same(workers: dict, my_csv: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("file names are bytes on Linux only")
+    odd = os.fsdecode(b"b\xffd.csv")
+    my_csv.rename(odd)
+    assert good("study", "compare", odd, "-o", "out").stdout.startswith("Yes, ")
+    assert "b?d.csv" in Path("out/report.html").read_text(encoding="utf-8")
+
+
+def test_data_of_kept_runs_are_not_asked_for(workers: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maxentry.studies import datasets
+    from maxentry.studies.paper import figure_cells
+
+    def absent(name: str) -> None:
+        raise DataError(f"expected {name} here, but it is not.")
+
+    monkeypatch.setattr(datasets, "load", absent)
+    for cell in figure_cells(["jester"], 2, quick=True, strategies=["uniform"]):
+        Store("out").add(invented(cell))
+    words = ("--figure", "jester", "--figure", "sim30", "--strategy", "uniform", "--quick", "-o", "out")
+    assert answer("study", "paper", *words)["runs"] == 6
+    assert {cell.case.name for cell in workers["begun"]} == {"sim30"}
 
 
 def test_data_are_asked_for_before_the_workers_start(workers: dict, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,6 +328,16 @@ def test_data_are_asked_for_before_the_workers_start(workers: dict, monkeypatch:
             ["compare", "my.csv", "--dask", "nowhere"],
             "Expected a Dask scheduler at nowhere (like tcp://host:8786)",
         ),
+        (
+            ["compare", "my.csv", "--strategy", "uniform"],
+            "Expected a strategy to compare with uniform, but only uniform came.",
+        ),
+        (["compare", "my.csv", "--transform", "log"], "for the log scale, but the value at row 'r"),
+        (["compare", "my.csv", "--rank", "5"], "Expected rank 'auto' or at most 4, half the shorter side"),
+        (
+            ["compare", "-", "--costs", "-"],
+            "Expected the matrix or the costs on standard input, but both came.",
+        ),
         (["compare", "my.csv", "-o", "my.csv"], "Expected a folder for results, but my.csv is a file."),
         (["paper", "--figure", "sim31"], "Expected figures among sim30"),
         (["paper", "--strategy", "best"], "Expected one of the strategies"),
@@ -206,7 +345,7 @@ def test_data_are_asked_for_before_the_workers_start(workers: dict, monkeypatch:
             ["paper", "--strategy", "oboe"],
             "Expected strategies that are run on these matrices, but none of them is.",
         ),
-        (["suite", "--matrix", "mine"], "Expected matrices among"),
+        (["suite", "--matrix", "mine"], "; SAT11, log s; SAT20, log s; Jester; "),
         (
             ["suite", "--matrix", "sim30", "--strategy", "oboe"],
             "Expected strategies that are run on these matrices",
@@ -311,44 +450,3 @@ def test_a_real_comparison_in_a_process_of_its_own(my_csv: Path) -> None:
         "No",
         "No gain from active sampling is shown: after 48 entries",
     )
-
-
-# Costs
-
-
-def grid(text: str) -> str:
-    Path("costs.csv").write_text(text)
-    return "costs.csv"
-
-
-MATRIX = "x,a,b\nr,1,\ns,3,4\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("x,b,a\ns,8,6\nr,,5\n", [[5, 19 / 3], [6, 8]]),  # what is not known needs no cost
-        ("row,col,cost\nr,a,5\ns,a,6\ns,b,8\n", [[5, 19 / 3], [6, 8]]),
-        ("row,cost\ns,2\nr,1\n", [[1, 1], [2, 2]]),
-        ("col,cost\na,2\nb,1\n", [[2, 1], [2, 1]]),
-    ],
-)
-def test_costs(text: str, found: list[list[float]]) -> None:
-    Path("m.csv").write_text(MATRIX)
-    read = given.given("m.csv", None, grid(text))
-    np.testing.assert_allclose(read.costs, found)
-    np.testing.assert_array_equal(read.M, [[1, np.nan], [3, 4]])
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("x,a,b\ns,6,\nr,5,7\n", "above 0 for every known entry, but none came for row 's', column 'b'"),
-        ("x,a,b\ns,6,0\nr,5,7\n", "above 0 for every known entry, but 0 came for row 's', column 'b'"),
-        ("row,cost\ns,2\n", "expected a cost for every row, but row 'r' has none"),
-    ],
-)
-def test_costs_that_are_refused(text: str, sentence: str) -> None:
-    Path("m.csv").write_text(MATRIX)
-    with pytest.raises(DataError, match=sentence):
-        given.given("m.csv", None, grid(text))

@@ -40,6 +40,6 @@ if __name__ == "__main__":
     from maxentry.studies import outputs, paper
 
     paper.figure_cells = figure_cells
-    outputs.paper = lambda runs, folder: outputs.Outputs(folder, (), folder, folder)
+    outputs.paper = lambda runs, folder, caveat: outputs.Outputs(folder, (), folder, folder)
     sys.argv = ["maxentry", "study", "paper", "-o", FOLDER, "--workers", "2", *sys.argv[4:]]
     main.run()

@@ -7,7 +7,7 @@ import pytest
 from tests.studies.test_interrupts import Working, until
 from tests.studies.test_runner import CASE, CELLS, timeless
 
-from maxentry.errors import MissingDependencyError, StorageError
+from maxentry.errors import MissingDependencyError
 from maxentry.studies import cluster
 from maxentry.studies.case import Cell
 from maxentry.studies.outcomes import RunsFailed, StudyError
@@ -18,10 +18,11 @@ distributed = pytest.importorskip("distributed")
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_same_results(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("workers", "threads"), [(2, 1), (1, 2)])
+def test_a_cluster_gives_the_same_results(tmp_path: Path, workers: int, threads: int) -> None:
     here = run_all(CELLS, store=tmp_path / "here", workers=1)
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=workers, threads_per_worker=threads, processes=True, dashboard_address=None
     ) as there:
         cells = [*CELLS, Cell(CASE, "nobody's", 0)]
         with pytest.raises(RunsFailed, match="nobody's, seed 0: expected one of the strategies") as caught:
@@ -49,14 +50,63 @@ def test_ctrl_c_leaves_the_cluster_with_nothing_to_do(tmp_path: Path) -> None:
         study.process.send_signal(signal.SIGINT)
         said = "Interrupted: 2 of 5 runs are kept; the same command does the others.\n"
         assert study.ended() == (130, "", said)
-        until(lambda: not there.scheduler.tasks, 10)
+        until(lambda: not there.scheduler.tasks)
         assert len(study.begun()) == 4  # and not the fifth
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "http://127.0.0.1:1", "tcp://127.0.0.1"])
+class Lost:
+    """A run whose worker died, before or after it was done, or that went well; and a client that cannot be reached."""
+
+    def __init__(self, status: str, result: object) -> None:
+        self.status, self.found = status, result
+
+    def result(self) -> object:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+class Unreachable:
+    loop = None
+
+    def __init__(self, futures: list[Lost]) -> None:
+        self.futures = iter(futures)
+
+    def submit(self, *_: object, **__: object) -> Lost:
+        return next(self.futures)
+
+    def cancel(self, *_: object, **__: object) -> None:
+        raise distributed.comm.CommClosedError("gone")
+
+
+def test_a_worker_or_scheduler_that_dies_is_a_failure_of_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    futures = [
+        Lost("finished", "a run"), Lost("finished", distributed.comm.CommClosedError("gone")),
+        Lost("error", ImportError("no maxentry")), Lost("cancelled", None),
+    ]  # fmt: skip
+    monkeypatch.setattr(distributed, "as_completed", lambda futures, loop: iter(futures))
+    found = dict(cluster.results(CELLS, Unreachable(futures)))
+    assert found[0] == "a run"
+    assert [getattr(found[k], "error", None) for k in (1, 2, 3)] == [
+        "on the cluster: CommClosedError: gone", "on the cluster: ImportError: no maxentry",
+        "on the cluster: the run was cancelled",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://127.0.0.1:1",
+        "nowhere",
+        "http://127.0.0.1:1",
+        "tcp://127.0.0.1",
+        "tls://127.0.0.1:1",
+        "ucx://127.0.0.1:1",
+    ],
+)
 def test_no_scheduler_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr(cluster, "PATIENCE_S", 0.5)
-    with pytest.raises(StorageError, match="expected a Dask scheduler at"):
+    with pytest.raises(StudyError, match="expected a Dask scheduler at"):
         run_all(CELLS, store=tmp_path, dask=address)
     assert len(Store(tmp_path)) == 0
 

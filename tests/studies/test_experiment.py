@@ -75,7 +75,7 @@ def test_balanced_then_uniform_starts_as_the_active_ones_do():
 
 
 def test_a_run_survives_json():
-    made = dataclasses.replace(run(Cell(CASE, "uniform", 1)), note="x")
+    made = run(Cell(CASE, "uniform", 1))
     again = Run.from_json(json.loads(json.dumps(made.to_json(), allow_nan=False)))
     assert again == made
 

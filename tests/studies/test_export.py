@@ -15,6 +15,7 @@ RUNS = [made("a"), made("b", seed=1)]
 
 def test_parquet_has_a_line_for_every_look(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
+    export.write_csv(RUNS, tmp_path / "new" / "runs.csv")
     path = export.write_table(RUNS, tmp_path / "new")
     assert path == tmp_path / "new" / "runs.parquet"
     found = parquet.read_table(path).to_pylist()
@@ -38,8 +39,9 @@ def test_without_pyarrow_it_is_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(export, "import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[studies\]"):
         export.write_parquet(RUNS, tmp_path / "x.parquet")
-    path = export.write_table(RUNS, tmp_path)
-    assert path.name == "runs.csv"
+    (tmp_path / "runs.parquet").write_text("of an earlier report")
+    path = export.write_table(iter(RUNS), tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name] == ["runs.csv"]
     lines = list(csv.DictReader(path.open(encoding="utf-8")))
     assert [(line["n"], line["coverage"], line["error"]) for line in lines[:2]] == [
         ("5", "", "0.9"),

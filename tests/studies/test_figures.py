@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.studies.made_runs import LOOKS, SIMULATED, made, many
+from tests.studies.made_runs import LOOKS, REAL, SIMULATED, made, many
 
 from maxentry.errors import DataError
 from maxentry.plots.colours import DARK, INK
@@ -35,6 +35,20 @@ def test_a_panel_holds_the_mean_and_the_quantiles() -> None:
     np.testing.assert_allclose(line.mean, errors.mean(0))
     assert line.low is not None
     np.testing.assert_allclose(line.low, np.quantile(errors, 0.25, axis=0))
+
+
+def test_errors_of_real_matrices_are_relative_to_their_spread() -> None:
+    assert figures.panel("jester", by("uniform", identity=REAL)).y_label == "RMS error / standard deviation"
+    for kind in (REAL, SIMULATED):
+        assert (
+            figures.panel("a", by("uniform", identity=kind), "coverage").y_label
+            == "coverage of 90% intervals"
+        )
+
+
+def test_letters_that_the_font_has_not_are_not_warned_of(tmp_path, recwarn: pytest.WarningsRecorder) -> None:
+    figures.compare_figure(many("uniform", 0.7, case="表.csv", replicates=2), tmp_path / "a")
+    assert [str(w.message) for w in recwarn] == []
 
 
 def test_of_many_lines_only_the_foremost_are_shaded() -> None:

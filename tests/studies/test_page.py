@@ -1,5 +1,7 @@
 """The page needs nothing else, says where choosing does not help, and keeps names from becoming code."""
 
+import os
+import platform
 import re
 import warnings
 from pathlib import Path
@@ -94,7 +96,8 @@ def test_rows_of_the_same_name_share_it(text: str) -> None:
 def test_settings_and_versions_are_there_and_nothing_of_the_machine(read: Reader) -> None:
     for said in ("numpy", "maxentry", "Python", "abc (60 runs)", "Raw results", '"kind": "simulated"'):
         assert said in read.text
-    assert str(Path.home()) not in read.text
+    for machine in (str(Path.home()), platform.node(), os.getcwd(), platform.platform()):
+        assert machine not in read.text
 
 
 def test_a_users_names_are_text() -> None:
@@ -108,8 +111,23 @@ def test_a_users_names_are_text() -> None:
 
 
 def test_the_page_is_written_where_it_is_wanted(tmp_path) -> None:
-    path = page.write(iter([made([1.0, 0.5], n=(1, 2))]), tmp_path / "new" / "index.html")
-    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    text = page.html([made([1.0, 0.5], n=(1, 2))])
+    path = page.write(text, tmp_path / "new" / "index.html")
+    assert path.read_text(encoding="utf-8") == text
+    assert text.startswith("<!DOCTYPE html>")
+    assert "1 run: 1 matrix, 1 strategy." in text
+
+
+def test_curves_by_cost_are_not_called_curves_by_entries() -> None:
+    dear = many("uniform", 0.8, case="dear", identity=REAL | {"spend": 5.0}, cost=(1, 2, 3, 4, 5, 6))
+    headings = [found.split("<")[0] for found in page.html([*suite(), *dear]).split("<h2>")[1:]]
+    assert [h for h in headings if h.startswith("Error by")] == [
+        "Error by entries measured", "Error by the share of the money spent",
+    ]  # fmt: skip
+    alone = Reader(page.html(dear))
+    assert "Error by entries measured" not in alone.text
+    both = Reader(page.html([*suite(), *dear]))
+    assert len(both.ids) == len(set(both.ids))
 
 
 def test_nothing_is_warned_of() -> None:

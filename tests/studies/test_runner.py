@@ -1,22 +1,26 @@
 """The cells of a study: none is run twice, the longest first, errors do not stop the others."""
 
+import math
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from maxentry.errors import MissingDependencyError, ParameterError
-from maxentry.studies import experiment, local, runner
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.studies import datasets, experiment, local, runner
 from maxentry.studies.case import Case, Cell
 from maxentry.studies.code import fingerprint
-from maxentry.studies.outcomes import Failure, RunsFailed, StudyStopped, failed
+from maxentry.studies.outcomes import Failure, RunsFailed, StudyError, StudyStopped, failed
+from maxentry.studies.paper import figure_cells
 from maxentry.studies.record import Look, Run
 from maxentry.studies.runner import known, run_all
-from maxentry.studies.sources import Simulated, Truth
+from maxentry.studies.sources import Part, Simulated, Truth
 from maxentry.studies.store import Store
 
+DATA = Path(__file__).parents[3] / "shared" / "data"
 MODEL = (("rank", 1), ("effects", False))
 CASE = Case("tiny", Simulated((6, 5), 1), 6, 3, 6, looks=2, model=MODEL)
 CELLS = [Cell(CASE, strategy, seed) for strategy in ("uniform", "maxent") for seed in (0, 1)]
@@ -154,12 +158,13 @@ def test_results_of_other_code_are_taken_only_if_asked_and_the_newest(
 
 
 def test_a_worker_with_other_code_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Pool(monkeypatch)
+    pool = Pool(monkeypatch)
     monkeypatch.setattr(runner, "fingerprint", lambda peers: "this")
-    with pytest.raises(RunsFailed, match="another version of the code"):
-        run_all(CELLS[:1], store=tmp_path)
+    with pytest.raises(StudyError, match="expected workers with the same code as this process, but"):
+        run_all(CELLS, store=tmp_path)
+    assert len(pool.begun) == 1  # not all of them, for hours
     assert [run.code for run in Store(tmp_path).runs()] == [fingerprint()]  # its own name, so nothing is lost
-    assert len(run_all(CELLS[:1], store=tmp_path, accept_other_code=True)) == 1
+    assert len(run_all(pool.begun, store=tmp_path, accept_other_code=True)) == 1
 
 
 def test_without_joblib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +174,96 @@ def test_without_joblib_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(local, "import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"expected joblib .*maxentry\[studies\]"):
         run_all(CELLS, store=tmp_path)
+
+
+def test_without_what_ends_workers_none_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    with pytest.raises(
+        MissingDependencyError, match=r"joblib and psutil .* psutil is not .*maxentry\[studies\]"
+    ):
+        run_all(CELLS, store=tmp_path)
+
+
+def test_errors_that_are_no_numbers_are_failures_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoilt(cell: Cell, good: Callable[[Cell], Run] = run_of) -> Run:
+        run = good(cell)
+        wrong = {"uniform": {"error": math.inf}, "maxent": {"error_unobserved": math.nan}}[cell.strategy]
+        return replace(run, looks=(run.looks[0]._replace(**wrong),)) if cell.seed == 0 else run
+
+    assert run_of(CELLS[0]).finite
+    Pool(monkeypatch)
+    monkeypatch.setattr(sys.modules[__name__], "run_of", spoilt)
+    with pytest.raises(RunsFailed) as caught:
+        run_all(CELLS, store=tmp_path)
+    assert {(f.strategy, f.seed, f.error) for f in caught.value.failures} == {
+        (s, 0, "its errors are not finite numbers") for s in ("uniform", "maxent")
+    }
+    assert [run.seed for run in caught.value.runs] == [1, 1]
+    assert len(Store(tmp_path)) == 2
+
+
+def test_intervals_without_end_do_not_stop_a_study(tmp_path: Path) -> None:
+    run = run_of(CELLS[0])
+    Store(tmp_path).add(replace(run, looks=(run.looks[0]._replace(width=math.inf),)))
+    [kept] = Store(tmp_path).runs()
+    assert math.isnan(kept.looks[0].width)
+
+
+PARTS = [
+    Cell(replace(CASE, name=name, source=Part(name, 6, 5, costs=costs)), "uniform", 0)
+    for name, costs in (("jester", None), ("oboe-error", "oboe-runtime"))
+]
+
+
+def test_data_are_had_before_workers_start_and_only_those_that_are_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    monkeypatch.setattr(datasets, "load", loaded.append)
+    pool = Pool(monkeypatch)
+    Store(tmp_path).add(run_of(PARTS[0]))
+    run_all([*PARTS, *CELLS, Cell(PARTS[1].case, "uniform", 1)], store=tmp_path)
+    assert loaded == ["oboe-error", "oboe-runtime"]  # jester's run is kept
+    figure = [cell for cell in figure_cells(["jester"], 1, quick=True) if cell.case.name != "jester"]
+    loaded.clear()
+    run_all(figure[:1], store=tmp_path)
+    assert loaded == ["jester"]  # whatever is made of it
+    pool.begun.clear()
+
+    def absent(name: str) -> None:
+        raise DataError(f"expected {name} here, but it is not.")
+
+    monkeypatch.setattr(datasets, "load", absent)
+    others = [Cell(CASE, "uniform", 7), *PARTS]
+    assert len(run_all(others, store=tmp_path)) == 3  # all data are of kept runs
+    with pytest.raises(DataError, match="expected jester here"):
+        run_all([*others, PARTS[0]._replace(seed=7)], store=tmp_path)
+    assert len(pool.begun) == 1
+
+
+def test_licences_are_told_to_users_of_python_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if not (DATA / "reactions").exists():
+        pytest.skip("needs ../shared/data")
+    monkeypatch.setenv("MAXENTRY_DATA", str(DATA))
+    monkeypatch.setenv("MAXENTRY_DATA_CACHE", str(tmp_path / "cache"))
+    case = replace(CASE, source=Part("direct-arylation", 6, 5))
+    for seed in (0, 1):
+        run_all([Cell(case, "uniform", seed)], store=tmp_path, workers=1)
+    assert capfd.readouterr().err.count("please cite") == 1
+
+
+def test_time_left_is_said_at_once_where_runs_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Pool(monkeypatch)
+    run_all(CELLS[:1], store=tmp_path, progress=True)
+    assert capsys.readouterr().err.splitlines()[0] == "maxentry: 0 of 1 runs done"
+    run_all(CELLS[:2], store=tmp_path, progress=True, workers=1)
+    assert capsys.readouterr().err.splitlines()[0] == "maxentry: 1 of 2 runs done, about 1 s left"
 
 
 def test_no_workers_are_refused(tmp_path: Path) -> None:

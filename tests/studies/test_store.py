@@ -3,11 +3,15 @@
 import json
 import math
 import multiprocessing
+import threading
+from dataclasses import replace
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
 from maxentry.errors import StorageError
+from maxentry.studies import store as store_module
 from maxentry.studies.record import Look, Run
 from maxentry.studies.store import Store
 
@@ -76,21 +80,56 @@ def test_a_file_that_was_emptied_is_empty(tmp_path: Path) -> None:
     assert [run.key for run in store.runs()] == ["b"]
 
 
-def _write(folder: str, name: str) -> None:
+def _write(folder: str, name: str, together: Barrier) -> None:
     store = Store(folder)
-    for k in range(50):
-        store.add(made(f"{name}{k}"))
+    together.wait(60)
+    for k in range(20):
+        run = made(f"{name}{k}")
+        store.add(replace(run, looks=run.looks * 1000))  # longer than what is written in one piece anyway
 
 
 def test_two_studies_may_write_at_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_write, args=(str(tmp_path), name)) for name in "xy"]
+    together = context.Barrier(2)
+    writers = [context.Process(target=_write, args=(str(tmp_path), name, together)) for name in "xy"]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join(60)
         assert writer.exitcode == 0
-    assert {run.key for run in Store(tmp_path).runs()} == {f"{name}{k}" for name in "xy" for k in range(50)}
+    assert {run.key for run in Store(tmp_path).runs()} == {f"{name}{k}" for name in "xy" for k in range(20)}
+    lines = (tmp_path / "runs.jsonl").read_bytes().splitlines()
+    assert len(lines) == 40
+    assert min(map(len, lines)) > 2**16
+
+
+def test_a_writer_waits_while_another_has_the_file(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    store = Store(tmp_path)
+    store.writable()
+    writer = threading.Thread(target=store.add, args=(made("a"),))
+    with store.path.open("ab") as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        writer.start()
+        writer.join(0.5)
+        assert writer.is_alive()
+        assert store.path.read_bytes() == b""
+    writer.join(10)
+    assert [run.key for run in Store(tmp_path).runs()] == ["a"]
+
+
+def test_without_locks_it_is_written_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise OSError("no locks available")
+
+    monkeypatch.setattr(store_module, "_lock", none)
+    Store(tmp_path).add(made("a"))
+    assert len(Store(tmp_path)) == 1
+
+
+def test_runs_of_the_time_when_they_had_a_note_are_read(tmp_path: Path) -> None:
+    (tmp_path / "runs.jsonl").write_text(json.dumps({**made("a").to_json(), "note": ""}) + "\n")
+    assert [run.key for run in Store(tmp_path).runs()] == ["a"]
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
@@ -115,5 +154,5 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
     (tmp_path / "runs.jsonl").symlink_to("/dev/full")
-    with pytest.raises(StorageError, match="No space left"):
+    with pytest.raises(StorageError, match="No space left on device; what was done before is kept"):
         Store(tmp_path).add(made("a"))

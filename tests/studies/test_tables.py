@@ -174,6 +174,7 @@ def test_markdown_has_a_row_for_every_row_and_no_name_breaks_it() -> None:
     )
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert "<script>" not in text
+    assert "\\[](x)" in tables.markdown(many("uniform", 0.8, case="![](x)"))  # nothing is fetched
     assert all(line.endswith("|") for line in rows)
     for block in text.split("\n\n"):
         if block.startswith("|"):

@@ -7,7 +7,7 @@ from maxentry.studies import metrics, verdict
 from maxentry.studies.metrics import Interval
 from maxentry.studies.paper import FIGURES
 from maxentry.studies.record import Run
-from maxentry.studies.wording import spelled
+from maxentry.studies.wording import spelled, title
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,29 @@ def test_the_sentence_says_no_when_it_is_worse_and_when_nothing_is_shown() -> No
     assert "contains 1" in none
 
 
+def test_few_replicates_are_said_to_be_few() -> None:
+    assert "4 replicates, which are few)" in compared(0.6, replicates=4)
+    assert "5 replicates)" in compared(0.6, replicates=5)
+    runs = [run for run in paper(1.0, 0.7, 0.9) if run.seed < 4]
+    assert judged(runs, 1)["sim30"] == "within chance"
+    said = [row.numbers for row in verdict.claims(runs) if row.figure == "sim30"]
+    assert any("4 replicates are too few for a quantile" in numbers for numbers in said)
+
+
+def test_where_nothing_is_predicted_that_is_the_reason() -> None:
+    reason = "; no structure was found, for the errors are as large as the spread of the values."
+    noise = [*many("uniform", 1.02, identity=REAL), *many("predictive_variance", 1.02, identity=REAL)]
+    assert verdict.sentence(noise).endswith(reason)
+    worse = [*many("uniform", 1.02, identity=REAL), *many("predictive_variance", 1.3, identity=REAL)]
+    assert verdict.sentence(worse).endswith(reason)
+    assert reason not in compared(0.8, identity=REAL)
+
+
+def test_ends_near_one_are_written_so_that_the_side_is_seen() -> None:
+    assert spelled(Interval(1.002, 0.9966, 1.008, 5)) == "1.002 (0.997 to 1.008)"
+    assert spelled(Interval(0.9, 0.85, 0.95, 5)) == "0.90 (0.85 to 0.95)"
+
+
 def test_one_replicate_cannot_tell() -> None:
     assert compared(0.4, replicates=1).startswith("One replicate cannot tell")
 
@@ -55,6 +78,52 @@ def test_at_equal_cost_the_sentence_speaks_of_cost() -> None:
     said = compared(0.6, identity=spend, cost=(3, 4, 5, 6, 7, 8))
     assert "at the same cost the error" in said
     assert "of the cost (median)" in said
+
+
+def test_what_does_not_choose_is_called_by_its_name() -> None:
+    runs = [*many("uniform", 0.8), *many("balanced", 0.6)]
+    assert verdict.sentence(runs, "balanced").startswith("Yes, balanced would have helped: after 80 entries")
+    worse = [*many("uniform", 0.8), *many("balanced", 1.0)]
+    assert verdict.sentence(worse, "balanced").startswith("No, balanced would have done worse than measuring")
+
+
+@pytest.mark.parametrize(("end", "does"), [(0.6, "done better"), (1.0, "done worse")])
+@pytest.mark.parametrize("strategy", ["means", "smurff_variance"])
+def test_another_estimate_is_not_taken_for_a_choice(strategy: str, end: float, does: str) -> None:
+    said = verdict.sentence([*many("uniform", 0.8), *many(strategy, end)], strategy)
+    name = title(strategy)
+    begin = (
+        f"{name[:1].upper()}{name[1:]}, judged by another estimate than uniform sampling, would have {does}: "
+    )
+    assert said.startswith(begin)
+    assert "would have helped" not in said
+    assert "active" not in said
+
+
+def test_the_papers_sampler_is_compared_with_uniform_judged_by_it() -> None:
+    runs = [*many("uniform", 0.9), *many("papers_uniform", 0.6), *many("papers_maxent", 0.8)]
+    said = verdict.sentence(
+        runs, "papers_maxent"
+    )  # better than uniform judged by our posterior, but not by its own
+    assert said.startswith("No, active sampling would have done worse")
+    assert "of uniform sampling's, judged by the same estimate, (90%" in said
+    assert verdict.sentence([*many("uniform", 0.9), *many("papers_maxent", 0.8)], "papers_maxent").startswith(
+        "There are no runs of both"
+    )
+
+
+@pytest.mark.parametrize(
+    ("strategies", "subject"),
+    [
+        (["uniform", "balanced", "predictive_variance"], "predictive_variance"),
+        (["uniform", "maxent", "predictive_variance"], "maxent"),
+        (["uniform", "balanced"], "balanced"),
+        (["uniform", "papers_uniform", "means"], "papers_uniform"),
+        (["uniform"], "uniform"),
+    ],
+)
+def test_what_a_comparison_is_about(strategies: list[str], subject: str) -> None:
+    assert verdict.subject(strategies) == subject
 
 
 def test_without_both_there_is_nothing_to_say() -> None:

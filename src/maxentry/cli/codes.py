@@ -10,7 +10,8 @@ NO_READER = 141
 
 MEANING = {
     DONE: "done",
-    REFUSED: "refused, with a sentence that says what was expected and what came; nothing was changed",
+    REFUSED: "refused, with a sentence that says what was expected and what came; nothing was changed "
+    "(a study keeps the runs that succeeded)",
     USAGE: "no such command or option, or options that do not go together",
     NOTHING_LEFT: "nothing left to ask: all is measured or pending, or the campaign has reached its end",
     BUG: "a mistake in maxentry itself",

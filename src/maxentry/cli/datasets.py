@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from maxentry.cli import output, tables
+from maxentry.errors import DataError, MaxentryError
 
 if TYPE_CHECKING:
     from maxentry.studies.datasets import Info
@@ -16,8 +18,7 @@ def data(name: str | None, get: bool, as_json: bool) -> None:
 
     sets = datasets.catalogue() if name is None else (datasets.info(name),)
     if get:
-        for about in sets:
-            datasets.load(about.name)
+        _fetch(sets)
     lines = [_facts(about) for about in sets]
     if as_json:
         output.print_json({"sets": lines})
@@ -35,6 +36,24 @@ def data(name: str | None, get: bool, as_json: bool) -> None:
 
 
 SHOWN = ("name", "rows", "cols", "known", "here", "licence", "title")
+
+
+def _fetch(sets: Sequence[Info]) -> None:
+    """Have all of them here; one that cannot be had keeps no other from being fetched."""
+    from maxentry.studies import datasets
+
+    failures: dict[str, tuple[str, MaxentryError]] = {}  # each sentence once, with the first set it is about
+    for about in sets:
+        try:
+            datasets.load(about.name)
+        except MaxentryError as error:
+            failures.setdefault(str(error), (about.name, error))
+    if len(failures) == 1:
+        ((_, failure),) = failures.values()
+        raise failure
+    if failures:
+        reasons = "\n".join(f"{name}: {error}" for name, error in failures.values())
+        raise DataError(f"expected to fetch all data sets, but some could not be had.\n{reasons}")
 
 
 def _tell(about: Info, facts: dict[str, Any]) -> None:

@@ -22,14 +22,19 @@ class GivenTable(NamedTuple):
     name: str
     M: Array
     costs: Array | None
+    labels: tuple[list[str], list[str]]
 
 
 def given(path: str, names: str | None, costs: str | None) -> GivenTable:
     """Read a matrix as `complete` reads it; NaN where nothing is known."""
+    if path == costs == tables.STD:
+        raise DataError("expected the matrix or the costs on standard input, but both came.")
     matrix = measurements.matrix(tables.read(path), names)
     M = _placed(matrix, matrix.row_labels, matrix.col_labels)
-    name = "standard input" if path == tables.STD else Path(path).name
-    return GivenTable(name, M, None if costs is None else _costs(costs, matrix, M))
+    # A name that is not text in UTF-8 can be opened, but neither written nor drawn.
+    name = "standard input" if path == tables.STD else Path(path).name.encode("utf-8", "replace").decode()
+    labels = matrix.row_labels, matrix.col_labels
+    return GivenTable(name, M, None if costs is None else _costs(costs, matrix, M), labels)
 
 
 def _placed(matrix: measurements.Matrix, rows: list[str], cols: list[str]) -> Array:
@@ -53,13 +58,21 @@ def _costs(path: str, matrix: measurements.Matrix, M: Array) -> Array:
         parts = sides.costs([path], rows, cols) or {}
         found = parts["row"][:, None] + np.zeros(M.shape) if has["row"] else parts["col"] + np.zeros(M.shape)
     else:
-        found = _placed(measurements.matrix(table, "row,col,cost" if has["cost"] else None), rows, cols)
+        names = (
+            ",".join(_as_written(table, *names) for names in COST_COLUMNS.values()) if has["cost"] else None
+        )
+        found = _placed(measurements.matrix(table, names), rows, cols)
     known = np.isfinite(M)
-    lacking = np.argwhere(known & ~(found > 0))
+    lacking = np.argwhere(known & ~((found > 0) & (found < np.inf)))
     if len(lacking):
         i, j = lacking[0]
         came = "none" if np.isnan(found[i, j]) else f"{found[i, j]:g}"
-        raise DataError(
-            f"expected a cost above 0 for every known entry, but {came} came for row {rows[i]!r}, column {cols[j]!r}."
-        )
-    return np.asarray(np.where(found > 0, found, found[known].mean()))
+        place = f"row {rows[i]!r}, column {cols[j]!r}"
+        raise DataError(f"expected a finite cost above 0 for every known entry, but {came} came for {place}.")
+    return np.asarray(np.where((found > 0) & (found < np.inf), found, found[known].mean()))
+
+
+def _as_written(table: tables.Table, *names: str) -> str:
+    """How this table writes the first of these names that it has; that name, if it has none."""
+    written = {name.strip().lower(): name for name in table.names}
+    return next((written[name] for name in names if name in written), names[0])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxentry.cli.cells import label_text, number
+from maxentry.cli.output import warn
 from maxentry.cli.tables import Table
 from maxentry.errors import DataError
 
@@ -135,6 +136,11 @@ def wide(table: Table) -> Matrix:
     col_labels = [label_text(name) for name in table.names[1:]]
     for side, labels in (("row", row_labels), ("column", col_labels)):
         _check_distinct(side, labels, table.source)
+    if all(map(_fraction, row_labels)):
+        warn(
+            f"Taking the first column of {table.source}, {table.names[0]!r}, for row labels, though it looks like "
+            "values: a table without labels needs a column of them before its values."
+        )
     told = Triples([], [], [])
     for k, row in enumerate(row_labels):
         for col, cells in zip(col_labels, table.columns[1:], strict=True):
@@ -147,6 +153,14 @@ def wide(table: Table) -> Matrix:
                 told.cols.append(col)
                 told.values.append(x)
     return Matrix(row_labels, col_labels, told, table.names[0] or "row")
+
+
+def _fraction(label: str) -> bool:
+    """Whether it is a number that is not whole, as hardly anybody names a row."""
+    try:
+        return not float(label.replace(",", ".", 1)).is_integer()
+    except ValueError:
+        return False
 
 
 def _row_label(table: Table, k: int) -> str:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry.cli import grouped, options, output, tables
+from maxentry.cli import choices, grouped, options, output, tables
 from maxentry.cli.options import option
 
 if TYPE_CHECKING:
     from maxentry.studies.record import Run
 
 PANEL = "Studies"
-FACTS = "folder, runs, failed, page, figures, tables, raw"
+FACTS = "folder, runs, failed, missing, page, figures, tables, raw"
+WAYS = f"Strategies: {', '.join(choices.STRATEGIES)}."
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,11 +29,12 @@ Figures = Annotated[
     option("--figure", help="sim30, sim60, jester or movielens; again for more, all if not given."),
 ]
 Matrices = Annotated[
-    list[str] | None, option("--matrix", help="A matrix of the suite; again for more, all if not given.")
+    list[str] | None,
+    option("--matrix", help="A matrix of the suite (below); again for more, all if not given."),
 ]
 Strategies = Annotated[
     list[str] | None,
-    option("--strategy", help="A way to choose; again for more, the usual ones if not given."),
+    option("--strategy", help="A way to choose (below); again for more, the usual ones if not given."),
 ]
 Replicates = Annotated[
     int | None,
@@ -60,7 +62,7 @@ Progress = Annotated[
 ]
 
 
-@app.command(epilog=f"JSON: {FACTS}, and claims (claim, chosen_by, figure, found, judgement).")
+@app.command(epilog=f"{WAYS}\n\nJSON: {FACTS}, and claims (claim, chosen_by, figure, found, judgement).")
 def paper(
     figure: Figures = None,
     replicates: Replicates = None,
@@ -75,7 +77,7 @@ def paper(
     as_json: options.Json = False,
 ) -> None:
     """Reproduce the paper's four figures, and judge its claims."""
-    from maxentry.cli.studying import Study, conclude, wanted_folder
+    from maxentry.cli.studying import Asked, conclude, wanted_folder
     from maxentry.studies import outputs, verdict
     from maxentry.studies.paper import figure_cells
     from maxentry.studies.strategies import named
@@ -83,9 +85,11 @@ def paper(
     for name in strategy or ():
         named(name)
     cells = figure_cells(figure or (), replicates or _usual(quick), quick=quick, strategies=strategy or ())
-    study = Study(cells, wanted_folder(out, "paper"), workers, dask, progress, any_code, report, as_json)
+    folder = wanted_folder(out, "paper", quick)
+    study = Asked(cells, folder, workers, dask, progress, any_code, report, as_json, quick)
+    study.say_left_out(strategy or ())
     runs = study.runs()
-    written = outputs.paper(runs, study.folder)
+    written = outputs.paper(runs, study.folder, study.caveats(runs))
 
     names = ("claim", "chosen_by", "figure", "found", "judgement")
     claims: list[dict[str, Any]] = [dict(zip(names, claim, strict=True)) for claim in verdict.claims(runs)]
@@ -95,7 +99,10 @@ def paper(
     study.end()
 
 
-@app.command(epilog=f"JSON: {FACTS}, and ratios (case, strategy, ratio, low, high, replicates).")
+@app.command(
+    epilog=f"Matrices: {choices.listed(choices.MATRICES)}.\n\n{WAYS}\n\nJSON: {FACTS}, and ratios (case, strategy, "
+    "ratio, low, high, replicates)."
+)
 def suite(
     matrix: Matrices = None,
     strategy: Strategies = None,
@@ -110,14 +117,17 @@ def suite(
     as_json: options.Json = False,
 ) -> None:
     """Compare all strategies on simulated and real matrices."""
-    from maxentry.cli.studying import Study, conclude, wanted_folder
+    from maxentry.cli.studying import Asked, conclude, wanted_folder
     from maxentry.studies import outputs
     from maxentry.studies.suite import suite_cells
 
+    choices.check_matrices(matrix or ())
     cells = suite_cells(matrix or (), strategy or (), replicates or _usual(quick), quick=quick)
-    study = Study(cells, wanted_folder(out, "suite"), workers, dask, progress, any_code, report, as_json)
+    folder = wanted_folder(out, "suite", quick)
+    study = Asked(cells, folder, workers, dask, progress, any_code, report, as_json, quick)
+    study.say_left_out(strategy or ())
     runs = study.runs()
-    written = outputs.suite(runs, study.folder)
+    written = outputs.suite(runs, study.folder, study.caveats(runs))
     ratios = _ratios(runs)
     conclude(study, runs, written, {"ratios": ratios})
     if not as_json:
@@ -126,7 +136,7 @@ def suite(
 
 
 @app.command(
-    epilog=f"JSON: {FACTS}, answer, rows, cols, known, initial, budget, batch, "
+    epilog=f"{WAYS}\n\nJSON: {FACTS}, answer, rows, cols, known, initial, budget, batch, "
     "and ratios (case, strategy, ratio, low, high, replicates)."
 )
 def compare(
@@ -150,8 +160,14 @@ def compare(
     ] = None,
     strategy: Strategies = None,
     replicates: Annotated[
-        int, typer.Option("--replicates", min=1, help="How often each strategy is run.")
-    ] = 5,
+        int | None,
+        option(
+            "--replicates", min=1, help="How often each strategy is run; 5 times if not given, 2 if --quick."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, option("--quick", help="Two batches and two replicates, if not given: a first look.")
+    ] = False,
     costs: Annotated[
         str | None,
         option(
@@ -176,21 +192,22 @@ def compare(
     wanted = options.rank_of(rank)
     from maxentry.cli import studying
     from maxentry.cli.given import given as read
-    from maxentry.studies import metrics, outputs, verdict
+    from maxentry.studies import outputs, verdict
     from maxentry.studies.compare import compare_cells
 
     given = read(table, names, costs)
     cells = compare_cells(
         given.M, name=given.name, initial=initial, budget=budget, batch=batch, strategies=strategy or (),
-        replicates=replicates, costs=given.costs, rank=wanted, transform=transform, noise=noise.value,
+        replicates=replicates or (2 if quick else 5), costs=given.costs, labels=given.labels, quick=quick,
+        rank=wanted, transform=transform, noise=noise.value,
     )  # fmt: skip
-    folder = studying.wanted_folder(out, studying.folder_of(table))
-    study = studying.Study(cells, folder, workers, dask, progress, any_code, report, as_json)
+    folder = studying.folder_of(out, table, cells[0], quick)
+    study = studying.Asked(cells, folder, workers, dask, progress, any_code, report, as_json, quick)
     studying.say_sizes(study)
     runs = study.runs()
-    active = next((s for s in strategy or () if s not in verdict.NOT_ACTIVE), metrics.DEFAULT)
-    answer = verdict.sentence(runs, active)
-    written = outputs.compare(runs, study.folder, active, answer)
+    chosen = verdict.subject([*(run.strategy for run in runs), *(cell.strategy for cell in cells)])
+    answer = verdict.sentence(runs, chosen)
+    written = outputs.compare(runs, study.folder, chosen, answer, study.caveats(runs))
     studying.conclude(
         study, runs, written, {"answer": answer, **studying.sizes(study), "ratios": _ratios(runs)}
     )

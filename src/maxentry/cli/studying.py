@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,20 +22,22 @@ from maxentry.studies.meter import duration
 from maxentry.studies.outcomes import Failure, RunsFailed, StudyStopped
 from maxentry.studies.record import Run
 from maxentry.studies.runner import known, run_all
-from maxentry.studies.sources import Part
 from maxentry.studies.store import Store
 
 HOME = "maxentry-study"
 
 
-def wanted_folder(out: str | None, study: str) -> Path:
-    """Where a study is kept."""
-    return Path(out) if out is not None else Path(HOME) / study
+QUICK = "Quick: small runs and few replicates, from which nothing is to be concluded."
+
+
+def wanted_folder(out: str | None, study: str, quick: bool) -> Path:
+    """Where a study is kept: the same in small elsewhere, so that it replaces no report."""
+    return Path(out) if out is not None else Path(HOME) / (f"{study}-quick" if quick else study)
 
 
 @dataclass
-class Study:
-    """A study as it was asked for; `failures` is known when it has run."""
+class Asked:
+    """A study as it was asked for; `failures`, and how many runs were `kept` from before, are known when it has run."""
 
     cells: list[Cell]
     folder: Path
@@ -45,6 +47,8 @@ class Study:
     any_code: bool
     report: bool
     as_json: bool
+    quick: bool = False
+    kept: int = field(default=0, init=False)
     failures: tuple[Failure, ...] = field(default=(), init=False)
 
     def runs(self) -> list[Run]:
@@ -55,10 +59,10 @@ class Study:
         if self.report:
             found = list(known(self.cells, store, accept_other_code=True).values())
             outputs.check(found, self.folder)
+            self.kept = len(found)
             return found
         _check_figures()
-        if self.dask is None:
-            self._fetch(store)
+        self.kept = len(known(self.cells, store, accept_other_code=self.any_code))
         try:
             return run_all(
                 self.cells, store=store, workers=self.workers, dask=self.dask, progress=self.progress,
@@ -67,28 +71,40 @@ class Study:
         except RunsFailed as error:
             self.failures = error.failures
             if not error.runs:
-                self._say_failures()
+                if _debugging() or len({failure.error for failure in self.failures}) > 1:
+                    self._say_failures()
                 raise
             return error.runs
         except StudyStopped as stop:
             self._stopped(stop)
+
+    def missing(self, runs: Sequence[Run]) -> int:
+        """How many runs are neither there nor failed."""
+        return len(self.cells) - len(runs) - len(self.failures)
+
+    def caveats(self, runs: Sequence[Run]) -> str:
+        """What must be known of a report that is not of the whole study: said on it, and nowhere else to be read."""
+        said = [QUICK] if self.quick else []
+        if self.failures:
+            errors = "; ".join(dict.fromkeys(str(f.error).rstrip(".") for f in self.failures))
+            said.append(f"{len(self.failures)} of {output.count(len(self.cells), 'run')} failed: {errors}.")
+        if missing := self.missing(runs):
+            of = output.count(len(self.cells), "run")
+            said.append(f"{missing} of {of} are missing; without --report the same command does them.")
+        return " ".join(said)
+
+    def say_left_out(self, strategies: Sequence[str]) -> None:
+        """Name strategies that were asked for and are run on none of these matrices."""
+        run = {cell.strategy for cell in self.cells}
+        left_out = [name for name in dict.fromkeys(strategies) if name not in run]
+        if left_out and run:
+            output.warn(f"Not run on these matrices: {', '.join(left_out)}.")
 
     def end(self) -> None:
         """Say what failed, if anything did, and end accordingly."""
         if self.failures:
             self._say_failures()
             raise typer.Exit(codes.REFUSED)
-
-    def _fetch(self, store: Store) -> None:
-        """Have the data here before workers want them: a notice, or a refusal, comes once and at once."""
-        found = known(self.cells, store, accept_other_code=self.any_code)
-        if len(found) == len(self.cells):
-            return
-        from maxentry.studies import datasets
-
-        parts = [cell.case.source for cell in self.cells if isinstance(cell.case.source, Part)]
-        for name in dict.fromkeys(name for part in parts for name in (part.dataset, part.costs) if name):
-            datasets.load(name)
 
     def _stopped(self, stop: StudyStopped) -> NoReturn:
         if self.as_json:
@@ -101,7 +117,7 @@ class Study:
 
     def _say_failures(self) -> None:
         """Each error once, with how many runs it ended."""
-        debugging = os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0")
+        debugging = _debugging()
         if self.as_json and not debugging:
             return
         for error, n in Counter(f.error for f in self.failures).items():
@@ -112,6 +128,10 @@ class Study:
                 output.say(first.trace)
 
 
+def _debugging() -> bool:
+    return os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0")
+
+
 def _check_figures() -> None:
     """Refuse at once, not after an hour, where figures cannot be drawn."""
     if find_spec("matplotlib") is None:
@@ -120,7 +140,7 @@ def _check_figures() -> None:
         )
 
 
-def conclude(study: Study, runs: list[Run], written: outputs.Outputs, answers: Mapping[str, Any]) -> None:
+def conclude(study: Asked, runs: list[Run], written: outputs.Outputs, answers: Mapping[str, Any]) -> None:
     """Say what was done and where it lies."""
     if study.as_json:
         output.print_json(
@@ -128,6 +148,7 @@ def conclude(study: Study, runs: list[Run], written: outputs.Outputs, answers: M
                 "folder": str(study.folder),
                 "runs": len(runs),
                 "failed": [str(failure) for failure in study.failures],
+                "missing": study.missing(runs),
                 "page": str(written.page),
                 "figures": [str(path) for path in written.figures],
                 "tables": str(written.tables),
@@ -136,20 +157,30 @@ def conclude(study: Study, runs: list[Run], written: outputs.Outputs, answers: M
             }
         )
         return
-    seconds = sum(run.wall_s for run in runs)
+    kept = "all" if study.kept == len(runs) else str(study.kept)
+    before = f" ({kept} kept from before)" if study.kept and not study.report else ""
+    time = duration(sum(run.cpu_s for run in runs))
     output.say(
-        f"{output.count(len(runs), 'run')}, {duration(seconds)} of one core in all. Wrote {written.page}.",
+        f"{output.count(len(runs), 'run')}{before}, {time} of processor time in all. Wrote {written.page}.",
         "dim",
     )
+    caveats = study.caveats(runs) if not study.failures else ""  # failures are told at the end
+    if caveats:
+        output.warn(caveats)
 
 
-def folder_of(path: str) -> str:
-    """A name for a comparison's folder."""
+def folder_of(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
+    """Where a comparison is kept; a table of the same name as another has a folder of its own."""
     stem = "stdin" if path == tables.STD else Path(path).stem
-    return "compare-" + (re.sub(r"[^\w.-]+", "_", stem) or "table")
+    folder = wanted_folder(out, "compare-" + (re.sub(r"[^\w.-]+", "_", stem) or "table"), quick)
+    if out is not None:
+        return folder
+    mine = str(cell.case.source.identity()["digest"])
+    digests = {run.identity.get("source", {}).get("digest") for run in Store(folder).runs()}
+    return folder if mine in digests or not digests else folder.with_name(f"{folder.name}-{mine[:6]}")
 
 
-def sizes(study: Study) -> dict[str, int]:
+def sizes(study: Asked) -> dict[str, int]:
     """How large the matrix is and how much of it is measured."""
     case = study.cells[0].case
     M = case.source.truth(0).M
@@ -159,16 +190,17 @@ def sizes(study: Study) -> dict[str, int]:
     }  # fmt: skip
 
 
-def say_sizes(study: Study) -> None:
+def say_sizes(study: Asked) -> None:
     """What is going to be played through, in one sentence."""
     if study.as_json:
         return
     s, case = sizes(study), study.cells[0].case
     strategies = dict.fromkeys(cell.strategy for cell in study.cells)
+    times = len(study.cells) // len(strategies)
     then = f"then {s['budget']} in batches of {s['batch']}"
     if case.spend is not None:
         then = f"then batches of {s['batch']} until what {case.spend:g} entries cost on average is spent"
     output.say(
         f"{case.name}: {s['rows']} x {s['cols']} with {s['known']} known entries; {s['initial']} at first, {then}, by "
-        f"{', '.join(strategies)}, {len(study.cells) // len(strategies)} times each."
+        f"{', '.join(strategies)}, {'once' if times == 1 else f'{times} times'} each."
     )

@@ -1,8 +1,9 @@
 """The style sheet of every page that is written: of a study, of a campaign: light and dark, on phones and on paper."""
 
 from maxentry.plots.colours import DARK
+from maxentry.plots.svg import variable
 
-VARIABLES = "".join(f"--c-{light.lstrip('#')}:{dark};" for light, dark in DARK.items())
+VARIABLES = "".join(f"{variable(light)}:{dark};" for light, dark in DARK.items())
 
 STYLE = (
     """

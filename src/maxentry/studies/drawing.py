@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +14,7 @@ from maxentry.errors import DataError, MissingDependencyError
 from maxentry.plots.colours import GRID, INK
 from maxentry.studies.metrics import DEFAULT, Interval
 from maxentry.studies.styles import style
+from maxentry.studies.whole import whole
 from maxentry.studies.wording import title
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class Bar(NamedTuple):
     ratio: Interval
 
 
-def strategies_of(panels: Sequence[Panel]) -> list[str]:
+def drawn(panels: Sequence[Panel]) -> list[str]:
     """In the order they come."""
     return list(dict.fromkeys(line.strategy for panel in panels for line in panel.lines))
 
@@ -69,7 +71,7 @@ def grid(panels: Sequence[Panel], across: int, named_at_ends: bool = False) -> F
         max(5.2, (5.2 if named_at_ends else 3.6) * across), 3.1 * down + (0 if named_at_ends else 0.6)
     )
     axes = fig.subplots(down, across, squeeze=False)
-    names = strategies_of(panels)
+    names = drawn(panels)
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     for k, (ax, panel) in enumerate(zip(axes.flat, panels, strict=False)):
@@ -129,7 +131,7 @@ def _name_ends(ax: Axes, panel: Panel) -> None:
     ends = [float(line.mean[-1]) for line in panel.lines]
     heights = apart(ends, (top - bottom) * 0.075, bottom, top)
     across = ax.get_yaxis_transform()  # from 0 to 1 across the panel, whatever its scale
-    names = strategies_of([panel])
+    names = drawn([panel])
     for line, end, height in zip(panel.lines, ends, heights, strict=True):
         look = style(line.strategy, names)
         ax.annotate(
@@ -229,9 +231,11 @@ def _figure(width: float, height: float) -> Figure:
 
 def save(fig: Figure, stem: Path) -> list[Path]:
     """stem.png and stem.pdf, the same bytes for the same figure."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "pdf")]
-    plain: dict[str, Any] = {".png": {"Software": None}, ".pdf": {"CreationDate": None}}
-    for path in paths:
-        fig.savefig(path, dpi=DPI, metadata=plain[path.suffix])
+    plain: dict[str, Any] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in plain]
+    for path, (kind, metadata) in zip(paths, plain.items(), strict=True):
+        with whole(path) as part, warnings.catch_warnings():
+            # A name in letters that the font has not is drawn as boxes; nobody can do anything about it here.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            fig.savefig(part, format=kind, dpi=DPI, metadata=metadata)
     return paths

@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from maxentry.errors import MissingDependencyError, StorageError
+from maxentry.errors import MissingDependencyError
 from maxentry.studies.record import Look, Run
+from maxentry.studies.whole import whole
 
 OF_A_RUN = ("case", "strategy", "seed", "rows", "cols", "known", "scale")
 CODE = ("code", "key", "settings")
@@ -32,11 +32,15 @@ def lines(runs: Iterable[Run]) -> list[tuple[Any, ...]]:
 
 
 def write_table(runs: Iterable[Run], folder: Path) -> Path:
-    """Write runs.parquet, or runs.csv where pyarrow is not installed; the file."""
+    """Write runs.parquet, or runs.csv where pyarrow is not installed; the file. The other, of earlier runs, goes."""
+    kept, parquet, text = list(runs), folder / "runs.parquet", folder / "runs.csv"
     try:
-        return write_parquet(runs, folder / "runs.parquet")
+        written, old = write_parquet(kept, parquet), text
     except MissingDependencyError:
-        return write_csv(runs, folder / "runs.csv")
+        written, old = write_csv(kept, text), parquet
+    with suppress(OSError):
+        old.unlink(missing_ok=True)
+    return written
 
 
 def write_parquet(runs: Iterable[Run], path: Path) -> Path:
@@ -50,7 +54,7 @@ def write_parquet(runs: Iterable[Run], path: Path) -> Path:
     table = pa.Table.from_pylist(
         [dict(zip(COLUMNS, line, strict=True)) for line in lines(runs)], schema=_schema(pa)
     )
-    with _whole(path) as part:
+    with whole(path) as part:
         parquet.write_table(table, str(part))
     return path
 
@@ -63,22 +67,8 @@ def _schema(pa: Any) -> Any:
 
 def write_csv(runs: Iterable[Run], path: Path) -> Path:
     """Write the table as CSV."""
-    with _whole(path) as part, part.open("w", newline="", encoding="utf-8") as stream:
+    with whole(path) as part, part.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows(lines(runs))
     return path
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Another name to write to, which becomes `path` when all is written."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield part
-        os.replace(part, path)
-    except OSError as error:
-        raise StorageError(f"expected to write {path}, but: {error.strerror or error}.") from None
-    finally:
-        part.unlink(missing_ok=True)

@@ -15,15 +15,13 @@ from maxentry.studies.drawing import Bar, Line, Panel
 from maxentry.studies.metrics import BASELINE, DEFAULT, Curves, Study
 from maxentry.studies.record import Run
 
-Shown = Literal["error", "error_unobserved", "coverage"]
+Shown = Literal["error", "coverage"]
 
 MOST = 7  # strategies in a figure of many panels
 SHADED = (BASELINE, DEFAULT, "maxent")  # where there are more lines than these, only theirs are shaded
-Y_LABELS: dict[Shown, str] = {
-    "error": "relative Frobenius error",
-    "error_unobserved": "relative error, unmeasured entries",
-    "coverage": "coverage of 90% intervals",
-}
+# Errors are relative to the norm of a simulated matrix, and to the spread of a real one around its mean.
+Y_LABELS = {True: "relative Frobenius error", False: "RMS error / standard deviation"}
+COVERAGE = "coverage of 90% intervals"
 
 
 def paper_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | None = None) -> list[Path]:
@@ -42,7 +40,8 @@ def suite_figure(runs: Iterable[Run], stem: Path, strategies: Sequence[str] | No
 def compare_figure(runs: Iterable[Run], stem: Path) -> list[Path]:
     """The one case of a comparison: errors, and coverage beside them."""
     study = metrics.gather(runs)
-    panels = [panel(case, by, shown) for case, by in study.items() for shown in ("error", "coverage")]
+    shown: tuple[Shown, ...] = ("error", "coverage")
+    panels = [panel(case, by, s)._replace(title=f"{case}: {s}") for case, by in study.items() for s in shown]
     return drawing.save(drawing.grid([p for p in panels if p.lines], across=2), stem)
 
 
@@ -68,7 +67,10 @@ def panel(case: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
     lines = tuple(_line(curves, shown, strategy in shaded) for strategy, curves in kept.items())
     by_cost = any(curves.by_cost for curves in by.values())
     x_label = "share of the budget spent" if by_cost else "entries measured"
-    return Panel(case, x_label, Y_LABELS[shown], lines, 0.9 if shown == "coverage" else None, by_cost)
+    if shown == "coverage":
+        return Panel(case, x_label, COVERAGE, lines, 0.9, by_cost)
+    y_label = Y_LABELS[any(curves.simulated for curves in by.values())]
+    return Panel(case, x_label, y_label, lines, None, by_cost)
 
 
 def _line(curves: Curves, shown: Shown, shaded: bool) -> Line:

@@ -22,6 +22,11 @@ class Forecast:
         for run in past:
             self.saw(run)
 
+    @property
+    def experienced(self) -> bool:
+        """Whether it has seen any run; before that, its seconds are only proportions."""
+        return bool(self._seen)
+
     def saw(self, run: Run) -> None:
         """Learn from a run."""
         size = _size(run.identity)

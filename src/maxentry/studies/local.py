@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -29,16 +30,17 @@ def results(cells: Sequence[Cell], workers: int) -> Generator[tuple[int, Run | F
     However this ends (Ctrl-C, an error, a reader that has enough), no process is left behind.
     """
     loky = _loky()
-    with (
-        _interrupts_wait()
-    ):  # what is started here inherits it: Ctrl-C on a terminal reaches us, not the workers
+    with _interrupts_wait():  # workers inherit it: Ctrl-C on a terminal reaches us, not them
         executor = loky.ProcessPoolExecutor(
             min(workers, len(cells)), initializer=worker.begin, initargs=(os.getpid(),), env=worker.ONE_THREAD
         )
         futures = {executor.submit(worker.perform, cell): k for k, cell in enumerate(cells)}
     try:
-        for future in loky.as_completed(futures):
-            yield futures[future], future.result()
+        with warnings.catch_warnings():
+            # A worker whose memory has grown is replaced by a new one, which is nobody's business.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
+            for future in loky.as_completed(futures):
+                yield futures[future], future.result()
     except loky.BrokenProcessPool:
         raise StudyError(
             "expected the workers to live as long as the study, but one was ended from outside, perhaps for want of "
@@ -64,8 +66,10 @@ def _interrupts_wait() -> Iterator[None]:
 
 def _loky() -> Any:
     try:
+        import_module("psutil")  # by which loky ends its workers; without it they would live on
         return import_module("joblib.externals.loky")
-    except ImportError:
+    except ImportError as error:
         raise MissingDependencyError(
-            "expected joblib to run studies, but it is not installed: pip install 'maxentry[studies]'."
+            f"expected joblib and psutil to run studies, but {error.name or 'one of them'} is not installed: "
+            "pip install 'maxentry[studies]'."
         ) from None

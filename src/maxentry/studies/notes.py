@@ -29,7 +29,7 @@ def joined(*sentences: str) -> str:
 def own_estimates(strategies: Iterable[str]) -> str:
     """Ratios that do not tell a choice from an estimate, and those that do although they might not seem to."""
     names = list(strategies)
-    mixed = [name for name in names if brings_estimate(name) and name not in OWN_BASELINE]
+    mixed = [name for name in names if mixes(name)]
     said = []
     if any(name in OWN_BASELINE for name in names):
         said.append("MaxEnt with the paper's sampler is compared with uniform judged by that sampler too.")
@@ -45,6 +45,11 @@ def own_estimates(strategies: Iterable[str]) -> str:
 def brings_estimate(strategy: str) -> bool:
     """Whether a strategy is judged by another estimate than the campaign's posterior."""
     return strategy != BASELINE and strategy in STRATEGIES and STRATEGIES[strategy].estimator is not None
+
+
+def mixes(strategy: str) -> bool:
+    """Whether its ratio to uniform is of another estimate, too, since there is no uniform judged by its own."""
+    return brings_estimate(strategy) and strategy not in OWN_BASELINE
 
 
 def same_matrix(study: Study) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from maxentry.errors import MaxentryError
 from maxentry.studies.case import Cell
+from maxentry.studies.plural import counted
 from maxentry.studies.record import Run
 
 
@@ -34,7 +35,7 @@ class RunsFailed(StudyError):
     def __init__(self, failures: Sequence[Failure], runs: Sequence[Run]) -> None:
         self.failures, self.runs = tuple(failures), list(runs)
         n = len(failures)
-        others = f"; {n - 1} more run{'' if n == 2 else 's'} failed" if n > 1 else ""
+        others = f"; {counted(n - 1, 'more run')} failed" if n > 1 else ""
         super().__init__(f"expected every run to succeed, but one failed ({failures[0]}){others}.")
 
 
@@ -44,14 +45,10 @@ class StudyStopped(KeyboardInterrupt):
     def __init__(self, done: int, total: int) -> None:
         self.done, self.total = done, total
         super().__init__(
-            f"interrupted: {done} of {_count(total)} are kept; the same command does the others."
+            f"interrupted: {done} of {counted(total, 'run')} are kept; the same command does the others."
         )
 
 
 def failed(cell: Cell, error: str, trace: str = "") -> Failure:
     """The failure of a cell."""
     return Failure(cell.case.name, cell.strategy, cell.seed, " ".join(error.split()), trace)
-
-
-def _count(n: int) -> str:
-    return f"{n} run{'' if n == 1 else 's'}"

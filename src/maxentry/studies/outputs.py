@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from maxentry.errors import DataError
-from maxentry.studies import export, figures, page, tables
+from maxentry.studies import export, figures, page, tables, verdict
 from maxentry.studies.paper import FIGURES
 from maxentry.studies.record import Run
+from maxentry.studies.whole import whole
 
 PAGE = "report.html"
 
@@ -23,8 +24,8 @@ class Outputs(NamedTuple):
     raw: Path
 
 
-def paper(runs: Sequence[Run], folder: Path) -> Outputs:
-    """A figure for each of the paper's, and their claims judged."""
+def paper(runs: Sequence[Run], folder: Path, caveat: str = "") -> Outputs:
+    """A figure for each of the paper's, and their claims judged. caveat: why this is not the whole study, if so."""
     drawn: list[Path] = []
     for figure in FIGURES.values():
         cases = {panel.case.name for panel in figure.panels}
@@ -34,27 +35,30 @@ def paper(runs: Sequence[Run], folder: Path) -> Outputs:
     drawn += figures.coverage_figure(runs, folder / "coverage")
     claims = tables.as_markdown(tables.claims_table(runs))
     raw = export.write_table(runs, folder)
-    page.write(runs, folder / PAGE, heading="The paper's figures", raw=raw.name, claims=True)
-    return _written(folder, drawn, f"{claims}\n\n{tables.markdown(runs)}", raw)
+    text = page.html(runs, heading="The paper's figures", raw=raw.name, caveat=caveat, claims=True)
+    page.write(text, folder / PAGE)
+    return _written(folder, drawn, f"{claims}\n\n{tables.markdown(runs)}", raw, caveat)
 
 
-def suite(runs: Sequence[Run], folder: Path) -> Outputs:
+def suite(runs: Sequence[Run], folder: Path, caveat: str = "") -> Outputs:
     """Curves of every matrix, ratios to uniform, coverage."""
     drawn = figures.suite_figure(runs, folder / "curves")
     drawn += figures.ratio_figure(runs, folder / "ratios")
     drawn += figures.coverage_figure(runs, folder / "coverage")
     raw = export.write_table(runs, folder)
-    page.write(runs, folder / PAGE, heading="Strategies side by side", raw=raw.name)
-    return _written(folder, drawn, tables.markdown(runs), raw)
+    text = page.html(runs, heading="Strategies side by side", raw=raw.name, caveat=caveat)
+    page.write(text, folder / PAGE)
+    return _written(folder, drawn, tables.markdown(runs), raw, caveat)
 
 
-def compare(runs: Sequence[Run], folder: Path, strategy: str, answer: str) -> Outputs:
+def compare(runs: Sequence[Run], folder: Path, strategy: str, answer: str, caveat: str = "") -> Outputs:
     """The curves of one matrix, and the answer: would this strategy have helped?"""
     drawn = figures.compare_figure(runs, folder / "curves")
     raw = export.write_table(runs, folder)
-    heading = f"Would active sampling help on {runs[0].case}?"
-    page.write(runs, folder / PAGE, heading=heading, lead=answer, raw=raw.name, strategy=strategy)
-    return _written(folder, drawn, f"{answer}\n\n{tables.markdown(runs)}", raw)
+    heading = f"Would {verdict.helper(strategy)} help on {runs[0].case}?"
+    text = page.html(runs, heading=heading, lead=answer, raw=raw.name, strategy=strategy, caveat=caveat)
+    page.write(text, folder / PAGE)
+    return _written(folder, drawn, f"{answer}\n\n{tables.markdown(runs)}", raw, caveat)
 
 
 def check(runs: Sequence[Run], folder: Path) -> None:
@@ -63,6 +67,7 @@ def check(runs: Sequence[Run], folder: Path) -> None:
         raise DataError(f"expected results to report on in {folder}, but there are none of this study.")
 
 
-def _written(folder: Path, drawn: list[Path], text: str, raw: Path) -> Outputs:
-    (folder / "tables.md").write_text(text, encoding="utf-8")
+def _written(folder: Path, drawn: list[Path], text: str, raw: Path, caveat: str) -> Outputs:
+    with whole(folder / "tables.md") as part:
+        part.write_text(f"**{tables.plain(caveat)}**\n\n{text}" if caveat else text, encoding="utf-8")
     return Outputs(folder / PAGE, tuple(drawn), folder / "tables.md", raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
@@ -14,35 +14,21 @@ from pathlib import Path
 from maxentry.plots.page_style import STYLE
 from maxentry.plots.svg import inlined
 from maxentry.studies import drawing, figures, metrics, tables, verdict
-from maxentry.studies.metrics import BASELINE, DEFAULT, Study
+from maxentry.studies.metrics import DEFAULT, Study
+from maxentry.studies.plural import counted
 from maxentry.studies.record import Run
 from maxentry.studies.tables import Field, Table
+from maxentry.studies.whole import whole
 from maxentry.studies.wording import spelled, title
 
 SIGNS = {"good": "✓ ", "bad": "✗ ", "even": "", "": ""}
 LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
 
 
-def write(
-    runs: Iterable[Run],
-    path: Path,
-    *,
-    heading: str = "Which entries to measure: a study",
-    lead: str = "",
-    raw: str | None = None,
-    strategy: str = DEFAULT,
-    claims: bool = False,
-) -> Path:
-    """The page of these runs.
-
-    lead: a sentence to begin with. raw: the name of the file beside the page with the raw results. strategy: the one
-    whose failures are named first. claims: judge the paper's claims (the runs are of its figures).
-    """
-    kept = list(runs)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        html(kept, heading=heading, lead=lead, raw=raw, strategy=strategy, claims=claims), encoding="utf-8"
-    )
+def write(text: str, path: Path) -> Path:
+    """A page, in place of one that was there."""
+    with whole(path) as part:
+        part.write_text(text, encoding="utf-8")
     return path
 
 
@@ -54,15 +40,22 @@ def html(
     raw: str | None = None,
     strategy: str = DEFAULT,
     claims: bool = False,
+    caveat: str = "",
 ) -> str:
-    """The text of the page."""
+    """The page of these runs.
+
+    lead: a sentence to begin with. raw: the name of the file beside the page with the raw results. strategy: the one
+    whose failures are named first. claims: judge the paper's claims (the runs are of its figures). caveat: why this is
+    not the whole study, if it is not.
+    """
     study = metrics.gather(runs)
     judged = [as_html(tables.claims_table(runs))] if claims else []
     sections = [
-        f"<header><h1>{escape(heading)}</h1>{_paragraph(lead)}{_made_of(runs, study)}</header>",
+        f"<header><h1>{escape(heading)}</h1>{_paragraph(lead)}{_caveat(caveat)}{_made_of(runs, study)}</header>",
         no_gain(study, strategy),
         *judged,
-        curves(study, "error", "Error by entries measured"),
+        curves(metrics.by_entries(study), "error", "Error by entries measured"),
+        curves(metrics.by_cost(study), "error", "Error by the share of the money spent", "money"),
         *(as_html(table) for table in tables.all_tables(study)),
         curves(study, "coverage", "Coverage of 90% intervals along the way"),
         settings(runs, raw),
@@ -80,22 +73,23 @@ def _paragraph(text: str) -> str:
     return f'<p class="lead">{escape(text)}</p>' if text else ""
 
 
+def _caveat(text: str) -> str:
+    return f'<p class="not"><b>{escape(text)}</b></p>' if text else ""
+
+
 def _made_of(runs: Sequence[Run], study: Study) -> str:
-    matrices, strategies = _number(len(study), "matrix", "matrices"), len(tables.strategies_of(study))
+    matrices = counted(len(study), "matrix", "matrices")
+    strategies = counted(len(metrics.strategies_of(study)), "strategy", "strategies")
     return (
-        f"<p>{len(runs):,} runs: {matrices}, {strategies} strategies. Every run is a campaign as a user has"
+        f"<p>{counted(len(runs), 'run')}: {matrices}, {strategies}. Every run is a campaign as a user has"
         " it; uniform sampling measures as many entries at random, and is completed by the same model.</p>"
     )
 
 
-def _number(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"
-
-
 def no_gain(study: Study, strategy: str) -> str:
     """Where active sampling does not help: the chosen strategy in a list, the others counted."""
-    compared = sum(strategy in by and BASELINE in by for by in study.values())
-    parts = ['<section class="not"><h2>Where active sampling does not help</h2>']
+    compared = sum(strategy in by and metrics.baseline(by, strategy) is not None for by in study.values())
+    parts = [f'<section class="not"><h2>Where {escape(verdict.helper(strategy))} does not help</h2>']
     if compared:
         parts.append(_listed(verdict.without_gain(study, strategy), title(strategy), compared))
     others = [name for name in verdict.active(study) if name != strategy]
@@ -128,33 +122,33 @@ def _listed(found: Sequence[verdict.NoGain], name: str, compared: int) -> str:
         f"<li><b>{escape(f.case)}</b>: ratio {escape(spelled(f.ratio))}, {meaning[f.effect]}</li>"
         for f in found
     )
-    of = f"{len(found)} of {_number(compared, 'case', 'cases')}"
+    of = f"{len(found)} of {counted(compared, 'case', 'cases')}"
     return (
         f"<p>On {of}, {escape(name)} is not shown to have a smaller error at the end than uniform sampling: the 90%"
         f" interval of the ratio contains 1 or is above it.</p><ul>{items}</ul>"
     )
 
 
-def curves(study: Study, measure: figures.Shown, heading: str) -> str:
-    """A card for each matrix, one legend for all."""
+def curves(study: Study, measure: figures.Shown, heading: str, prefix: str = "") -> str:
+    """A card for each matrix, one legend for all; prefix: of the names in figures, where a measure is shown twice."""
     panels = [figures.panel(case, by, measure) for case, by in figures.foremost_of_each(study).items()]
     panels = [p for p in panels if p.lines]
     if not panels:
         return ""
-    names = drawing.strategies_of(panels)
+    names = drawing.drawn(panels)
     cards = []
     for k, p in enumerate(panels):
         drawn = drawing.single(p, names)
         what = f"{p.y_label} of {len(p.lines)} strategies on {p.title}"
-        cards.append(
-            f"<figure><figcaption>{escape(p.title)}</figcaption>{inlined(drawn, f'{measure}{k}', what)}</figure>"
-        )
+        image = inlined(drawn, f"{prefix}{measure}{k}", what)
+        cards.append(f"<figure><figcaption>{escape(p.title)}</figcaption>{image}</figure>")
     note = "Mean over replicates; shaded: 25% to 75% quantiles." if measure != "coverage" else "Dotted: 90%."
-    if set(names) < set(tables.strategies_of(study)):
+    if set(names) < set(metrics.strategies_of(study)):
         note += " Strategies that are not shown are in the tables."
+    legend = _legend(names, prefix + measure)
     return (
-        f'<section><h2>{escape(heading)}</h2><p>{note}</p>{_legend(names, measure)}<div class="cards">{"".join(cards)}'
-        "</div></section>"
+        f"<section><h2>{escape(heading)}</h2><p>{note}</p>{legend}"
+        f'<div class="cards">{"".join(cards)}</div></section>'
     )
 
 
@@ -201,7 +195,6 @@ def settings(runs: Sequence[Run], raw: str | None) -> str:
     """What was run, with which code; nothing of the machine."""
     codes = Counter(run.code for run in runs)
     cases = {run.case: run.identity for run in runs}
-    notes = Counter(run.note for run in runs if run.note)
     rows = [
         (
             "versions at the time of this report",
@@ -212,7 +205,6 @@ def settings(runs: Sequence[Run], raw: str | None) -> str:
             ", ".join(f"{code} ({n} runs)" for code, n in codes.items()),
         ),
         ("processor time of all runs", f"{sum(run.cpu_s for run in runs) / 3600:.2f} hours"),
-        *((f"note, {n} runs", note) for note, n in notes.items()),
     ]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     details = "".join(

@@ -3,19 +3,20 @@
 What the paper leaves open: the rank on ratings (ours chooses it; its own sampler takes 5), which 500 and 300 users
 (here the first who rated all jokes; the most active and the first of MovieLens), how many movies (all 1,682; it says
 1,700), and batches (ten entries at a time on Jester, 50 on MovieLens, where a fit takes a second and more; for the
-paper's own sampler 50 and 300). To tell its sampler from its model, its model (no effects, its priors in standardised
-units, rank 5) is run in its sampler and in ours on Jester.
+paper's own sampler 50 and 300). To tell its sampler from its model, its model (no effects, rank 5, its priors, and
+values in the units that these expect) is run in its sampler and in ours on Jester.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from maxentry.errors import ParameterError
 from maxentry.studies.case import Case, Cell
-from maxentry.studies.sources import Part, Simulated
+from maxentry.studies.sources import Part, Simulated, Truth
+from maxentry.studies.strategies.papers_own import RANK, prior_sd
 
 PAPER = (("effects", False), ("priors", "paper"))
 AS_IN_THE_PAPER = ("uniform", "maxent")
@@ -54,7 +55,7 @@ JESTER_SMALL = replace(JESTER, source=Part("jester", 60, 40, "first"), **SMALL)
 JESTER_OWN: dict[str, Any] = {
     "name": "jester, the paper's model",
     "batch": 50,
-    "model": (("rank", 5), *PAPER),
+    "model": (("rank", RANK), *PAPER),
 }
 ACTIVE, FIRST = (
     Case(f"movielens, {users} users", Part("movielens-100k", 300, None, users), 300, 50, 1500, looks=6)
@@ -62,15 +63,35 @@ ACTIVE, FIRST = (
 )
 
 
-def _standardised(case: Case) -> Case:
-    """Jester for the paper's model, whose priors know no units."""
-    assert isinstance(case.source, Part)
-    return replace(case, source=replace(case.source, standardise=True), **JESTER_OWN)
+@dataclass(frozen=True)
+class Scaled:
+    """A part whose values are multiplied: the paper's priors know no units."""
+
+    part: Part
+    times: float
+
+    def identity(self) -> dict[str, Any]:
+        """The part's, and the factor."""
+        return {**self.part.identity(), "times": self.times}
+
+    def truth(self, seed: int) -> Truth:
+        """The part of this replicate, in other units."""
+        truth = self.part.truth(seed)
+        return truth._replace(
+            M=self.times * truth.M, Y=self.times * truth.Y, center=self.times * truth.center
+        )
+
+
+def _in_units_of_the_priors(case: Case) -> Case:
+    """Jester for the paper's model: entries have mean 0 and the variance that they have a priori."""
+    part = cast(Part, case.source)
+    times = prior_sd((cast(int, part.rows), cast(int, part.cols)), RANK)
+    return replace(case, source=Scaled(replace(part, standardise=True), times), **JESTER_OWN)
 
 
 def _movielens(case: Case, strategies: tuple[str, ...]) -> Panel:
-    assert isinstance(case.source, Part)
-    return Panel(case, strategies, replace(case, source=replace(case.source, rows=60, cols=100), **SMALL))
+    small = replace(cast(Part, case.source), rows=60, cols=100)
+    return Panel(case, strategies, replace(case, source=small, **SMALL))
 
 
 FIGURES = {
@@ -81,7 +102,11 @@ FIGURES = {
         "Jester, the first 500 users who rated all 100 jokes",
         (
             Panel(JESTER, (*AS_IN_THE_PAPER, *BESIDE, "means"), JESTER_SMALL),
-            Panel(_standardised(JESTER), (*AS_IN_THE_PAPER, *ITS_OWN), _standardised(JESTER_SMALL)),
+            Panel(
+                _in_units_of_the_priors(JESTER),
+                (*AS_IN_THE_PAPER, *ITS_OWN),
+                _in_units_of_the_priors(JESTER_SMALL),
+            ),
         ),
     ),
     "movielens": Figure(

@@ -37,20 +37,26 @@ class Run:
     looks: tuple[Look, ...]
     cpu_s: float
     wall_s: float
-    note: str = ""
 
     @property
     def by_cost(self) -> bool:
         """Whether runs of this case are compared at equal cost rather than at equal numbers of entries."""
         return self.identity.get("spend") is not None
 
+    @property
+    def finite(self) -> bool:
+        """Whether its errors are numbers that can be compared."""
+        errors = (x for look in self.looks for x in (look.cost, look.error, look.error_unobserved))
+        return all(map(math.isfinite, (self.scale, *errors)))
+
     def to_json(self) -> dict[str, Any]:
-        """As JSON can hold it: NaN is None."""
-        looks = [[None if math.isnan(x) else x for x in look] for look in self.looks]
+        """As JSON can hold it: what is no finite number is None."""
+        looks = [[x if math.isfinite(x) else None for x in look] for look in self.looks]
         return {**asdict(self), "identity": dict(self.identity), "shape": list(self.shape), "looks": looks}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Run:
-        """A run that was written."""
+        """A run that was written, perhaps when runs had a note too, which always was empty."""
         looks = tuple(Look._make(math.nan if x is None else x for x in look) for look in data["looks"])
-        return cls(**{**data, "shape": tuple(data["shape"]), "looks": looks})
+        kept = {name: value for name, value in data.items() if name != "note"}
+        return cls(**{**kept, "shape": tuple(data["shape"]), "looks": looks})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -12,7 +12,7 @@ from maxentry.studies.case import Cell
 from maxentry.studies.code import fingerprint
 from maxentry.studies.forecast import Forecast
 from maxentry.studies.meter import Meter, meter
-from maxentry.studies.outcomes import Failure, RunsFailed, StudyStopped, failed
+from maxentry.studies.outcomes import Failure, RunsFailed, StudyError, StudyStopped, failed
 from maxentry.studies.record import Run
 from maxentry.studies.store import Store
 from maxentry.studies.strategies import STRATEGIES
@@ -20,8 +20,10 @@ from maxentry.studies.strategies import STRATEGIES
 Outcomes = Generator[tuple[int, Run | Failure]]
 
 OTHER_CODE = (
-    "the worker has another version of the code than this process; its result is kept as one of that version"
+    "expected workers with the same code as this process, but one has another version of it; its result is kept as one "
+    "of that version, and the others were not waited for."
 )
+NOT_FINITE = "its errors are not finite numbers"
 
 
 def run_all(
@@ -40,7 +42,8 @@ def run_all(
     progress: by default a bar on a terminal; True also elsewhere, as lines; False never.
     accept_other_code: also take results that another version of the code has kept.
 
-    Raises RunsFailed, when all others are done, if some cells failed, and StudyStopped on Ctrl-C.
+    Raises RunsFailed, when all others are done, if some cells failed, StudyStopped on Ctrl-C, and StudyError at once
+    if a worker has other code than this process.
     """
     kept = store if isinstance(store, Store) else Store(store)
     keys = [cell.key(code_of(cell)) for cell in cells]
@@ -49,6 +52,8 @@ def run_all(
     failures: list[Failure] = []
     if waiting:
         kept.writable()
+        if dask is None:
+            _have_data(waiting.values())
         with meter(len(set(keys)), progress) as seen:
             work = _Work(waiting, kept, found, seen, accept_other_code)
             failures = work.done(workers, dask)
@@ -68,6 +73,16 @@ def known(cells: Sequence[Cell], store: Store, *, accept_other_code: bool = Fals
         if run is not None:
             found[keys[0]] = _named_as(cell, run)
     return found
+
+
+def _have_data(cells: Iterable[Cell]) -> None:
+    """Have the data here before workers want them: a licence, or a refusal, comes once, at once, and is seen."""
+    from maxentry.studies import datasets  # here, since simulations need no data
+
+    sources = [cell.case.source.identity() for cell in cells]
+    parts = [source for source in sources if source.get("kind") == "data"]
+    for name in dict.fromkeys(part[key] for part in parts for key in ("dataset", "costs") if part.get(key)):
+        datasets.load(name)
 
 
 def _named_as(cell: Cell, run: Run) -> Run:
@@ -111,21 +126,22 @@ class _Work:
         if isinstance(outcome, Failure):
             self.failures.append(outcome)
             return
+        if not outcome.finite:  # no result: it would be in the way of all that is computed from the others
+            self.failures.append(failed(cell, NOT_FINITE))
+            return
         self.store.add(outcome)
         self.forecast.saw(outcome)
-        if outcome.key == key or self.other_code:
-            self.found[key] = outcome
-        else:
-            self.failures.append(failed(cell, OTHER_CODE))
+        if outcome.key != key and not self.other_code:
+            raise StudyError(OTHER_CODE)
+        self.found[key] = outcome
 
     def _show(self, workers: int) -> None:
         left = [self.order[k][1] for k in self.left]
         whole, rest = (sum(map(self.forecast.seconds, cells)) for cells in ([c for _, c in self.order], left))
-        begun = len(left) < len(self.order)
         self.seen.show(
             len(self.found),
             1 - rest / whole if whole else 0.0,
-            self.forecast.left(left, workers) if begun else None,
+            self.forecast.left(left, workers) if self.forecast.experienced else None,
         )
 
 

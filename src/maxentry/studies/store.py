@@ -1,14 +1,17 @@
 """Where results are kept: a file of lines, each one run, that is only ever appended to.
 
-Each line is written at once, at the end of the file, so that two studies may share a folder; what a killed
-process left half written is passed over, and the next line begins on a line of its own.
+Each line is written at once, at the end of the file, while the file is locked, so that two studies may share a
+folder; what a killed process left half written is passed over, and the next line begins on a line of its own.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from io import FileIO
 from os import PathLike
 from pathlib import Path
 
@@ -52,7 +55,9 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
             _append(self.path, json.dumps(run.to_json(), allow_nan=False).encode())
         except OSError as error:
-            raise StorageError(f"expected to write {self.path}, but: {error.strerror or error}.") from None
+            raise StorageError(
+                f"expected to write {self.path}, but: {error.strerror or error}; what was done before is kept."
+            ) from None
 
     def writable(self) -> None:
         """Refuse, before any work, a folder that results cannot be written to."""
@@ -98,7 +103,7 @@ def _parsed(lines: bytes) -> Iterator[Run]:
 
 def _append(path: Path, line: bytes) -> None:
     """Write one line at the end, in one piece; after a torn line, on a new one."""
-    with path.open("a+b", buffering=0) as stream:
+    with path.open("a+b", buffering=0) as stream, _alone(stream):
         size = stream.seek(0, os.SEEK_END)
         torn = False
         if size:
@@ -107,3 +112,35 @@ def _append(path: Path, line: bytes) -> None:
         whole = (b"\n" if torn else b"") + line + b"\n"
         if stream.write(whole) != len(whole):
             raise OSError("the disk is full")
+
+
+@contextmanager
+def _alone(stream: FileIO) -> Iterator[None]:
+    """Let no other process write meanwhile; where a file system has no locks, appending in one piece must do."""
+    try:
+        _lock(stream, True)
+    except OSError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        _lock(stream, False)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    FAR = (
+        2**40
+    )  # locks hold for readers too on Windows: of a place where nothing is ever written they do not notice
+
+    def _lock(stream: FileIO, on: bool) -> None:
+        stream.seek(FAR)
+        msvcrt.locking(stream.fileno(), msvcrt.LK_LOCK if on else msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(stream: FileIO, on: bool) -> None:
+        fcntl.flock(stream, fcntl.LOCK_EX if on else fcntl.LOCK_UN)

@@ -75,7 +75,7 @@ def suite_cells(
     names = {case.name for case, _ in CASES}
     for name in wanted:
         if name not in names:
-            raise ParameterError(f"expected matrices among {', '.join(sorted(names))}, but {name!r} came.")
+            raise ParameterError(f"expected matrices among {'; '.join(sorted(names))}, but {name!r} came.")
     for name in only:
         named(name)
     chosen = wanted or (QUICK if quick else tuple(names))

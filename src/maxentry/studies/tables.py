@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from maxentry.studies import metrics, notes, verdict
-from maxentry.studies.metrics import BASELINE, Curves, Interval, Study
+from maxentry.studies.metrics import BASELINE, Curves, Interval, Study, strategies_of
 from maxentry.studies.record import Run
 from maxentry.studies.wording import count, seconds, share, spelled, title, took
 
@@ -67,7 +67,7 @@ def as_markdown(table: Table, level: int = 2) -> str:
     signs: dict[Mark, str] = {"good": "**{}**", "bad": "{} (!)", "even": "{}", "": "{}"}
     lines = [f"{'#' * level} {table.heading}", "", table.note, ""]
     lines += [_row(table.header), "|" + "---|" * len(table.header)]
-    lines += [_row([signs[cell.mark].format(_plain(cell.text)) for cell in row]) for row in table.rows]
+    lines += [_row([signs[cell.mark].format(plain(cell.text)) for cell in row]) for row in table.rows]
     return "\n".join(lines)
 
 
@@ -75,9 +75,9 @@ def _row(texts: Iterable[str]) -> str:
     return f"| {' | '.join(texts)} |"
 
 
-def _plain(text: str) -> str:
-    """Nothing in a cell ends it, or the line."""
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+def plain(text: str) -> str:
+    """Text in which nothing ends a cell, or the line, or fetches a picture."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;").replace("[", "\\[")
 
 
 def claims_table(runs: Iterable[Run]) -> Table:
@@ -103,11 +103,6 @@ def claims_table(runs: Iterable[Run]) -> Table:
         notes.same_matrix(metrics.gather(kept)),
     )
     return Table("The paper's claims", note, ("claim", "chosen by", "figure", "judgement", "found"), rows)
-
-
-def strategies_of(study: Study) -> list[str]:
-    """All strategies, in the order they come."""
-    return list(dict.fromkeys(strategy for by in study.values() for strategy in by))
 
 
 def ratios(study: Study, heading: str, measure: Callable[[Curves, Curves], Interval]) -> Table:

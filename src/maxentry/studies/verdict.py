@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from maxentry.studies import metrics
+from maxentry.studies import metrics, notes
 from maxentry.studies.metrics import BASELINE, DEFAULT, Curves, Interval, Study
 from maxentry.studies.paper import FIGURES
 from maxentry.studies.record import Run
-from maxentry.studies.wording import spelled, title
+from maxentry.studies.wording import digits_of, spelled, title
 
 Effect = Literal["helps", "no difference shown", "harms", "unknown"]
 Judgement = Literal["holds", "does not hold", "within chance", "depends"]
@@ -27,6 +27,10 @@ NOT_ACTIVE = (
     "papers_uniform",
     "papers_balanced",
 )
+
+
+ENOUGH = 5  # replicates, below which quantiles tell nothing and intervals little
+NOTHING = 0.98  # of the spread of a real matrix: an error of the mean of all values would be 1
 
 
 class Pair(NamedTuple):
@@ -68,25 +72,65 @@ def sentence(runs: Iterable[Run], strategy: str = DEFAULT) -> str:
     study = metrics.gather(runs)
     case = next(iter(study), "")
     by = study.get(case, {})
-    if BASELINE not in by or strategy not in by:
+    uniform = metrics.baseline(by, strategy)
+    if uniform is None or strategy not in by:
         return f"There are no runs of both {title(strategy)} and {title(BASELINE)} sampling to compare."
-    chosen, base = metrics.paired(by[strategy], by[BASELINE])
+    chosen, base = metrics.paired(by[strategy], uniform)
     ratio = metrics.end_ratio(chosen, base)
     if not ratio.replicates:
         return f"There are no replicates that both {title(strategy)} and {title(BASELINE)} have."
     end = "at the same cost" if chosen.by_cost else f"after {np.median(base.at(-1, 'n')):,.0f} entries"
-    error = f"{end} the error of {title(strategy)} is {ratio.value:.2f} of uniform sampling's"
+    alike = "" if base.strategy == BASELINE else ", judged by the same estimate,"
+    digits = digits_of(ratio)
+    error = f"{end} the error of {title(strategy)} is {ratio.value:.{digits}f} of uniform sampling's{alike}"
+    who = helper(strategy)
     if not ratio.known:
-        return f"One replicate cannot tell whether active sampling would have helped: {error}."
-    spread = f"(90% interval {ratio.low:.2f} to {ratio.high:.2f}, {ratio.replicates} replicates)"
+        return f"One replicate cannot tell whether {who} would have helped: {error.rstrip(',')}."
+    few = ", which are few" if ratio.replicates < ENOUGH else ""
+    ends = f"{ratio.low:.{digits}f} to {ratio.high:.{digits}f}"
+    spread = f"(90% interval {ends}, {ratio.replicates} replicates{few})"
+    if notes.mixes(strategy):
+        return _mixed(strategy, effect(ratio), f"{error} {spread}")
     if effect(ratio) == "helps":
-        return f"Yes, active sampling would have helped: {error} {spread}{_saved(chosen, base)}."
+        return f"Yes, {who} would have helped: {error} {spread}{_saved(chosen, base)}."
     if effect(ratio) == "harms":
-        return f"No, active sampling would have done worse than measuring at random: {error} {spread}."
+        return f"No, {who} would have done worse than measuring at random: {error} {spread}{_nothing(base)}."
     return (
-        f"No gain from active sampling is shown: {error} {spread}, an interval that contains 1, so measuring at random"
-        " would have done about as well as far as these replicates can tell."
+        f"No gain from {who} is shown: {error} {spread}, an interval that contains 1, so measuring at random"
+        f" would have done about as well as far as these replicates can tell{_nothing(base)}."
     )
+
+
+def _nothing(base: Curves) -> str:
+    """Where not even the model predicts anything, no choice of entries can help it."""
+    predicts = base.simulated or float(base.at(-1).mean()) < NOTHING
+    return (
+        ""
+        if predicts
+        else "; no structure was found, for the errors are as large as the spread of the values"
+    )
+
+
+def _mixed(strategy: str, found: Effect, numbers: str) -> str:
+    """Of a strategy that is judged by an estimate of its own, where uniform is judged by our posterior."""
+    does = {"helps": "done better", "harms": "done worse"}.get(found, "done no better or worse that is shown")
+    text = (
+        f"{title(strategy)}, judged by another estimate than uniform sampling, would have {does}: {numbers}, which does"
+        " not tell the choice of entries from the estimate."
+    )
+    return text[:1].upper() + text[1:]
+
+
+def subject(strategies: Iterable[str]) -> str:
+    """The strategy that a comparison is about: the first that chooses; else the first that is not uniform."""
+    names = list(strategies)
+    others = [name for name in names if name != BASELINE]
+    return next((name for name in names if name not in NOT_ACTIVE), others[0] if others else BASELINE)
+
+
+def helper(strategy: str) -> str:
+    """What would help if this strategy does."""
+    return title(strategy) if strategy in NOT_ACTIVE or notes.mixes(strategy) else "active sampling"
 
 
 def _saved(chosen: Curves, base: Curves) -> str:
@@ -123,8 +167,7 @@ def without_gain(study: Study, strategy: str) -> list[NoGain]:
 
 def active(study: Study) -> list[str]:
     """The strategies that choose, in the order they come."""
-    names = dict.fromkeys(strategy for by in study.values() for strategy in by)
-    return [name for name in names if name not in NOT_ACTIVE]
+    return [name for name in metrics.strategies_of(study) if name not in NOT_ACTIVE]
 
 
 def claims(runs: Iterable[Run]) -> list[Claim]:
@@ -181,6 +224,9 @@ def beyond_quantile(pair: Pair, study: Study) -> Judged:
         errors, mean = chosen.at(-1), float(base.at(-1).mean())
         low, high = np.quantile(errors, [0.25, 0.75])
         numbers = f"uniform {mean:.3f}, chosen {errors.mean():.3f} (quartiles {low:.3f} to {high:.3f})"
+        if len(errors) < ENOUGH:
+            found[case] = (f"{numbers}; {len(errors)} replicates are too few for a quantile", "within chance")
+            continue
         found[case] = (numbers + _failing(base), "holds" if mean > high else "does not hold")
     return found
 

@@ -20,7 +20,13 @@ def spelled(interval: Interval, digits: int = 2) -> str:
         return ""
     if not interval.known:
         return f"{interval.value:.{digits}f} (one replicate)"
+    digits = max(digits, digits_of(interval))
     return f"{interval.value:.{digits}f} ({interval.low:.{digits}f} to {interval.high:.{digits}f})"
+
+
+def digits_of(interval: Interval) -> int:
+    """Two, but where an end would be written as 1.00 and one must see on which side of 1 it is."""
+    return 3 if "1.00" in (f"{interval.low:.2f}", f"{interval.high:.2f}") else 2
 
 
 def count(x: float) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,11 @@ from maxentry.studies.datasets.tables import wide_csv
 SHARED = Path(__file__).parents[3].parent / "shared" / "data"
 TABLE = b",a,b\n1,0.5,2\n2,,7\n".replace(b",,", b",nan,")
 VALUES = np.array([[0.5, 2.0], [np.nan, 7.0]])
+
+
+def written(path: Path, data: bytes | str) -> Path:
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
 
 
 def archive(path: Path, **members: bytes) -> Path:
@@ -71,6 +77,31 @@ def xlsx(path: Path, sheets: dict[str, list[list[str | float | None]]]) -> Path:
                 f"xl/worksheets/sheet{k}.xml",
                 f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>',
             )
+    return path
+
+
+def rewritten(path: Path, name: str, old: bytes, new: bytes) -> Path:
+    """The archive with another text in one of its files, all compressed."""
+    with zipfile.ZipFile(path) as z:
+        members = {n: z.read(n) for n in z.namelist()}
+    assert old in members[name]
+    members[name] = members[name].replace(old, new)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
+        for n, data in members.items():
+            z.writestr(n, data)
+    return path
+
+
+def with_headers(path: Path, offset: int, change: Callable[[bytes], bytes], length: int) -> Path:
+    """The archive with a field changed in each header of its files; offset: in the header before the content."""
+    data = bytearray(path.read_bytes())
+    for mark, further in ((b"PK\x03\x04", 0), (b"PK\x01\x02", 2)):  # the list at the end has one field more
+        at = data.find(mark)
+        while at >= 0:
+            field = slice(at + offset + further, at + offset + further + length)
+            data[field] = change(bytes(data[field]))
+            at = data.find(mark, at + 4)
+    path.write_bytes(data)
     return path
 
 

@@ -1,5 +1,6 @@
 """Downloads from a publisher, who is here a server on this machine: right ones are kept, wrong ones leave nothing."""
 
+import dataclasses
 import hashlib
 import os
 import socket
@@ -100,6 +101,64 @@ def test_a_download_without_checksum_is_known_by_its_content(publisher):
     with pytest.raises(DataError, match=r"has other values \(3 x 2"):
         read(known)
     assert nothing_left(known)
+
+
+def test_a_download_that_no_parser_foresaw_is_not_left_behind(publisher):
+    def surprised(path):
+        raise ZeroDivisionError
+
+    known = dataclasses.replace(about(f"{publisher.url}/table"), parse=surprised)
+    with pytest.raises(ZeroDivisionError):
+        read(known)
+    assert nothing_left(known)
+    assert publisher.asked == ["/table"]
+
+
+def test_a_download_is_kept_where_only_a_library_is_missing(publisher):
+    def helpless(path):
+        raise MissingDependencyError("expected a library.")
+
+    known = dataclasses.replace(about(f"{publisher.url}/table"), parse=helpless)
+    for _ in range(2):
+        with pytest.raises(MissingDependencyError):
+            read(known)
+    assert downloaded(known, known.files[0]).read_bytes() == TABLE
+    assert publisher.asked == ["/table"]
+
+
+@pytest.mark.parametrize("spoilt", [b"", TABLE[:-3], TABLE.replace(b"7", b"8"), b"x" * 200_000, b"<html>"])
+def test_a_download_that_was_spoilt_later_is_fetched_again(publisher, spoilt):
+    known = about(f"{publisher.url}/table")
+    read(known)
+    kept_matrix(known).unlink()
+    downloaded(known, known.files[0]).write_bytes(spoilt)
+    np.testing.assert_array_equal(read(known).M, VALUES)
+    assert downloaded(known, known.files[0]).read_bytes() == TABLE
+    assert publisher.asked == ["/table", "/table"]
+
+
+def test_a_spoilt_download_is_fetched_again_only_once(publisher):
+    known = about(f"{publisher.url}/other")
+    path = downloaded(known, known.files[0])
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"spoilt")
+    with pytest.raises(DataError, match=r"has other values \(3 x 2"):
+        read(known)
+    assert nothing_left(known)
+    assert publisher.asked == ["/other"]
+
+
+def test_a_users_wrong_file_spoils_no_download(publisher, folder):
+    known = about(f"{publisher.url}/table")
+    path = downloaded(known, known.files[0])
+    path.parent.mkdir(parents=True)
+    path.write_bytes(TABLE)
+    (folder / "other.csv").write_bytes(TABLE + b"3,1,1\n")
+    with pytest.raises(DataError, match=r"other\.csv has other values"):
+        read(known)
+    assert (folder / "other.csv").exists()
+    assert path.exists()
+    assert publisher.asked == []
 
 
 def test_without_network_the_sentence_says_which_file_from_where_goes_where():

@@ -1,5 +1,7 @@
 """Where `load` looks, what it refuses, and what it tells once."""
 
+import re
+
 import numpy as np
 import pytest
 from tests.studies.datasets.making import SHARED, TABLE, VALUES, about, small_matrix
@@ -48,6 +50,21 @@ def test_the_catalogue_is_complete():
         assert known.licence
         assert all(registry not in known.url for registry in ("pypi", "conda", "npmjs", "cran"))
         assert all(f.checksum is None or f.checksum.startswith(("md5:", "sha256:")) for f in known.files)
+
+
+@pytest.mark.parametrize("name", ["movielens-100k", "movielens-1m"])
+def test_what_movielens_does_not_allow_is_said(name):
+    for condition in ("no commercial use", "no redistribution", "without permission", "no endorsement"):
+        assert condition in info(name).licence
+
+
+@pytest.mark.parametrize(("name", "scenario"), [("sat11", "SAT11-INDU"), ("sat20", "SAT20-MAIN")])
+def test_what_the_scenarios_of_aslib_have_in_common(name, scenario):
+    known = info(name)
+    assert known.known == known.shape[0] * known.shape[1]
+    assert known.files[0].name == f"{scenario}/algorithm_runs.arff"
+    assert re.fullmatch(rf"https://\S+/coseal/aslib_data/[0-9a-f]{{40}}/{known.files[0].name}", known.url)
+    assert known.copy == f"aslib/{scenario}.npz"
 
 
 def test_an_unknown_name_is_answered_with_those_there_are():
@@ -125,6 +142,30 @@ def test_a_copy_with_pickled_objects_is_refused(folder):
         read(about())
 
 
+def test_a_copy_that_is_one_array_is_refused(folder):
+    (folder / "folder").mkdir()
+    with (folder / "folder" / "small.npz").open("wb") as file:
+        np.save(file, VALUES)
+    with pytest.raises(DataError, match=r"expected a matrix in .*small\.npz"):
+        read(about())
+
+
+@pytest.mark.parametrize(
+    "change", [{"M": VALUES[0]}, {"rows": ("1",)}, {"cols": ("a", "b", "c")}, {"M": VALUES[None]}]
+)
+def test_a_copy_whose_labels_do_not_fit_is_refused(folder, change):
+    keep(small_matrix()._replace(**change), folder / "folder" / "small.npz")
+    with pytest.raises(DataError, match="labels are not as many"):
+        read(about())
+
+
+@pytest.mark.filterwarnings("error")
+def test_values_too_large_to_be_right_are_refused_without_a_warning(folder):
+    (folder / "other.csv").write_bytes(TABLE.replace(b"7", b"7e300"))
+    with pytest.raises(DataError, match="has other values"):
+        read(about())
+
+
 def test_a_folder_that_is_not_there_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("MAXENTRY_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match=r"MAXENTRY_DATA to name a folder, but .*nowhere' is none"):
@@ -169,6 +210,24 @@ def test_copies_are_read_without_pooch(folder, monkeypatch):
     np.testing.assert_array_equal(read(about(name="without pooch")).M, VALUES)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[studies\]"):
         cache_folder()
+
+
+def test_publishers_files_are_found_and_read_without_pooch(folder, monkeypatch):
+    def without(name):
+        raise ImportError(name)
+
+    monkeypatch.delenv("MAXENTRY_DATA_CACHE")
+    monkeypatch.setattr(places, "import_module", without)
+    known = about(name="by hand, without pooch")
+    assert where(known) is None
+    with pytest.raises(MissingDependencyError, match=r"maxentry\[studies\]"):
+        read(known)
+    (folder / "other.csv").write_bytes(TABLE)
+    assert where(known) == folder / "other.csv"
+    np.testing.assert_array_equal(read(known).M, VALUES)
+    (folder / "other.csv").write_bytes(b"nothing")
+    with pytest.raises(DataError, match="expected a table"):
+        read(known)
 
 
 def test_a_digest_is_of_values_in_single_precision():

@@ -1,10 +1,11 @@
 """The publishers' formats, each in a small file: what is read, and what is refused with a sentence."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
-from tests.studies.datasets.making import archive, xls, xlsx
+from tests.studies.datasets.making import archive, rewritten, with_headers, written, xls, xlsx
 
 from maxentry.errors import DataError, MissingDependencyError
 from maxentry.studies.datasets import jester
@@ -15,16 +16,10 @@ from maxentry.studies.datasets.workbook import buchwald_hartwig
 
 NAN = np.nan
 U_DATA = b"2\t3\t5\t881250949\n1\t1\t3\t891717742\n2\t1\t1\t878887116\n"
-PAGE = b"\n <!DOCTYPE html><html>Please log in</html>"
 
 
 def same(M, expected):
     np.testing.assert_array_equal(M, np.array(expected, dtype=float))
-
-
-def written(path, data):
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return path
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -53,7 +48,7 @@ def test_ratings_dat_keeps_the_movies_with_enough_ratings(tmp_path):
 @pytest.mark.parametrize(
     "data",
     [b"", b"1\t1\n", b"1\t2\t3\t4\n1\t2\n", b"a\tb\tc\td\n", b"1\t1\t6\t9\n", b"0\t1\t3\t9\n", b"1::1::3::9\n",
-     b"1\t999999999\t3\t9\n"],
+     b"1\t999999999\t3\t9\n", b"1\t2\t" + b"9" * 25 + b"\t9\n", b"20000\t20000\t3\t9\n"],
 )  # fmt: skip
 def test_what_is_no_u_data_is_refused(tmp_path, data):
     with pytest.raises(DataError, match=r"expected lines of user, movie, stars .* but .*u\.data has others"):
@@ -86,6 +81,14 @@ def test_what_is_no_jester_sheet_is_refused(tmp_path, sheet, says):
         complete_raters(path)
 
 
+def test_what_xlrd_has_to_say_of_a_sheet_stays_out_of_the_output(tmp_path, capsys, monkeypatch):
+    for name in [n for n in sys.modules if n.partition(".")[0] == "xlrd"]:
+        monkeypatch.delitem(sys.modules, name)  # it takes stdout as it is when it is imported
+    odd = xls([[2, 4.08, 1.5]]) + bytes(10)  # not a multiple of what such files are made of
+    same(complete_raters(written(tmp_path / "jester-data-1.xls", odd)).M, [[4.08, 1.5]])
+    assert capsys.readouterr() == ("", "")
+
+
 def test_xlrd_is_asked_for_by_the_name_of_the_extra(tmp_path, monkeypatch):
     def without(name):
         raise ImportError(name)
@@ -109,6 +112,23 @@ def test_oboe_csv(tmp_path):
 def test_what_is_no_table_is_refused(tmp_path, text):
     with pytest.raises(DataError, match="expected a table of numbers"):
         wide_csv(written(tmp_path / "error_matrix.csv", text))
+
+
+def test_a_label_of_thousands_of_digits_is_a_label(tmp_path):
+    assert wide_csv(written(tmp_path / "error_matrix.csv", f",a\n{'7' * 5000},1\n000,2\n")).rows == (
+        "7" * 5000,
+        "0",
+    )
+
+
+@pytest.mark.parametrize(
+    ("parse", "before"),
+    [(wide_csv, ""), (direct_arylation, ""), (solver_runs, "@attribute instance_id\n@attribute algorithm\n"
+      "@attribute runtime\n@data\n")],
+)  # fmt: skip
+def test_a_line_without_end_is_no_table(tmp_path, parse, before):
+    with pytest.raises(DataError, match=r"expected lines of fields .* but .*table has others: field larger"):
+        parse(written(tmp_path / "table", before + "x" * 200_000))
 
 
 def test_direct_arylation_against_conditions_in_order_of_size(tmp_path):
@@ -171,6 +191,37 @@ def test_a_workbook_that_is_cut_off_is_refused(tmp_path):
         buchwald_hartwig(path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"<v>4</v>", b"<v>99</v>"),  # a text that is not there
+        (b"<v>4</v>", b"<v>four</v>"),
+        (b'r="A1"', b'r="AAAAAAAAAAAA1"'),  # a line of 10^17 cells
+        (b"<worksheet", b"<?xml version='1.0' encoding='klingon'?><worksheet"),
+    ],
+)
+def test_a_workbook_that_contradicts_itself_is_refused(tmp_path, old, new):
+    path = xlsx(tmp_path / "data.xlsx", {"Plates1-3": [["a", "b", "c", "d", "e"]]})
+    with pytest.raises(DataError, match=r"expected an \.xlsx workbook"):
+        buchwald_hartwig(rewritten(path, "xl/worksheets/sheet1.xml", old, new))
+
+
+@pytest.mark.parametrize("spoilt", ["encrypted", "packed otherwise", "bytes"])
+def test_a_workbook_that_cannot_be_unpacked_is_refused(tmp_path, spoilt):
+    path = xlsx(tmp_path / "data.xlsx", {"Plates1-3": [["Ligand"]]})
+    rewritten(path, "xl/worksheets/sheet1.xml", b"Data", b"Data")
+    if spoilt == "encrypted":
+        with_headers(path, 6, lambda _: b"\1\0", 2)
+    elif spoilt == "packed otherwise":
+        with_headers(path, 8, lambda _: b"\x63\0", 2)
+    else:
+        start = 30 + len("xl/workbook.xml")
+        data = path.read_bytes()
+        path.write_bytes(data[:start] + b"\xff" * 8 + data[start + 8 :])
+    with pytest.raises(DataError, match=r"expected an \.xlsx workbook"):
+        buchwald_hartwig(path)
+
+
 def test_affinities_become_minus_log_molar(tmp_path):
     table = written(tmp_path / "Kd.txt", "43 10000\n0.1 1000\n")
     drugs, kinases = (
@@ -224,42 +275,3 @@ def test_solver_runs(tmp_path):
 def test_other_arff_files_are_refused(tmp_path, text, says):
     with pytest.raises(DataError, match=says):
         solver_runs(written(tmp_path / "algorithm_runs.arff", text))
-
-
-@pytest.mark.parametrize("parse", [movielens_100k, complete_raters, wide_csv, solver_runs, buchwald_hartwig])
-def test_a_web_page_in_place_of_data_is_called_so(tmp_path, parse):
-    with pytest.raises(DataError, match="web page, as a network that asks for a login"):
-        parse(written(tmp_path / "data.zip", PAGE))
-
-
-def test_bytes_that_are_no_text_are_refused(tmp_path):
-    with pytest.raises(DataError, match="not UTF-8"):
-        wide_csv(written(tmp_path / "error_matrix.csv", b"\xff\xfe\x00"))
-
-
-def test_a_zip_that_is_cut_off_is_refused(tmp_path):
-    path = archive(tmp_path / "ml-100k.zip", **{"ml-100k__u_data": U_DATA * 50})
-    whole = path.read_bytes()
-    for kept in (0, 10, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:kept])
-        with pytest.raises(DataError, match="broken or cut off"):
-            movielens_100k(path)
-
-
-def test_a_zip_with_a_changed_byte_is_refused(tmp_path):
-    path = archive(tmp_path / "ml-100k.zip", **{"ml-100k__u_data": U_DATA * 50})
-    data = bytearray(path.read_bytes())
-    data[60] ^= 0xFF
-    path.write_bytes(data)
-    with pytest.raises(DataError, match="broken or cut off"):
-        movielens_100k(path)
-
-
-def test_another_zip_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"expected one file u\.data in .* but there are 0"):
-        movielens_100k(archive(tmp_path / "other.zip", **{"readme_txt": b"x"}))
-
-
-def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
-    with pytest.raises(DataError, match="expected to read"):
-        wide_csv(tmp_path)

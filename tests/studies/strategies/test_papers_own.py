@@ -195,3 +195,14 @@ def test_with_nearly_all_entries_told_the_estimate_is_near_the_matrix():
         errors[0] < 2 * expected
     )  # 40 entries: the root mean square is known to some 20%, and entries differ
     assert errors[1] > 2 * expected  # a rank too small cannot
+
+
+def test_real_values_are_taken_to_the_size_that_entries_have_a_priori():
+    """Var x_ij = E(sigma2) R^2 / (m1 m2), by draws of the prior itself."""
+    rng = np.random.default_rng(0)
+    squares = [
+        np.mean(draw_smg(12, 9, 2, 10 / rng.gamma(9), rng).matrix() ** 2) for _ in range(4000)
+    ]  # sigma2 ~ IG(9, 10)
+    error = np.std(squares) / np.sqrt(len(squares))
+    assert abs(np.mean(squares) - papers_own.prior_sd((12, 9), 2) ** 2) < 4 * error
+    assert abs(np.mean(squares) - papers_own.prior_sd((12, 9), 3) ** 2) > 4 * error

@@ -2,11 +2,13 @@
 
 How a download is known to be what it should be:
 
-- `checksum` of the file. MovieLens: the MD5 that GroupLens publishes beside each archive. Jester: the publisher
-  gives none; this is the SHA-256 that two others recorded of the publisher's file. The rest have none, but those on
-  GitHub are addressed by commit, which fixes their content.
+- `checksum` of the file. MovieLens: the MD5 that GroupLens publishes beside each archive, as widely quoted (it was
+  not taken from GroupLens itself). Jester: the publisher gives none; this is the SHA-256 that two others recorded of
+  the publisher's file. The rest have none; those on GitHub are addressed by commit, whose content GitHub promises
+  not to change, and the digest below checks it.
 - `digest` of the content, for all, wherever it comes from: the SHA-256 of the matrix's values once they are parsed
-  (not of its labels). No publisher gives it; it was computed from copies made earlier.
+  (not of its labels, which nothing checks where there is no checksum). No publisher gives it; it was computed from
+  copies made earlier.
 """
 
 from __future__ import annotations
@@ -27,7 +29,10 @@ GROUPLENS = "https://files.grouplens.org/datasets/movielens"
 TURKU = "https://staff.cs.utu.fi/~aatapa/data/DrugTarget"
 AFFINITIES = "drug-target_interaction_affinities_Kd__Davis_et_al.2011.txt"
 
-_MOVIELENS_LICENCE = "GroupLens: research use with citation, no redistribution, no endorsement implied"
+_MOVIELENS_LICENCE = (
+    "GroupLens: research use with acknowledgement; no commercial use and no redistribution without permission; "
+    "no endorsement implied"
+)
 _MOVIELENS_CITATION = (
     "F. M. Harper and J. A. Konstan (2015). The MovieLens Datasets: History and Context. "
     "ACM Transactions on Interactive Intelligent Systems 5(4), 19. doi:10.1145/2827872"
@@ -40,6 +45,29 @@ _ASLIB_CITATION = (
     "B. Bischl et al. (2016). ASlib: A Benchmark Library for Algorithm Selection. "
     "Artificial Intelligence 237, 41-58. doi:10.1016/j.artint.2016.04.003"
 )
+
+
+def _aslib(
+    name: str, title: str, shape: tuple[int, int], scenario: str, commit: str, size: int, digest: str
+) -> Info:
+    """Run times of solvers, all of them known: a scenario of ASlib."""
+    runs = f"{scenario}/algorithm_runs.arff"
+    return Info(
+        name=name,
+        title=title,
+        shape=shape,
+        known=shape[0] * shape[1],
+        unit="s",
+        licence="GPL-3.0 (ASlib)",
+        citation=_ASLIB_CITATION,
+        page="https://www.aslib.net",
+        files=(File(runs, (f"{ASLIB}/{commit}/{runs}",), size),),
+        parse=solver_runs,
+        copy=f"aslib/{scenario}.npz",
+        read_copy=copies.labelled,
+        digest=digest,
+    )
+
 
 CATALOGUE: tuple[Info, ...] = (
     Info(
@@ -234,46 +262,22 @@ CATALOGUE: tuple[Info, ...] = (
         read_copy=copies.labelled,
         digest="6e9be6be082fef322ad9fa0aa3a58ddf5a9f383dc4852d10c0ece9f6ee4679c4",
     ),
-    Info(
-        name="sat11",
-        title="SAT 2011, industrial: run time of 18 solvers on 300 formulas, cut off at 5,000 s",
+    _aslib(
+        "sat11",
+        "SAT 2011, industrial: run time of 18 solvers on 300 formulas, cut off at 5,000 s",
         shape=(300, 18),
-        known=5_400,
-        unit="s",
-        licence="GPL-3.0 (ASlib)",
-        citation=_ASLIB_CITATION,
-        page="https://www.aslib.net",
-        files=(
-            File(
-                "SAT11-INDU/algorithm_runs.arff",
-                (f"{ASLIB}/ff5cffb640006f817f161392bba5bf9349a49b70/SAT11-INDU/algorithm_runs.arff",),
-                622_727,
-            ),
-        ),
-        parse=solver_runs,
-        copy="aslib/SAT11-INDU.npz",
-        read_copy=copies.labelled,
+        scenario="SAT11-INDU",
+        commit="ff5cffb640006f817f161392bba5bf9349a49b70",
+        size=622_727,
         digest="1ec071f52c19054fe780ad31972bf4bb7ec64211dd5bacd6a82e8d31614c7567",
     ),
-    Info(
-        name="sat20",
-        title="SAT 2020, main track: run time of 67 solvers on 400 formulas, cut off at 5,000 s",
+    _aslib(
+        "sat20",
+        "SAT 2020, main track: run time of 67 solvers on 400 formulas, cut off at 5,000 s",
         shape=(400, 67),
-        known=26_800,
-        unit="s",
-        licence="GPL-3.0 (ASlib)",
-        citation=_ASLIB_CITATION,
-        page="https://www.aslib.net",
-        files=(
-            File(
-                "SAT20-MAIN/algorithm_runs.arff",
-                (f"{ASLIB}/66a5b2ddd5ad9cdf68539568d1de3ae47dd8bd57/SAT20-MAIN/algorithm_runs.arff",),
-                1_970_699,
-            ),
-        ),
-        parse=solver_runs,
-        copy="aslib/SAT20-MAIN.npz",
-        read_copy=copies.labelled,
+        scenario="SAT20-MAIN",
+        commit="66a5b2ddd5ad9cdf68539568d1de3ae47dd8bd57",
+        size=1_970_699,
         digest="ecb16efaa252845124980c11bbfc6e7d8c88967f9ea232c8b843464f94a33af8",
     ),
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,7 +19,10 @@ from maxentry.studies.datasets.ratings import matrix_of_ratings
 def labelled(path: Path) -> Matrix:
     """M, rows, cols."""
     with _arrays(path) as a:
-        return Matrix(a["M"].astype(float), _labels(a["rows"]), _labels(a["cols"]))
+        matrix = Matrix(a["M"].astype(float), _labels(a["rows"]), _labels(a["cols"]))
+        if matrix.M.shape != (len(matrix.rows), len(matrix.cols)):
+            raise ValueError("its labels are not as many as its rows and columns")
+        return matrix
 
 
 def jester(path: Path) -> Matrix:
@@ -55,7 +56,7 @@ def _arrays(path: Path) -> Iterator[Mapping[str, NDArray[Any]]]:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             yield arrays
-    except (OSError, ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except Exception as error:  # NumPy raises whatever a broken file leads it into
         raise DataError(f"expected a matrix in {path}, but it cannot be read: {error}.") from None
 
 

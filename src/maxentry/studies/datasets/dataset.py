@@ -78,7 +78,8 @@ class Info:
 
 def digest_of(M: Array) -> str:
     """SHA-256 of shape and values, in single precision (as copies may be kept) and with one NaN for all."""
-    values = np.ascontiguousarray(M, dtype="<f4") + np.float32(0)  # -0 becomes 0
+    with np.errstate(over="ignore"):  # what is too large for it is infinite, and no data set of ours
+        values = np.ascontiguousarray(M, dtype="<f4") + np.float32(0)  # -0 becomes 0
     values[np.isnan(values)] = np.nan
     return hashlib.sha256(f"{M.shape[0]} x {M.shape[1]}\n".encode() + values.tobytes()).hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from importlib import import_module
 from pathlib import Path
 
@@ -31,7 +32,10 @@ def _sheet(workbook: bytes, path: Path) -> Array:
             "expected xlrd to read Jester's .xls, but it is not installed: pip install 'maxentry[studies]'."
         ) from None
     try:
-        sheet = xlrd.open_workbook(file_contents=workbook, on_demand=True).sheet_by_index(0)
+        book = xlrd.open_workbook(
+            file_contents=workbook, on_demand=True, logfile=io.StringIO()
+        )  # else stdout
+        sheet = book.sheet_by_index(0)
         table = np.array([sheet.row_values(i) for i in range(sheet.nrows)], dtype=float)
     except Exception as error:  # xlrd raises whatever a broken file leads it into
         raise DataError(

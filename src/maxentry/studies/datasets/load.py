@@ -13,7 +13,7 @@ from maxentry.studies.datasets.copies import keep, labelled
 from maxentry.studies.datasets.dataset import Dataset, Info, Matrix, as_written, digest_of
 from maxentry.studies.datasets.download import download
 from maxentry.studies.datasets.notice import tell_once
-from maxentry.studies.datasets.places import copy_of, kept_matrix, published
+from maxentry.studies.datasets.places import copy_of, fetched, kept, kept_matrix, published
 
 
 def catalogue() -> tuple[Info, ...]:
@@ -40,11 +40,9 @@ def load(name: str) -> Dataset:
 
 def where(about: Info) -> Path | None:
     """The file that `load` would read without a download, if there is one."""
-    copy = copy_of(about)
-    if copy is not None:
-        return copy
-    if kept_matrix(about).is_file():
-        return kept_matrix(about)
+    matrix = copy_of(about) or kept(about)
+    if matrix is not None:
+        return matrix
     files = [published(about, file) for file in about.files]
     return files[0] if all(files) else None
 
@@ -84,30 +82,38 @@ def checked(about: Info, matrix: Matrix, source: Path) -> Dataset:
 
 def _kept(about: Info) -> Dataset | None:
     """What was read from the publisher's files before; None too where the cache is spoilt: it is made anew."""
+    path = kept(about)
     try:
-        path = kept_matrix(about)
-        return checked(about, labelled(path), path) if path.is_file() else None
-    except (DataError, MissingDependencyError):
+        return checked(about, labelled(path), path) if path is not None else None
+    except DataError:
         return None
 
 
 def _from_publisher(about: Info) -> Dataset:
+    """The publisher's files, parsed and checked; if a download of an earlier time is spoilt, with a new one."""
+    before = [path for file in about.files if (path := fetched(about, file)) is not None]
+    try:
+        return _parsed(about)
+    except Exception:
+        if all(path.exists() for path in before):  # none of them was at fault
+            raise
+    return _parsed(about)
+
+
+def _parsed(about: Info) -> Dataset:
     """The publisher's files, parsed, checked and kept; downloads that turn out wrong are not left behind."""
-    mine: list[Path] = []
-    paths = []
-    for file in about.files:
-        path = published(about, file)
-        if path is None:
-            path = download(about, file)
-            mine.append(path)
-        paths.append(path)
+    paths = [published(about, file) or download(about, file) for file in about.files]
     try:
         matrix = about.parse(*paths)
         dataset = checked(about, matrix, paths[0])
-    except DataError:
-        for path in mine:
-            path.unlink(missing_ok=True)
+    except (MissingDependencyError, MemoryError):  # no fault of theirs
         raise
-    with suppress(OSError):  # a cache that cannot be written costs time, no more
+    except Exception:  # not DataError alone: what a parser did not foresee must not come again for ever
+        with suppress(OSError):
+            for path in (fetched(about, file) for file in about.files):
+                if path is not None and path in paths:
+                    path.unlink()
+        raise
+    with suppress(OSError, MissingDependencyError):  # a cache that cannot be written costs time, no more
         keep(matrix, kept_matrix(about))
     return dataset

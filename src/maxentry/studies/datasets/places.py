@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -46,17 +47,35 @@ def kept_matrix(about: Info) -> Path:
     return cache_folder() / "matrices" / f"{about.name}-{about.digest[:12]}.npz"
 
 
+def kept(about: Info) -> Path | None:
+    """The matrix that the cache keeps."""
+    return _in_cache(lambda: kept_matrix(about))
+
+
 def published(about: Info, file: File) -> Path | None:
     """The publisher's file in the user's folder (at its top or beside the copy) or in the cache."""
     names = (file.name, *file.also)
     folder = data_folder()
     tops = [folder, (folder / about.copy).parent] if folder else []
-    return _first([top / name for top in tops for name in names]) or _first([downloaded(about, file)])
+    return _first([top / name for top in tops for name in names]) or fetched(about, file)
+
+
+def fetched(about: Info, file: File) -> Path | None:
+    """The publisher's file in the cache."""
+    return _in_cache(lambda: downloaded(about, file))
 
 
 def downloaded(about: Info, file: File) -> Path:
     """Where the cache keeps a download."""
     return cache_folder() / "files" / about.name / Path(file.name).name
+
+
+def _in_cache(place: Callable[[], Path]) -> Path | None:
+    """What is there; nothing is where not even the cache's own place can be told."""
+    try:
+        return _first([place()])
+    except MissingDependencyError:
+        return None
 
 
 def _first(paths: list[Path]) -> Path | None:

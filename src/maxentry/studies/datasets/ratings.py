@@ -12,7 +12,7 @@ from maxentry.studies.datasets.dataset import Matrix
 from maxentry.studies.datasets.reading import member
 
 FEWEST = 50  # ratings of a movie, for it to be in movielens-1m
-LARGEST = 100_000  # number of a user or movie: others are no MovieLens of these sizes
+LARGEST = 10_000  # number of a user or movie: others are no MovieLens of these sizes, and may fill the memory
 
 Integers = NDArray[np.integer]
 
@@ -47,7 +47,7 @@ def _triples(text: bytes, between: bytes, path: Path) -> tuple[Integers, ...]:
     try:
         user, movie, stars = np.array(fields, dtype=np.int64).reshape(-1, 3).T
         right = min(user.min(), movie.min(), stars.min()) > 0 and stars.max() <= 5
-    except ValueError:  # no lines, too few fields, or no numbers
+    except (ValueError, OverflowError):  # no lines, too few fields, no numbers, or endless ones
         right = False
     if not right or max(user.max(), movie.max()) > LARGEST:
         raise DataError(

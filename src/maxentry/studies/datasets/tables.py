@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from maxentry.studies.datasets.reading import content
 
 def wide_csv(path: Path) -> Matrix:
     """Oboe: labels of columns in the first line, of rows in the first column (numbers, some with zeros before)."""
-    head, *lines = list(_csv(path)) or [[]]
-    rows = tuple(str(int(line[0])) if line[0].isdecimal() else line[0] for line in lines)
+    head, *lines = _csv(_text(path), path) or [[]]
+    rows = tuple(line[0].lstrip("0") or "0" if line[0].isdecimal() else line[0] for line in lines)
     try:
         M = np.array([line[1:] for line in lines], dtype=float)
     except ValueError:
@@ -32,7 +33,7 @@ def direct_arylation(path: Path) -> Matrix:
     """Number, base, ligand, solvent, concentration, temperature, yield: ligand and base against the conditions."""
 
     def lines() -> Iterator[tuple[str, str, str]]:
-        for line in list(_csv(path))[1:]:
+        for line in _csv(_text(path), path)[1:]:
             if len(line) != 7:
                 raise DataError(f"expected 7 fields in each line, but one of {path} has {len(line)}.")
             _, base, ligand, solvent, concentration, temperature, value = line
@@ -70,8 +71,8 @@ def solver_runs(path: Path) -> Matrix:
     at = [names.index(name) for name in needed]
 
     def lines() -> Iterator[tuple[str, str, str]]:
-        for line in csv.reader("".join(bodies).splitlines(), quotechar="'", skipinitialspace=True):
-            if not line or line[0].startswith("%"):
+        for line in _csv("".join(bodies), path, quotechar="'", skipinitialspace=True):
+            if line[0].startswith("%"):
                 continue
             if len(line) != len(names):
                 raise DataError(
@@ -83,8 +84,14 @@ def solver_runs(path: Path) -> Matrix:
     return pivot(lines(), path)
 
 
-def _csv(path: Path) -> Iterator[list[str]]:
-    return (line for line in csv.reader(_text(path).splitlines()) if line)
+def _csv(text: str, path: Path, **dialect: Any) -> list[list[str]]:
+    """The lines that are not empty, in fields."""
+    try:
+        return [line for line in csv.reader(text.splitlines(), **dialect) if line]
+    except csv.Error as error:
+        raise DataError(
+            f"expected lines of fields with commas between them, but {path} has others: {error}."
+        ) from None
 
 
 def _text(path: Path) -> str:

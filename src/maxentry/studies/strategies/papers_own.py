@@ -10,7 +10,9 @@ What the paper leaves open, and what is done here:
 * The penalty of Eq. (nuc): a tenth of the one from which on the estimate is zero. Where its solver does not converge,
   the chain starts from the observed values with zeros elsewhere.
 * "Assumed to be normalized with zero mean": simulated values are left as they are. Others are centred by the mean of
-  what is observed so far and divided by its standard deviation, and the priors are those of the simulations.
+  what is observed so far and scaled to the standard deviation that an entry has a priori (`prior_sd`), and the priors
+  are those of the simulations. (With unit variance these priors would expect entries 40 times as small, and the
+  exact posterior of Jester would be zero everywhere.)
 * The rank of real matrices: that of the case, or 5 where it gives none.
 * Batches "with large objective values": chosen one by one by Lemma 2, each joined to Omega before the next, with the
   projections as they are (on matrices of over 4,096 entries, with the q1 q2 <= 1,024 leading pairs of eigenvectors).
@@ -19,6 +21,7 @@ What the paper leaves open, and what is done here:
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -79,7 +82,9 @@ class Fit(NamedTuple):
 def fit(state: State, sampler: Sampler) -> Fit:
     """Algorithm 2 given all that was told."""
     y = Transform.of(state.settings.transform).forward(state.values)
-    center, scale = (float(y.mean()), float(y.std()) or 1.0) if sampler.standardise else (0.0, 1.0)
+    center, scale = 0.0, 1.0
+    if sampler.standardise:
+        center, scale = float(y.mean()), (float(y.std()) or 1.0) / prior_sd(state.shape, sampler.rank)
     y = (y - center) / scale
     rng = stream(state.settings.seed, FIT, len(y))
     data, priors = algorithm2.entries(*state.told, y, state.shape), Priors.paper()
@@ -88,6 +93,12 @@ def fit(state: State, sampler: Sampler) -> Fit:
     start, _ = algorithm2.sweeps(start, data, priors, half, rng, thin=half)
     _, draws = algorithm2.sweeps(start, data, priors, half, rng, sampler.thin)
     return Fit(_belief(draws), float(draws.sigma2.mean()), center, scale)
+
+
+def prior_sd(shape: tuple[int, int], rank: int) -> float:
+    """The standard deviation of an entry under the paper's priors: Var x_ij = E(sigma2) R^2 / (m1 m2)."""
+    signal = Priors.paper().signal
+    return rank * math.sqrt(signal.scale / (signal.shape - 1) / math.prod(shape))
 
 
 def nuclear_norm_start(data: algorithm2.Entries) -> Array:
