@@ -221,7 +221,7 @@ class JobAnswer(Answer):
     """Work in the background."""
 
     id: str
-    kind: Literal["fit", "ask", "outlook"]
+    kind: Literal["fit", "ask", "outlook", "next", "curve"]
     campaign: str
     campaign_id: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
@@ -310,6 +310,7 @@ class Tile(Answer):
     row_labels: list[Label]
     col_labels: list[Label]
     binned: bool
+    share: float = Field(description="The share of the window's entries that the cells were made from.")
     least: Number
     greatest: Number
     values: list[list[Number]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,13 +11,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import FileResponse, Response
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response
 
 from maxentry import __version__
 from maxentry.campaign.storage import Storage
 from maxentry.errors import MaxentryError
-from maxentry.server import answers, problems
+from maxentry.server import answers, pages, problems
 from maxentry.server.answers import PROBLEMS, ProblemDocument, described
 from maxentry.server.bodies import Bodies
 from maxentry.server.guard import API, Guard, Shield
@@ -26,9 +24,8 @@ from maxentry.server.lab import Lab
 from maxentry.server.options import Options
 from maxentry.server.plain import Json
 from maxentry.server.problems import Problem
-from maxentry.server.routes import campaigns, jobs, loop, posterior
+from maxentry.server.routes import campaigns, jobs, loop, posterior, window
 
-STATIC = Path(__file__).parent / "static"
 ABOUT = """Which entries of a matrix to measure next.
 
 Begin a campaign, `ask` for entries, measure them, `tell` the values; look at what is believed. Every refusal is a
@@ -62,25 +59,20 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
         ],
     )
     app.state.lab, app.state.options, app.state.streams = lab, options, set()
-    for part in (campaigns, loop, posterior, jobs):
+    for part in (campaigns, loop, posterior, jobs, window):
         app.include_router(part.router, prefix=API, responses=PROBLEMS)
-    _add_pages(app)
+    _add_health(app)
+    pages.add(app)
     _add_problems(app, storage.name)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_pages(app: FastAPI) -> None:
+def _add_health(app: FastAPI) -> None:
     @app.get(f"{API}/health", tags=["server"], responses=described(200, answers.Health))
     def health() -> Response:
         """That the server is there. Needs no token, says nothing of campaigns."""
         return Json({"status": "ok", "version": __version__})
-
-    @app.get("/", include_in_schema=False)
-    def index() -> Response:
-        return FileResponse(STATIC / "index.html")
-
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
 
 def _add_problems(app: FastAPI, storage: str) -> None:

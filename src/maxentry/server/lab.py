@@ -12,6 +12,7 @@ from maxentry.errors import SizeError
 from maxentry.progress import Watch
 from maxentry.server import claims, problems
 from maxentry.server.claims import Claim, Done, Repeated
+from maxentry.server.curve import Curve
 from maxentry.server.fits import Fits
 from maxentry.server.jobs import Job, Jobs
 from maxentry.server.options import Limits
@@ -21,11 +22,12 @@ ANONYMOUS = "http"  # in the history, where a request does not say who makes it
 
 
 class Opened(NamedTuple):
-    """A campaign that is in use: its id (which, unlike its name, fits into any address), and its fits."""
+    """A campaign that is in use: its id (which, unlike its name, fits into any address), its fits, its curve."""
 
     campaign: Campaign
     id: str
     fits: Fits
+    curve: Curve
 
 
 class Lab:
@@ -81,7 +83,7 @@ class Lab:
                 folder = campaign.cache if isinstance(campaign.cache, Path) else None
                 fits = Fits(folder)
                 campaign.cache = fits.shared
-                self._open[campaign.name] = Opened(campaign, campaign._key.uuid, fits)
+                self._open[campaign.name] = Opened(campaign, campaign._key.uuid, fits, Curve(folder))
             return self._open[campaign.name]
 
     # Work in the background
@@ -91,7 +93,7 @@ class Lab:
         state = opened.campaign.state
 
         def work(watch: Watch) -> Any:
-            opened.fits.make(state, watch)
+            opened.curve.add(opened.campaign, state, opened.fits.make(state, watch))
             return {"version": state.version, "measurements": len(state.standing)}
 
         return self.jobs.begin(self._job("fit", opened), work, ("fit", opened.id, state.version))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+import threading
+from collections import OrderedDict
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 from maxentry.campaign.state import State
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
+from maxentry.plots.bins import Bins
 from maxentry.posterior.posterior import Posterior
-from maxentry.server.plain import labels, plain
+from maxentry.server import believed
+from maxentry.server.believed import Cells
+from maxentry.server.plain import labels
 
 Array = NDArray[np.float64]
-What = Literal["mean", "sd", "width", "value", "observed", "pending", "available"]
-OF_POSTERIOR: tuple[What, ...] = ("mean", "sd", "width")
-WHATS: tuple[What, ...] = get_args(What)
+What = Literal["mean", "sd", "width", "value", "observed", "pending", "failed", "available"]
+KEPT = 16  # tiles of a campaign
 
 
 class Window(NamedTuple):
@@ -41,32 +44,67 @@ class Window(NamedTuple):
 
     def bins(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the bins of rows and of columns begin."""
-        return _bins(self.rows, self.cells), _bins(self.cols, self.cells)
+        return _starts(self.rows, self.cells), _starts(self.cols, self.cells)
+
+    def sides(self) -> tuple[Bins, Bins]:
+        """The rows and the columns in their bins."""
+        rows, cols = self.bins()
+        return _bins(self.rows, rows), _bins(self.cols, cols)
 
 
-def of_posterior(found: Posterior, what: What, window: Window, level: float) -> dict[str, Any]:
+class Recent:
+    """The tiles of what is believed that were made last: several look at the same map, and at it again."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Any, ...], tuple[Posterior, Cells]] = OrderedDict()
+        self._turn = threading.Lock()
+
+    def cells(self, found: Posterior, what: believed.What, window: Window, level: float) -> Cells:
+        """The cells of this map; one is made at a time, however many want it."""
+        key = id(found), what, window, level if what == "width" else None
+        with self._turn:
+            # The posterior is kept beside its tile, so that no other one can have its id.
+            kept = self._kept.pop(key, None) or (found, believed.cells(found, what, *window.sides(), level))
+            self._kept[key] = kept
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return kept[1]
+
+
+def of_posterior(
+    found: Posterior, what: believed.What, window: Window, level: float, recent: Recent | None = None
+) -> dict[str, Any]:
     """A map of what is believed; cells are means, or root mean squares of standard deviations and widths."""
-    if what == "mean":
-        return _tile(what, found.mean, window, _mean)
-    if what == "sd":
-        return _tile(what, found.sd, window, _root_mean_square)
-    low, high = found.interval(level)
-    return _tile(what, high - low, window, _root_mean_square)
+    values, share = (recent or Recent()).cells(found, what, window, level)
+    return _described(what, values, window, share)
 
 
 def of_state(state: State, what: What, window: Window, pending: Entries) -> dict[str, Any]:
     """A map of what was told (means), how often, what is pending (counts), or what can be measured (shares)."""
     if what == "available":
-        if state.mask is None:
-            rows, cols = window.bins()
-            return _described(what, np.ones((len(rows), len(cols))), window)
-        return _tile(what, state.mask.astype(np.float64), window, _mean)
+        return _described(what, _available(state, window), window)
     told = state.told if what in ("value", "observed") else pending
     count = _gathered(told, np.ones(len(told.rows)), window)
     if what != "value":
         return _described(what, count, window)
     total = _gathered(told, state.values, window)
     return _described(what, np.where(count > 0, total / np.maximum(count, 1.0), np.nan), window)
+
+
+def _available(state: State, window: Window) -> Array:
+    """The share of each cell that may be asked for: of the settings' mask, less what failed."""
+    rows, cols = window.sides()
+    given, barred = state.settings.mask, state.barred
+    size = rows.sizes[:, None] * cols.sizes
+    may = size.astype(np.float64)
+    if given is not None:
+        ends = zip(rows.order[rows.edges[:-1]], rows.order[rows.edges[1:] - 1] + 1, strict=True)
+        across = [given[first:last, slice(*window.cols)].sum(axis=0) for first, last in ends]
+        may = np.add.reduceat(np.array(across, dtype=np.float64), cols.edges[:-1], axis=1)
+        inside = given[barred.rows, barred.cols]
+        barred = Entries(barred.rows[inside], barred.cols[inside])
+    share: Array = (may - _gathered(barred, np.ones(len(barred.rows)), window)) / size
+    return share
 
 
 def _gathered(entries: Entries, weights: Array, window: Window) -> Array:
@@ -91,15 +129,9 @@ def with_labels(tile: dict[str, Any], state: State, window: Window) -> dict[str,
     return tile | known
 
 
-def _tile(what: What, matrix: Array, window: Window, join: Callable[..., Array]) -> dict[str, Any]:
+def _described(what: What, cells: Array, window: Window, share: float = 1.0) -> dict[str, Any]:
     rows, cols = window.bins()
-    part = matrix[window.rows[0] : window.rows[1], window.cols[0] : window.cols[1]]
-    return _described(what, join(part, rows - window.rows[0], cols - window.cols[0]), window)
-
-
-def _described(what: What, cells: Array, window: Window) -> dict[str, Any]:
-    rows, cols = window.bins()
-    known = cells[np.isfinite(cells)]
+    known = np.isfinite(cells)
     binned = len(rows) < window.rows[1] - window.rows[0] or len(cols) < window.cols[1] - window.cols[0]
     return {
         "what": what,
@@ -108,30 +140,19 @@ def _described(what: What, cells: Array, window: Window) -> dict[str, Any]:
         "row_starts": rows.tolist(),
         "col_starts": cols.tolist(),
         "binned": binned,
-        "least": float(known.min()) if known.size else None,
-        "greatest": float(known.max()) if known.size else None,
-        "values": plain(cells),
+        "share": share,
+        "least": float(cells[known].min()) if known.any() else None,
+        "greatest": float(cells[known].max()) if known.any() else None,
+        "values": cells.tolist() if known.all() else np.where(known, cells, None).tolist(),
     }
 
 
-def _bins(side: tuple[int, int], cells: int) -> NDArray[np.int64]:
+def _starts(side: tuple[int, int], cells: int) -> NDArray[np.int64]:
     first, last = side
     n = min(cells, last - first)
     return first + (np.arange(n, dtype=np.int64) * (last - first)) // n
 
 
-def _sum(part: Array, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
-    summed: Array = np.add.reduceat(np.add.reduceat(part, rows, axis=0), cols, axis=1)
-    return summed
-
-
-def _mean(part: Array, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
-    """Of what is there; NaN where nothing is."""
-    known = np.isfinite(part)
-    count = _sum(known.astype(np.float64), rows, cols)
-    total = _sum(np.where(known, part, 0.0), rows, cols)
-    return np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
-
-
-def _root_mean_square(part: Array, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
-    return np.sqrt(_mean(part**2, rows, cols))
+def _bins(side: tuple[int, int], starts: NDArray[np.int64]) -> Bins:
+    first, last = side
+    return Bins(np.arange(first, last, dtype=np.int64), np.append(starts, last) - first)

@@ -145,6 +145,17 @@ def entry(opened: Opened, state: State, i: int, j: int) -> Plain:
     }  # fmt: skip
 
 
+def told_and_believed(opened: Opened, state: State, i: int, j: int, level: float) -> Plain:
+    """All that is known of one entry; what is believed of it is by the last fit at hand, null before there is one."""
+    fit = opened.fits.latest(state) if state.standing else None
+    found = entry(opened, state, i, j)
+    inside = fit is not None and i < fit.posterior.shape[0] and j < fit.posterior.shape[1]
+    if fit is None or not inside:
+        return {**found, "fit": None, "believed": None}
+    believed = predicted(fit.posterior, state, [i], [j], level)[0]
+    return {**found, "fit": fit_of(fit), "believed": believed}
+
+
 def _one(k: int) -> Any:
     import numpy as np
 

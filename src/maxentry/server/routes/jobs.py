@@ -72,14 +72,24 @@ async def changes(
     here: Here,
     seconds: Annotated[float, Query(ge=0, le=3600, description="How long to follow.")] = 600.0,
 ) -> Response:
-    """Follow a campaign: `changed` with the number of its last event, now and whenever there is a new one."""
+    """Follow a campaign: `changed` with its last event, the event of its last fit and the work in the background.
+
+    One comes at once, and then another whenever something of it is new.
+    """
     end = time.monotonic() + seconds
 
     def now() -> tuple[str, dict[str, Any]]:
         state = here.campaign.state
         fit = here.fits.latest(state) if state.standing else None
         known = None if fit is None else fit.version if not fit.current else state.version
-        return "changed", {"version": state.version, "changed_at": state.changed_at.isoformat(), "fit": known}
+        work = [job.to_dict() for job in lab.jobs.listed() if job.campaign_id == here.id and not job.over]
+        names = ("id", "kind", "status", "progress")
+        return "changed", {
+            "version": state.version,
+            "changed_at": state.changed_at.isoformat(),
+            "fit": known,
+            "work": [{name: job[name] for name in names} for job in work],
+        }
 
     return _stream(request, lab, now, EVERY_CAMPAIGN, lambda: time.monotonic() >= end)
 

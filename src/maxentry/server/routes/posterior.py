@@ -16,7 +16,7 @@ from maxentry.server.jobs import Job
 from maxentry.server.plain import Json, label_of
 from maxentry.server.requests import Look
 from maxentry.server.routes.common import LARGEST, Here, LabHere, Level, Stale, Wait, accepted, fitted, over
-from maxentry.server.tiles import OF_POSTERIOR, What, Window
+from maxentry.server.tiles import What, Window
 
 router = APIRouter(tags=["what is believed"])
 MOST = 10_000  # entries of one look-up
@@ -82,13 +82,7 @@ def entry(
     """
     state = here.campaign.state
     (i,), (j,) = views.positions(state, [row], [col])
-    fit = here.fits.latest(state) if state.standing else None
-    found = views.entry(here, state, i, j)
-    inside = fit is not None and i < fit.posterior.shape[0] and j < fit.posterior.shape[1]
-    if fit is None or not inside:
-        return Json({**found, "fit": None, "believed": None})
-    believed = views.predicted(fit.posterior, state, [i], [j], level)[0]
-    return Json({**found, "fit": views.fit_of(fit), "believed": believed})
+    return Json(views.told_and_believed(here, state, i, j, level))
 
 
 @router.post("/campaigns/{campaign}/lookup", responses={**described(200, answers.Looked), **ACCEPTED})
@@ -123,10 +117,14 @@ async def heat_map(
     wait: Wait = 5.0,
     stale: Stale = False,
 ) -> Response:
-    """A window of the matrix for a heat map: mean, sd, width of the interval, told values, counts, what is pending."""
+    """A window of the matrix for a heat map: mean, sd, width of the interval, told values, counts, what is pending.
+
+    Where the window has more rows or columns than `cells`, each cell stands for several. Of what is believed, `share`
+    says of which share of the entries its cells were made: 1 for means; less for spreads of large windows.
+    """
     state = await run_in_threadpool(lambda: here.campaign.state)
     cells = min(cells, lab.limits.tile)
-    if what not in OF_POSTERIOR:
+    if what not in ("mean", "sd", "width"):
         window = Window.of(state.shape, row, rows, col, cols, cells)
         pending = state.pending(await run_in_threadpool(here.campaign._now, state))
         tile = await run_in_threadpool(tiles.of_state, state, what, window, pending)
@@ -135,7 +133,7 @@ async def heat_map(
     if isinstance(found, Job):
         return accepted(found)
     window = Window.of(found.posterior.shape, row, rows, col, cols, cells)
-    tile = await run_in_threadpool(tiles.of_posterior, found.posterior, what, window, level)
+    tile = await run_in_threadpool(tiles.of_posterior, found.posterior, what, window, level, here.tiles)
     return Json({**tiles.with_labels(tile, state, window), "fit": views.fit_of(found)})
 
 
