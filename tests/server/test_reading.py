@@ -13,10 +13,6 @@ import pytest
 from tests.server.live import begin, serving
 
 from maxentry.campaign.campaign import Campaign
-from maxentry.entries import Entries
-from maxentry.errors import ParameterError
-from maxentry.server import tiles
-from maxentry.server.tiles import Window
 
 
 @pytest.fixture
@@ -190,38 +186,6 @@ def test_what_is_told_and_pending_on_a_map(client: httpx.Client) -> None:
     observed = client.get(f"{path}/map?what=observed&cells=1").json()
     assert (observed["values"], observed["binned"]) == ([[12.0]], True)
     assert client.get(f"{path}/map?what=available").json()["least"] == 1.0
-
-
-@pytest.mark.parametrize(("shape", "cells"), [((7, 11), 3), ((5, 5), 5), ((1, 9), 4), ((10, 3), 200)])
-def test_bins_hold_every_entry_once(shape: tuple[int, int], cells: int) -> None:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=shape)
-    window = Window.of(shape, 0, None, 0, None, cells)
-    rows, cols = window.bins()
-    edges = [*rows, shape[0]], [*cols, shape[1]]
-    for tile, join in (
-        (tiles._tile("mean", X, window, tiles._mean), np.mean),
-        (tiles._tile("sd", X, window, tiles._root_mean_square), lambda part: np.sqrt(np.mean(part**2))),
-    ):
-        wanted = [
-            [join(X[edges[0][a] : edges[0][a + 1], edges[1][b] : edges[1][b + 1]]) for b in range(len(cols))]
-            for a in range(len(rows))
-        ]
-        np.testing.assert_allclose(tile["values"], wanted)
-    entries = Entries.of(rng.integers(shape[0], size=40).tolist(), rng.integers(shape[1], size=40).tolist())
-    counts = tiles._gathered(entries, np.ones(40), window)
-    dense = np.zeros(shape)
-    np.add.at(dense, tuple(entries), 1)
-    np.testing.assert_array_equal(counts, tiles._sum(dense, rows, cols))
-    assert counts.sum() == 40
-
-
-def test_windows() -> None:
-    window = Window.of((10, 20), 4, 3, 15, 100, 200)
-    assert (window.rows, window.cols) == ((4, 7), (15, 20))
-    for row, col in ((10, 0), (0, 20)):
-        with pytest.raises(ParameterError):
-            Window.of((10, 20), row, None, col, None, 5)
 
 
 def test_a_large_matrix_is_binned_not_refused(client: httpx.Client) -> None:
