@@ -368,5 +368,5 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     421: _problem("Called by another name than the server's."),
     422: _problem("It cannot be used; nothing was changed."),
     429: _problem("Too many requests, or too much work waiting."),
-    503: _problem("The storage does not answer."),
+    503: _problem("The storage does not answer, or the server is being shut down."),
 }

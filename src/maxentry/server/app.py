@@ -51,6 +51,7 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
         openapi_url=f"{API}/openapi.json",
         docs_url=None,  # both load their scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # to an address made of the Host header, which anybody may send
         lifespan=living,
         middleware=[
             Middleware(Shield),

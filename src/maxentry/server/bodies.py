@@ -11,6 +11,7 @@ from maxentry.server.options import Limits
 from maxentry.server.problems import Problem
 
 KINDS = ("application/json", "text/csv")
+LONGEST_LENGTH = 18  # digits of a Content-Length
 
 
 class Bodies:
@@ -29,6 +30,8 @@ class Bodies:
         except Problem as problem:
             await problem.response()(scope, receive, send)
             return
+        if body is None:  # gone before all of it came: nobody waits for an answer, nothing may be done
+            return
         came = False
 
         async def receiving() -> Message:
@@ -40,10 +43,15 @@ class Bodies:
 
         await self._app(scope, receiving, send)
 
-    async def _whole(self, headers: Headers, receive: Receive, method: str) -> bytes:
+    async def _whole(self, headers: Headers, receive: Receive, method: str) -> bytes | None:
+        """The body; None where the caller went away. What can be refused by its headers is not read."""
         length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > self._limits.body:
+        if len(length) > LONGEST_LENGTH or (length.isdecimal() and int(length) > self._limits.body):
             raise self._too_large()
+        packed = headers.get("content-encoding", "identity").strip().lower()
+        if packed not in ("", "identity"):
+            detail = f"expected a body as it is, but one packed by {packed!r:.60} came."
+            raise Problem(415, "packed", "A packed body", detail, {"Accept-Encoding": "identity"})
         try:
             async with asyncio.timeout(self._limits.body_seconds):
                 body = await self._read(receive)
@@ -57,12 +65,12 @@ class Bodies:
             raise Problem(415, "media-type", "A body of another kind", detail)
         return body
 
-    async def _read(self, receive: Receive) -> bytes:
+    async def _read(self, receive: Receive) -> bytes | None:
         parts, size = [], 0
         while True:
             message = await receive()
             if message["type"] != "http.request":
-                return b""  # gone before all of it came
+                return None
             part = message.get("body", b"")
             size += len(part)
             if size > self._limits.body:

@@ -116,7 +116,15 @@ class Fits:
             made = fitting.posterior(state, self.shared, progress=watch)  # type: ignore[arg-type]
         finally:
             self.shared.give_up()
+        self._note(made, state)
+        return made
+
+    def note(self, state: State) -> None:
+        """Remember the posterior of this state as the last one, if work for something else has made it."""
+        if state.standing and (found := self.at_hand(state)) is not None:
+            self._note(found.posterior, state)
+
+    def _note(self, made: Posterior, state: State) -> None:
         with self._turn:
             if self._latest is None or self._latest.version <= state.version:
                 self._latest = Fit(made, state.version, False)
-        return made

@@ -96,12 +96,13 @@ class Guard:
         # Whoever guesses tokens is counted by address, so that each guess is not a client of its own.
         self._rates.count(address if may == "none" or not shown else f"{address} {may}")
         self._check_host(headers)
-        self._check_origin(headers)
+        if not _followed(method, path, headers):
+            self._check_origin(headers)
         if path in OPEN or path.startswith("/static/"):
             return
         if may == "none":
             raise _unknown(shown)
-        reads = method in READING or path.endswith(READ_BY_POST)
+        reads = method in READING or (method == "POST" and path.endswith(READ_BY_POST))
         if may == "read" and not reads:
             detail = "expected the token for writing, but that for reading came."
             raise Problem(403, "read-only", "Only for reading", detail)
@@ -115,7 +116,7 @@ class Guard:
     def _check_origin(self, headers: Headers) -> None:
         """Pages of other sites may not use the reader's own access; there are no CORS headers either."""
         origin, host = headers.get("origin"), headers.get("host", "")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and (not host or _place(origin) != host.lower()):
             raise _foreign()
         if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             raise _foreign()
@@ -156,6 +157,20 @@ def _unknown(shown: str | None) -> Problem:
 def _foreign() -> Problem:
     detail = "expected a request of this server's own pages or of a program, but another site's page made it."
     return Problem(403, "other-site", "From another site", detail)
+
+
+def _followed(method: str, path: str, headers: Headers) -> bool:
+    """Whether somebody follows a link to our pages, which no other page can look into or use."""
+    going = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return going and method == "GET" and not path.startswith(API) and "origin" not in headers
+
+
+def _place(origin: str) -> str:
+    """The host and port in an Origin header; nothing where there is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _host(header: str) -> str:

@@ -36,6 +36,7 @@ class Job:
         self.began_at = dt.datetime.now(dt.UTC)
         self.ended_at: dt.datetime | None = None
         self._called_off = threading.Event()
+        self._why = _called_off()
         self._turn = threading.Lock()
 
     @property
@@ -43,9 +44,28 @@ class Job:
         """Whether nothing more will come of it."""
         return self.status in OVER
 
-    def cancel(self) -> None:
-        """Call it off: it ends at its next step, unless it is over by then."""
-        self._called_off.set()
+    def cancel(self, why: problems.Problem | None = None) -> None:
+        """Call it off: at once if it waits, else at its next step, unless it is over by then."""
+        with self._turn:
+            self._why = why or self._why
+            self._called_off.set()
+            waits = self.status == "queued"
+        if waits:
+            self.end("cancelled", self._why)
+
+    def begin(self) -> None:
+        """It is its turn, unless it was called off."""
+        with self._turn:
+            if self._called_off.is_set():
+                raise Cancelled
+            self.status = "running"
+
+    def end(self, status: Status, problem: problems.Problem | None = None) -> None:
+        """Nothing more will come of it."""
+        with self._turn:
+            if not self.over:
+                self.problem, self.ended_at = problem, dt.datetime.now(dt.UTC)
+                self.status = status  # last: whoever sees it over sees all of it
 
     def watch(self, total: int, what: str) -> Progress:
         """A stretch of work begins; several follow each other in one job."""
@@ -108,7 +128,7 @@ class Jobs:
             if key is not None and (same := self._by_key.get(key)) is not None and not same.over:
                 return same
             if self.closing:
-                raise problems.too_busy("expected a running server, but it is being shut down.", 10)
+                raise problems.closing()
             if sum(not known.over for known in self._jobs.values()) >= self._most:
                 raise problems.too_busy(
                     "expected a free place for this work, but too many wait: come back.", 10
@@ -123,21 +143,14 @@ class Jobs:
         return job
 
     def _run(self, job: Job, work: Callable[[Watch], Any]) -> None:
-        ended: Status = "failed"
         try:
-            job.check()
-            job.status = "running"
+            job.begin()
             job.result = work(job.watch)
-            ended = "done"
+            job.end("done")
         except Cancelled:
-            ended = "cancelled"
-            job.problem = problems.Problem(
-                409, "cancelled", "Called off", "this was called off before it was done."
-            )
+            job.end("cancelled", job._why)
         except BaseException as error:  # whatever it was, the one who waits must hear of it
-            job.problem = problems.of(error, self._storage)
-        job.ended_at = dt.datetime.now(dt.UTC)
-        job.status = ended  # last: whoever sees it over sees all of it
+            job.end("failed", problems.of(error, self._storage))
 
     def _forget(self) -> None:
         over = [id for id, job in self._jobs.items() if job.over]
@@ -145,15 +158,25 @@ class Jobs:
             del self._jobs[id]
         self._by_key = {key: job for key, job in self._by_key.items() if not job.over}
 
-    def close(self, seconds: float = 10.0) -> None:
-        """Take no more, call off what runs, and wait for it a while."""
+    def call_off(self) -> None:
+        """Take no more, and call off what waits or runs."""
         with self._turn:
             self.closing = True
             for job in self._jobs.values():
-                job.cancel()
+                if not job.over:
+                    job.cancel(problems.closing())
+
+    def close(self, seconds: float = 10.0) -> None:
+        """Take no more, call off what runs, and wait for it a while."""
+        self.call_off()
+        with self._turn:
             futures = list(self._futures)
         self._pool.shutdown(wait=False, cancel_futures=True)
         wait(futures, timeout=seconds)
+
+
+def _called_off() -> problems.Problem:
+    return problems.Problem(409, "cancelled", "Called off", "this was called off before it was done.")
 
 
 def settle(job: Job, seconds: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,17 +18,20 @@ from maxentry.server.fits import Fits
 from maxentry.server.jobs import Job, Jobs
 from maxentry.server.options import Limits
 from maxentry.server.plain import plain
+from maxentry.server.tiles import Recent
 
+IN_USE = 32  # campaigns that are kept open, with their fits in memory; others are opened again
 ANONYMOUS = "http"  # in the history, where a request does not say who makes it
 
 
 class Opened(NamedTuple):
-    """A campaign that is in use: its id (which, unlike its name, fits into any address), its fits, its curve."""
+    """A campaign that is in use: its id (which, unlike its name, fits into any address), fits, curve and maps."""
 
     campaign: Campaign
     id: str
     fits: Fits
     curve: Curve
+    tiles: Recent
 
 
 class Lab:
@@ -36,7 +40,8 @@ class Lab:
     def __init__(self, storage: Storage, limits: Limits) -> None:
         self.storage, self.limits = storage, limits
         self.jobs = Jobs(limits.workers, limits.waiting, storage.name)
-        self._open: dict[str, Opened] = {}  # by name; campaigns are never renamed or deleted
+        # By id, the one used last is the last; campaigns are never renamed or deleted.
+        self._open: OrderedDict[str, Opened] = OrderedDict()
         self._turn = threading.Lock()
         claims.prepare(storage)
 
@@ -52,21 +57,24 @@ class Lab:
         return self.storage.names()
 
     def opened(self, ref: str) -> Opened:
-        """The campaign of this name or id."""
-        if (known := self._open.get(ref)) is not None:
+        """The campaign of this id or name."""
+        if (known := self._in_use(ref)) is not None:
             return known
         names = self.names()
-        if ref in names:
-            return self._opened(ref)
-        for name in names:  # an id; each campaign is opened once
-            if (one := self._opened(name)).id == ref:
-                return one
-        raise problems.no_campaign(ref, names)
+        name = ref if ref in names else self.storage.name_of(ref)
+        if name is None:
+            raise problems.no_campaign(ref, names)
+        return self._opened(name)
 
     def _opened(self, name: str) -> Opened:
-        if (known := self._open.get(name)) is not None:
+        key = self.storage.find(name)
+        return self._in_use(key.uuid) or self._keep(Campaign(self.storage, key))
+
+    def _in_use(self, id: str) -> Opened | None:
+        with self._turn:
+            if (known := self._open.get(id)) is not None:
+                self._open.move_to_end(id)
             return known
-        return self._keep(Campaign.open(self.storage, name))
 
     def create(self, name: str, rows: Any, cols: Any, who: str | None, **given: Any) -> Opened:
         """Begin a campaign."""
@@ -79,12 +87,16 @@ class Lab:
 
     def _keep(self, campaign: Campaign) -> Opened:
         with self._turn:
-            if campaign.name not in self._open:
+            id = campaign._key.uuid
+            if id not in self._open:
                 folder = campaign.cache if isinstance(campaign.cache, Path) else None
                 fits = Fits(folder)
                 campaign.cache = fits.shared
-                self._open[campaign.name] = Opened(campaign, campaign._key.uuid, fits, Curve(folder))
-            return self._open[campaign.name]
+                self._open[id] = Opened(campaign, id, fits, Curve(folder), Recent())
+            self._open.move_to_end(id)
+            while len(self._open) > IN_USE:
+                self._open.popitem(last=False)
+            return self._open[id]
 
     # Work in the background
 
@@ -102,6 +114,7 @@ class Lab:
         """Choose the next entries and hand them out."""
 
         def work(watch: Watch) -> Any:
+            before = opened.campaign.state
             try:
                 twin = claims.under(opened.campaign, claim)
                 ids = twin.ask(n, **given, who=who or ANONYMOUS, progress=watch, frame="columns")["id"]  # type: ignore[arg-type]
@@ -110,6 +123,7 @@ class Lab:
                 return {"ids": ids_of(opened, repeated.done)}
             finally:
                 opened.fits.shared.give_up()
+                opened.fits.note(before)
 
         key = None if claim is None else ("ask", opened.id, claim)
         return self.jobs.begin(self._job("ask", opened), work, key)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode
 
-from starlette.datastructures import URL
+from starlette.types import Scope
 
 T = TypeVar("T")
 
@@ -16,21 +18,22 @@ class Page(NamedTuple):
     after: int
     limit: int
 
-    def of(self, lines: Sequence[T], number: Callable[[T], int]) -> tuple[list[T], int | None]:
+    def of(self, lines: Sequence[T], number: Callable[[T], int]) -> tuple[Sequence[T], int | None]:
         """The lines on this page, of lines in the order of their numbers; and after which the next page begins."""
-        left = [line for line in lines if number(line) > self.after]
-        here = left[: self.limit]
-        return here, number(here[-1]) if len(left) > len(here) else None
+        first = bisect.bisect_right(lines, self.after, key=number)
+        here = lines[first : first + self.limit]
+        return here, number(here[-1]) if first + len(here) < len(lines) else None
 
 
-def answer(items: list[Any], total: int, following: int | None) -> dict[str, Any]:
+def answer(items: Sequence[Any], total: int, following: int | None) -> dict[str, Any]:
     """The page as plain data; `next` is null on the last one."""
     return {"items": items, "total": total, "next": following}
 
 
-def link(url: URL, following: int | None) -> dict[str, str]:
+def link(scope: Scope, following: int | None) -> dict[str, str]:
     """A Link header to the next page (RFC 8288), as a relative address; none on the last page."""
     if following is None:
         return {}
-    further = url.include_query_params(after=following)
-    return {"Link": f'<{further.path}?{further.query}>; rel="next"'}
+    path = quote(scope["path"], safe="/")  # names of campaigns may be of any script, headers may not
+    asked = [(name, x) for name, x in parse_qsl(scope["query_string"].decode("latin-1")) if name != "after"]
+    return {"Link": f'<{path}?{urlencode([*asked, ("after", following)])}>; rel="next"'}

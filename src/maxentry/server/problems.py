@@ -111,6 +111,12 @@ def too_busy(detail: str, seconds: float = 5.0) -> Problem:
     return Problem(429, "too-many-requests", "Too many requests", detail, after)
 
 
+def closing() -> Problem:
+    """The server ends: what was wanted can be had of the next one."""
+    detail = "expected a running server, but it is being shut down: try again."
+    return Problem(503, "closing", "Being shut down", detail, {"Retry-After": "5"}, error="StorageError")
+
+
 def invalid(errors: Any) -> Problem:
     """A request that does not have the form it should have: the first mistake as a sentence, all of them as data."""
     found = [{"where": _place(e.get("loc", ())), "expected": str(e.get("msg", ""))} for e in errors][:20]

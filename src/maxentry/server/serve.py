@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
+import ssl
 from collections.abc import Callable
 from types import FrameType
 
 from maxentry.campaign.storage import Storage
-from maxentry.errors import MissingDependencyError, StorageError
+from maxentry.errors import MissingDependencyError, ParameterError, StorageError
 from maxentry.server.options import Options
 
 GRACE = 10  # seconds for what is under way when the server is told to end
@@ -20,6 +22,7 @@ def serve(storage: str, options: Options, *, announce: Callable[[str], None] | N
         import uvicorn
 
         from maxentry.server.app import create_app
+        from maxentry.server.connections import Connection
     except ImportError as error:
         raise MissingDependencyError(
             f"expected {error.name} for the server, but it is not installed: pip install 'maxentry[server]'."
@@ -37,10 +40,18 @@ def serve(storage: str, options: Options, *, announce: Callable[[str], None] | N
             app.state.lab.jobs.closing = True
             super().handle_exit(sig, frame)
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """Whoever waits for work in the background hears at once that it is called off."""
+            app.state.lab.jobs.call_off()
+            await super().shutdown(sockets=sockets)
+
+    _check_certificate(options)
     with _listening(options) as listening, Storage(storage, create=True) as kept:
         app = create_app(kept, options)
         config = uvicorn.Config(
             app,
+            http=Connection,
+            ws="none",
             log_level="info",
             access_log=False,  # addresses hold labels; the application says what matters
             server_header=False,
@@ -55,11 +66,26 @@ def serve(storage: str, options: Options, *, announce: Callable[[str], None] | N
         Server(config).run(sockets=[listening])
 
 
+def _check_certificate(options: Options) -> None:
+    """Read the certificate before anything else is done, so that one that will not do is one sentence."""
+    if options.certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*options.certificate)
+    except OSError as error:  # of files, and of OpenSSL
+        certificate, key = options.certificate
+        reason = error.strerror or type(error).__name__
+        raise ParameterError(
+            f"expected a TLS certificate in {certificate} and its key in {key}, but: {reason}."
+        ) from None
+
+
 def _listening(options: Options) -> socket.socket:
     """The socket, bound before anything else is done, so that a port in use is one sentence."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # elsewhere it would let others take the port over
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((options.host, options.port))
     except (OSError, OverflowError) as error:

@@ -143,7 +143,7 @@ def _described(what: What, cells: Array, window: Window, share: float = 1.0) -> 
         "share": share,
         "least": float(cells[known].min()) if known.any() else None,
         "greatest": float(cells[known].max()) if known.any() else None,
-        "values": cells.tolist() if known.all() else np.where(known, cells, None).tolist(),
+        "values": cells.tolist() if known.all() else np.where(known, cells, np.array(None)).tolist(),
     }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from maxentry.campaign import events, views
 from maxentry.campaign.cells import Lookup
 from maxentry.campaign.events import Record
-from maxentry.campaign.state import Ask, State
+from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.campaign.views import Columns, Status
 from maxentry.posterior.posterior import Posterior
 from maxentry.server.fits import Fit
@@ -53,9 +54,9 @@ def batch(ids: Iterable[int], state: State) -> list[Plain]:
     return lines(views.asks([state.asked[id] for id in ids], state))
 
 
-def measured(state: State, everything: bool) -> Columns:
-    """What was told, as columns."""
-    return views.measurements(state, everything)
+def measured(told: Iterable[Measurement], state: State) -> list[Plain]:
+    """Values that were told, when and by whom."""
+    return lines(views.measurements(replace(state, measurements=tuple(told)), True))
 
 
 def matrix(state: State) -> Plain:
@@ -63,12 +64,12 @@ def matrix(state: State) -> Plain:
     return {**axes(state), "values": plain(views.matrix(state))}
 
 
-def history(records: list[Record]) -> list[Plain]:
+def history(records: Sequence[Record]) -> list[Plain]:
     """What happened, one line an event."""
     return lines(views.history(records))
 
 
-def raw_events(records: list[Record]) -> list[Plain]:
+def raw_events(records: Sequence[Record]) -> list[Plain]:
     """Events as they are kept, so that others can add them up themselves."""
     return [
         {

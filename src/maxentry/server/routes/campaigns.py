@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from maxentry.campaign.events import Record
 from maxentry.errors import DataError, SizeError
 from maxentry.server import answers, views
 from maxentry.server.answers import described
 from maxentry.server.lab import ANONYMOUS
-from maxentry.server.plain import Json, label_of, lines, to_csv
+from maxentry.server.paging import Page
+from maxentry.server.plain import Json, label_of, to_csv
 from maxentry.server.requests import AddLabels, Change, Create
 from maxentry.server.requests import Line as RequestLine
 from maxentry.server.routes.common import Here, LabHere, PageWanted, paged, written
@@ -95,8 +98,7 @@ def add_cols(lab: LabHere, here: Here, body: AddLabels) -> Response:
 def history(request: Request, here: Here, page: PageWanted) -> Response:
     """What happened, one line an event."""
     total = here.campaign.state.version
-    records = here.campaign._storage.events(here.campaign._key, page.after)
-    found, following = page.of(records, lambda r: r.number)
+    found, following = _records(here, page)
     return paged(request, views.history(found), total, following)
 
 
@@ -104,8 +106,7 @@ def history(request: Request, here: Here, page: PageWanted) -> Response:
 def events(request: Request, here: Here, page: PageWanted) -> Response:
     """Events as they are kept, to be added up elsewhere; `now` is the time by the clock of the storage."""
     state = here.campaign.state
-    records = here.campaign._storage.events(here.campaign._key, page.after)
-    found, following = page.of(records, lambda r: r.number)
+    found, following = _records(here, page)
     now = here.campaign._now(state).isoformat()
     return paged(request, views.raw_events(found), state.version, following, now=now)
 
@@ -135,9 +136,10 @@ def measurements(
     everything: Annotated[bool, Query(description="Those struck out, too (null).")] = False,
 ) -> Response:
     """What was told, in the order of telling."""
-    columns = views.measured(here.campaign.state, everything)
-    found, following = page.of(lines(columns), lambda line: line["number"])
-    return paged(request, found, len(columns["number"]), following)
+    state = here.campaign.state
+    told = state.measurements if everything else state.standing
+    found, following = page.of(told, lambda m: m.number)
+    return paged(request, views.measured(found, state), len(told), following)
 
 
 @router.get(
@@ -168,10 +170,17 @@ def export(
             f"expected a matrix of at most {LARGEST_MATRIX} entries; ask for the long form instead."
         )
     if form == "json":
-        return Json(views.matrix(state) if wide else {"lines": lines(views.measured(state, everything))})
+        told = state.measurements if everything else state.standing
+        return Json(views.matrix(state) if wide else {"lines": views.measured(told, state)})
     found: dict[str, Any] = here.campaign.export(wide=wide, everything=everything, frame="columns")
     attached = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
     return Response(to_csv(found), media_type="text/csv", headers=attached)
+
+
+def _records(here: Here, page: Page) -> tuple[Sequence[Record], int | None]:
+    """The events on a page; one more is read, which tells whether there is another page."""
+    found = here.campaign._storage.events(here.campaign._key, page.after, page.limit + 1)
+    return page.of(found, lambda r: r.number)
 
 
 def told(given: list[RequestLine]) -> dict[str, list[Any]]:

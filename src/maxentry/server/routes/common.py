@@ -75,7 +75,7 @@ IdempotencyKey = Annotated[
 def paged(request: Request, items: list[Any], total: int, following: int | None, **more: Any) -> Response:
     """A page as an answer, with a link to the next one."""
     return Json(
-        {**paging.answer(items, total, following), **more}, headers=paging.link(request.url, following)
+        {**paging.answer(items, total, following), **more}, headers=paging.link(request.scope, following)
     )
 
 
@@ -100,14 +100,14 @@ async def fitted(lab: Lab, opened: Opened, wait: float, stale: bool) -> Fit | Jo
     state = await run_in_threadpool(lambda: opened.campaign.state)
     if not state.standing:
         raise CampaignError("expected something told before there is a posterior, but nothing was.")
-    found = opened.fits.latest(state) if stale else opened.fits.at_hand(state)
+    found = await run_in_threadpool(opened.fits.latest if stale else opened.fits.at_hand, state)
     if found is not None:
         return found
     job = await run_in_threadpool(lab.fit, opened)
     if not await over(job, wait):
         return job
     # What was told in the meantime is the next one's matter: this is the fit of what was told when it was wanted.
-    return opened.fits.at_hand(state) or opened.fits.latest(state) or job
+    return await run_in_threadpool(opened.fits.latest, state) or job
 
 
 def written(opened: Opened) -> Response:

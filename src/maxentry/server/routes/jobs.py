@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from maxentry.server import answers
 from maxentry.server.answers import described
@@ -114,25 +115,36 @@ def _stream(
     streams: set[object] = request.app.state.streams
     if len(streams) >= lab.limits.streams:
         raise too_busy("expected fewer open streams of events, but there are too many: close one.")
-    me = object()
 
     async def lines() -> AsyncIterator[str]:
-        streams.add(me)
-        try:
-            seen, quiet = None, time.monotonic()
-            while True:
-                last = over() or lab.jobs.closing  # before the look, so that the end is seen
-                kind, data = await run_in_threadpool(look)
-                if (kind, data) != seen:
-                    seen, quiet = (kind, data), time.monotonic()
-                    yield f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
-                elif time.monotonic() - quiet > HEARTBEAT:
-                    quiet = time.monotonic()
-                    yield ": still here\n\n"
-                if last or await request.is_disconnected():
-                    return
-                await asyncio.sleep(every)
-        finally:
-            streams.discard(me)
+        seen, quiet = None, time.monotonic()
+        while True:
+            last = over() or lab.jobs.closing  # before the look, so that the end is seen
+            kind, data = await run_in_threadpool(look)
+            if (kind, data) != seen:
+                seen, quiet = (kind, data), time.monotonic()
+                yield f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+            elif time.monotonic() - quiet > HEARTBEAT:
+                quiet = time.monotonic()
+                yield ": still here\n\n"
+            if last or await request.is_disconnected():
+                return
+            await asyncio.sleep(every)
 
-    return StreamingResponse(lines(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+    return _Counted(lines(), streams)
+
+
+class _Counted(StreamingResponse):
+    """A stream of events that is among the open ones from the moment it is let in."""
+
+    def __init__(self, lines: AsyncIterator[str], streams: set[object]) -> None:
+        super().__init__(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        self._streams = streams
+        streams.add(self)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and be gone."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams.discard(self)
