@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import os
 import tempfile
+import threading
 import uuid
 from collections.abc import Hashable, Iterable
 from numbers import Integral
@@ -22,7 +23,7 @@ from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client import columns
-from maxentry.client.wire import WAIT, Wire
+from maxentry.client.wire import WAIT, Wire, read
 from maxentry.errors import CampaignError, DataError, ParameterError
 from maxentry.observations.labels import checked_labels
 from maxentry.posterior import label_codec
@@ -32,15 +33,20 @@ if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 
-def connect(url: str, token: str | None = None, *, campaign: str | None = None) -> RemoteCampaign:
+def connect(
+    url: str, token: str | None = None, *, campaign: str | None = None, frame: FrameKind | None = None
+) -> RemoteCampaign:
     """A campaign on a server (`maxentry serve`), with the methods of `Campaign`: that of this name, or the only one.
 
     token: what the server's operator gave you, or the environment variable MAXENTRY_TOKEN; none is needed on the
         server's own machine, if it was started without.
+    certificate: a file with the certificate to trust, where the server has one that it signed itself.
+    frame: "pandas", "polars" or "columns" for tables and maps, as in `Campaign.open`.
     On what is returned, `list()`, `open(name)` and `create(name, rows, cols, …)` are of the server's campaigns.
     Nothing is sent before it is used.
     """
-    return RemoteCampaign(Wire(url, token or os.environ.get("MAXENTRY_TOKEN") or None), campaign)
+    views.check_frame(frame)
+    return RemoteCampaign(Wire(url, token or os.environ.get("MAXENTRY_TOKEN") or None), campaign, frame)
 
 
 class RemoteCampaign:
@@ -49,11 +55,12 @@ class RemoteCampaign:
     `ask` and `tell` carry a key, so that they are repeated without harm when an answer is lost on its way.
     """
 
-    def __init__(self, wire: Wire, name: str | None = None) -> None:
+    def __init__(self, wire: Wire, name: str | None = None, frame: FrameKind | None = None) -> None:
         """For `connect`."""
-        self._wire, self._wanted = wire, name
+        self._wire, self._wanted, self._frame = wire, name, frame
         self._found: tuple[str, str] | None = None  # id and name
         self._latest: State | None = None
+        self._turn = threading.Lock()
 
     # Coming and going
 
@@ -67,20 +74,24 @@ class RemoteCampaign:
         values: Any = None,
         exist_ok: bool = False,
         who: str | None = None,
+        frame: FrameKind | None = None,
         **settings: Any,
     ) -> RemoteCampaign:
         """Begin a campaign on this server."""
+        frame = frame or frames.kind_of(values, rows, cols, *settings.values()) or self._frame
+        views.check_frame(frame)
         opening.check_names(settings)
         made = workable.checked(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
         told = None if values is None else [columns.line(line) for line in telling.lines(values)]
         body = columns.settings(made, ("name", "rows", "cols", *settings))
         begin = {"seed": seed, "values": told, "exist_ok": exist_ok, "who": opening.user(who)}
         found = self._wire.send("POST", "/campaigns", body | begin)
-        return self._other(found)
+        return self._other(found, frame)
 
-    def open(self, name: str | None = None) -> RemoteCampaign:
+    def open(self, name: str | None = None, *, frame: FrameKind | None = None) -> RemoteCampaign:
         """The campaign of this name on this server, or the only one there is."""
-        other = RemoteCampaign(self._wire, name)
+        views.check_frame(frame)
+        other = RemoteCampaign(self._wire, name, frame or self._frame)
         other._here()
         return other
 
@@ -112,12 +123,15 @@ class RemoteCampaign:
     @property
     def state(self) -> State:
         """What the events up to now add up to; only those that are new are fetched."""
-        seen = 0 if self._latest is None else self._latest.version
-        for page in self._wire.pages(self._at("/events"), after=seen):
+        state = self._latest
+        for page in self._wire.pages(self._at("/events"), after=0 if state is None else state.version):
             records = [_record(line) for line in page["items"]]
-            self._latest = replay(records) if self._latest is None else self._latest.after(records)
-        assert self._latest is not None
-        return self._latest
+            state = replay(records) if state is None else state.after(records)
+        assert state is not None
+        with self._turn:  # another thread may have fetched later ones
+            if self._latest is None or state.version > self._latest.version:
+                self._latest = state
+        return state
 
     @property
     def settings(self) -> Settings:
@@ -135,10 +149,13 @@ class RemoteCampaign:
         """The posterior of the whole matrix given all that was told, in the user's units."""
         from maxentry.posterior.posterior import Posterior
 
-        answer = self._wire.request("GET", self._at("/posterior/draws"), params={"wait": WAIT})
-        if answer.status_code == 202:
-            self._wire.finished(answer.json(), progress)
-            answer = self._wire.request("GET", self._at("/posterior/draws"), params={"stale": True})
+        params: dict[str, Any] = {"wait": WAIT}
+        while True:
+            answer = self._wire.request("GET", self._at("/posterior/draws"), params=params)
+            if answer.status_code != 202:
+                break
+            self._wire.finished(read(answer), progress)
+            params["stale"] = True  # the fit that was waited for, though more may have been told since
         with tempfile.TemporaryDirectory(prefix="maxentry-") as folder:
             path = Path(folder) / "posterior.npz"
             path.write_bytes(answer.content)
@@ -149,10 +166,13 @@ class RemoteCampaign:
         from maxentry.campaign.ahead import Ahead
         from maxentry.campaign.stop import Outlook
 
-        answer = self._wire.request("GET", self._at("/outlook"), params={"n": _how_many(n), "wait": WAIT})
-        found = answer.json()
-        if answer.status_code == 202:
-            found = self._wire.finished(found, progress)["result"]
+        params, found = {"n": _how_many(n), "wait": WAIT}, None
+        while found is None:
+            answer = self._wire.request("GET", self._at("/outlook"), params=params)
+            found = read(answer)
+            if answer.status_code == 202:
+                job = self._wire.finished(found, progress)
+                found = None if job is None else job["result"]
         numbers = found["outlook"]
         if numbers is not None:
             numbers = {name: x for name, x in numbers.items() if name != "gain_per_cost"}
@@ -161,27 +181,24 @@ class RemoteCampaign:
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
         only = {"status": "pending"} if pending else {}
-        return views.as_frame(self._lines("/asked", columns.IN_FULL, **only), frame)
+        return views.as_frame(self._lines("/asked", columns.IN_FULL, **only), frame or self._frame)
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
         """What is waited for, as `ask` gave it: id, row, col, mean, sd, gain, cost."""
-        return views.as_frame(self._lines("/asked", columns.ASKS, status="pending"), frame)
+        return views.as_frame(self._lines("/asked", columns.ASKS, status="pending"), frame or self._frame)
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """What happened, one line an event: event, at, who, kind, what."""
-        return views.as_frame(self._lines("/history", columns.HISTORY), frame)
+        return views.as_frame(self._lines("/history", columns.HISTORY), frame or self._frame)
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
         """What was told: long (number, id, row, col, value, told_at, who, corrected), or wide with means."""
-        if not wide:
-            found = self._lines("/measurements", columns.MEASUREMENTS, everything=everything)
-            return views.as_frame(found, frame)
-        state = self.state
-        matrix = views.matrix(state)
-        if frame != "columns":
-            return frames.wide_frame(matrix, state.row_labels, state.col_labels, frame)
-        named = dict(zip(map(str, state.col_labels), matrix.T.tolist(), strict=True))
-        return {"row": [*state.row_labels]} | named
+        frame = frame or self._frame
+        if wide:
+            return views.wide(self.state, frame)
+        return views.as_frame(
+            self._lines("/measurements", columns.MEASUREMENTS, everything=everything), frame
+        )
 
     # Asking and telling
 
@@ -197,6 +214,7 @@ class RemoteCampaign:
         frame: FrameKind | None = None,
     ) -> Any:
         """The next n entries to measure, as a frame of id, row, col, mean, sd, gain, cost; they are now pending."""
+        frame = frame or self._frame
         views.as_frame({}, frame)  # refuse a frame that cannot be made before anything is handed out
         body = {
             "n": _how_many(n),
@@ -206,12 +224,8 @@ class RemoteCampaign:
             "who": opening.user(who),
         }
         key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
-        found = self._wire.send("POST", path, body, key=key)
-        if "entries" not in found:
-            self._wire.finished(found, progress)
-            found = self._wire.send(
-                "POST", path, body, key=key
-            )  # the same request: its answer, not more entries
+        while "entries" not in (found := self._wire.send("POST", path, body, key=key)):
+            self._wire.finished(found, progress)  # then the same request has its answer, and not more entries
         return views.as_frame(columns.read(found["entries"], columns.ASKS), frame)
 
     def tell(
@@ -297,8 +311,8 @@ class RemoteCampaign:
         are = "is" if len(names) == 1 else "are"
         return f"expected {wanted} on {self._wire.url}, but there {are} {there}."
 
-    def _other(self, found: dict[str, Any]) -> RemoteCampaign:
-        other = RemoteCampaign(self._wire, found["name"])
+    def _other(self, found: dict[str, Any], frame: FrameKind | None) -> RemoteCampaign:
+        other = RemoteCampaign(self._wire, found["name"], frame)
         other._found = found["id"], found["name"]
         return other
 
