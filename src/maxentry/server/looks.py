@@ -28,15 +28,19 @@ class Access(Answer):
 class Reasons(Answer):
     """Why an entry is worth measuring.
 
-    sd_ratio: its sd, in units of the typical one. row_coherence, col_coherence: in units of the average. teaches: by
-    which share of it measuring this alone would lower the variance of the matrix; teaches_row and teaches_col: how
-    much of that in its row and in its column. row_told, col_told: measurements there. Null where no fit knows.
+    mean_now, sd_now: what the last fit believes. sd_ratio: its sd, in units of the typical one. row_coherence,
+    col_coherence: in units of the average. teaches: by which share of it measuring this alone would lower the variance
+    of the matrix; teaches_itself, teaches_row, teaches_col: how much of that is its own, of the others of its row and
+    of its column. row_told, col_told: measurements there. Null where no fit knows.
     """
 
+    mean_now: Number
+    sd_now: Number
     sd_ratio: Number
     row_coherence: Number
     col_coherence: Number
     teaches: Number
+    teaches_itself: Number
     teaches_row: Number
     teaches_col: Number
     row_told: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -16,6 +17,8 @@ from starlette.types import Scope
 
 STATIC = Path(__file__).parent / "static"
 FOREVER = "public, max-age=31536000, immutable"
+# Style sheets for maps of the earth that plotly.js puts into a page unless it finds an element of their name.
+SHEETS = re.compile(rb'document\.getElementById\("([0-9a-f]{64})"\)')
 REVALIDATED = "no-cache"  # kept by the browser, but never used before the server has said that it is the same
 
 
@@ -34,6 +37,7 @@ def add(app: FastAPI) -> None:
     plotly = _plotly()
     address = "" if plotly is None else f"/static/lib/plotly-{version('plotly')}.min.js"
     page = (STATIC / "index.html").read_text(encoding="utf-8").replace("{{plotly}}", address)
+    page = page.replace("{{sheets}}", "" if plotly is None else _sheets(plotly))
 
     @app.get("/", include_in_schema=False)
     def index() -> Response:
@@ -59,6 +63,12 @@ def _plotly() -> Path | None:
         return None
     path = Path(found.origin).parent / "package_data" / "plotly.min.js"
     return path if path.is_file() else None
+
+
+@cache
+def _sheets(path: Path) -> str:
+    """Names of the style sheets that plotly.js is to leave away, since the policy allows none inside the page."""
+    return " ".join(sorted({name.decode() for name in SHEETS.findall(path.read_bytes())}))
 
 
 @cache

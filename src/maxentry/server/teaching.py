@@ -20,31 +20,37 @@ from maxentry.server.plain import plain
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+NAMES = ("mean_now", "sd_now", "sd_ratio", "row_coherence", "col_coherence",
+         "teaches", "teaches_itself", "teaches_row", "teaches_col")  # fmt: skip
 SAMPLED = 2000  # entries among which a typical sd is looked for
 
 
 class Lessons(NamedTuple):
-    """Of each entry: by which share of all variance measuring it lowers that; and how much of this is where."""
+    """Of each entry: by which share of all variance measuring it lowers that; and which shares of this are where."""
 
     total: Array
-    row: Array
-    col: Array
+    itself: Array
+    row: Array  # the others of its row
+    col: Array  # the others of its column
 
 
 def lessons(draws: Draws, rows: Indices, cols: Indices) -> Lessons:
     """What each of these entries would teach if it alone were measured."""
     G, S = gram(draws), draws.p
     F = draws.features(rows, cols)
-    noisy = np.einsum("ns,ns->n", F, F) + draws.eta2
+    own = np.einsum("ns,ns->n", F, F)
+    noisy = own + draws.eta2
     everywhere = np.einsum("ns,st,nt->n", F, G / S, F) / noisy
     m1, m2 = draws.shape
+    itself = own**2 / noisy
     in_row, in_col = np.empty(len(rows)), np.empty(len(rows))
     for k, (i, j) in enumerate(zip(rows, cols, strict=True)):
         along = draws.features(np.full(m2, i), np.arange(m2)) @ F[k]
         down = draws.features(np.arange(m1), np.full(m1, j)) @ F[k]
-        in_row[k], in_col[k] = along @ along / noisy[k], down @ down / noisy[k]
+        in_row[k], in_col[k] = along @ along / noisy[k] - itself[k], down @ down / noisy[k] - itself[k]
     total, known = np.trace(G) / S, everywhere > 0
-    shares = [np.divide(part, everywhere, out=np.zeros_like(part), where=known) for part in (in_row, in_col)]
+    parts = (itself, in_row, in_col)
+    shares = [np.divide(part, everywhere, out=np.zeros_like(part), where=known) for part in parts]
     return Lessons(everywhere / total if total > 0 else np.zeros_like(everywhere), *shares)
 
 
@@ -54,9 +60,7 @@ def reasons(state: State, posterior: Posterior | None, rows: Indices, cols: Indi
         {"row_told": int(state.row_counts[i]), "col_told": int(state.col_counts[j])}
         for i, j in zip(rows, cols, strict=True)
     ]
-    nothing = dict.fromkeys(
-        ("sd_ratio", "row_coherence", "col_coherence", "teaches", "teaches_row", "teaches_col")
-    )
+    nothing = dict.fromkeys(NAMES)
     if posterior is None or not len(rows):
         return [line | nothing for line in counted]
     m1, m2 = posterior.shape
@@ -76,11 +80,15 @@ def _of_posterior(posterior: Posterior, rows: Indices, cols: Indices) -> dict[st
     typical = _typical_sd(draws)
     coherence = _coherences(posterior)
     nowhere = np.full(len(rows), np.nan)
+    x = posterior.transform.inverse(posterior.belief.at(rows, cols))
     return {
+        "mean_now": x.mean(0),
+        "sd_now": x.std(0, ddof=min(1, len(x) - 1)),
         "sd_ratio": sd / typical if typical > 0 else nowhere,
         "row_coherence": nowhere if coherence is None else coherence[0][rows],
         "col_coherence": nowhere if coherence is None else coherence[1][cols],
         "teaches": learnt.total,
+        "teaches_itself": learnt.itself,
         "teaches_row": learnt.row,
         "teaches_col": learnt.col,
     }

@@ -80,10 +80,10 @@ def of_posterior(
 
 
 def of_state(state: State, what: What, window: Window, pending: Entries) -> dict[str, Any]:
-    """A map of what was told (means), how often, what is pending (counts), or what can be measured (shares)."""
+    """A map of what was told (means), how often, what is pending or failed (counts), what can be measured (shares)."""
     if what == "available":
         return _described(what, _available(state, window), window)
-    told = state.told if what in ("value", "observed") else pending
+    told = {"pending": pending, "failed": state.barred}.get(what, state.told)
     count = _gathered(told, np.ones(len(told.rows)), window)
     if what != "value":
         return _described(what, count, window)
