@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from maxentry import frames
-from maxentry.campaign import cells, events, opening, telling, views, workable
-from maxentry.campaign.asking import Plates
+from maxentry.campaign import asking, cells, events, opening, telling, views, workable
 from maxentry.campaign.events import Record
 from maxentry.campaign.report import Receipt
 from maxentry.campaign.settings import Settings
@@ -34,7 +33,12 @@ if TYPE_CHECKING:
 
 
 def connect(
-    url: str, token: str | None = None, *, campaign: str | None = None, frame: FrameKind | None = None
+    url: str,
+    token: str | None = None,
+    *,
+    campaign: str | None = None,
+    certificate: str | None = None,
+    frame: FrameKind | None = None,
 ) -> RemoteCampaign:
     """A campaign on a server (`maxentry serve`), with the methods of `Campaign`: that of this name, or the only one.
 
@@ -46,7 +50,8 @@ def connect(
     Nothing is sent before it is used.
     """
     views.check_frame(frame)
-    return RemoteCampaign(Wire(url, token or os.environ.get("MAXENTRY_TOKEN") or None), campaign, frame)
+    shown = token or os.environ.get("MAXENTRY_TOKEN") or None
+    return RemoteCampaign(Wire(url, shown, certificate), campaign, frame)
 
 
 class RemoteCampaign:
@@ -206,7 +211,7 @@ class RemoteCampaign:
         self,
         n: int = 1,
         *,
-        plates: Plates | None = None,
+        plates: asking.Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ssl
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -19,13 +20,20 @@ API = "/api/v1"
 TRIES = 5
 WAIT = 30  # seconds that the server may keep us waiting before it goes on in the background
 PATIENCE = 30.0  # seconds without an answer, beyond those
+KIND = "urn:maxentry:problem:"
 OVER = ("done", "failed", "cancelled")
+
+
+class _NoJobError(StorageError):
+    """The server knows of no such job."""
 
 
 class Wire:
     """A connection to one server."""
 
-    def __init__(self, url: str, token: str | None, transport: Any = None) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, certificate: str | None = None, transport: Any = None
+    ) -> None:
         try:
             self._httpx = import_module("httpx")
         except ImportError:
@@ -33,33 +41,40 @@ class Wire:
                 "expected httpx to reach a server, but it is not installed: pip install 'maxentry[client]'."
             ) from None
         self.url = _checked(url)
-        headers = {"User-Agent": "maxentry"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+        shown = {} if token is None else {"Authorization": f"Bearer {_checked_token(token)}"}
+        headers = {"User-Agent": "maxentry", **shown}
         timeout = self._httpx.Timeout(WAIT + PATIENCE, connect=10.0)
         # Redirects are not followed: the token is for this server and for no other.
         self._client: httpx.Client = self._httpx.Client(
-            base_url=self.url + API, headers=headers, timeout=timeout, transport=transport
+            base_url=self.url + API,
+            headers=headers,
+            timeout=timeout,
+            transport=transport,
+            verify=True if certificate is None else _trusting(certificate),
         )
 
     def close(self) -> None:
         """Let go of the connection."""
         self._client.close()
 
-    def get(self, path: str, **params: Any) -> Any:
+    def get(self, path: str, **params: Any) -> dict[str, Any]:
         """The answer to a question."""
-        return self.request("GET", path, params=params).json()
+        return read(self.request("GET", path, params=params))
 
     def pages(self, path: str, *, after: int = 0, **params: Any) -> Iterator[dict[str, Any]]:
         """Page after page, from the line after this one on."""
         following: int | None = after
         while following is not None:
             page = self.get(path, **params, after=following, limit=1000)
+            if "items" not in page or "next" not in page:
+                raise _strange(200)
             following = page["next"]
             yield page
 
-    def send(self, method: str, path: str, body: Any, *, key: str | None = None) -> Any:
+    def send(self, method: str, path: str, body: Any, *, key: str | None = None) -> dict[str, Any]:
         """What came of something that changes the campaign; with a key it may be sent again if nobody answers."""
         headers = {} if key is None else {"Idempotency-Key": key}
-        return self.request(method, path, json=body, headers=headers, repeatable=key is not None).json()
+        return read(self.request(method, path, json=body, headers=headers, repeatable=key is not None))
 
     def request(self, method: str, path: str, *, repeatable: bool = False, **more: Any) -> httpx.Response:
         """The answer; what may be repeated is, when nobody answers or the server is busy."""
@@ -68,7 +83,7 @@ class Wire:
             try:
                 answer = self._client.request(method, path, **more)
             except self._httpx.TransportError as error:
-                never_sent = isinstance(error, self._httpx.ConnectError)
+                never_sent = isinstance(error, (self._httpx.ConnectError, self._httpx.ConnectTimeout))
                 if attempt == TRIES or not (again or never_sent):
                     raise self._unreachable(error, never_sent) from None
                 time.sleep(0.1 * 2**attempt)
@@ -86,8 +101,11 @@ class Wire:
         reason = str(error).rstrip(".") or type(error).__name__
         return StorageError(f"expected a maxentry server at {self.url}, but {reason}{what}.")
 
-    def finished(self, job: dict[str, Any], progress: bool | None) -> dict[str, Any]:
-        """The job once it is over, with a bar in the meantime; what went wrong with it is raised."""
+    def finished(self, job: dict[str, Any], progress: bool | None) -> dict[str, Any] | None:
+        """The job once it is over, with a bar in the meantime; what went wrong with it is raised.
+
+        None where the server has ended, or another one answers now, which knows nothing of it: ask again.
+        """
         pause = 0.05
         with contextlib.ExitStack() as shown:
             bar: Progress | None = None
@@ -103,10 +121,26 @@ class Wire:
                     done = now["done"]
                 time.sleep(pause)
                 pause = min(2 * pause, 1.0)
-                job = self.get(f"/jobs/{job['id']}")
+                try:
+                    job = self.get(f"/jobs/{job['id']}")
+                except _NoJobError:
+                    return None
+        if job["problem"] is not None and job["problem"]["type"] == f"{KIND}closing":
+            return None
         if job["problem"] is not None:
             raise _error(job["problem"])
         return job
+
+
+def read(answer: httpx.Response) -> dict[str, Any]:
+    """The document in an answer."""
+    try:
+        document = answer.json()
+    except ValueError:
+        raise _strange(answer.status_code) from None
+    if not isinstance(document, dict):
+        raise _strange(answer.status_code)
+    return document
 
 
 def problem(answer: httpx.Response) -> MaxentryError:
@@ -119,6 +153,8 @@ def problem(answer: httpx.Response) -> MaxentryError:
 
 
 def _error(document: dict[str, Any]) -> MaxentryError:
+    if document.get("type") == f"{KIND}no-job":
+        return _NoJobError(str(document.get("detail")))
     kind = getattr(errors, str(document.get("error")), None)
     known = isinstance(kind, type) and issubclass(kind, MaxentryError)
     # Tokens, limits and hosts are matters of reaching the campaigns, not of the campaigns.
@@ -141,3 +177,20 @@ def _checked(url: Any) -> str:
     if not isinstance(url, str) or not url.startswith(("http://", "https://")) or "@" in url:
         raise ParameterError("expected the address of a server like http://127.0.0.1:8765, but another came.")
     return url.rstrip("/").removesuffix(API)
+
+
+def _checked_token(token: Any) -> str:
+    """The token, fit for a header; one that is not would be in the error that says so."""
+    known = token.strip() if isinstance(token, str) else ""
+    if not known or not known.isascii() or not known.isprintable() or " " in known:
+        raise ParameterError("expected a token of printable characters without blanks, but another came.")
+    return known
+
+
+def _trusting(certificate: str) -> ssl.SSLContext:
+    """TLS that trusts this certificate (of the server, or of who signs for it) and no other."""
+    try:
+        return ssl.create_default_context(cafile=certificate)
+    except OSError as error:  # of the file, and of OpenSSL
+        reason = error.strerror or type(error).__name__
+        raise ParameterError(f"expected a certificate in {certificate}, but: {reason}.") from None
