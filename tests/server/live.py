@@ -14,11 +14,13 @@ import pytest
 from maxentry.campaign.storage import Storage
 
 httpx = pytest.importorskip("httpx", reason="needs maxentry[server]")
-uvicorn = pytest.importorskip("uvicorn", reason="needs maxentry[server]")
+pytest.importorskip("uvicorn", reason="needs maxentry[server]")
 pytest.importorskip("fastapi", reason="needs maxentry[server]")
 
 from maxentry.server.app import create_app  # noqa: E402
+from maxentry.server.connections import Server  # noqa: E402
 from maxentry.server.options import Limits, Options  # noqa: E402
+from maxentry.server.serve import address  # noqa: E402
 from maxentry.server.tokens import Tokens  # noqa: E402
 
 READ, WRITE = "read-" + "r" * 30, "write-" + "w" * 30
@@ -30,10 +32,11 @@ FAST = Limits(rate=0)
 def running(storage: Storage | str = "sqlite://", **options: Any) -> Iterator[tuple[str, Any]]:
     """The address of a server over this storage, and its application; both end with the block."""
     kept = storage if isinstance(storage, Storage) else Storage(storage, create=True)
-    app = create_app(kept, Options(**{"limits": FAST} | options))
+    given = Options(**{"limits": FAST} | options)
+    app = create_app(kept, given)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
+    server = Server(app, given)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     end = time.monotonic() + 30
@@ -41,7 +44,7 @@ def running(storage: Storage | str = "sqlite://", **options: Any) -> Iterator[tu
         time.sleep(0.005)
     assert server.started
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}", app
+        yield address(given, listening.getsockname()[1]), app
     finally:
         server.should_exit = True
         thread.join(30)

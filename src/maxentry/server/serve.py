@@ -7,63 +7,31 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from types import FrameType
 
 from maxentry.campaign.storage import Storage
 from maxentry.errors import MissingDependencyError, ParameterError, StorageError
 from maxentry.server.options import Options
 
-GRACE = 10  # seconds for what is under way when the server is told to end
-
 
 def serve(storage: str, options: Options, *, announce: Callable[[str], None] | None = None) -> None:
     """Serve the campaigns of a storage until told to stop (Ctrl-C, SIGTERM)."""
     try:
-        import uvicorn
-
         from maxentry.server.app import create_app
-        from maxentry.server.connections import Connection
+        from maxentry.server.connections import Server
     except ImportError as error:
         raise MissingDependencyError(
             f"expected {error.name} for the server, but it is not installed: pip install 'maxentry[server]'."
         ) from None
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            """Say where it is once it answers."""
-            await super().startup(sockets=sockets)
-            if announce is not None and self.started:
-                announce(address(options, listening.getsockname()[1]))
-
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            """Streams of events end at once, rather than keep the server alive."""
-            app.state.lab.jobs.closing = True
-            super().handle_exit(sig, frame)
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            """Whoever waits for work in the background hears at once that it is called off."""
-            app.state.lab.jobs.call_off()
-            await super().shutdown(sockets=sockets)
+    def began() -> None:
+        if announce is not None:
+            announce(address(options, listening.getsockname()[1]))
 
     _check_certificate(options)
     with _listening(options) as listening, Storage(storage, create=True) as kept:
-        app = create_app(kept, options)
-        config = uvicorn.Config(
-            app,
-            http=Connection,
-            ws="none",
-            log_level="info",
-            access_log=False,  # addresses hold labels; the application says what matters
-            server_header=False,
-            date_header=True,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=GRACE,
-            h11_max_incomplete_event_size=64 * 1024,
-            ssl_certfile=None if options.certificate is None else options.certificate[0],
-            ssl_keyfile=None if options.certificate is None else options.certificate[1],
-        )
+        server = Server(create_app(kept, options), options, began)
         logging.getLogger("maxentry.server").setLevel(logging.INFO)
-        Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
 
 
 def _check_certificate(options: Options) -> None:
