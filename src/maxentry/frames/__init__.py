@@ -5,7 +5,7 @@ the kind that came in. Neither pandas nor polars is imported before a frame of t
 """
 
 from maxentry.frames.cells import is_missing, is_number, listed, object_array
-from maxentry.frames.form import Form
+from maxentry.frames.form import Form, as_flags
 from maxentry.frames.reading import Long, Wide, index_labels, is_frame, is_long, kind_of, read_long, read_wide
 from maxentry.frames.writing import like, long_frame, make_frame, stacked_frame, wide_frame
 
@@ -13,6 +13,7 @@ __all__ = [
     "Form",
     "Long",
     "Wide",
+    "as_flags",
     "index_labels",
     "is_frame",
     "is_long",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.frames.writing import stacked_frame, wide_frame
+from maxentry.errors import ParameterError
+from maxentry.frames.reading import read_wide
+from maxentry.frames.writing import long_frame, stacked_frame, wide_frame
 
 
 class Form(NamedTuple):
@@ -18,6 +21,13 @@ class Form(NamedTuple):
     col_labels: Sequence[Any] | None = None
     row_name: Hashable = None
     col_name: Hashable = None
+
+    @classmethod
+    def read(cls, frame: Any) -> tuple[Form, NDArray[Any]]:
+        """The form of a wide frame, and its cells."""
+        wide = read_wide(frame)
+        form = cls(wide.kind, wide.row_labels, wide.col_labels, wide.row_name, wide.col_name)
+        return form, np.column_stack(wide.columns)
 
     def of(self, matrix: NDArray[Any]) -> Any:
         """The matrix in this form."""
@@ -34,3 +44,15 @@ class Form(NamedTuple):
             return matrices
         names = {"row_name": self.row_name, "col_name": self.col_name}
         return stacked_frame(matrices, self.row_labels, self.col_labels, self.kind, **names)
+
+    def entries(self, rows: NDArray[Any], cols: NDArray[Any], measures: Mapping[str, Any]) -> Any:
+        """Entries by position as a long frame of their labels, then the measures."""
+        return long_frame(rows, cols, measures, self.row_labels, self.col_labels, self.kind)
+
+
+def as_flags(cells: NDArray[Any]) -> NDArray[np.bool_]:
+    """The cells of a mask that came in a frame; 1 and 0 are yes and no."""
+    odd = ~((cells == 0) | (cells == 1))
+    if odd.any():
+        raise ParameterError(f"expected a mask of True and False, but {cells[odd][0]!r} came.")
+    return cells.astype(bool)
