@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from tests.server.live import READ, TOKENS, WRITE, begin, running, serving
 
 from maxentry.errors import ParameterError
+from maxentry.server import connections
 from maxentry.server.guard import API, Rates
 from maxentry.server.options import Limits, Options
 from maxentry.server.problems import Problem
@@ -124,6 +127,51 @@ def test_pages_of_other_sites_are_refused_and_there_is_no_cors() -> None:
         assert not [name for name in own.headers if name.lower().startswith("access-control")]
 
 
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "//", "", "http://\x7f", "https://a@b:c"])
+def test_an_origin_that_cannot_be_read_is_another_site_s(origin: str) -> None:
+    with serving() as client:
+        answer = client.get("/campaigns", headers={"Origin": origin})
+        assert answer.status_code == 403
+        assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_link_to_our_page_may_be_followed_from_anywhere() -> None:
+    """The page alone, and by whoever clicks on it: not by a script, a frame or a form of another site."""
+    follows = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    with running() as (url, _):
+        assert httpx.get(url, headers=follows).status_code == 200
+        for other in (
+            {"Sec-Fetch-Mode": "cors"}, {"Sec-Fetch-Dest": "iframe"}, {"Origin": "https://evil.example"},
+        ):  # fmt: skip
+            assert httpx.get(url, headers=follows | other).status_code == 403
+        assert httpx.get(f"{url}{API}/campaigns", headers=follows).status_code == 403
+        assert httpx.post(url, headers=follows).status_code == 403
+
+
+def test_addresses_are_not_made_of_the_host_that_came() -> None:
+    with running(tokens=TOKENS) as (url, _):
+        headers = {"Host": "evil.example", "Authorization": f"Bearer {WRITE}"}
+        body = {"name": "x", "rows": 2, "cols": 2}
+        made = httpx.post(f"{url}{API}/campaigns", json=body, headers=headers)
+        assert made.headers["Location"].startswith(f"{API}/campaigns/")
+        for path in (f"{API}/campaigns/", f"{API}/campaigns/x/", "/static"):
+            answer = httpx.get(url + path, headers=headers)
+            assert answer.status_code == 404
+            assert "Location" not in answer.headers
+            assert "evil.example" not in answer.text + str(answer.headers)
+
+
+def test_a_token_for_reading_reads_by_post_where_nothing_is_written() -> None:
+    with serving(tokens=TOKENS, token=READ) as client:
+        assert client.post("/campaigns/x/lookup", json={"rows": [0], "cols": [0]}).status_code == 404
+        for method, path in (
+            ("DELETE", "/jobs/lookup"),
+            ("PATCH", "/campaigns/x/lookup"),
+            ("POST", "/lookups"),
+        ):
+            assert client.request(method, path).status_code == 403, path
+
+
 def test_forms_of_other_sites_cannot_be_sent() -> None:
     with serving() as client:
         for kind in (
@@ -170,6 +218,117 @@ def test_a_body_too_large_is_refused_with_its_length_known_or_not() -> None:
         assert "at most 2000 bytes" in chunked.json()["detail"]
         fits = b'{"name":"x","rows":2,"cols":2}'.ljust(2000)
         assert client.post("/campaigns", content=fits, headers=kind).status_code == 201
+
+
+def test_a_packed_body_is_not_unpacked() -> None:
+    import gzip
+
+    bomb = gzip.compress(b'{"name":"' + b"x" * 10_000_000 + b'"}')
+    with serving(limits=Limits(rate=0, body=20_000)) as client:
+        for packing in ("gzip", "GZIP", "deflate", "br", "gzip, identity"):
+            headers = {"Content-Type": "application/json", "Content-Encoding": packing}
+            answer = client.post("/campaigns", content=bomb, headers=headers)
+            assert answer.status_code == 415
+            assert "packed by" in answer.json()["detail"]
+        body, plain = b'{"name":"x","rows":2,"cols":2}', {"Content-Encoding": "identity"}
+        sent = client.post("/campaigns", content=body, headers=plain | {"Content-Type": "application/json"})
+        assert sent.status_code == 201
+
+
+def raw(url: str, *parts: str | bytes, seconds: float = 30) -> bytes:
+    """What the server answers to bytes as they are; nothing where it only ends the connection."""
+    import contextlib
+    import socket
+
+    host, port = url.removeprefix("http://").split(":")
+    found = b""
+    with socket.create_connection((host, int(port)), timeout=seconds) as line:
+        for part in parts:
+            line.sendall(part.encode() if isinstance(part, str) else part)
+        with contextlib.suppress(ConnectionError):
+            while chunk := line.recv(10_000):
+                found += chunk
+    return found
+
+
+HEAD = f"POST {API}/campaigns HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (f"Content-Length: {'9' * 5000}\r\n", (400, 413)),
+        (f"Content-Length: {10**17}\r\n", (413,)),
+        ("Content-Length: 3\r\nContent-Length: 4\r\n", (400,)),
+        ("Content-Length: -1\r\n", (400,)),
+        ("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", (400, 408)),
+        (f"X-Long: {'x' * 100_000}\r\n", (400, 431)),
+        ("Transfer-Encoding: gzip, chunked\r\n", (400, 501)),
+        ("X-Odd: a\x00b\r\n", (400,)),
+    ],
+    ids=["digits", "large", "two lengths", "negative", "both", "long header", "gzip", "nul"],
+)
+def test_heads_that_are_traps(head: str, status: tuple[int, ...]) -> None:
+    with running(limits=Limits(rate=0, body_seconds=1)) as (url, _):
+        answer = raw(url, HEAD, head, "\r\n", "abc")
+        assert not answer or int(answer.split(maxsplit=2)[1]) in status, answer[:200]
+        assert httpx.get(f"{url}{API}/campaigns").json()["total"] == 0
+
+
+def test_a_request_cut_short_is_not_done() -> None:
+    """Neither with what came of its body nor with none of it."""
+    body = b'{"name":"x","rows":2,"cols":2}'
+    with running() as (url, _):
+        import socket
+
+        host, port = url.removeprefix("http://").split(":")
+        for sent in (body, body[:-1], b""):
+            with socket.create_connection((host, int(port)), timeout=30) as line:
+                line.sendall(f"{HEAD}Content-Length: 100\r\n\r\n".encode() + sent)
+        assert httpx.get(f"{url}{API}/campaigns").json()["total"] == 0
+
+
+def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a first one nor one after an answer; but a body is, and a connection may be idle for longer."""
+    import time
+
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
+    with running() as (url, _):
+        began = time.monotonic()
+        assert raw(url) == b""
+        assert raw(url, "GET / HT") == b""
+        whole = f"GET {API}/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        for parts in ((whole, "GET / HT"), (f"{whole}GET / HT",)):
+            answer = raw(url, *parts)
+            assert answer.startswith(b"HTTP/1.1 200")
+            assert answer.count(b"HTTP/1.1") == 1
+        assert time.monotonic() - began < connections.configured(FastAPI(), Options()).timeout_keep_alive
+
+        def slowly() -> Iterator[bytes]:
+            yield b'{"name":"x",'
+            time.sleep(1.0)
+            yield b'"rows":2,"cols":2}'
+
+        kind = {"Content-Type": "application/json"}
+        assert httpx.post(f"{url}{API}/campaigns", content=slowly(), headers=kind).status_code == 201
+        with httpx.Client() as client:
+            for _ in range(2):
+                assert client.get(f"{url}{API}/health").status_code == 200
+                time.sleep(1.0)
+
+
+def test_connections_are_not_without_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    import contextlib
+    import socket
+
+    monkeypatch.setattr(connections, "MOST", 5)
+    with running() as (url, _), contextlib.ExitStack() as lines:
+        host, port = url.removeprefix("http://").split(":")
+        for _ in range(5):
+            lines.enter_context(socket.create_connection((host, int(port)), timeout=30)).sendall(b"GET")
+        assert raw(url, f"GET {API}/health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n") == b""
+        lines.close()
+        assert httpx.get(f"{url}{API}/health").status_code == 200
 
 
 def test_a_body_that_does_not_come_is_not_waited_for() -> None:
