@@ -21,14 +21,12 @@ export class Batch {
     this.asker = h("button", { class: "primary", id: "ask" }, "Ask for the next batch");
     this.look = h("button", { type: "button", onclick: () => this.preview() }, "Look without asking");
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
-    this.body = h("tbody");
-    this.table = h("div", { class: "wide" }, h("table", { class: "batch" },
-      h("thead", {}, h("tr", {}, ["id", "row", "column", "expected", "value", "", "why this entry"].map((text) => h("th", { scope: "col" }, text)))), this.body));
+    this.body = h("ol", { class: "batch", "aria-label": "Entries to measure" });
     this.save = h("button", { class: "primary" }, "Save values");
     this.file = h("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv", onchange: () => this.upload(this.file.files[0]) });
     this.summary = h("p", { class: "note" });
     this.next = h("div", { class: "next" });
-    this.form = h("form", { class: "write", noValidate: true, onsubmit: (event) => this.tell(event) }, this.table,
+    this.form = h("form", { class: "write", noValidate: true, onsubmit: (event) => this.tell(event) }, this.body,
       h("div", { class: "actions" }, this.summary, h("button", { type: "button", onclick: () => this.download() }, "Plate as CSV"), this.save));
     this.drop = h("div", { class: "drop write" }, field("Results as a file (CSV)", this.file, "Columns id (or row and col) and value; “failed” where nothing came out, empty while awaited. All lines are taken, or none."));
     this.listenForFiles();
@@ -71,7 +69,7 @@ export class Batch {
     }
     items.forEach((item, k) => {
       const line = this.lines.get(item.id) ?? this.add(item);
-      put(line.expected, believed(item.mean, item.sd));
+      put(line.expected, expected(item));
       put(line.why, why(item, most));
       if (this.body.children[k] !== line.row) this.body.insertBefore(line.row, this.body.children[k] ?? null);
     });
@@ -86,9 +84,9 @@ export class Batch {
     const value = h("input", { type: "text", inputMode: "decimal", size: 7, autocomplete: "off", "data-id": id, "aria-label": `value of ${entry}` });
     const act = (text, title, kind) => h("button", { type: "button", class: "small", "aria-label": `${title}: ${entry}`, title, onclick: () => this.giveUp(item, kind) }, text);
     const place = h("button", { type: "button", class: "link", "aria-label": `show ${entry} on the map`, onclick: () => this.picked([item.i, item.j]) }, String(id));
-    const line = { item, value, expected: h("td", { class: "num" }), why: h("td") };
-    line.row = h("tr", { "data-id": id }, h("td", {}, place), h("th", { scope: "row" }, label(item.row)), h("td", { class: "name" }, label(item.col)), line.expected,
-      h("td", {}, value), h("td", { class: "acts" }, act("failed", "Say that measuring failed", "fail"), act("withdraw", "Give back, nobody will measure it", "withdraw")), line.why);
+    const line = { item, value, expected: h("span", { class: "expected" }), why: h("div", { class: "reason" }) };
+    const acts = h("span", { class: "acts" }, value, act("failed", "Say that measuring failed", "fail"), act("withdraw", "Give back, nobody will measure it", "withdraw"));
+    line.row = h("li", { "data-id": id }, h("span", { class: "id" }, place), title(item), line.expected, acts, line.why);
     this.lines.set(id, line);
     return line;
   }
@@ -212,13 +210,21 @@ export class Batch {
     this.previewed(found);
     if (!found) return put(this.next);
     const most = Math.max(0, ...found.entries.map((line) => line.teaches ?? 0));
-    const head = ["row", "column", "expected", "cost", "why this entry"].map((text) => h("th", { scope: "col" }, text));
-    const lines = found.entries.map((line) =>
-      h("tr", {}, h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => this.picked([line.i, line.j]) }, label(line.row))),
-        h("td", { class: "name" }, label(line.col)), h("td", { class: "num" }, believed(line.mean, line.sd)), h("td", { class: "num" }, number(line.cost)), h("td", {}, why(line, most))));
-    put(this.next, h("h3", {}, "What would be asked for next"), h("p", { class: "note" }, `${found.why}. Nobody has been asked for these yet.`),
-      lines.length ? h("div", { class: "wide" }, h("table", { class: "batch" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, lines))) : null);
+    const lines = found.entries.map((line, k) => {
+      const place = h("button", { type: "button", class: "link", "aria-label": `show row ${label(line.row)}, column ${label(line.col)} on the map`, onclick: () => this.picked([line.i, line.j]) }, `${k + 1}.`);
+      return h("li", {}, h("span", { class: "id" }, place), title(line), h("span", { class: "expected" }, expected(line)), h("span", { class: "acts note" }, `cost ${number(line.cost)}`), h("div", { class: "reason" }, why(line, most)));
+    });
+    const said = lines.length ? `Chosen by ${found.why.replaceAll("_", " ")}. Nobody has been asked for these yet.` : found.why;
+    put(this.next, h("h3", {}, "What would be asked for next"), h("p", { class: "note" }, said), h("ol", { class: "batch" }, lines));
   }
+}
+
+const title = (line) => h("strong", { class: "name" }, h("span", { class: "unseen" }, "row "), label(line.row), " · ", h("span", { class: "unseen" }, "column "), label(line.col));
+
+/** What is expected there by the last fit; else what was when it was asked for. */
+function expected(line) {
+  const [mean, sd] = line.mean_now === null ? [line.mean, line.sd] : [line.mean_now, line.sd_now];
+  return mean === null ? "" : `expected ${believed(mean, sd)}`;
 }
 
 /** Hand a text to the reader as a file. */

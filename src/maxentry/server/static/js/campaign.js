@@ -60,15 +60,12 @@ export class CampaignPage {
     put(
       this.main,
       h("nav", { class: "crumbs", "aria-label": "Where you are" }, h("a", { href: "#/" }, "Campaigns"), " › "),
-      h("div", { class: "title" }, h("h1", { tabIndex: -1 }, this.status.name), this.live, h("span", { class: "gap" }), h("button", { type: "button", onclick: () => this.export() }, "Measurements as CSV")),
+      h("div", { class: "title" }, h("h1", { tabIndex: -1 }, this.status.name), this.live, this.work.element, h("span", { class: "gap" }), h("button", { type: "button", onclick: () => this.export() }, "Measurements as CSV")),
       this.facts,
-      this.work.element,
       h("div", { class: "layout" },
-        h("section", { class: "card matrix", "aria-labelledby": "map-title" }, h("div", { class: "title" }, h("h2", { id: "map-title" }, "The matrix"), h("span", { class: "gap" }), this.finder()), this.map.element, this.panel.element),
-        this.batch.element,
-        this.curve.element,
-        this.budget.element,
-        this.history.element),
+        h("div", { class: "column" }, h("section", { class: "card matrix", "aria-labelledby": "map-title" }, h("div", { class: "title" }, h("h2", { id: "map-title" }, "The matrix"), h("span", { class: "gap" }), this.finder()), this.map.element, this.panel.element),
+        this.curve.element),
+        h("div", { class: "column" }, this.batch.element, this.budget.element, this.history.element)),
     );
   }
 
@@ -121,7 +118,6 @@ export class CampaignPage {
   /** Look at everything anew. What was typed, picked and zoomed stays. */
   async refresh() {
     this.status = await api.get(this.path);
-    put(this.facts, facts(this.status));
     this.budget.update(this.status);
     await Promise.all([this.history.update(this.status.events), this.refitted()]);
   }
@@ -132,6 +128,7 @@ export class CampaignPage {
     const shape = [this.status.rows, this.status.cols];
     const reasons = async () => this.batch.update(await api.get(`${this.path}/reasons`));
     await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status.measurements)]);
+    put(this.facts, facts(this.status, this.curve.error));
     if (this.panel.entry) this.panel.show(this.panel.entry);
     this.main.dataset.version = `${this.seen.version} ${this.seen.fit ?? "none"}`;
   }

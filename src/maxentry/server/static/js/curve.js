@@ -49,6 +49,12 @@ export class Curve {
     this.draw();
   }
 
+  /** The expected error of all that was told, if it is known. */
+  get error() {
+    const last = this.found?.points.at(-1);
+    return last && last.measurements === this.told ? last.error : null;
+  }
+
   /** The points at hand. */
   async update(told) {
     this.told = told;

@@ -6,15 +6,17 @@ import { ago, count, moment, number, percent, several } from "./format.js";
 import { name } from "./who.js";
 
 /** The facts at the top. */
-export function facts(status) {
+export function facts(status, error) {
   const all = status.told + status.pending + status.available + status.failed;
   const lost = [[status.failed, "failed"], [status.withdrawn, "withdrawn"], [status.expired, "expired"]].filter(([n]) => n > 0);
   const again = status.measurements - status.told;
   const lines = [
     ["measured", `${count(status.told)}`, `${percent(all ? status.told / (status.rows * status.cols) : 0)} of ${count(status.rows * status.cols)}${again > 0 ? `, ${again} again` : ""}`],
+    ["expected error", number(error), status.target_sd === null ? "of a typical entry" : `target ${number(status.target_sd)}`],
     ["pending", count(status.pending), status.pending ? "waited for" : "nobody is measuring"],
     ["left to ask", count(status.available), status.acquisition.replaceAll("_", " ")],
     ["failed or withdrawn", count(status.failed + status.withdrawn), lost.map(([n, word]) => `${count(n)} ${word}`).join(", ") || "none"],
+    status.budget === null ? ["spent", number(status.spent), "no budget set"] : ["budget left", number(Math.max(0, status.budget - status.spent)), `${number(status.spent)} of ${number(status.budget)} spent`],
   ];
   return h("dl", { class: "facts" }, lines.map(([title, figure, note]) => h("div", {}, h("dt", {}, title), h("dd", {}, figure), h("dd", { class: "note" }, note))));
 }

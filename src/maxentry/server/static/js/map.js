@@ -198,6 +198,7 @@ export class HeatMap {
     context.clearRect(0, 0, width, height);
     this.ink = inks(this.element);
     this.area = frame(width, height, tile, context);
+    this.element.area = this.area; // for whoever looks at the map from outside, as tests do
     if (tile) {
       const places = grid(tile, this.view, this.area);
       const shown = this.layers.main ?? { ...tile, values: [] };

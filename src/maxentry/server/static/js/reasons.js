@@ -10,24 +10,24 @@ export function words(line) {
   const found = [];
   if (line.sd_ratio !== null) found.push(`its sd is ${number(line.sd_ratio, 2)} times the typical entry's`);
   const unlike = [["row", line.row_coherence], ["column", line.col_coherence]].filter(([, c]) => c !== null && c >= UNLIKE);
-  for (const [side, c] of unlike) found.push(`its ${side} is unlike others (coherence ${number(c, 2)} times the average)`);
+  for (const [side] of unlike) found.push(`its ${side} is unlike others`);
   if (line.row_told === 0 && line.col_told === 0) found.push("nothing of its row or column is measured");
   else found.push(`${line.row_told || "nothing"} of its row and ${line.col_told || "nothing"} of its column measured`);
   return found.join("; ");
 }
 
-/** What it would teach, in a sentence. */
+/** What it would teach, in a sentence: by how much all uncertainty would fall, and where. */
 export function lesson(line) {
-  if (line.teaches === null) return "";
-  const where = [["its row", line.teaches_row], ["its column", line.teaches_col]].sort((a, b) => b[1] - a[1]);
-  return `alone it would take away ${percent(line.teaches)} of all uncertainty, ${percent(where[0][1])} of that in ${where[0][0]} and ${percent(where[1][1])} in ${where[1][0]}`;
+  const elsewhere = 1 - line.teaches_itself - line.teaches_row - line.teaches_col;
+  const parts = [["itself", line.teaches_itself], ["the rest of its row", line.teaches_row], ["the rest of its column", line.teaches_col], ["other rows and columns", elsewhere]];
+  const where = parts.filter(([, share]) => share >= 0.05).sort((a, b) => b[1] - a[1]).map(([name, share]) => `${name} ${Math.round(100 * share)}%`);
+  return `would take away ${percent(line.teaches)} of all uncertainty: of ${where.join(", ")}`;
 }
 
 /** As an element: words, and a small bar for what it would teach beside the greatest of the batch. */
 export function why(line, most) {
   const share = line.teaches !== null && most > 0 ? line.teaches / most : 0;
   const bar = line.teaches === null ? null : h("meter", { min: 0, max: 1, value: share, title: lesson(line), "aria-label": "what it would teach, beside the others" });
-  const coherence = line.row_coherence === null ? null
-    : h("small", { class: "note" }, `coherence: row ${number(line.row_coherence, 2)}, column ${number(line.col_coherence, 2)} (1 is average)`);
-  return h("div", { class: "why" }, h("span", {}, words(line)), line.teaches === null ? null : h("span", { class: "lesson" }, bar, lesson(line)), coherence);
+  const coherence = line.row_coherence === null ? "" : `; coherence of row ${number(line.row_coherence, 2)}, of column ${number(line.col_coherence, 2)} (1 is average)`;
+  return h("div", { class: "why" }, h("span", {}, h("span", { class: "unseen" }, "Why: "), words(line) + coherence), line.teaches === null ? null : h("span", {}, bar, lesson(line)));
 }
