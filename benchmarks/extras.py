@@ -108,7 +108,7 @@ def main() -> None:
         f"# What the extras weigh\n\nWritten by `python -m benchmarks.extras`; Python {platform.python_version()} on "
         f"{sys.platform}, fresh environments, files without bytecode, pip not counted.\n\n"
         + table(["extra", "MB installed", "MB beyond the base", "what comes with it"], lines)
-        + f"\n\nImports, the median of {TIMES} fresh interpreters less one that does nothing (by a clock, on a machine that "
+        + f"\n\nImports, the median of {TIMES} fresh interpreters less one that does nothing (on a machine that "
         "may have had other work; the first line is for scale):\n\n"
         + table(["", "seconds"], [[name, f"{wait:.2f}"] for name, wait in waits.items()])
         + "\n"

@@ -35,7 +35,7 @@ OF_A_POSTERIOR: dict[str, Callable[[Any, str], plots.Plot]] = {
     "singular_values": lambda s, unit: plots.singular_values(s, unit=unit),
     "coherence": lambda s, unit: plots.coherence(s),
     "calibration": lambda s, unit: plots.calibration(s, unit=unit),
-    "trace": lambda s, unit: plots.trace(s),
+    "trace": lambda s, unit: plots.trace(s, unit=unit),
     "rhat": lambda s, unit: plots.rhat(s),
 }
 OF_A_CAMPAIGN = OF_A_POSTERIOR | {
@@ -94,7 +94,7 @@ def large() -> Posterior:
     entries = uniform(LARGE, m1 * m2 // 50, seed=1)
     x = np.einsum("nk,nk->n", A[entries.rows], B[entries.cols]) / np.sqrt(3)
     values = x + 0.3 * rng.standard_normal(x.size)
-    plan = Sampling(chains=4, anneal=20, settle=20, draws=10, thin=2)
+    plan = Sampling(chains=4, anneal=60, settle=60, draws=10, thin=2)
     data = (entries.rows, entries.cols, values)
     return complete(data, 3, shape=LARGE, sampling=plan, seed=1, progress=False)
 

@@ -52,16 +52,18 @@ class Bins(NamedTuple):
         return self.order[place], starts.astype(np.int64)
 
     def side(self, title: str, labels: Sequence[Any] | None) -> Side:
-        """The names of the cells."""
+        """The names of the cells: "A … F" where rows are in their own order, "A + 5" where they are in another."""
+        in_order = bool((np.diff(self.order) > 0).all())
 
         def name(k: int) -> str:
             i = int(self.order[k])
             return text(i if labels is None else labels[i])
 
+        def several(first: int, last: int) -> str:
+            return f"{name(first)} … {name(last - 1)}" if in_order else f"{name(first)} + {last - first - 1}"
+
         ends = zip(self.edges[:-1], self.edges[1:], strict=True)
-        names = (
-            name(first) if last == first + 1 else f"{name(first)} … {name(last - 1)}" for first, last in ends
-        )
+        names = (name(first) if last == first + 1 else several(first, last) for first, last in ends)
         return Side(title, tuple(names), len(self.order))
 
 

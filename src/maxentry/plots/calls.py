@@ -73,9 +73,9 @@ def calibration(source: Source, held_out: Any = None, *, level: float = 0.9, uni
     return Plot(calibrated.calibration(Subject.of(source, unit), held_out, level))
 
 
-def trace(source: Source) -> Plot:
+def trace(source: Source, *, unit: str = "") -> Plot:
     """The chains of the sampler: noise, overall mean and leading singular value."""
-    return Plot(chains.trace(Subject.of(source)))
+    return Plot(chains.trace(Subject.of(source, unit)))
 
 
 def rhat(source: Source) -> Plot:

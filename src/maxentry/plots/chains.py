@@ -24,7 +24,7 @@ def trace(subject: Subject) -> Chart:
         shown["leading singular value"] = spectrum[..., 0]
     colors = (VERMILLION, BLUE, GREEN)
     panels = tuple(
-        Panel(name, "kept draw", "", (_lines(values, color),))
+        Panel(name, "kept draw", "" if subject.scale_note() else subject.unit, (_lines(values, color),))
         for (name, values), color in zip(shown.items(), colors, strict=False)
     )
     chains = min(len(draws.mu), CHAINS)

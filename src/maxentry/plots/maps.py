@@ -130,7 +130,12 @@ def _posterior_map(
     cells = ""
     if rows.n < subject.shape[0] or cols.n < subject.shape[1]:
         tall, wide = int(rows.sizes.max()), int(cols.sizes.max())
-        cells = f"each cell the average over about {tall} x {wide} entries"
+        looked = (
+            f"{min(tall, binning.EACH)} x {min(wide, binning.EACH)} of its"
+            if max(tall, wide) > binning.EACH
+            else "its"
+        )
+        cells = f"each cell the average of {looked} {tall} x {wide} entries"
     note = "; ".join(part for part in (cells, subject.scale_note()) if part)
     marks: tuple[Marks, ...] = ()
     if rows.n * cols.n <= DOTTED and not cells:

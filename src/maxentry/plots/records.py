@@ -21,7 +21,7 @@ Kind = Literal["measured", "pending", "next", "failed"]
 
 
 class Side(NamedTuple):
-    """The rows or the columns of a map: the name of each cell, "A … F" where it stands for several."""
+    """The rows or the columns of a map: the name of each cell, "A … F" or "A + 5" where it stands for several."""
 
     title: str
     names: tuple[str, ...]
