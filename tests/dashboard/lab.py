@@ -66,10 +66,12 @@ def shown(page: Any, version: int) -> None:
     expect(page.locator("#main")).to_have_attribute("data-version", pattern, timeout=60_000)
 
 
-def fact(page: Any, title: str) -> str:
-    """The figure under a title at the top of a campaign."""
+def fact(page: Any, title: str, figure: str) -> None:
+    """Wait until this figure stands under a title at the top of a campaign."""
+    from playwright.sync_api import expect
+
     box = page.locator(".facts div", has=page.locator("dt", has_text=re.compile(f"^{title}$")))
-    return str(box.locator("dd").first.inner_text())
+    expect(box.locator("dd").first).to_have_text(figure, timeout=30_000)
 
 
 def pixel(page: Any, i: int, j: int, shape: tuple[int, int] = SHAPE) -> list[int]:

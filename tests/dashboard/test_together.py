@@ -28,7 +28,7 @@ def test_a_second_tab_sees_the_first_ones_values_without_reloading(lab: Any, rea
     first.get_by_role("button", name="Save values").click()
     second.locator("#batch li[data-id='9']").wait_for(state="detached")
     shown(second, 4)
-    assert fact(second, "measured") == "9"
+    fact(second, "measured", "9")
     assert kept.input_value() == "0.75"
     fitted(second, 4)
     assert second.evaluate("window.sameAsEver") is True
@@ -51,7 +51,7 @@ def test_another_process_tells_while_the_page_is_open(lab: Any, storage: str, re
     done = subprocess.run(command, input=told, env=environment, text=True, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr
     page.locator("#batch li[data-id='2']").wait_for(state="detached")
-    assert fact(page, "measured") == "2"
+    fact(page, "measured", "2")
 
 
 def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, reader: Reader) -> None:

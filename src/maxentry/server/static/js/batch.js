@@ -122,8 +122,10 @@ export class Batch {
       const lines = filled.map((line) => ({ id: line.item.id, value: line.value.value.trim() }));
       this.received(await api.write(`${this.path}/tell`, { lines, who: name() }, { key: api.newKey() }));
     } catch (error) {
-      this.refuse(error);
-      const named = filled.find((line) => new RegExp(`\\bid ${line.item.id}\\b`).test(error.message)) ?? (filled.length === 1 ? filled[0] : null);
+      // The server counts the lines that were sent; here they go by their ids.
+      const said = error.message.replace(/\bline (\d+)\b/, (text, k) => (filled[k - 1] ? `id ${filled[k - 1].item.id}` : text));
+      this.refuse(new Error(said));
+      const named = filled.find((line) => new RegExp(`\\bid ${line.item.id}\\b`).test(said));
       named?.value.setAttribute("aria-invalid", "true");
       named?.value.focus();
     } finally {

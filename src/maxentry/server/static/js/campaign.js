@@ -118,6 +118,7 @@ export class CampaignPage {
   /** Look at everything anew. What was typed, picked and zoomed stays. */
   async refresh() {
     this.status = await api.get(this.path);
+    put(this.facts, facts(this.status, this.curve.error));
     this.budget.update(this.status);
     await Promise.all([this.history.update(this.status.events), this.refitted()]);
   }
