@@ -1,6 +1,6 @@
 """The reports and all figures of a simulated campaign, of direct arylation, and of a posterior of 3,000 x 2,000.
 
-    python -m benchmarks.reports [--folder maxentry-study/reports] [--only simulated] [--rounds 4]
+    python -m benchmarks.reports [--folder maxentry-study/reports] [--only simulated] [--rounds 4] [--no-figures]
 
 Nothing it writes is committed: the data of direct arylation are their publisher's (`maxentry study data` says whose),
 and are looked for as by `maxentry study`: in MAXENTRY_DATA, in the cache, else at the publisher.
@@ -115,12 +115,15 @@ def main() -> None:
     options.add_argument("--folder", type=Path, default=Path("maxentry-study/reports"))
     options.add_argument("--only", choices=["simulated", "direct_arylation", "large"])
     options.add_argument("--rounds", type=int, default=4)
+    options.add_argument("--figures", action=argparse.BooleanOptionalAction, default=True)
     given = options.parse_args()
     campaigns = {"simulated": (simulated, ""), "direct_arylation": (direct_arylation, "% yield")}
     for name, (made, unit) in campaigns.items():
         if given.only in (None, name):
             campaign = made(given.rounds)
-            draw(given.folder / name, campaign, OF_A_CAMPAIGN, unit)
+            if given.figures:
+                draw(given.folder / name, campaign, OF_A_CAMPAIGN, unit)
+            given.folder.mkdir(parents=True, exist_ok=True)
             for interactive in (False, True):
                 page = html(campaign, points=4, interactive=interactive, unit=unit)
                 file = given.folder / f"{name}{'_interactive' if interactive else ''}.html"

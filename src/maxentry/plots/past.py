@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from maxentry.errors import ParameterError
-from maxentry.plots.colours import BLUE, GREEN, GREY, ORANGE, VERMILLION
+from maxentry.plots.colours import BLUE, GREEN, GREY, PURPLE, VERMILLION
 from maxentry.plots.records import Array, Chart, Panel, Series
 from maxentry.plots.subject import Subject
 
@@ -52,7 +52,7 @@ def _error_panel(subject: Subject, points: int) -> Panel:
     if at.size:
         series += [
             Series("how far off asked entries were", at, missed, kind="dots", color=VERMILLION),
-            Series("what was expected of that", at, believed, kind="dots", color=ORANGE),
+            Series("what was expected of that", at, believed, kind="dots", color=PURPLE),
         ]
     if state.settings.target_sd is not None and series[0].y.size:
         ends = np.array([float(numbers[0]), float(numbers[-1])])

@@ -82,7 +82,8 @@ def _heat_map(record: HeatMap) -> Figure:
     _titled(fig, record.title, record.note)
     if [m for m in record.marks if len(m.rows)]:
         fig.legend(
-            loc="outside lower right", frameon=False, fontsize=SMALLER, ncols=3, labelcolor=INK,
+            loc="outside lower right", frameon=False, fontsize=SMALLER, labelcolor=INK,
+            ncols=4 if fig.get_figwidth() > 6 else 2,
             handletextpad=0.6, columnspacing=1.2,
         )  # fmt: skip
     return fig
