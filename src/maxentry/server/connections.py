@@ -46,6 +46,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """One more, unless there are too many."""
         super().connection_made(transport)
+        self.access_log = False  # whatever a process has made of uvicorn's loggers
         if len(self.connections) > MOST:
             transport.abort()
             return

@@ -9,6 +9,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
 from maxentry.errors import DataError
@@ -42,11 +43,18 @@ def label_of(cell: Any) -> Any:
     if not isinstance(cell, dict):
         return cell
     try:
-        return (label_codec.decode([cell]) or ())[0]
+        label = (label_codec.decode([cell]) or ())[0]
+        if isinstance(label, np.datetime64) and _year(label) != _year(np.datetime64(cell["datetime64"])):
+            raise OverflowError  # which NumPy passes over: another time would come of it
+        return label
     except (ValueError, TypeError, LookupError, AttributeError, ImportError, OverflowError, RecursionError):
         raise DataError(
             f"expected a label as text, as a number or like {{'date': '2030-01-31'}}, but {cell!r:.60} came."
         ) from None
+
+
+def _year(time: np.datetime64) -> np.datetime64:
+    return time.astype("datetime64[Y]")
 
 
 def lines(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:

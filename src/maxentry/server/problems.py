@@ -24,6 +24,7 @@ from maxentry.server.plain import Json
 
 LOG = logging.getLogger("maxentry.server")
 MEDIA_TYPE = "application/problem+json"
+LONGEST = 2000  # characters of a sentence
 
 # From the most particular on: the first that fits is meant.
 STATUS: tuple[tuple[type[MaxentryError], int, str], ...] = (
@@ -135,8 +136,9 @@ def _place(loc: Any) -> str:
 
 
 def _sentence(text: str, storage: str) -> str:
-    """Our sentence without the path or the address of the storage."""
-    return text.replace(f" in {storage}", "") if storage else text
+    """Our sentence without the path or the address of the storage, and not as long as what it may quote."""
+    known = text.replace(f" in {storage}", "") if storage else text
+    return known if len(known) <= LONGEST else f"{known[:LONGEST]} …"
 
 
 def _dashed(name: str) -> str:

@@ -20,6 +20,7 @@ from maxentry.server.requests import Line as RequestLine
 from maxentry.server.routes.common import Here, LabHere, PageWanted, paged, written
 
 router = APIRouter(tags=["campaigns"])
+LAST_EVENT = 2**31 - 1  # that a database can be asked for
 LARGEST_MATRIX = 4_000_000  # entries of a matrix in one answer
 
 
@@ -179,7 +180,8 @@ def export(
 
 def _records(here: Here, page: Page) -> tuple[Sequence[Record], int | None]:
     """The events on a page; one more is read, which tells whether there is another page."""
-    found = here.campaign._storage.events(here.campaign._key, page.after, page.limit + 1)
+    after = min(page.after, LAST_EVENT)
+    found = here.campaign._storage.events(here.campaign._key, after, page.limit + 1)
     return page.of(found, lambda r: r.number)
 
 
