@@ -38,7 +38,9 @@ def section(name: str, command: Any) -> str:
     context = command.make_context(name, [], resilient_parsing=True)
     usage = " ".join(["maxentry", name, *command.collect_usage_pieces(context)])
     lines = [f"### maxentry {name}", "", _prose(command.help), "", f"```text\n{usage}\n```", ""]
-    rows = [_row(p) for p in command.params if p.name != "help" and not getattr(p, "hidden", False)]
+    # The record of an option is all that every version of Typer gives in the same way.
+    records = [parameter.get_help_record(context) for parameter in command.params]
+    rows = [f"| `{names}` | {_cell(_prose(text))} |" for names, text in filter(None, records)]
     if rows:
         lines += ["| | |", "|---|---|", *rows, ""]
     if command.epilog:
@@ -46,31 +48,9 @@ def section(name: str, command: Any) -> str:
     return "\n".join(lines)
 
 
-def _row(parameter: Any) -> str:
-    if parameter.param_type_name == "argument":
-        names = f"`{parameter.metavar or parameter.name.upper()}`"
-    else:
-        flags = ", ".join(f"`{flag}`" for flag in [*parameter.opts, *parameter.secondary_opts])
-        kind = "" if parameter.is_flag else f" `{parameter.metavar or _kind(parameter.type)}`"
-        names = flags + kind
-    return f"| {_cell(names)} | {_cell(_prose(parameter.help))}{_default(parameter)} |"
-
-
-def _kind(of: Any) -> str:
-    choices = getattr(of, "choices", None)
-    return "|".join(str(getattr(c, "value", c)) for c in choices) if choices else of.name.upper()
-
-
-def _default(parameter: Any) -> str:
-    value = getattr(parameter.default, "value", parameter.default)
-    if value in (None, False, ()) or callable(value) or not parameter.show_default:
-        return ""
-    return f" *Default: {_cell(str(value))}*"
-
-
 def _prose(text: str | None) -> str:
     return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n\n", " ")
+    return text.replace("|", "\\|").replace("\n\n", " ").replace("*", "\\*")
