@@ -27,6 +27,6 @@ def test_every_route_is_in_the_guide_and_no_other() -> None:
             place = place.replace("{c}", "{campaign}").replace("{id}", "{job}")
             base = "/jobs/{job}" if "/jobs" in cell else "/campaigns/{campaign}"
             named.add(place.replace("…", base))
-    # The page, the help of the list, and what the client uses to fetch a batch again have no line.
+    # What pages begin with, the help of the list, and what the client uses to fetch a batch again have no line.
     assert named - paths == set()
-    assert paths - named == {"/health", "/jobs", "/campaigns/{campaign}/batch"}
+    assert paths - named == {"/health", "/access", "/jobs", "/campaigns/{campaign}/batch"}
