@@ -1,10 +1,17 @@
-"""Formulas as MathML, which browsers draw by themselves: no script, no font, nothing to fetch."""
+"""Formulas as MathML, which browsers draw by themselves: no script, nothing to fetch.
+
+They need a font that knows of formulas, and not every machine has one. STIX Two Math (SIL Open Font License) comes with
+the package ziamath; what the pages use of it goes into the site.
+"""
 
 from __future__ import annotations
 
+import io
 import re
 from html import unescape
+from importlib.resources import files
 
+from fontTools import subset
 from latex2mathml.converter import convert
 
 # What pymdownx.arithmatex leaves of $…$ and $$…$$.
@@ -20,3 +27,32 @@ def drawn(html: str) -> str:
 
 def _mathml(formula: str, display: str) -> str:
     return convert(unescape(formula).strip(), display=display)
+
+
+def letters(html: str) -> set[str]:
+    """The characters of a page's formulas."""
+    return {letter for formula in re.findall(r"<math.*?</math>", html, flags=re.DOTALL) for letter in _text(formula)}
+
+
+def _text(formula: str) -> str:
+    return unescape(re.sub(r"<[^>]*>", "", formula))
+
+
+def font(wanted: set[str]) -> bytes:
+    """The part of the font with these characters, letters and digits, and all that it knows of formulas, as WOFF."""
+    options = subset.Options(flavor="woff", layout_features=["*"], notdef_outline=True)
+    made = subset.load_font(str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf"), options)
+    chosen = subset.Subsetter(options)
+    chosen.populate(text="".join(sorted(wanted | _italic(wanted))))
+    chosen.subset(made)
+    kept = io.BytesIO()
+    subset.save_font(made, kept, options)
+    return kept.getvalue()
+
+
+def _italic(wanted: set[str]) -> set[str]:
+    """The slanted forms in which a browser draws names of one letter."""
+    slanted = {chr(0x1D434 + k): chr(ord("A") + k) for k in range(26)}
+    slanted |= {chr(0x1D44E + k): chr(ord("a") + k) for k in range(26)} | {"\u210e": "h"}
+    slanted |= {chr(0x1D6E2 + k): chr(0x391 + k) for k in range(25)} | {chr(0x1D6FC + k): chr(0x3B1 + k) for k in range(25)}
+    return {form for form, plain in slanted.items() if plain in wanted}

@@ -18,6 +18,7 @@ from docsite.play import Played, play  # noqa: E402
 
 OUTPUTS = "outputs"  # set at the head of a page whose blocks are shown with what they say
 _command = "build"
+_letters: set[str] = set()  # of all formulas
 
 
 def on_startup(command: str, dirty: bool) -> None:
@@ -87,4 +88,11 @@ def _shown(played: Played, name: str, config: Any, files: Files) -> list[str]:
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
     """Draw the formulas."""
-    return formulas.drawn(html)
+    made = formulas.drawn(html)
+    _letters.update(formulas.letters(made))
+    return made
+
+
+def on_post_build(config: Any) -> None:
+    """Put the font of the formulas beside the style sheet."""
+    (Path(config.site_dir) / "math.woff").write_bytes(formulas.font(_letters))
