@@ -93,7 +93,7 @@ def small(browser: Any, folder: Path) -> None:
         tell(client, path, batch, truth, "ann")
         fitted(page, client.get(path).json()["events"])
         whole_curve(page)
-        page.get_by_role("button", name="Look without asking").click()
+        page.get_by_role("button", name="Preview").click()
         page.get_by_text("Nobody has been asked for these yet").wait_for()
         page.get_by_role("button", name="Uncertainty").click()
         page.locator(".map[data-loaded^=sd]").wait_for()

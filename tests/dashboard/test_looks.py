@@ -96,6 +96,7 @@ def test_a_narrow_screen_scrolls_one_way_only(lab: Any, reader: Reader) -> None:
         if box is not None and box["width"] > 1:
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= NARROW["width"] + 1
+    page.locator(".stage").scroll_into_view_if_needed()
     box = page.locator(".stage").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.3)
     page.get_by_role("region", name="The entry that was picked").get_by_text("mean ± sd").wait_for()

@@ -45,7 +45,7 @@ def test_labels_names_and_reasons_are_text(lab: Any, reader: Reader) -> None:
         page.locator(".stage").click(position=at)
         page.get_by_role("heading", name=f"{HOSTILE[k]} · {HOSTILE[k]}").wait_for()
         page.get_by_role("tooltip").filter(has_text=HOSTILE[k]).wait_for()
-    page.get_by_role("button", name="Look without asking").click()
+    page.get_by_role("button", name="Preview").click()
     page.get_by_text("Nobody has been asked for these yet").wait_for()
     page.get_by_text(HOSTILE[2]).first.wait_for()  # the reason, in the history
     inside = "#main :is(img, script, iframe, b, svg:not(.main-svg, .main-svg *)), [onerror], [onload]"

@@ -59,7 +59,7 @@ def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, r
     events = lab.get(path).json()["events"]
     page = reader(lab.url).tab(address(path))
     fitted(page)
-    page.get_by_role("button", name="Look without asking").click()
+    page.get_by_role("button", name="Preview").click()
     page.get_by_text("Nobody has been asked for these yet").wait_for()
     assert lab.get(path).json()["events"] == events
     # Nobody else reads or writes while one has this: it is to be had at once.

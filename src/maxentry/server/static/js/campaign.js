@@ -64,8 +64,8 @@ export class CampaignPage {
       this.facts,
       h("div", { class: "layout" },
         h("div", { class: "column" }, h("section", { class: "card matrix", "aria-labelledby": "map-title" }, h("div", { class: "title" }, h("h2", { id: "map-title" }, "The matrix"), h("span", { class: "gap" }), this.finder()), this.map.element, this.panel.element),
-        this.curve.element),
-        h("div", { class: "column" }, this.batch.element, this.budget.element, this.history.element)),
+        this.curve.element, this.budget.element, this.history.element),
+        h("div", { class: "column" }, this.batch.element)),
     );
   }
 
@@ -103,7 +103,7 @@ export class CampaignPage {
     try {
       if (version !== seen.version) await this.refresh();
       else if (fit !== seen.fit) await this.refitted();
-      else if (ended || work.some((job) => job.kind === "curve")) await this.curve.update(this.status.measurements);
+      else if (ended || work.some((job) => job.kind === "curve")) await this.recurve();
       await this.keepFitting(work);
     } catch (error) {
       if (error.name !== "AbortError") toast(error.message, "bad");
@@ -132,6 +132,11 @@ export class CampaignPage {
     put(this.facts, facts(this.status, this.curve.error));
     if (this.panel.entry) this.panel.show(this.panel.entry);
     this.main.dataset.version = `${this.seen.version} ${this.seen.fit ?? "none"}`;
+  }
+
+  async recurve() {
+    await this.curve.update(this.status.measurements);
+    put(this.facts, facts(this.status, this.curve.error));
   }
 
   /** Begin a fit of what was told since the last; one at a time. Then, of small matrices, whatever else there is. */

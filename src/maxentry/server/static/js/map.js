@@ -291,6 +291,7 @@ export class HeatMap {
       return seen ? this.view[k] : moved([[entry[k] - size / 2, size]], [this.shape[k]], [0])[0];
     });
     this.pick(entry);
+    this.stage.scrollIntoView({ block: "nearest" });
     return this.load();
   }
 
