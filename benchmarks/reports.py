@@ -81,7 +81,7 @@ def simulated(rounds: int) -> Campaign:
 
 def direct_arylation(rounds: int) -> Campaign:
     """Yields of direct arylation, 48 x 36 (Shields 2021)."""
-    data = datasets.load("direct_arylation")
+    data = datasets.load("direct-arylation")
     rows, cols = ([str(label) for label in side] for side in (data.rows, data.cols))
     return played("direct arylation", data.M, rows, cols, rounds, range=(0, 100))
 

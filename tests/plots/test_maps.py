@@ -4,10 +4,11 @@ import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.campaign.examples import begun
 from tests.plots.examples import asked, small
-from tests.posterior.examples import low_rank
+from tests.posterior.examples import SHORT, low_rank
 
 from maxentry import complete, plots
 from maxentry.belief import Belief
@@ -104,7 +105,7 @@ def test_nothing_of_the_size_of_a_large_matrix_is_formed() -> None:
         rng.normal(size=(S, m1, 1)), rng.normal(size=(S, m2, 1)), np.zeros((S, m1)), np.zeros((S, m2)),
         np.zeros(S), np.ones(S),
     )  # fmt: skip
-    data = SimpleNamespace(row_labels=None, col_labels=None, rows=rng.integers(m1, size=50),
+    data = SimpleNamespace(row_labels=None, col_labels=None, row_name=None, col_name=None, rows=rng.integers(m1, size=50),
                            cols=rng.integers(m2, size=50), values=np.ones(50))  # fmt: skip
     posterior = SimpleNamespace(belief=belief, shape=(m1, m2), transform=NONE, observations=data)
     subject = Subject(posterior, None)  # type: ignore[arg-type]
@@ -114,6 +115,7 @@ def test_nothing_of_the_size_of_a_large_matrix_is_formed() -> None:
     tracemalloc.stop()
     assert {record.values.shape for record in shown} == {(200, 200)}
     assert peak < 0.05 * 8 * m1 * m2
+    assert shown[1].note == "each cell the average of 3 x 3 of its 150 x 100 entries"
     rows, cols = (
         np.repeat([25, 75, 125], 3),
         np.tile([16, 50, 83], 3),
@@ -180,3 +182,13 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence() -> None:
         plots.next_batch(asked(), 0)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         plots.width(small(), level=90)
+
+
+def test_axes_are_called_as_the_frame_called_its_rows_and_columns() -> None:
+    Y = low_rank((6, 5))[1]
+    frame = pd.DataFrame(Y, index=pd.Index(list("abcdef"), name="ligand <i>"), columns=list("vwxyz"))
+    shown = plots.mean(complete(frame, 1, sampling=SHORT, seed=1, progress=False))
+    titles = record(shown)
+    assert (titles.rows.title, titles.cols.title) == ("ligand <i>", "columns")
+    assert shown.plotly().layout.yaxis.title.text == "ligand &lt;i&gt;"
+    assert shown.matplotlib().axes[0].get_ylabel() == "ligand <i>"

@@ -155,7 +155,8 @@ def _map(
     if ends is None:
         ends = limits(np.log(values)) if logarithmic else limits(values)
         ends = (float(np.exp(ends[0])), float(np.exp(ends[1]))) if logarithmic else ends
-    sides = rows.side("rows", subject.row_labels), cols.side("columns", subject.col_labels)
+    titles = subject.called
+    sides = rows.side(titles[0], subject.row_labels), cols.side(titles[1], subject.col_labels)
     return HeatMap(subject.headed(title), note, unit, values, *sides, scale, ends, bool(logarithmic))
 
 

@@ -103,13 +103,14 @@ def _sides(ax: Axes, record: HeatMap, width: float, height: float) -> None:
     upright = max(map(len, names)) * 0.085 > width / len(names)
     ax.set_xticks(columns, names, parse_math=False, rotation=90 if upright else 0)
     ax.tick_params(labelsize=SMALLER, colors=INK, length=2)
-    ax.set_xlabel(_counted(record.cols), fontsize=SMALL, color=INK)
-    ax.set_ylabel(_counted(record.rows), fontsize=SMALL, color=INK)
+    ax.set_xlabel(counted(record.cols), fontsize=SMALL, color=INK, parse_math=False)
+    ax.set_ylabel(counted(record.rows), fontsize=SMALL, color=INK, parse_math=False)
     ax.spines[:].set_color(GRID)
 
 
-def _counted(side: Side) -> str:
-    return f"{side.of:,} {side.title}" if side.binned else side.title
+def counted(side: Side) -> str:
+    """What the cells of a side are, and how many where each stands for several."""
+    return f"{shortened(side.title)} ({side.of:,})" if side.binned else shortened(side.title)
 
 
 def ticks(side: Side, most: int) -> list[int]:

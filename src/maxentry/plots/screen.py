@@ -9,7 +9,7 @@ import numpy as np
 
 from maxentry.errors import MissingDependencyError
 from maxentry.plots.colours import GREY, INK, MARK, MARK_BLUE, PLOTLY
-from maxentry.plots.printed import round_numbers, shortened
+from maxentry.plots.printed import counted, round_numbers, shortened
 from maxentry.plots.records import Array, Chart, HeatMap, Marks, Panel, Record, Series
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def _heat_map(record: HeatMap) -> Figure:
     made.update_layout(
         _layout(
             record,
-            xaxis=_side(record.cols.names, record.cols.title) | {"side": "bottom"},
-            yaxis=_side(record.rows.names, record.rows.title) | {"autorange": "reversed"},
+            xaxis=_side(record.cols.names, counted(record.cols)) | {"side": "bottom"},
+            yaxis=_side(record.rows.names, counted(record.rows)) | {"autorange": "reversed"},
             legend={"orientation": "h", "y": -0.18, "x": 1, "xanchor": "right"},
             height=int(np.clip(18 * record.values.shape[0], 240, 620)) + 150,
         )
@@ -108,7 +108,7 @@ def _side(names: tuple[str, ...], title: str) -> dict[str, Any]:
     return {
         "tickvals": at,
         "ticktext": [escape(shortened(names[k])) for k in at],
-        "title": {"text": title},
+        "title": {"text": escape(title)},
         "showgrid": False,
         "zeroline": False,
     }

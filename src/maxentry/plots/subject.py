@@ -12,6 +12,7 @@ import numpy as np
 
 from maxentry.entries import Entries
 from maxentry.errors import CampaignError, ParameterError
+from maxentry.plots.bins import text
 from maxentry.plots.order import clustered
 from maxentry.plots.records import Array, Indices
 from maxentry.transform import NONE, Transform
@@ -91,6 +92,14 @@ class Subject:
     def col_labels(self) -> Sequence[Any] | None:
         """None where there are only positions."""
         return self.posterior.observations.col_labels if self.state is None else self.state.col_labels
+
+    @property
+    def called(self) -> tuple[str, str]:
+        """What rows and columns are called: as the frame called them that was fitted, else rows and columns."""
+        data = None if self.given is None else self.given.observations
+        names = (None, None) if data is None else (data.row_name, data.col_name)
+        told = [None if name in (None, "row", "col", "column") else text(name) for name in names]
+        return told[0] or "rows", told[1] or "columns"
 
     @property
     def transform(self) -> Transform:
