@@ -105,8 +105,10 @@ def test_nothing_of_the_size_of_a_large_matrix_is_formed() -> None:
         rng.normal(size=(S, m1, 1)), rng.normal(size=(S, m2, 1)), np.zeros((S, m1)), np.zeros((S, m2)),
         np.zeros(S), np.ones(S),
     )  # fmt: skip
-    data = SimpleNamespace(row_labels=None, col_labels=None, row_name=None, col_name=None, rows=rng.integers(m1, size=50),
-                           cols=rng.integers(m2, size=50), values=np.ones(50))  # fmt: skip
+    data = SimpleNamespace(
+        row_labels=None, col_labels=None, row_name=None, col_name=None, rows=rng.integers(m1, size=50),
+        cols=rng.integers(m2, size=50), values=np.ones(50),
+    )  # fmt: skip
     posterior = SimpleNamespace(belief=belief, shape=(m1, m2), transform=NONE, observations=data)
     subject = Subject(posterior, None)  # type: ignore[arg-type]
     tracemalloc.start()
