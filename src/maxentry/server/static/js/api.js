@@ -120,9 +120,11 @@ export function follow(path, heard, lost) {
   let stop = new AbortController();
   let ended = false;
   let pause = 500;
+  let turn = 0; // of listening: an earlier one that is still pausing gives way
 
   async function listen() {
-    while (!ended && !document.hidden) {
+    const mine = (turn += 1);
+    while (!ended && !document.hidden && mine === turn) {
       stop = new AbortController();
       try {
         const answer = await checked(await send(path, { signal: stop.signal, headers: { Accept: "text/event-stream" } }));

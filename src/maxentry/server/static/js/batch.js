@@ -199,8 +199,10 @@ export class Batch {
   async preview() {
     this.refuse(null);
     this.look.disabled = true;
+    const turn = (this.turn = {});
     try {
-      this.suggest(await api.made(`${this.path}/next?n=${Math.min(200, Number(this.size.value) || 8)}&wait=2`));
+      const found = await api.made(`${this.path}/next?n=${Math.min(200, Number(this.size.value) || 8)}&wait=2`);
+      if (this.turn === turn) this.suggest(found); // else it is of another state by now
     } catch (error) {
       this.refuse(error);
     } finally {
@@ -209,6 +211,7 @@ export class Batch {
   }
 
   suggest(found) {
+    this.turn = null;
     this.previewed(found);
     if (!found) return put(this.next);
     const most = Math.max(0, ...found.entries.map((line) => line.teaches ?? 0));

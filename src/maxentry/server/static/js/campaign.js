@@ -21,6 +21,7 @@ export class CampaignPage {
 
   async open() {
     this.status = await api.get(this.path);
+    if (this.closed) return;
     this.build();
     this.keys = (event) => this.key(event);
     document.addEventListener("keydown", this.keys);
@@ -28,6 +29,7 @@ export class CampaignPage {
   }
 
   close() {
+    this.closed = true;
     this.stop?.();
     if (this.keys) document.removeEventListener("keydown", this.keys);
     this.map?.close();
@@ -93,15 +95,31 @@ export class CampaignPage {
 
   // Following
 
-  async heard({ version, fit, work }) {
+  /** News may come faster than all is looked at: then only the latest matter. */
+  async heard(news) {
     this.live.dataset.on = "yes";
     this.live.textContent = "live";
+    this.work.update(news.work);
+    this.waiting = news;
+    if (this.busy) return;
+    this.busy = true;
+    while (this.waiting && !this.closed) {
+      const latest = this.waiting;
+      this.waiting = null;
+      await this.follow(latest);
+    }
+    this.busy = false;
+  }
+
+  async follow({ version, fit, work }) {
     const { seen } = this;
     const ended = seen.work && seen.work !== work.map((job) => job.id).join(" ");
     this.seen = { version, fit, work: work.map((job) => job.id).join(" ") };
-    this.work.update(work);
     try {
-      if (version !== seen.version) await this.refresh();
+      if (version !== seen.version) {
+        this.batch.suggest(null); // of another state
+        await this.refresh();
+      }
       else if (fit !== seen.fit) await this.refitted();
       else if (ended || work.some((job) => job.kind === "curve")) await this.recurve();
       await this.keepFitting(work);
@@ -142,15 +160,33 @@ export class CampaignPage {
   /** Begin a fit of what was told since the last; one at a time. Then, of small matrices, whatever else there is. */
   async keepFitting(work) {
     const { version, fit } = this.seen;
-    if (this.status.measurements === 0 || work.some((job) => job.kind === "fit" || job.kind === "ask")) return;
-    if (fit !== version) {
-      if (this.asked === version) return;
-      this.asked = version;
-      await api.begin(`${this.path}/posterior?wait=0`);
-    } else if (this.status.rows * this.status.cols <= SMALL && !work.length && this.filled !== this.status.measurements && this.curve.found?.missing) {
-      this.filled = this.status.measurements;
+    const { measurements, pending, available } = this.status;
+    if (work.some((job) => job.kind === "fit" || job.kind === "ask")) return;
+    if (measurements > 0 && fit !== version) return this.fit(version);
+    if (work.length || this.status.rows * this.status.cols > SMALL) return;
+    if (pending === 0 && available > 0 && this.previewed !== version) {
+      this.previewed = version;
+      this.batch.preview(); // not waited for: it may take long
+    } else if (this.filled !== measurements && this.curve.found?.missing) {
+      this.filled = measurements;
       await this.curve.fill();
     }
+  }
+
+  /** Begin a fit, once for each version; if it was begun and is over, it failed: say why. */
+  async fit(version) {
+    if (this.asked === version) {
+      const job = this.job && (await api.get(`/jobs/${encodeURIComponent(this.job)}`));
+      this.job = null;
+      if (job?.problem) toast(`The fit: ${job.problem.detail}`, "bad");
+      return;
+    }
+    this.asked = version;
+    const begun = await api.begin(`${this.path}/posterior?wait=0`);
+    this.job = begun?.progress ? begun.id : null;
+    if (begun) return;
+    this.asked = null; // too much is going on: later
+    setTimeout(() => this.closed || this.keepFitting([]).catch(() => {}), 10000);
   }
 
   expect(found) {

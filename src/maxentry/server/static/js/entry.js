@@ -185,6 +185,8 @@ export class Panel {
 
   async tell(event, found, input) {
     event.preventDefault();
+    const button = event.target.querySelector("button");
+    button.disabled = true; // a second press would be a second measurement
     try {
       const line = { row: found.row, col: found.col, value: input.value.trim() };
       const body = { lines: [line], again: found.measurements.length > 0, who: name() };
@@ -193,6 +195,8 @@ export class Panel {
       this.changed();
     } catch (error) {
       toast(error.message, "bad");
+    } finally {
+      button.disabled = false;
     }
   }
 }

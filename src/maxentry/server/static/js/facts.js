@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
-import { ago, count, moment, number, percent, several } from "./format.js";
+import { ago, count, moment, number, percent } from "./format.js";
 import { name } from "./who.js";
 
 /** The facts at the top. */
@@ -115,4 +115,4 @@ async function stop(id) {
 }
 
 /** In one line: of what size, how far. */
-export const inShort = (line) => `${count(line.rows)} × ${count(line.cols)}, ${several(line.told, "entry", "entries")} measured, ${count(line.pending)} pending`;
+export const inShort = (line) => `${count(line.rows)} × ${count(line.cols)} · ${count(line.told)} measured · ${count(line.pending)} pending`;

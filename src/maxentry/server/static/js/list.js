@@ -4,10 +4,13 @@ import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
 import { ago, count } from "./format.js";
 import { inShort } from "./facts.js";
+import { colour } from "./scale.js";
 import { name, nameField } from "./who.js";
 
 const EVERY = 4000; // milliseconds between looks while the page is in sight
 const PAGE = 100;
+const PICTURES = 24; // campaigns that are shown with a small map of what was measured
+const CELLS = 48; // of its sides
 
 export class ListPage {
   constructor(main) {
@@ -25,10 +28,12 @@ export class ListPage {
       this.cards,
     );
     await this.update();
+    if (this.closed) return;
     this.timer = setInterval(() => document.hidden || this.update().catch(() => {}), EVERY);
   }
 
   close() {
+    this.closed = true;
     clearInterval(this.timer);
   }
 
@@ -39,7 +44,7 @@ export class ListPage {
     if (said === this.said) return this.times();
     this.said = said;
     const here = document.activeElement?.getAttribute("href");
-    put(this.cards, lines.map(card));
+    put(this.cards, lines.map((line, k) => card(line, k < PICTURES)));
     put(this.note, page.total === 0 ? "There is none yet. Begin one: a matrix of things to measure, by rows and columns."
       : page.total > lines.length ? `The first ${lines.length} of ${count(page.total)}.` : "");
     if (here) [...this.cards.querySelectorAll("a")].find((link) => link.getAttribute("href") === here)?.focus();
@@ -50,13 +55,29 @@ export class ListPage {
   }
 }
 
-function card(line) {
+function card(line, drawn) {
   const all = line.rows * line.cols;
+  const picture = drawn ? h("canvas", { class: "thumb", "aria-hidden": "true" }) : null;
+  if (picture) draw(picture, line).catch(() => picture.remove());
   return h("li", {}, h("a", { class: "card", href: `#/c/${encodeURIComponent(line.id)}` },
+    picture,
     h("strong", { class: "name" }, line.name),
     h("span", { class: "note" }, inShort(line)),
     h("progress", { max: all, value: line.told, "aria-label": "share of the matrix that is measured" }),
     h("span", { class: "note" }, "changed ", h("time", { dateTime: line.changed_at }, ago(line.changed_at)))));
+}
+
+/** What was measured, in small. */
+async function draw(canvas, line) {
+  const tile = await api.get(`/campaigns/${encodeURIComponent(line.id)}/map?what=value&cells=${CELLS}`);
+  canvas.width = tile.col_starts.length;
+  canvas.height = tile.row_starts.length;
+  const context = canvas.getContext("2d");
+  tile.values.forEach((cells, i) => cells.forEach((x, j) => {
+    if (x === null) return;
+    context.fillStyle = colour("value", x, tile.least, tile.greatest);
+    context.fillRect(j, i, 1, 1);
+  }));
 }
 
 /** Labels, one a line; or a number, which makes so many of them. */

@@ -1,21 +1,14 @@
 // The matrix as a heat map: tiles of the server on a canvas, with zoom, hover, keys and fingers.
 
 import * as api from "./api.js";
+import { Caption, SHOWN } from "./caption.js";
 import { h, put } from "./dom.js";
-import { count, label, number, several } from "./format.js";
+import { label, number } from "./format.js";
 import { cellSize, frame, grid, inks, paintCells, paintCursor, paintMarks, paintNames } from "./paint.js";
-import { drawScale } from "./scale.js";
 import { Touch } from "./touch.js";
 import { cellOf, moved, showing, whole, zoomed } from "./view.js";
 
 const CELLS = 250; // of a side; more would be smaller than anybody sees
-const SHOWN = {
-  mean: { name: "Mean", scale: "value", says: "best guess of every entry", fit: true },
-  sd: { name: "Uncertainty", scale: "uncertainty", says: "standard deviation: how far the best guess may be off", fit: true },
-  value: { name: "Measured", scale: "value", says: "values that were told", fit: false },
-  observed: { name: "How often", scale: "share", says: "how often each entry was measured", fit: false },
-  pending: { name: "Next batch", scale: "share", says: "entries that are waited for (rings)", fit: false },
-};
 export const KINDS = Object.keys(SHOWN);
 const MARKED = [["pending", "pending"], ["failed", "failed"]];
 
@@ -47,12 +40,8 @@ export class HeatMap {
       h("button", { type: "button", "aria-pressed": String(what === this.what), "data-what": what, title: `${SHOWN[what].says} (${k + 1})`,
         onclick: () => this.show(what) }, SHOWN[what].name),
     );
-    this.where = h("span", { class: "note", id: "map-where" });
-    this.empty = h("p", { class: "empty", hidden: true });
+    this.caption = new Caption();
     const zoom = (text, name, act) => h("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
-    this.legend = h("canvas", { width: 160, height: 10, "aria-hidden": "true" });
-    this.ends = [h("span"), h("span")];
-    this.says = h("span", { class: "note" });
     this.said = h("p", { class: "unseen", "aria-live": "polite" });
     this.element = h(
       "div",
@@ -61,8 +50,8 @@ export class HeatMap {
         h("div", { class: "segments", role: "group", "aria-label": "What the map shows" }, this.buttons),
         h("div", { class: "segments", role: "group", "aria-label": "Zoom" },
           zoom("−", "Zoom out (-)", () => this.zoom(2)), zoom("+", "Zoom in (+)", () => this.zoom(0.5)), zoom("All", "Show all (0)", () => this.all()))),
-      h("div", { class: "stage-box" }, this.stage, this.empty),
-      h("div", { class: "legend" }, h("span", { class: "scale" }, this.ends[0], this.legend, this.ends[1]), this.says, this.where),
+      h("div", { class: "stage-box" }, this.stage, this.caption.empty),
+      this.caption.element,
       h("p", { class: "unseen", id: "map-keys" }, "Arrow keys move, plus and minus zoom, Enter picks an entry, 1 to 5 change what is shown, question mark for help."),
       this.said,
     );
@@ -140,31 +129,11 @@ export class HeatMap {
       const tiles = MARKED.map(([, mark], k) => [mark, marks[k]]);
       this.layers = { main: main && main.values ? main : null, coming: main !== null, marks: tiles, what };
       this.element.dataset.loaded = `${what} ${this.layers.main?.fit?.version ?? ""}`.trim();
-      this.say();
+      this.caption.say(this.layers, this.limits(), this.view, this.shape);
       this.draw();
     } catch (error) {
       if (error.name !== "AbortError") this.failed(error);
     }
-  }
-
-  say() {
-    const { main, what } = this.layers;
-    const shown = SHOWN[what];
-    const nothing = this.layers.coming ? "The first fit is on its way …" : "Nothing is known yet: ask for entries, and tell their values.";
-    this.empty.textContent = main || !shown.fit ? "" : nothing;
-    this.empty.hidden = this.empty.textContent === "";
-    const known = main !== null && main.least !== null;
-    const [least, greatest] = this.limits();
-    put(this.ends[0], known ? number(least) : "");
-    put(this.ends[1], known ? number(greatest) : "");
-    this.legend.hidden = !known;
-    drawScale(this.legend, shown.scale);
-    const stale = main?.fit && !main.fit.current ? " (of the last fit; a new one is on its way)" : "";
-    put(this.says, known || what === "pending" ? shown.says + stale : shown.says);
-    const [[row, rows], [col, cols]] = this.view;
-    const side = (first, n, m, name) => (n === m ? `all ${several(m, name)}` : `${name}s ${count(first + 1)}–${count(first + n)} of ${count(m)}`);
-    const cells = main?.binned ? "; each cell is the average of several entries" : "";
-    put(this.where, `${side(row, rows, this.shape[0], "row")}, ${side(col, cols, this.shape[1], "column")}${cells}`);
   }
 
   limits() {

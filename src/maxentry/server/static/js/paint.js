@@ -40,7 +40,7 @@ export function grid(tile, view, area) {
   };
 }
 
-/** The cells. Where nothing is known the page shows through, hatched. */
+/** The cells. Where nothing is known the ground shows. */
 export function paintCells(context, tile, places, area, scale, limits, ink) {
   context.save();
   context.beginPath();
