@@ -42,9 +42,7 @@ def blocks(text: str) -> list[Block]:
         code = textwrap.dedent("\n".join(lines[k + 1 : end])) + "\n"
         title = re.search(r'title="(.+?)"', fence["rest"])
         marked = NOT_RUN.search(lines[k - 1]) if k else None
-        found.append(
-            Block(k + 2, fence["kind"], code, title and title[1], marked["why"] if marked else None)
-        )
+        found.append(Block(k + 2, fence["kind"], code, title and title[1], marked["why"] if marked else None))
         k = end + 1
     return found
 

@@ -40,7 +40,7 @@ def section(name: str, command: Any) -> str:
     lines = [f"### maxentry {name}", "", _prose(command.help), "", f"```text\n{usage}\n```", ""]
     # The record of an option is all that every version of Typer gives in the same way.
     records = [parameter.get_help_record(context) for parameter in command.params]
-    rows = [f"| `{names}` | {_cell(_prose(text))} |" for names, text in filter(None, records)]
+    rows = [f"| `{_breakable(names)}` | {_cell(_prose(text))} |" for names, text in filter(None, records)]
     if rows:
         lines += ["| | |", "|---|---|", *rows, ""]
     if command.epilog:
@@ -54,3 +54,8 @@ def _prose(text: str | None) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n\n", " ").replace("*", "\\*")
+
+
+def _breakable(names: str) -> str:
+    """Long lists of choices may go over several lines."""
+    return names.replace("|", " | ") if len(names) > 30 else names

@@ -46,7 +46,9 @@ def world(seed: int) -> tuple[Array, Array]:
 def campaign(seed: int, acquisition: str) -> tuple[Campaign, Array]:
     """A campaign that has been told its first entries, the same for every way to go on; and the measurements."""
     _, noisy = world(seed)
-    begun = Campaign.create("sqlite://", "picture", *SHAPE, seed=seed, acquisition=acquisition, n_initial=START)
+    begun = Campaign.create(
+        "sqlite://", "picture", *SHAPE, seed=seed, acquisition=acquisition, n_initial=START
+    )
     first = np.random.default_rng(seed).permutation(noisy.size)[:START]
     rows, cols = np.unravel_index(first, SHAPE)
     begun.tell({"row": rows.tolist(), "col": cols.tolist(), "value": noisy[rows, cols].tolist()})
@@ -68,13 +70,15 @@ def errors(seed: int, acquisition: str) -> list[float]:
 
 def scene() -> Scene:
     """Everything that is drawn."""
-    begun, noisy = campaign(0, "predictive_variance")
+    begun, _ = campaign(0, "predictive_variance")
     maps = begun.posterior(progress=False).arrays
     told = begun.export(frame="columns")
     measured = np.full(SHAPE, np.nan)
     measured[told["row"], told["col"]] = told["value"]
     batch = begun.ask(BATCH, frame="columns", progress=False)
-    ways = [np.array([errors(seed, way) for seed in range(REPEATS)]) for way in ("predictive_variance", "uniform")]
+    ways = [
+        np.array([errors(seed, way) for seed in range(REPEATS)]) for way in ("predictive_variance", "uniform")
+    ]
     following = np.array(batch["row"]), np.array(batch["col"])
     return Scene(measured, maps.mean, maps.sd, following, list(range(START, LAST + 1, BATCH)), *ways)
 
@@ -127,7 +131,9 @@ def main() -> None:
     PICTURE.parent.mkdir(exist_ok=True)
     draw(found).savefig(PICTURE, metadata={"Date": None})
     chosen, at_random = found.chosen.mean(0), found.at_random.mean(0)
-    print(f"error with {START} entries {chosen[0]:.2f}; with {LAST}: chosen {chosen[-1]:.2f}, random {at_random[-1]:.2f}")
+    print(
+        f"error with {START} entries {chosen[0]:.2f}; with {LAST}: chosen {chosen[-1]:.2f}, random {at_random[-1]:.2f}"
+    )
 
 
 if __name__ == "__main__":
