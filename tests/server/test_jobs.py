@@ -89,7 +89,6 @@ def test_nobody_else_waits_for_a_fit(slow: Slow) -> None:
         path = measured(client)
         client.get(f"{path}/posterior?wait=0")
         other = begin(client, "other")
-        began = time.monotonic()
         for place in (
             "",
             "/asked",
@@ -107,8 +106,9 @@ def test_nobody_else_waits_for_a_fit(slow: Slow) -> None:
         )
         for where in (path, other):
             assert client.post(f"{where}/ask?wait=30", json={"n": 1}).status_code == 201
-        assert time.monotonic() - began < 20
-        assert not slow.go.is_set()
+        assert {job["status"] for job in client.get("/jobs").json()["items"] if job["kind"] == "fit"} == {
+            "running"
+        }
 
 
 def test_the_last_fit_serves_while_the_next_is_made(slow: Slow) -> None:
@@ -176,6 +176,98 @@ def test_a_job_is_called_off(slow: Slow) -> None:
         assert client.post(f"{path}/ask?wait=60", json={"n": 2}).status_code == 201
 
 
+def test_a_job_that_waits_is_called_off_at_once(slow: Slow) -> None:
+    """And makes room for another, though the one that runs goes on."""
+    with serving(limits=Limits(rate=0, workers=1, waiting=1)) as client:
+        paths = [measured(client, f"campaign {k}") for k in range(3)]
+        runs, waits = (client.get(f"{path}/posterior?wait=0").json() for path in paths[:2])
+        until(client, runs, "running")
+        assert client.delete(f"/jobs/{waits['id']}").json()["status"] == "cancelled"
+        assert client.get(f"{paths[2]}/posterior?wait=0").status_code == 202
+        assert client.get(f"/jobs/{runs['id']}").json()["status"] == "running"
+        slow.go.set()
+        until(client, runs, "done")
+        assert client.get(f"/jobs/{waits['id']}").json()["status"] == "cancelled"
+
+
+def test_a_real_fit_is_called_off() -> None:
+    """It ends within a few of its thousands of sweeps, leaves nothing behind, and can be made after all."""
+    with serving() as client:
+        path = begin(client, rows=40, cols=40)
+        lines = [
+            {"row": i, "col": j, "value": (i - 20) * (j % 7) / 40}
+            for i in range(40)
+            for j in range(40)
+            if (3 * i + j) % 5 == 0
+        ]
+        client.post(f"{path}/tell", json={"lines": lines})
+        job = client.get(f"{path}/posterior?wait=0").json()
+        end = time.monotonic() + 120
+        while not job["progress"]["done"] and not job["ended_at"] and time.monotonic() < end:
+            time.sleep(0.01)
+            job = client.get(f"/jobs/{job['id']}").json()
+        assert job["status"] == "running"
+        client.delete(f"/jobs/{job['id']}")
+        assert until(client, job, "cancelled")["progress"]["done"] < job["progress"]["total"]
+        entry = client.get(f"{path}/entry?row=0&col=0").json()
+        assert (entry["fit"], entry["believed"]) == (None, None)
+        again = client.get(f"{path}/posterior?wait=0").json()
+        assert again["id"] != job["id"]
+        client.delete(f"/jobs/{again['id']}")
+
+
+def test_whoever_waits_hears_that_the_server_ends(slow: Slow) -> None:
+    with serving() as client:
+        path = measured(client)
+        jobs = client.app.state.lab.jobs  # type: ignore[attr-defined]
+        answers: list[httpx.Response] = []
+        waiting = threading.Thread(target=lambda: answers.append(client.get(f"{path}/posterior?wait=60")))
+        waiting.start()
+        end = time.monotonic() + 60
+        while not jobs.listed() and time.monotonic() < end:
+            time.sleep(0.01)
+        jobs.call_off()
+        waiting.join(60)
+        for answer in (*answers, client.get(f"{path}/posterior?wait=60")):
+            assert answer.status_code == 503
+            assert answer.headers["Retry-After"]
+            assert answer.json()["type"].endswith("closing")
+        assert not slow.go.is_set()
+        assert client.get(path).status_code == 200  # what needs no work is still answered
+
+
+def test_streams_are_not_without_number(slow: Slow) -> None:
+    """Those that are let in are counted from then on, and no longer than they last."""
+    with serving(limits=Limits(rate=0, streams=2)) as client:
+        path = measured(client)
+        job = client.get(f"{path}/posterior?wait=0").json()
+        open_now = client.app.state.streams  # type: ignore[attr-defined]
+        with (
+            client.stream("GET", f"{path}/changes?seconds=600") as one,
+            client.stream("GET", f"/jobs/{job['id']}/events") as other,
+        ):
+            assert (one.status_code, other.status_code) == (200, 200)
+            refused = client.get(f"{path}/changes")
+            assert refused.status_code == 429
+            assert refused.headers["Content-Type"] == "application/problem+json"
+        end = time.monotonic() + 60
+        while open_now and time.monotonic() < end:
+            time.sleep(0.02)
+        assert not open_now
+        assert client.get(f"{path}/changes?seconds=0").status_code == 200
+        slow.go.set()
+
+
+def test_the_fit_of_an_ask_serves_as_the_last_one() -> None:
+    with serving() as client:
+        path = measured(client, acquisition="predictive_variance", n_initial=2, rank=1)
+        assert client.post(f"{path}/ask?wait=60", json={"n": 1}).status_code == 201
+        client.post(f"{path}/tell", json={"lines": [{"row": 3, "col": 4, "value": 1.0}]})
+        stale = client.get(f"{path}/posterior?wait=0&stale=true")
+        assert stale.status_code == 200
+        assert stale.json()["fit"] == {"version": 2, "current": False, "measurements": 6}
+
+
 def test_an_ask_in_the_background_is_had_by_its_key(slow: Slow) -> None:
     with serving() as client:
         path = measured(client, acquisition="predictive_variance", n_initial=2)
@@ -219,9 +311,8 @@ def test_a_server_ends_although_a_fit_goes_on(slow: Slow) -> None:
         path = measured(client)
         client.get(f"{path}/posterior?wait=0")
         job = client.app.state.lab.jobs.listed()[0]  # type: ignore[attr-defined]
-        began = time.monotonic()
-    assert time.monotonic() - began < 20
     assert job.status == "cancelled"
+    assert not slow.go.is_set()
 
 
 # Jobs and fits by themselves

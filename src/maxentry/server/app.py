@@ -16,7 +16,7 @@ from starlette.responses import Response
 from maxentry import __version__
 from maxentry.campaign.storage import Storage
 from maxentry.errors import MaxentryError
-from maxentry.server import answers, pages, problems
+from maxentry.server import answers, links, pages, problems
 from maxentry.server.answers import PROBLEMS, ProblemDocument, described
 from maxentry.server.bodies import Bodies
 from maxentry.server.guard import API, Guard, Shield
@@ -122,5 +122,6 @@ def _described(app: FastAPI) -> dict[str, Any]:
         }
         if app.state.options.tokens.needed:
             made["security"] = [{"token": []}]
+        links.add(made)
         app.openapi_schema = made
     return app.openapi_schema

@@ -26,10 +26,15 @@ EVERY = 0.25  # seconds between looks at a job
 EVERY_CAMPAIGN = 1.0  # and at a campaign
 HEARTBEAT = 15.0  # seconds of silence after which a line says that the stream is alive
 JobId = Annotated[str, Path(max_length=64, examples=["kY3v0kq7TfG2h1aB"])]
+EVENT = {
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["event", "data"],
+}
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Server-sent events.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "description": "Server-sent events, each of this form; `data` is JSON.",
+        "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
 
