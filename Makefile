@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup lint types slow studies docs check clean
+.PHONY: demo test setup lint types slow fuzz studies docs check clean
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -25,6 +25,12 @@ types: setup
 
 slow: setup  ## the long statistical tests
 	$(BIN)/python -m pytest -n auto -m slow
+
+fuzz: export MAXENTRY_FUZZ ?= 300
+fuzz: setup  ## hundreds of requests of every kind at the server, other ones each time: build/fuzz.md
+	rm -f build/fuzz.md
+	$(BIN)/python -m pytest -n auto -s tests/server/test_fuzz.py
+	cat build/fuzz.md
 
 # Real matrices lie beside the repository where there is no network; each must end within a minute, the machine allowing.
 studies: export MAXENTRY_DATA ?= $(wildcard $(CURDIR)/../shared/data)
