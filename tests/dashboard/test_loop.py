@@ -43,7 +43,7 @@ def test_create_ask_tell_watch_reload(lab: Any, reader: Reader) -> None:
     assert lab.get(f"{path}/labels").json() == {"rows": ROWS, "cols": ["c1", "c2", "c3", "c4", "c5"]}
 
     page.get_by_label("How many").fill("12")
-    page.get_by_role("button", name="Ask for the next batch").click()
+    page.get_by_role("button", name="Ask for entries").click()
     page.locator("#batch form .batch li").nth(11).wait_for()
     fact(page, "pending", "12")
     fact(page, "budget left", "18")

@@ -95,7 +95,7 @@ def test_who_may_only_look_is_offered_nothing_else(storage: str, reader: Reader)
         page.keyboard.press("Enter")
         fitted(page)
         page.get_by_text("only looking").wait_for()
-        for name in ("Save values", "Ask for the next batch", "Change …"):
+        for name in ("Save values", "Ask for entries", "Change …"):
             assert page.get_by_role("button", name=name).count() == 0  # hidden ones have no role
         page.keyboard.press("2")
         page.locator(".map[data-loaded^=sd]").wait_for()

@@ -18,7 +18,7 @@ export class Batch {
   build() {
     this.size = h("input", { type: "number", min: 1, max: 100000, value: 8, required: true });
     this.plates = h("select", {}, h("option", { value: "" }, "single entries"), h("option", { value: "rows" }, "whole rows"), h("option", { value: "cols" }, "whole columns"));
-    this.asker = h("button", { class: "primary", id: "ask" }, "Ask for the next batch");
+    this.asker = h("button", { class: "primary", id: "ask" }, "Ask for entries");
     this.look = h("button", { type: "button", title: "what would be next, without asking for it", onclick: () => this.preview() }, "Preview");
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
     this.body = h("ol", { class: "batch", "aria-label": "Entries to measure" });

@@ -166,11 +166,19 @@ export class CampaignPage {
     if (work.length || this.status.rows * this.status.cols > SMALL) return;
     if (pending === 0 && available > 0 && this.previewed !== version) {
       this.previewed = version;
-      this.batch.preview(); // not waited for: it may take long
+      this.later(this.batch.preview());
     } else if (this.filled !== measurements && this.curve.found?.missing) {
       this.filled = measurements;
-      await this.curve.fill();
+      this.later(this.curve.fill());
     }
+  }
+
+  /** Not waited for, since it may take long; then on with the rest. */
+  async later(work) {
+    await work;
+    if (this.closed) return;
+    await this.recurve().catch(() => {});
+    if (!this.busy) await this.keepFitting([]).catch(() => {});
   }
 
   /** Begin a fit, once for each version; if it was begun and is over, it failed: say why. */

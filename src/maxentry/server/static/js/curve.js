@@ -1,7 +1,7 @@
 // The expected error as measurements came in, drawn by plotly.js, which is loaded when it is first needed.
 
 import * as api from "./api.js";
-import { h, put } from "./dom.js";
+import { h, put, toast } from "./dom.js";
 import { moment, number } from "./format.js";
 
 let library = null;
@@ -66,7 +66,15 @@ export class Curve {
 
   /** Have the missing points made in the background; they are shown as they come. */
   async fill() {
-    await api.begin(`${this.path}/curve?wait=0`);
+    this.more.disabled = true;
+    try {
+      await api.made(`${this.path}/curve?wait=1`);
+      await this.update(this.told);
+    } catch (error) {
+      if (error.kind !== "cancelled") toast(error.message, "bad");
+    } finally {
+      this.more.disabled = false;
+    }
   }
 
   /** What the next batch would change. */
