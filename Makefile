@@ -41,7 +41,7 @@ studies: setup  ## the studies in small: does the evidence still run?
 	$(BIN)/maxentry study suite --quick -o build/studies/suite
 
 docs: setup  ## the site, in build/site; warnings are errors, and nothing in it comes from elsewhere
-	$(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m docsite.check build/site
 
 check: lint types test slow studies docs
