@@ -124,7 +124,7 @@ def whole_curve(page: Any) -> None:
 
 def large(browser: Any, folder: Path) -> None:
     rng = np.random.default_rng(1)
-    m, n = 1000, 30_000
+    m, n = 1000, 10_000
     left, right = rng.normal(size=(m, 2)), rng.normal(size=(2, m))
     at = rng.choice(m * m, n, replace=False)
     with laboratory() as client:

@@ -81,7 +81,7 @@ export class Batch {
   add(item) {
     const { id } = item;
     const entry = `id ${id}, row ${label(item.row)}, column ${label(item.col)}`;
-    const value = h("input", { type: "text", inputMode: "decimal", size: 7, autocomplete: "off", "data-id": id, "aria-label": `value of ${entry}` });
+    const value = h("input", { type: "text", inputMode: "decimal", size: 7, placeholder: "value", autocomplete: "off", "data-id": id, "aria-label": `value of ${entry}` });
     const act = (text, title, kind) => h("button", { type: "button", class: "small", "aria-label": `${title}: ${entry}`, title, onclick: () => this.giveUp(item, kind) }, text);
     const place = h("button", { type: "button", class: "link", "aria-label": `show ${entry} on the map`, onclick: () => this.picked([item.i, item.j]) }, String(id));
     const line = { item, value, expected: h("span", { class: "expected" }), why: h("div", { class: "reason" }) };
