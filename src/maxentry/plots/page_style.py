@@ -20,7 +20,7 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 sy
 main { max-width: 76rem; margin: 0 auto; padding: 1rem clamp(0.75rem, 3vw, 2rem) 3rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0.5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 0.4rem; }
-p { max-width: 46rem; margin: 0.4rem 0; }
+p { max-width: 46rem; margin: 0.4rem 0; overflow-wrap: anywhere; }
 .lead { font-size: 1.15rem; }
 .not { border-left: 4px solid var(--bad); padding-left: 1rem; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: 1rem; }

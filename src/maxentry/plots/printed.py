@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 DPI = 200
 SMALL, SMALLER = 9, 8  # sizes of type
-LONGEST = 18  # characters of a label on an axis
+LONGEST, LONGEST_ROW = 18, 28  # characters of a label on an axis; rows are written along their labels
+ROOM = 0.16, 0.19  # inches for the label of a row, of a column
 DASHES: dict[str, Any] = {"solid": "-", "dashed": (0, (5.0, 2.0)), "dotted": (0, (1.0, 1.2))}
 LOOKS: dict[str, dict[str, Any]] = {
     "measured": {"marker": ".", "facecolor": MARK, "edgecolor": "white", "linewidth": 0.4},
@@ -60,8 +61,8 @@ def _heat_map(record: HeatMap) -> Figure:
     from matplotlib.colors import LogNorm, Normalize
 
     n1, n2 = record.values.shape
-    width, height = float(np.clip(0.3 * n2, 2.6, 7.0)), float(np.clip(0.24 * n1, 1.8, 6.4))
-    longest = min(max(map(len, record.rows.names)), LONGEST)
+    width, height = _extent(0.3 * n2, ROOM[1] * n2, 2.6, 7.0), _extent(0.24 * n1, ROOM[0] * n1, 1.8, 6.4)
+    longest = min(max(map(len, record.rows.names)), LONGEST_ROW)
     fig = _figure(width + 1.5 + 0.07 * longest, height + 1.5)
     ax = fig.subplots()
     low, high = record.limits
@@ -89,6 +90,11 @@ def _heat_map(record: HeatMap) -> Figure:
     return fig
 
 
+def _extent(wanted: float, needed: float, least: float, most: float) -> float:
+    """Inches of a side: as wanted within limits, a little beyond them where all labels then have room."""
+    return max(float(np.clip(wanted, least, most)), needed if needed <= 1.3 * most else 0.0)
+
+
 def _extend(record: HeatMap) -> str:
     known = record.values[np.isfinite(record.values)]
     below = known.size and known.min() < record.limits[0]
@@ -97,8 +103,8 @@ def _extend(record: HeatMap) -> str:
 
 
 def _sides(ax: Axes, record: HeatMap, width: float, height: float) -> None:
-    rows, columns = ticks(record.rows, int(height / 0.16)), ticks(record.cols, int(width / 0.19))
-    ax.set_yticks(rows, [shortened(record.rows.names[k]) for k in rows], parse_math=False)
+    rows, columns = ticks(record.rows, int(height / ROOM[0])), ticks(record.cols, int(width / ROOM[1]))
+    ax.set_yticks(rows, [shortened(record.rows.names[k], LONGEST_ROW) for k in rows], parse_math=False)
     names = [shortened(record.cols.names[k]) for k in columns]
     upright = max(map(len, names)) * 0.085 > width / len(names)
     ax.set_xticks(columns, names, parse_math=False, rotation=90 if upright else 0)

@@ -226,9 +226,12 @@ def _trust(subject: Subject, draw: Draw) -> str:
     cards = "".join(_figure(record, draw, kind=_width(record)) for record in records)
     about = subject.posterior.__repr__().splitlines()[1:]
     lines = [(name, text) for name, _, text in (line.strip().partition(": ") for line in about)]
-    facts = _facts(lines)
+    facts = _facts(line for line in lines if line[0] not in ("note", "advice"))  # which are sentences
+    notes = "".join(
+        f"<p>{escape(text[:1].upper() + text[1:])}.</p>" for name, text in lines if name == "note"
+    )
     return (
-        f"<section><h2>How far to trust it</h2><p>{verdict} {escape(diagnostics.advice)}</p>"
+        f"<section><h2>How far to trust it</h2><p>{verdict} {escape(diagnostics.advice)}</p>{notes}"
         f'<div class="maps">{cards}</div><dl class="facts">{facts}</dl></section>'
     )
 
@@ -241,6 +244,7 @@ def _settings(subject: Subject) -> str:
     assert subject.state is not None
     settings = subject.state.settings
     shown: dict[str, Any] = {k: v for k, v in settings._all().items() if k not in NOT_SHOWN and v is not None}
+    shown["acquisition"] = settings.acquisition.replace("_", " ")
     shown |= {"mask": "given"} if settings.mask is not None else {}
     shown |= {"costs": "given"} if settings.costs.given else {}
     versions = ", ".join([f"Python {platform.python_version()}", *_versions()])
