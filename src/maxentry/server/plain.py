@@ -53,8 +53,8 @@ def label_of(cell: Any) -> Any:
         ) from None
 
 
-def _year(time: np.datetime64) -> np.datetime64:
-    return time.astype("datetime64[Y]")
+def _year(time: np.datetime64) -> int:
+    return int(time.astype("datetime64[Y]").astype(int))
 
 
 def lines(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
