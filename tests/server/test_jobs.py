@@ -13,6 +13,7 @@ from tests.server.live import begin, serving
 
 from maxentry.campaign import fitting
 from maxentry.errors import DataError
+from maxentry.server import lab
 from maxentry.server.fits import Fits
 from maxentry.server.jobs import Job, Jobs, settle
 from maxentry.server.options import Limits
@@ -266,6 +267,20 @@ def test_the_fit_of_an_ask_serves_as_the_last_one() -> None:
         stale = client.get(f"{path}/posterior?wait=0&stale=true")
         assert stale.status_code == 200
         assert stale.json()["fit"] == {"version": 2, "current": False, "measurements": 6}
+
+
+def test_fits_of_campaigns_that_are_not_looked_at_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From memory; what was found is found again."""
+    monkeypatch.setattr(lab, "WITH_FITS", 2)
+    with serving() as client:
+        paths = [measured(client, f"campaign {k}", rank=1) for k in range(4)]
+        maps = [client.get(f"{path}/map?what=mean&wait=60").json()["values"] for path in paths]
+        at_hand = [client.get(f"{path}/entry?row=0&col=0").json()["fit"] is not None for path in paths]
+        assert at_hand == [False, False, True, True]
+        opened = [client.app.state.lab.opened(f"campaign {k}") for k in range(4)]  # type: ignore[attr-defined]
+        assert [len(one.fits.shared) > 0 for one in opened] == at_hand
+        assert [len(one.tiles._kept) > 0 for one in opened] == at_hand
+        assert client.get(f"{paths[0]}/map?what=mean&wait=60").json()["values"] == maps[0]
 
 
 def test_an_ask_in_the_background_is_had_by_its_key(slow: Slow) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,9 +28,9 @@ class NotAtHandError(Exception):
 class SharedFits(caching.Memory):
     """The fits used last; who wants one that another thread is making waits for it rather than make it again."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, held: Callable[[], None] | None = None) -> None:
         super().__init__()
-        self._folder = folder
+        self._folder, self._held = folder, held
         self._making: dict[str, int] = {}  # by which thread
         self._changed = threading.Condition()
 
@@ -69,6 +70,13 @@ class SharedFits(caching.Memory):
             super().put(name, made)
             self._making.pop(name, None)
             self._changed.notify_all()
+        if self._held is not None:
+            self._held()
+
+    def forget(self) -> None:
+        """Let go of what is in memory."""
+        with self._turn:
+            self._fits.clear()
 
     @property
     def _me(self) -> int:
@@ -91,10 +99,10 @@ class _Peek(caching.Memory):
 
 
 class Fits:
-    """The posteriors of one campaign as a server needs them."""
+    """The posteriors of one campaign as a server needs them; `held` is told whenever one is in memory."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self.shared = SharedFits(folder)
+    def __init__(self, folder: Path | None, held: Callable[[], None] | None = None) -> None:
+        self.shared = SharedFits(folder, held)
         self._latest: Fit | None = None
         self._turn = threading.Lock()
 
@@ -123,6 +131,12 @@ class Fits:
         """Remember the posterior of this state as the last one, if work for something else has made it."""
         if state.standing and (found := self.at_hand(state)) is not None:
             self._note(found.posterior, state)
+
+    def forget(self) -> None:
+        """Let go of what is in memory."""
+        self.shared.forget()
+        with self._turn:
+            self._latest = None
 
     def _note(self, made: Posterior, state: State) -> None:
         with self._turn:

@@ -20,7 +20,8 @@ from maxentry.server.options import Limits
 from maxentry.server.plain import plain
 from maxentry.server.tiles import Recent
 
-IN_USE = 32  # campaigns that are kept open, with their fits in memory; others are opened again
+IN_USE = 1000  # campaigns that are kept open; others are opened again
+WITH_FITS = 8  # of them with fits and maps in memory; those of others are in their caches
 ANONYMOUS = "http"  # in the history, where a request does not say who makes it
 
 
@@ -42,6 +43,7 @@ class Lab:
         self.jobs = Jobs(limits.workers, limits.waiting, storage.name)
         # By id, the one used last is the last; campaigns are never renamed or deleted.
         self._open: OrderedDict[str, Opened] = OrderedDict()
+        self._fitted: OrderedDict[str, Opened] = OrderedDict()  # those with fits in memory
         self._turn = threading.Lock()
         claims.prepare(storage)
 
@@ -90,13 +92,23 @@ class Lab:
             id = campaign._key.uuid
             if id not in self._open:
                 folder = campaign.cache if isinstance(campaign.cache, Path) else None
-                fits = Fits(folder)
+                fits = Fits(folder, lambda: self._has_fits(id))
                 campaign.cache = fits.shared
                 self._open[id] = Opened(campaign, id, fits, Curve(folder), Recent())
             self._open.move_to_end(id)
             while len(self._open) > IN_USE:
                 self._open.popitem(last=False)
             return self._open[id]
+
+    def _has_fits(self, id: str) -> None:
+        """A fit of this campaign is in memory; those used longest ago are let go of."""
+        with self._turn:
+            if (opened := self._fitted.pop(id, None) or self._open.get(id)) is not None:
+                self._fitted[id] = opened
+            others = [self._fitted.popitem(last=False)[1] for _ in range(len(self._fitted) - WITH_FITS)]
+        for other in others:
+            other.fits.forget()
+            other.tiles.forget()
 
     # Work in the background
 

@@ -70,6 +70,11 @@ class Recent:
                 self._kept.popitem(last=False)
         return kept[1]
 
+    def forget(self) -> None:
+        """Let go of them, and of the posteriors that they are of."""
+        with self._turn:
+            self._kept.clear()
+
 
 def of_posterior(
     found: Posterior, what: believed.What, window: Window, level: float, recent: Recent | None = None
