@@ -63,14 +63,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def _with_outputs(markdown: str, page: Any, config: Any, files: Files) -> str:
-    lines = markdown.splitlines()
-    folder = Path(tempfile.mkdtemp(prefix="maxentry-docs-"))
-    grown = 0
-    for played in play(markdown, folder, page.file.src_uri):
-        said = _shown(played, page.file.src_uri.removesuffix(".md"), config, files)
-        at = blocks.end_of(played.block) + grown
-        lines[at:at] = said
-        grown += len(said)
+    lines, grown = markdown.splitlines(), 0
+    with tempfile.TemporaryDirectory(prefix="maxentry-docs-") as folder:
+        for played in play(markdown, Path(folder), page.file.src_uri):
+            said = _shown(played, page.file.src_uri.removesuffix(".md"), config, files)
+            at = blocks.end_of(played.block) + grown
+            lines[at:at] = said
+            grown += len(said)
     return "\n".join(lines) + "\n"
 
 
