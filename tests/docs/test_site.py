@@ -7,6 +7,8 @@ import pytest
 from docsite import check, docstrings, formulas
 from tests.docs.test_pages import TEXTS
 
+import maxentry
+
 ROOT = Path(__file__).parents[2]
 RESULTS = TEXTS["results.md"]
 SMURFF = (ROOT / "benchmarks" / "against_smurff.md").read_text(encoding="utf-8")
@@ -42,6 +44,12 @@ def test_lines_of_docstrings_become_lists() -> None:
     made = docstrings.listed(text)
     assert "- `rows`, `cols`: the labels,\n    in order.\n- `seed`: of the draws." in made
     assert "Do it." in made.splitlines()
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    page = TEXTS["api.md"]
+    assert "::: maxentry.errors" in page  # MaxentryError and its kinds
+    assert [name for name in maxentry.__all__ if f"::: maxentry.{name}\n" not in page] == ["MaxentryError"]
 
 
 def quoted(text: str) -> dict[str, str]:
