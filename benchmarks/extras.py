@@ -37,8 +37,9 @@ IMPORTS = {
 
 def environment(folder: Path, extra: str) -> Path:
     """A fresh environment with the package and one extra; the path of its interpreter."""
-    venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
     what = f"{ROOT}[{extra}]" if extra else str(ROOT)
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-compile", what], check=True)
     return python
@@ -82,7 +83,9 @@ def table(head: list[str], lines: list[list[str]]) -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--extras", nargs="+", default=["plots", "server"])
-    options.add_argument("--keep", type=Path, help="where to make the environments; else they are deleted")
+    options.add_argument(
+        "--keep", type=Path, help="where to make the environments, or find them; else they are deleted"
+    )
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         where = given.keep or Path(temporary)

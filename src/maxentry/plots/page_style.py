@@ -51,6 +51,7 @@ summary { cursor: pointer; overflow-wrap: anywhere; } li { overflow-wrap: anywhe
 .panels > *, .maps > * { min-width: 0; } .panels > svg { max-width: 34rem; } .across { grid-column: 1 / -1; }
 .whole { margin: 1rem 0; max-width: 44rem; } .note { color: var(--faint); font-size: 0.85rem; }
 .reasons td:first-child { min-width: 0; } .reasons td:last-child { min-width: 16rem; }
+.reasons td:nth-child(2), .reasons td:nth-child(3) { max-width: 15rem; overflow-wrap: anywhere; }
 .js-plotly-plot text { fill: var(--ink) !important; }
 .js-plotly-plot .hoverlayer text, .js-plotly-plot .scatterlayer text { fill: #101010 !important; }
 @media print {

@@ -135,12 +135,18 @@ def shortened(name: str, longest: int = LONGEST) -> str:
 
 def _mark(ax: Axes, marks: Marks, cell: float) -> None:
     """Marks the size of a cell, within what can be seen."""
+    from matplotlib.patheffects import withStroke
+
     share = {"measured": 0.35, "pending": 0.7, "next": 0.72, "failed": 0.5}[marks.kind]
     size = float(np.clip(72 * cell * share, 2.5, 13.0))
     numbered = marks.kind == "next" and len(marks.rows) <= NUMBERED
     if numbered:
         size = max(size, 9.0)
-    ax.scatter(marks.cols, marks.rows, s=size**2, label=marks.kind, zorder=3, **LOOKS[marks.kind])
+    drawn = ax.scatter(marks.cols, marks.rows, s=size**2, label=marks.kind, zorder=3, **LOOKS[marks.kind])
+    if (
+        marks.kind == "failed"
+    ):  # a cross has no edge of its own, and may lie on nothing, which is dark on a dark page
+        drawn.set_path_effects([withStroke(linewidth=3.0, foreground="white")])
     if numbered:
         for k, (i, j) in enumerate(zip(marks.rows, marks.cols, strict=True)):
             ax.annotate(

@@ -20,7 +20,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "measured": {"symbol": "circle", "color": MARK, "line": {"color": "white", "width": 0.5}},
     "pending": {"symbol": "square-open", "color": MARK_BLUE, "line": {"width": 2}},
     "next": {"symbol": "circle", "color": "white", "line": {"color": MARK, "width": 1.5}},
-    "failed": {"symbol": "x-thin", "color": MARK, "line": {"color": MARK, "width": 1.5}},
+    "failed": {"symbol": "x", "color": MARK, "line": {"color": "white", "width": 1}},
 }
 CLEAR = "rgba(0,0,0,0)"
 TICKS = 40
