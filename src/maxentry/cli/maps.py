@@ -35,19 +35,21 @@ def posterior_table(
         )
     import numpy as np
 
-    low, high = posterior.interval(level)
+    found = posterior.arrays
+    low, high = found.interval(level)
     times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
-    maps = [posterior.mean, posterior.sd, low, high, *posterior.predictive_interval(level), times]
+    maps = [found.mean, found.sd, low, high, *found.predictive_interval(level), times]
     columns = [[row for row in rows for _ in cols], cols * m1, *(grid.ravel().tolist() for grid in maps)]
     return Table(LONG.split(", "), columns)
 
 
 def _map(posterior: Posterior, what: str, level: float) -> Any:
+    maps = posterior.arrays
     if what in ("low", "high"):
-        return posterior.interval(level)[what == "high"]
+        return maps.interval(level)[what == "high"]
     if what in ("new_low", "new_high"):
-        return posterior.predictive_interval(level)[what == "new_high"]
-    return posterior.mean if what == "mean" else posterior.sd
+        return maps.predictive_interval(level)[what == "new_high"]
+    return maps.mean if what == "mean" else maps.sd
 
 
 def posterior_facts(posterior: Posterior) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""Several at once: tabs follow each other, and looking holds up nobody."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tests.dashboard.browser import Watched
+from tests.dashboard.lab import address, campaign, fact, fitted, shown
+
+Reader = Callable[..., Watched]
+
+
+def test_a_second_tab_sees_the_first_ones_values_without_reloading(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8, pending=3)
+    someone = reader(lab.url)
+    first, second = someone.tab(address(path)), someone.tab(address(path))
+    fitted(first)
+    fitted(second)
+    kept = second.locator("#batch li[data-id='10'] input")
+    kept.fill("0.75")  # half done when the other one saves
+    second.evaluate("window.sameAsEver = true")
+    first.locator("#batch li[data-id='9'] input").fill("44")
+    first.get_by_role("button", name="Save values").click()
+    second.locator("#batch li[data-id='9']").wait_for(state="detached")
+    shown(second, 4)
+    fact(second, "measured", "9")
+    assert kept.input_value() == "0.75"
+    fitted(second, 4)
+    assert second.evaluate("window.sameAsEver") is True
+
+
+def test_the_list_follows_too(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_text("There is none yet").wait_for()
+    campaign(lab, "yields")
+    page.get_by_role("link", name="yields").wait_for()
+
+
+def test_another_process_tells_while_the_page_is_open(lab: Any, storage: str, reader: Reader) -> None:
+    path = campaign(lab, pending=3)
+    page = reader(lab.url).tab(address(path))
+    page.locator("#batch li[data-id='3']").wait_for()
+    told = "id,value\n1,41\n2,52\n"
+    environment = os.environ | {"MAXENTRY_STORAGE": storage}
+    command = [sys.executable, "-m", "maxentry", "tell", "-"]
+    done = subprocess.run(command, input=told, env=environment, text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    page.locator("#batch li[data-id='2']").wait_for(state="detached")
+    fact(page, "measured", "2")
+
+
+def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, reader: Reader) -> None:
+    path = campaign(lab, told=6, pending=2)
+    events = lab.get(path).json()["events"]
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("Nobody has been asked for these yet").wait_for()
+    assert lab.get(path).json()["events"] == events
+    # Nobody else reads or writes while one has this: it is to be had at once.
+    with sqlite3.connect(storage, timeout=5, isolation_level=None) as alone:
+        alone.execute("BEGIN IMMEDIATE")
+        assert page.locator(".live").inner_text() == "live"
+        page.get_by_role("button", name="Uncertainty").click()  # and the page looks on meanwhile
+        page.locator(".map[data-loaded^=sd]").wait_for()
+        alone.execute("ROLLBACK")
+    alone.close()
+
+
+def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=10, acquisition="predictive_variance", rank="auto")
+    page = reader(lab.url).tab(address(path))
+    page.locator(".work .job", has_text="Fitting").wait_for()
+    fitted(page)
+    page.locator(".work .job", has_text="Fitting").wait_for(state="detached")
