@@ -113,7 +113,7 @@ def reported(what: str, client: httpx.Client, seen: Counter[int], began: float) 
     kind = client.app.state.lab.storage.url.get_backend_name()  # type: ignore[attr-defined]
     came = ", ".join(f"{n} x {status}" for status, n in sorted(seen.items()))
     line = f"| {what} | {kind} | {seen.total()} | {came} | {time.monotonic() - began:.0f} s |"
-    print(line)
+    print(line, flush=True)
     if LONG:
         REPORT.parent.mkdir(exist_ok=True)
         head = (
@@ -133,13 +133,18 @@ def test_whatever_comes(client: httpx.Client, mode: str) -> None:
     found, failures, seen, began = operations(client), [], Counter[int](), time.monotonic()
     assert len(found) > 25
     for operation in found:
+        then = time.monotonic()
         try:
-            seen += fuzz(operation, getattr(GenerationMode, mode))
+            came = fuzz(operation, getattr(GenerationMode, mode))
+            seen += came
+            if LONG:
+                reported(f"{operation.method.upper()} {operation.path}, {mode.lower()}", client, came, then)
         except Unsatisfiable:
             assert mode == "NEGATIVE"  # nothing can be wrong with a request that has no parts
             assert not list(operation.iter_parameters())
         except BaseException as error:  # all of them in one report
             failures.append(f"{operation.method.upper()} {operation.path}: {error!r:.3000}")
+            print(failures[-1])
     assert failures == []
     reported(f"single requests, {mode.lower()}", client, seen, began)
     assert seen.total() > 25 * EXAMPLES / 2
