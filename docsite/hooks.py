@@ -81,7 +81,7 @@ def _shown(played: Played, name: str, config: Any, files: Files) -> list[str]:
     for picture in played.pictures:
         uri = f"pictures/{name}-{picture.name}"
         files.append(File.generated(config, uri, content=picture.read_bytes()))
-        made += ["", f"![{picture.stem}]({uri})"]
+        made += ["", f"![{picture.stem}]({uri}){{ .drawn }}"]
     return [*made, ""] if made else []
 
 
