@@ -3,8 +3,8 @@
     python -m benchmarks.extras [--extras plots server] [--keep folder]    # writes benchmarks/extras.md
 
 Each extra is installed into a fresh virtual environment by pip, without bytecode, and its site-packages are added up
-file by file, less pip itself. Imports are timed in fresh interpreters of the environment with `plots`: the median of
-several, each beside an interpreter that does nothing.
+file by file, less pip itself. Imports are timed in fresh interpreters of the environment with `plots`, by CPU
+seconds, which other work on the machine changes little: the median of several, each beside one that does nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import venv
 from importlib.metadata import distributions
 from pathlib import Path
@@ -63,13 +63,14 @@ def names(folder: Path) -> dict[str, str]:
 
 
 def seconds(python: Path, code: str) -> float:
-    """The median time of a fresh interpreter that runs this, less that of one that does nothing."""
-    quiet = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    """The median CPU time of a fresh interpreter that runs this, less that of one that does nothing."""
+    quiet = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"OMP_NUM_THREADS": "1"}
 
     def once(what: str) -> float:
-        began = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([python, "-c", what], check=True, env=quiet)
-        return time.perf_counter() - began
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     once(code)  # bytecode is written, files are read
     return statistics.median(once(code) - once("pass") for _ in range(TIMES))
@@ -111,9 +112,9 @@ def main() -> None:
         f"# What the extras weigh\n\nWritten by `python -m benchmarks.extras`; Python {platform.python_version()} on "
         f"{sys.platform}, fresh environments, files without bytecode, pip not counted.\n\n"
         + table(["extra", "MB installed", "MB beyond the base", "what comes with it"], lines)
-        + f"\n\nImports, the median of {TIMES} fresh interpreters less one that does nothing (on a machine that "
-        "may have had other work; the first line is for scale):\n\n"
-        + table(["", "seconds"], [[name, f"{wait:.2f}"] for name, wait in waits.items()])
+        + f"\n\nImports in CPU seconds, the median of {TIMES} fresh interpreters less one that does nothing (a "
+        "busy machine takes a little longer; the first line is for scale):\n\n"
+        + table(["", "CPU seconds"], [[name, f"{wait:.2f}"] for name, wait in waits.items()])
         + "\n"
     )
     OUT.write_text(text)

@@ -1,6 +1,6 @@
 """From `maxentry serve` to the first page.
 
-    .venv/bin/python -m benchmarks.first_page    # writes benchmarks/first_page.md
+    .venv/bin/python -m benchmarks.first_page [turns]    # writes benchmarks/first_page.md
 
 A new process each time, over a storage with three campaigns. Seconds from its start until it says where it is, until
 the page has come, and until headless Chromium (started before) shows the list of campaigns; then, in the same browser,
@@ -22,7 +22,7 @@ from tests.dashboard.browser import Watched, chromium
 
 from maxentry.campaign.campaign import Campaign
 
-TURNS, SHAPE, TOLD = 7, (1000, 1000), 20_000
+SHAPE, TOLD = (1000, 1000), 20_000
 STEPS = ("it says where it is", "the page has come", "the list is shown", "the map of 1,000 x 1,000 is drawn")
 
 
@@ -66,16 +66,17 @@ def once(where: str, browser: Any) -> list[float]:
 
 
 def main() -> None:
+    turns = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         os.environ["MAXENTRY_CACHE"] = f"{folder}/cache"
         where = storage(folder)
         load = os.getloadavg()[0]
-        found = np.array([once(where, browser) for _ in range(TURNS)])
+        found = np.array([once(where, browser) for _ in range(turns)])
     lines = [[step, f"{np.median(x):.2f}", f"{x.max():.2f}"] for step, x in zip(STEPS, found.T, strict=True)]
     assert __doc__ is not None
     words = "\n".join(__doc__.splitlines()[4:])
     text = f"# {__doc__.splitlines()[0]}\n\n{words}\n\n{table(['until', 'median, s', 'slowest, s'], lines)}\n"
-    text += f"\n{TURNS} turns on {os.cpu_count()} cores; the load was {load:.1f} before.\n"
+    text += f"\n{turns} turns on {os.cpu_count()} cores; the load was {load:.1f} before.\n"
     Path(__file__).with_suffix(".md").write_text(text)
     print(text)
 

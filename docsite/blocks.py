@@ -9,7 +9,7 @@ from typing import NamedTuple
 FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>[\w-]+)(?P<rest>.*)$")
 NOT_RUN = re.compile(r"<!-- not run: (?P<why>.+?) -->")
 # What nobody needs to see, such as somebody filling in a plate: a block inside a comment. It is run like any other.
-HIDDEN = re.compile(r"^<!-- [^\n]*\n```.*?^```\n-->\n", flags=re.MULTILINE | re.DOTALL)
+HIDDEN = re.compile(r"^<!-- (?:(?!-->)[^\n])*\n```.*?^```\n-->\n", flags=re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:^|\n\n)((?: {4}[^\n]*\n?|\n(?= {4}))+)")
 SHELL, PYTHON = ("sh",), ("python",)
 COMMANDS = ("maxentry ", "pip ", "python ", "make ", "curl ", "mkdocs ", ".venv/bin/", "import ", "from ")

@@ -49,7 +49,7 @@ def _shown(output: Any, name: str, pictures: dict[str, bytes]) -> str:
     data = output.get("data", {})
     if "image/png" in data:
         pictures[name] = base64.b64decode(data["image/png"])
-        return f"![What the cell above draws]({name})"
+        return f"![What the cell above draws]({name}){{ .drawn }}"
     if "text/html" in data:
         return f'<div class="cell-output">{_one_block(data["text/html"])}</div>'
     return _text(data.get("text/plain", ""))

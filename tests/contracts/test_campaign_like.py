@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.campaign.conftest import cache  # noqa: F401
+from tests.campaign.conftest import cache, postgres  # noqa: F401
+from tests.campaign.postgres_server import database
 from tests.campaign.stand_ins import snapshot
 
 from maxentry.campaign.campaign import Campaign
@@ -47,13 +48,22 @@ class Local:
         return Campaign.list(self.storage)
 
 
-@pytest.fixture(params=("memory", "file", "server"))
+@pytest.fixture(params=("memory", "file", "server", "server of postgresql"))
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    where = "sqlite://" if request.param == "memory" else str(tmp_path / "lab.db")
-    if request.param != "server":
-        with Storage(where, create=True) as storage:
+    if request.param in ("memory", "file"):
+        with Storage(
+            "sqlite://" if request.param == "memory" else tmp_path / "lab.db", create=True
+        ) as storage:
             yield Local(storage)
-        return
+    elif request.param == "server":
+        yield from served(str(tmp_path / "lab.db"))
+    else:
+        with database(request.getfixturevalue("postgres")) as where:
+            yield from served(where)
+
+
+def served(where: str) -> Iterator[Any]:
+    """Campaigns of a storage on a server."""
     from tests.server.live import TOKENS, WRITE, running
 
     import maxentry

@@ -14,7 +14,7 @@ from tests.dashboard.browser import REQUIRED, Watched, chromium, missing, requir
 collect_ignore_glob = [] if all(map(find_spec, ("fastapi", "uvicorn", "httpx"))) else ["test_*.py"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright's loop runs as long as it is open, and no other may beside it
 def browser() -> Iterator[Any]:
     if (why := missing()) is not None:
         if required():

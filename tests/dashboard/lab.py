@@ -74,14 +74,22 @@ def fact(page: Any, title: str, figure: str) -> None:
     expect(box.locator("dd").first).to_have_text(figure, timeout=30_000)
 
 
-def pixel(page: Any, i: int, j: int, shape: tuple[int, int] = SHAPE) -> list[int]:
-    """The colour of an entry on the map, away from marks, when all of the matrix is shown."""
-    return page.evaluate(
-        """([i, j, m1, m2]) => {
+def colours_of_map(page: Any, shape: tuple[int, int] = SHAPE) -> list[list[int]]:
+    """The colour of every entry on the map, away from marks, when all of the matrix is shown."""
+    found: list[list[int]] = page.evaluate(
+        """([m1, m2]) => {
           const canvas = document.querySelector('.stage .cells'), ratio = window.devicePixelRatio;
+          const copy = document.createElement('canvas');
+          [copy.width, copy.height] = [canvas.width, canvas.height];
+          const seen = copy.getContext('2d', { willReadFrequently: true });
+          seen.drawImage(canvas, 0, 0);
           const box = document.querySelector('.map').area;
-          const x = box.x + (j + 0.2) * box.width / m2, y = box.y + (i + 0.2) * box.height / m1;
-          return [...canvas.getContext('2d').getImageData(x * ratio, y * ratio, 1, 1).data];
+          return Array.from({ length: m1 * m2 }, (_, k) => {
+            const [i, j] = [Math.floor(k / m2), k % m2];
+            const x = box.x + (j + 0.2) * box.width / m2, y = box.y + (i + 0.2) * box.height / m1;
+            return [...seen.getImageData(x * ratio, y * ratio, 1, 1).data];
+          });
         }""",
-        [i, j, *shape],
+        list(shape),
     )
+    return found

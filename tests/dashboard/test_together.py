@@ -6,11 +6,15 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from tests.dashboard.browser import Watched
 from tests.dashboard.lab import address, campaign, fact, fitted, shown
+
+from maxentry.server.fits import Fits
 
 Reader = Callable[..., Watched]
 
@@ -72,9 +76,24 @@ def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, r
     alone.close()
 
 
-def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader) -> None:
-    path = campaign(lab, told=10, acquisition="predictive_variance", rank="auto")
+def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, go_on = Fits.make, threading.Event()
+
+    def held(self: Fits, state: Any, watch: Any) -> Any:
+        watch(10, "sampling").advance(3)
+        assert go_on.wait(120)
+        return make(self, state, watch)
+
+    monkeypatch.setattr(Fits, "make", held)
+    path = campaign(lab, told=10)
     page = reader(lab.url).tab(address(path))
-    page.locator(".work .job", has_text="Fitting").wait_for()
+    try:
+        running = page.locator(".work .job", has_text="Fitting: sampling")
+        running.wait_for()
+        bar = running.locator("progress")
+        assert bar.evaluate("bar => [bar.value, bar.max]") == [3, 10]
+        page.get_by_text("The first fit is on its way").wait_for()
+    finally:
+        go_on.set()
     fitted(page)
-    page.locator(".work .job", has_text="Fitting").wait_for(state="detached")
+    running.wait_for(state="detached")

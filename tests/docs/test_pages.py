@@ -96,7 +96,15 @@ sleep 1000
     assert [played.said for played in play(page, tmp_path)] == ["", "1 and more\n"]
     assert "somebody" not in shown(page)
     assert "echo" in shown(page)
+    assert "sleep" in shown(page + page)  # a mark is no beginning of what is hidden
+    assert shown(page + page).count("sleep") == 2
     assert [block.not_run for _, block in not_run({"page": page})] == ["it would never end"]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_only_what_is_within_comments_is_hidden(name: str) -> None:
+    hidden = len(re.findall(r"^```\n-->$", TEXTS[name], flags=re.MULTILINE))
+    assert len(blocks(shown(TEXTS[name]))) == len(blocks(TEXTS[name])) - hidden
 
 
 def test_code_that_is_only_indented_is_found() -> None:

@@ -14,7 +14,7 @@ from maxentry.plots import report
 
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 PAPER = "getComputedStyle(document.body).backgroundColor"
-SMALL_FIGURES = """[...document.querySelectorAll('figure svg, figure .js-plotly-plot')]
+SMALL_FIGURES = """[...document.querySelectorAll('figure svg[role=img], figure .js-plotly-plot')]
     .filter(x => x.getBoundingClientRect().width < 200 || x.getBoundingClientRect().height < 80).length"""
 
 

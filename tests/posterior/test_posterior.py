@@ -60,7 +60,8 @@ def test_predictions_by_label_are_the_maps(posterior):
     assert found.rows == tuple(rows)
     assert found.cols == tuple(cols)
     assert found.level == 0.8
-    maps = dict(mean=posterior.arrays.mean, sd=posterior.arrays.sd, low=low, high=high, new_low=new_low, new_high=new_high)
+    arrays = posterior.arrays
+    maps = dict(mean=arrays.mean, sd=arrays.sd, low=low, high=high, new_low=new_low, new_high=new_high)
     for name, of_all in maps.items():
         np.testing.assert_allclose(getattr(found, name), of_all[at], atol=1e-12, err_msg=name)
 

@@ -86,7 +86,8 @@ def test_predictions_by_label_and_frames_are_the_maps(posterior):
     at = ([3, 0], [8, 1])
     low, high = posterior.arrays.interval(0.8)
     new_low, new_high = posterior.arrays.predictive_interval(0.8)
-    maps = dict(mean=posterior.arrays.mean, sd=posterior.arrays.sd, low=low, high=high, new_low=new_low, new_high=new_high)
+    arrays = posterior.arrays
+    maps = dict(mean=arrays.mean, sd=arrays.sd, low=low, high=high, new_low=new_low, new_high=new_high)
     for name, of_all in maps.items():
         np.testing.assert_allclose(getattr(found, name), of_all[at], rtol=1e-10, err_msg=name)
     long = posterior.to_frame(level=0.8)

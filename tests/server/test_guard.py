@@ -242,12 +242,12 @@ def raw(url: str, *parts: str | bytes, seconds: float = 30) -> bytes:
 
     host, port = url.removeprefix("http://").split(":")
     found = b""
-    with socket.create_connection((host, int(port)), timeout=seconds) as line:
+    line = socket.create_connection((host, int(port)), timeout=seconds)
+    with line, contextlib.suppress(ConnectionError):
         for part in parts:
             line.sendall(part.encode() if isinstance(part, str) else part)
-        with contextlib.suppress(ConnectionError):
-            while chunk := line.recv(10_000):
-                found += chunk
+        while chunk := line.recv(10_000):
+            found += chunk
     return found
 
 
@@ -262,7 +262,7 @@ HEAD = f"POST {API}/campaigns HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: appli
         ("Content-Length: 3\r\nContent-Length: 4\r\n", (400,)),
         ("Content-Length: -1\r\n", (400,)),
         ("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", (400, 408)),
-        (f"X-Long: {'x' * 100_000}\r\n", (400, 431)),
+        (f"X-Long: {'x' * 2_000_000}\r\n", (400, 431)),
         ("Transfer-Encoding: gzip, chunked\r\n", (400, 501)),
         ("X-Odd: a\x00b\r\n", (400,)),
     ],

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr
-from scipy.stats import binom
 
 from maxentry.belief import BLOCK_NUMBERS
 from maxentry.entries import Entries
@@ -157,6 +156,8 @@ def _values(subject: Subject, found: Foreseen, level: float) -> Panel:
 
 
 def _coverage(found: Foreseen) -> Panel:
+    from scipy.stats import binom  # here, since loading it takes longer than all the rest
+
     n = len(found.place)
     covered = np.mean(np.abs(2 * found.place - 1)[:, None] <= LEVELS, axis=0)
     low, high = (np.asarray(binom.ppf(q, n, LEVELS)) / n for q in (0.05, 0.95))

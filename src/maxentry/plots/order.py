@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
-from scipy.spatial.distance import pdist
 
 from maxentry.belief import Belief
 from maxentry.plots.bins import bins, part
@@ -25,6 +23,10 @@ def clustered(belief: Belief) -> tuple[Indices, Indices]:
 
 def alike(profiles: Array) -> Indices:
     """Leaves of a tree of average linkage; by the first principal component where there are very many."""
+    # Here, since loading them takes its time, and few maps are clustered.
+    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+    from scipy.spatial.distance import pdist
+
     m = len(profiles)
     if m < 3:
         return np.arange(m)

@@ -23,7 +23,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "failed": {"symbol": "x", "color": MARK, "line": {"color": "white", "width": 1}},
 }
 CLEAR = "rgba(0,0,0,0)"
-TICKS = 40
+TICKS, ACROSS = 40, 18  # labels of rows, and of columns, that have room in half of a page
 LINES = "rgba(128,128,128,0.3)"
 
 
@@ -89,7 +89,7 @@ def _heat_map(record: HeatMap) -> Figure:
     made.update_layout(
         _layout(
             record,
-            xaxis=_side(record.cols.names, counted(record.cols)) | {"side": "bottom"},
+            xaxis=_side(record.cols.names, counted(record.cols), ACROSS) | {"side": "bottom"},
             yaxis=_side(record.rows.names, counted(record.rows)) | {"autorange": "reversed"},
             legend={"orientation": "h", "y": -0.18, "x": 1, "xanchor": "right"},
             height=int(np.clip(18 * record.values.shape[0], 240, 620)) + 150,
@@ -102,12 +102,13 @@ def _figures(values: Array) -> list[list[str]]:
     return [["" if x != x else f"{x:.4g}" for x in line] for line in values.tolist()]
 
 
-def _side(names: tuple[str, ...], title: str) -> dict[str, Any]:
-    every = -(-len(names) // TICKS)
+def _side(names: tuple[str, ...], title: str, most: int = TICKS) -> dict[str, Any]:
+    every = -(-len(names) // most)
     at = list(range(0, len(names), every))
     return {
         "tickvals": at,
         "ticktext": [escape(shortened(names[k])) for k in at],
+        "tickfont": {"size": 10},
         "title": {"text": escape(title)},
         "showgrid": False,
         "zeroline": False,
