@@ -51,7 +51,8 @@ def main() -> None:
         f"entries after the initial {ACTIVE.initial}. A rating taken at random is of a film with "
         f"{np.median(np.repeat(popularity, popularity)):.0f} ratings (median).",
         "",
-        "| strategy | share of the five users asked most | users asked at all | ratings of the film (median) | error at the end |",
+        "| strategy | share of the five users asked most | users asked at all | ratings of the film (median) "
+        "| error at the end |",
         "|---|---|---|---|---|",
         *(line(name) for name in STRATEGIES),
     ]
