@@ -70,7 +70,9 @@ def test_many_predictions_in_blocks_are_the_same(posterior, monkeypatch):
     i, j = np.divmod(np.arange(12 * 9), 9)
     rows, cols = [ROWS[k] for k in i], [COLS[k] for k in j]
     found = posterior.predict(rows * 40, cols * 40)
-    np.testing.assert_allclose(found.mean.reshape(40, 12, 9), np.broadcast_to(posterior.arrays.mean, (40, 12, 9)))
+    np.testing.assert_allclose(
+        found.mean.reshape(40, 12, 9), np.broadcast_to(posterior.arrays.mean, (40, 12, 9))
+    )
     np.testing.assert_allclose(found.high[-108:].reshape(12, 9), posterior.arrays.interval()[1], atol=1e-12)
 
 
