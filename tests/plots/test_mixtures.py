@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -101,3 +103,14 @@ def test_one_is_not_many() -> None:
     assert ">1 event from" in text
     campaign.tell(row=[0], col=[0], value=[1.0])
     assert "1 measurement in 2 events" in past.history(Subject.of(campaign), points=0).note
+
+
+def test_all_that_the_command_line_says_is_without_that_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "completed.csv")
+    settings: dict[str, Any] = {"wide": True, "what": "mean", "level": 0.9, "as_json": False, "save": None}
+    maps.hand_over(small(), out, None, **settings, verbose=True)
+    said = "".join(capsys.readouterr()).replace("\n", " ")
+    assert "anneal longer" in said
+    assert "dataclasses" not in said
