@@ -177,3 +177,25 @@ def test_an_entry_is_picked_corrected_and_told(lab: Any, reader: Reader) -> None
     panel.get_by_role("button", name="Tell").click()
     panel.get_by_text("34.5, told by").wait_for()
     assert lab.get(path).json()["measurements"] == 9
+
+
+def test_what_would_be_next_is_what_would_be_asked_for(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, rows=30, cols=20, pending=1)
+    page = reader(lab.url).tab(address(path))
+    page.locator("#batch li[data-id='1']").wait_for()
+    page.get_by_label("How many").fill("2")
+    page.get_by_label("As", exact=True).select_option("rows")
+    page.get_by_role("button", name="Preview").click()
+    page.locator(".next .batch > li").nth(1).wait_for()
+    names = [name.split("·")[0] for name in page.locator(".next .name").all_inner_texts()]
+    page.get_by_role("button", name="Ask for entries").click()
+    page.locator("#batch form .batch > li").nth(1).wait_for()
+    handed = [e for e in lab.get(f"{path}/asked").json()["items"] if e["id"] > 1]
+    assert len(names) == len(handed) == 40
+    assert {name.replace("row", "").strip() for name in names} == {str(e["row"]) for e in handed}
+    assert len(set(names)) == 2
+    page.get_by_label("As", exact=True).select_option("")
+    page.get_by_label("How many").fill("300")
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("and 100 entries more, on the map").wait_for()
+    assert page.locator(".next .batch > li").count() == 200

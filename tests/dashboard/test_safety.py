@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.dashboard.browser import Watched
 from tests.dashboard.lab import address, campaign, fitted, laboratory
 from tests.server.live import READ, TOKENS, WRITE
@@ -97,5 +98,27 @@ def test_who_may_only_look_is_offered_nothing_else(storage: str, reader: Reader)
         page.get_by_text("only looking").wait_for()
         for name in ("Save values", "Ask for entries", "Change …"):
             assert page.get_by_role("button", name=name).count() == 0  # hidden ones have no role
+        for name in ("Your name", "Results as a file", "value of id 5"):
+            assert page.get_by_label(name).is_hidden(), name
+        lines = page.locator("#batch form .batch > li")
+        assert [line.get_attribute("data-id") for line in lines.all()] == ["5", "6"]
+        assert lines.locator(".why").first.is_visible()  # the reasons
+        assert "expected" in lines.first.inner_text()
+        assert lines.get_by_role("button").all_inner_texts() == ["5", "6"]  # to the map, and nothing else
         page.keyboard.press("2")
         page.locator(".map[data-loaded^=sd]").wait_for()
+
+
+@pytest.mark.parametrize("by", ["button", "Enter"])
+def test_who_may_only_look_may_look_ahead(storage: str, reader: Reader, by: str) -> None:
+    with laboratory(storage, token=WRITE, tokens=TOKENS) as lab:
+        path = campaign(lab, pending=1)
+        page = reader(lab.url).tab(address(path))
+        page.get_by_role("dialog").get_by_label("Token").fill(READ)
+        page.keyboard.press("Enter")
+        page.locator("#batch li[data-id='1']").wait_for()
+        page.get_by_label("How many").fill("3")
+        page.get_by_role("button", name="Preview").click() if by == "button" else page.keyboard.press("Enter")
+        page.get_by_text("Nobody has been asked for these yet").wait_for()
+        assert page.locator(".next .batch > li").count() == 3
+        assert lab.get(path).json()["pending"] == 1

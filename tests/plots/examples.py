@@ -1,6 +1,7 @@
 """Small posteriors and campaigns to draw."""
 
 from functools import cache
+from unittest import mock
 
 import numpy as np
 from tests.campaign.examples import answer, ask, begun, truth
@@ -9,6 +10,7 @@ from tests.posterior.examples import SHORT, low_rank
 from maxentry import complete
 from maxentry.campaign.campaign import Campaign
 from maxentry.posterior.posterior import Posterior
+from maxentry.posterior.rank import RankChoice
 
 EVIL = "<script>alert('x')</script> & $x_1$"
 
@@ -23,6 +25,15 @@ def small(rank: int = 2, transform: str = "none", shape: tuple[int, int] = (12, 
     return complete(
         Y, rank, row_labels=rows, col_labels=cols, transform=transform, sampling=SHORT, seed=1, progress=False
     )
+
+
+@cache
+def mixed(weights: tuple[float, ...] = (0.5, 0.25, 0.25)) -> Posterior:
+    """Four chains of ranks 0, 1, 2 in these shares, as if rank="auto" had found so."""
+    _, Y = low_rank((12, 9))
+    found = RankChoice((0, 1, 2), (1.0, 1.0, 1.0), weights, 50)
+    with mock.patch("maxentry.posterior.complete._choose_rank", return_value=found):
+        return complete(Y, sampling=SHORT, seed=1, progress=False)
 
 
 @cache

@@ -201,6 +201,41 @@ def test_a_large_matrix_is_binned_not_refused(client: httpx.Client) -> None:
 # Refusals
 
 
+UNKNOWN = [
+    ("GET", "/export?format=xml", ["wide", "everything", "form"]),
+    ("GET", "/asked?limt=1", ["status", "after", "limit"]),
+    ("GET", "/labels?n=1", []),
+    ("POST", "/ask?wiat=0", ["wait"]),
+]
+
+
+@pytest.mark.parametrize(("method", "place", "known"), UNKNOWN)
+def test_parameters_that_mean_nothing(
+    client: httpx.Client, method: str, place: str, known: list[str]
+) -> None:
+    path = begin(client)
+    answer = client.request(method, path + place, json={"n": 1} if method == "POST" else None)
+    document = answer.json()
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert (answer.status_code, document["error"]) == (422, "ParameterError")
+    assert sorted(document["known"]) == sorted(known)
+    name = place.partition("?")[2].partition("=")[0]
+    assert f"but {name!r} came" in document["detail"]
+    assert all(other in document["detail"] for other in known)
+    assert client.get(path).json()["events"] == 1
+
+
+def test_no_route_takes_a_parameter_that_it_does_not_describe(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    path = begin(client)
+    tried = [(method, place) for place, methods in paths.items() for method in methods]
+    assert len(tried) > 25
+    for method, place in tried:
+        where = place.removeprefix("/api/v1").replace("/campaigns/{campaign}", path).replace("{job}", "none")
+        answer = client.request(method, f"{where}?nonsense=1")
+        assert answer.json()["type"].endswith("unknown-parameter"), (method, place)
+
+
 REFUSED = [
     ("/tell", {"lines": [{"id": 9, "value": 1}]}, 422, "DataError", "nothing was asked yet"),
     ("/tell", {"lines": [{"row": "zz", "col": 0, "value": 1}]}, 422, "LabelError", "known row labels"),

@@ -84,6 +84,28 @@ def test_the_next_entries_are_shown_and_not_handed_out(cache: None) -> None:
         assert [e["mean"] for e in shown["entries"]] == [e["mean"] for e in handed]
 
 
+@pytest.mark.parametrize(("plates", "given"), [("rows", {}), ("cols", {}), ("cols", {"plates": "rows"})])
+def test_plates_are_shown_as_they_would_be_handed_out(
+    plates: str, given: dict[str, str], cache: None
+) -> None:
+    with serving() as client:
+        path = begin(client, rows=6, cols=5, **given)
+        shown = client.get(f"{path}/next?n=2&plates={plates}&wait=60").json()
+        handed = client.post(f"{path}/ask?wait=60", json={"n": 2, "plates": plates}).json()["entries"]
+        assert [(e["row"], e["col"]) for e in shown["entries"]] == [(e["row"], e["col"]) for e in handed]
+        assert shown["total"] == len(handed) == (10 if plates == "rows" else 12)
+        assert client.get(f"{path}/next?plates=diagonals").status_code == 422
+
+
+def test_as_many_are_shown_as_could_be_asked_for(cache: None) -> None:
+    with serving() as client:
+        path = begin(client, rows=110, cols=100)
+        shown = client.get(f"{path}/next?n=100000&wait=60").json()
+        assert (shown["total"], len(shown["entries"])) == (11_000, 10_000)
+        assert shown["entries"][-1]["row_told"] == 0
+        assert client.get(f"{path}/next?n=100001").status_code == 422
+
+
 def test_the_curve_has_a_point_for_every_fit_and_more_when_they_are_wanted(cache: None) -> None:
     with serving() as client:
         path = begin(client, rows=6, cols=5, rank=1)

@@ -198,11 +198,12 @@ class Status:
         spent = f"{self.spent:g}" + (f" of {self.budget:g}" if self.budget is not None else "")
         lost = [f"{n} {name}" for n, name in ((self.expired, "expired"), (self.failed, "failed"),
                                               (self.withdrawn, "withdrawn")) if n]  # fmt: skip
+        events = "1 event" if self.events == 1 else f"{self.events} events"
         lines = [
             f"{self.name}: {self.rows} x {self.cols}, {self.told} entries told ({share:.3g}%){replicates}",
             ", ".join([f"  {self.pending} pending", *lost, f"{self.available} left to ask"]),
             f"  spent {spent}, {self.acquisition}, rank {self.rank}, transform {self.transform}",
-            f"  {self.events} events from {_minute(self.created_at)} to {_minute(self.changed_at)}",
+            f"  {events} from {_minute(self.created_at)} to {_minute(self.changed_at)}",
         ]
         return "\n".join(lines)
 

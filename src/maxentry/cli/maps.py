@@ -54,6 +54,8 @@ def _map(posterior: Posterior, what: str, level: float) -> Any:
 
 def posterior_facts(posterior: Posterior) -> dict[str, Any]:
     """What was found about the model, for machines."""
+    from maxentry.posterior.verdict import without_code
+
     diagnostics = posterior.diagnostics
     return {
         "shape": list(posterior.shape),
@@ -63,7 +65,7 @@ def posterior_facts(posterior: Posterior) -> dict[str, Any]:
         "noise_sd": posterior.noise_sd,
         "transform": str(posterior.transform),
         "converged": bool(diagnostics.converged),
-        "advice": str(diagnostics.advice),
+        "advice": without_code(diagnostics.advice),
         "interrupted": posterior.interrupted,
     }
 
@@ -87,6 +89,8 @@ def hand_over(
     verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, say what was found, and end as interrupted if the sampling was."""
+    from maxentry.posterior.verdict import without_code
+
     if save is not None:
         posterior.save(save)
     entries = as_json and out is None  # JSON has everything about an entry in one place
@@ -99,7 +103,7 @@ def hand_over(
         table = Table(table.names, [*table.columns[:labels], *figures])
     output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
     if not as_json:
-        output.say(repr(posterior) if verbose else in_short(posterior), "dim")
+        output.say(without_code(repr(posterior)) if verbose else in_short(posterior), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(codes.INTERRUPTED)

@@ -25,6 +25,7 @@ class Wide(NamedTuple):
     columns: list[NDArray[Any]]
     row_name: Hashable = None  # what the frame calls its rows, and its columns
     col_name: Hashable = None
+    numbered: bool = False  # the first column, read as values, looks like the numbers of rows
 
 
 class Long(NamedTuple):
@@ -99,7 +100,8 @@ def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
     col_labels = None if label_at is None and table.counted else [table.names[j] for j in values]
     row_name = getattr(table.index, "name", None) if label_at is None else _said(table.names[label_at])
     columns = [_plain(table.column(j)) for j in values]
-    return Wide(table.kind, row_labels, col_labels, columns, row_name, table.across)
+    numbered = row_labels is None and _numbered(table.column(0), columns)
+    return Wide(table.kind, row_labels, col_labels, columns, row_name, table.across, numbered)
 
 
 def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Hashable | None) -> Long:
@@ -160,6 +162,18 @@ def _label_column(table: _Table) -> int | None:
     first = _plain(table.column(0))
     known = [x for x in first if not is_missing(x)] if first.dtype == object else []
     return 0 if known and not any(is_number(x) for x in known) else None
+
+
+def _numbered(first: Any, columns: list[NDArray[Any]]) -> bool:
+    """Whether the first column has distinct whole numbers and no hole, and another has a hole or a fraction."""
+    import narwhals as nw
+
+    if not nw.from_native(first, series_only=True).dtype.is_integer():
+        return False
+    numbers = columns[0]
+    if np.isnan(numbers).any() or np.unique(numbers).size < numbers.size:
+        return False
+    return any(column.dtype != object and bool((column != np.floor(column)).any()) for column in columns[1:])
 
 
 def _said(name: Hashable) -> Hashable:

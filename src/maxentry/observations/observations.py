@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -190,7 +191,8 @@ class Observations:
         """A frame with one line per row of the matrix and one column per column.
 
         The row labels are in `row_column`; else in a first column that is named "row" or holds no numbers;
-        else in pandas' index; else the rows are known by position.
+        else in pandas' index; else the rows are known by position, with a warning where a first column of
+        distinct whole numbers looks like labels.
         """
         wide = frames.read_wide(frame, row_column)
         m1, m2 = checked_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
@@ -198,6 +200,8 @@ class Observations:
         matrix = np.empty((m1, m2))
         for j, column in enumerate(wide.columns):
             matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]
+        if wide.numbered:
+            warn(_numbered_rows(0 if wide.col_labels is None else wide.col_labels[0]), stacklevel=2)
         return cls._from_matrix(matrix, row_axis, col_axis, wide.kind, wide.row_name, wide.col_name)
 
     @classmethod
@@ -363,6 +367,13 @@ def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:
     if extra:
         taken = f"only {', '.join(allowed)}" if allowed else "no option"
         raise DataError(f"expected {taken} with {kind}, but {', '.join(extra)} came.")
+
+
+def _numbered_rows(name: Hashable) -> str:
+    return (
+        f"the first column, {name!r}, has distinct whole numbers and was read as a column of values, not as labels; "
+        f"if it numbers the rows, say row_column={name!r} (or set_index({name!r}) in pandas, or cast it to text)."
+    )
 
 
 def _is_sparse(data: Any) -> bool:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from maxentry.plots.colours import BLUE, GREEN, GREY, PURPLE, VERMILLION
 from maxentry.plots.records import Array, Chart, Panel, Series
 from maxentry.plots.subject import Subject
+from maxentry.plots.words import shares
+
+if TYPE_CHECKING:
+    from maxentry.posterior.posterior import Posterior
 
 CHAINS = 32  # lines of a panel
 LIMITS = {"population": 1.1, "long": 1.01}  # as `Diagnostics` judges
@@ -29,9 +35,18 @@ def trace(subject: Subject) -> Chart:
     )
     chains = min(len(draws.mu), CHAINS)
     of = "" if chains == len(draws.mu) else f" of {len(draws.mu)}"
-    note = f"{chains}{of} chains, a line each: they should cover the same range and not drift"
+    note = f"{chains}{of} chains, a line each: {_expected(posterior)}"
     scale = f"; on the {subject.transform} scale" if subject.scale_note() else ""
     return Chart(subject.headed("Traces"), note + scale, panels)
+
+
+def _expected(posterior: Posterior) -> str:
+    if len(posterior.rank_weights) == 1:
+        return "they should cover the same range and not drift"
+    return (
+        "those of one rank should cover the same range and not drift, those of different ranks differ by design; "
+        f"{shares(posterior)}"
+    )
 
 
 def _lines(values: Array, color: str) -> Series:

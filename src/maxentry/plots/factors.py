@@ -13,6 +13,7 @@ from maxentry.plots.bins import text
 from maxentry.plots.colours import BLUE, GREY, VERMILLION
 from maxentry.plots.records import Array, Chart, Panel, Series
 from maxentry.plots.subject import Subject
+from maxentry.plots.words import shares
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -47,24 +48,21 @@ def singular_values(subject: Subject, level: float = 0.9) -> Chart:
     panel = Panel(
         "", "number", f"singular value{f' ({where})' if where else ''}", (series,), from_zero=True, whole=True
     )
-    note = f"medians with {100 * level:g}% intervals; {_ranks(posterior)}"
+    mixed = "; what a chain of lower rank lacks counts as 0" if len(posterior.rank_weights) > 1 else ""
+    note = f"medians with {100 * level:g}% intervals; {shares(posterior)}{mixed}"
     return Chart(title, note, (panel,))
 
 
-def _ranks(posterior: Posterior) -> str:
-    weights = posterior.rank_weights
-    if len(weights) == 1:
-        return f"rank {posterior.rank}"
-    return "ranks " + ", ".join(f"{rank} ({share:.0%} of chains)" for rank, share in weights.items())
-
-
 def coherence(subject: Subject, level: float = 0.9) -> Chart:
-    """How much each row and column has of the low-rank part: diagonals of the projections (paper, section 3.2)."""
+    """How much each row and column has of the low-rank part: diagonals of the projections (paper, section 3.2).
+
+    Where ranks are mixed, of the chains of one rank: the one with the most chains among those with a low-rank part.
+    """
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
     posterior, title = subject.posterior, subject.headed("Coherence")
-    R = posterior.rank
+    R = _patterned_rank(posterior)
     if R == 0:
         return Chart(title, RANK_0, ())
     which = np.array([c for c, chain in enumerate(posterior.chains) if chain.rank == R])
@@ -77,7 +75,21 @@ def coherence(subject: Subject, level: float = 0.9) -> Chart:
         f"means with {100 * level:g}% intervals, highest first; dotted: all alike. What has a high coherence is hard to"
         " foresee from the others, and worth measuring"
     )
-    return Chart(title, note, panels)
+    return Chart(title, note + _of_which_chains(posterior, R), panels)
+
+
+def _patterned_rank(posterior: Posterior) -> int:
+    """The rank with the most chains of those above 0; 0 where there is none."""
+    weights = {rank: share for rank, share in posterior.rank_weights.items() if rank}
+    return max(weights, key=lambda rank: weights[rank], default=0)
+
+
+def _of_which_chains(posterior: Posterior, rank: int) -> str:
+    weights = posterior.rank_weights
+    if len(weights) == 1:
+        return ""
+    without = f"; {weights[0]:.0%} of the chains have no low-rank part" if 0 in weights else ""
+    return f". Of the chains of rank {rank} ({weights[rank]:.0%} of all){without}"
 
 
 def projections(factors: NDArray[np.floating], level: float) -> tuple[Array, Array, Array]:

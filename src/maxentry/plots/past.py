@@ -21,6 +21,7 @@ from maxentry.errors import ParameterError
 from maxentry.plots.colours import BLUE, GREEN, GREY, PURPLE, VERMILLION
 from maxentry.plots.records import Array, Chart, Panel, Series
 from maxentry.plots.subject import Subject
+from maxentry.plots.words import counted
 
 POINTS = 8
 NEAR = 0.9  # of all that was told: an anchor beyond would be beside the last point
@@ -34,7 +35,8 @@ def history(subject: Subject, points: int = POINTS) -> Chart:
     if isinstance(points, bool) or not isinstance(points, int) or points < 0:
         raise ParameterError(f"expected a whole number of points from 0 on, but {points!r} came.")
     panels = [_error_panel(subject, points), _pace(subject)]
-    note = f"{len(subject.state.standing):,} measurements in {subject.state.version:,} events"
+    told, events = len(subject.state.standing), subject.state.version
+    note = f"{counted(told, 'measurement')} in {counted(events, 'event')}"
     kept = tuple(panel for panel in panels if panel.series)
     return Chart(subject.headed("History"), note if kept else "nothing has happened yet", kept)
 

@@ -18,6 +18,7 @@ from maxentry.plots.reasons import Reason, reasons
 from maxentry.plots.records import Chart, HeatMap, Record
 from maxentry.plots.subject import Subject
 from maxentry.plots.svg import inlined
+from maxentry.plots.words import advice, counted, unseen
 
 if TYPE_CHECKING:
     from maxentry.campaign.ahead import Ahead
@@ -133,7 +134,7 @@ def _header(subject: Subject, ahead: Ahead) -> str:
     size = status.rows * status.cols
     facts = [
         ("matrix", f"{status.rows:,} x {status.cols:,}"),
-        ("measured", f"{status.told:,} entries ({100 * status.told / size:.3g}%)"),
+        ("measured", f"{counted(status.told, 'entry', 'entries')} ({100 * status.told / size:.3g}%)"),
         ("pending", str(status.pending)),
         *(
             (name, str(count))
@@ -150,11 +151,11 @@ def _header(subject: Subject, ahead: Ahead) -> str:
             (f"after {ahead.outlook.entries} more", f"{ahead.outlook.error_after:.3g}{in_units}"),
         ]
     when = f"{status.created_at:%Y-%m-%d %H:%M} to {status.changed_at:%Y-%m-%d %H:%M} UTC"
-    advice = ahead.advice[:1].upper() + ahead.advice[1:]
+    lead = ahead.advice[:1].upper() + ahead.advice[1:]
     return (
-        f'<header><h1>{escape(status.name)}</h1><p class="lead">{escape(advice)}</p>'
-        f'<dl class="facts">{_facts(facts)}</dl><p class="note">{status.events:,} events from {when}; this report:'
-        f" {subject.now:%Y-%m-%d %H:%M} UTC.</p></header>"
+        f'<header><h1>{escape(status.name)}</h1><p class="lead">{escape(lead)}</p>'
+        f'<dl class="facts">{_facts(facts)}</dl><p class="note">{counted(status.events, "event")} from {when}; this'
+        f" report: {subject.now:%Y-%m-%d %H:%M} UTC.</p></header>"
     )
 
 
@@ -208,8 +209,13 @@ def _history(subject: Subject, points: int, draw: Draw) -> str:
     last = [
         [str(e), f"{at:%Y-%m-%d %H:%M}", who or "", kind, what] for e, at, who, kind, what in lines[-EVENTS:]
     ]
+    events = counted(len(lines), "event")
     some = (
-        f"the last {EVENTS} of {len(lines):,} events" if len(lines) > EVENTS else f"all {len(lines)} events"
+        f"the last {EVENTS} of {events}"
+        if len(lines) > EVENTS
+        else f"all {events}"
+        if len(lines) > 1
+        else events
     )
     card = _figure(past.history(subject, points), draw)
     table = _table(["event", "at (UTC)", "who", "kind", "what"], last[::-1])
@@ -227,11 +233,10 @@ def _trust(subject: Subject, draw: Draw) -> str:
     about = subject.posterior.__repr__().splitlines()[1:]
     lines = [(name, text) for name, _, text in (line.strip().partition(": ") for line in about)]
     facts = _facts(line for line in lines if line[0] not in ("note", "advice"))  # which are sentences
-    notes = "".join(
-        f"<p>{escape(text[:1].upper() + text[1:])}.</p>" for name, text in lines if name == "note"
-    )
+    note = unseen(subject.posterior)
+    notes = f"<p>{escape(note)}</p>" if note else ""
     return (
-        f"<section><h2>How far to trust it</h2><p>{verdict} {escape(diagnostics.advice)}</p>{notes}"
+        f"<section><h2>How far to trust it</h2><p>{verdict} {escape(advice(subject.posterior))}</p>{notes}"
         f'<div class="maps">{cards}</div><dl class="facts">{facts}</dl></section>'
     )
 

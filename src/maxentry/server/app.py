@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
@@ -25,6 +25,7 @@ from maxentry.server.options import Options
 from maxentry.server.plain import Json
 from maxentry.server.problems import Problem
 from maxentry.server.routes import campaigns, jobs, loop, posterior, window
+from maxentry.server.routes.common import known_parameters
 
 ABOUT = """Which entries of a matrix to measure next.
 
@@ -60,8 +61,9 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
         ],
     )
     app.state.lab, app.state.options, app.state.streams = lab, options, set()
+    strict = [Depends(known_parameters)]
     for part in (campaigns, loop, posterior, jobs, window):
-        app.include_router(part.router, prefix=API, responses=PROBLEMS)
+        app.include_router(part.router, prefix=API, responses=PROBLEMS, dependencies=strict)
     _add_health(app)
     pages.add(app)
     _add_problems(app, storage.name)
@@ -70,7 +72,9 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
 
 
 def _add_health(app: FastAPI) -> None:
-    @app.get(f"{API}/health", tags=["server"], responses=described(200, answers.Health))
+    strict, form = [Depends(known_parameters)], described(200, answers.Health)
+
+    @app.get(f"{API}/health", tags=["server"], responses=form, dependencies=strict)
     def health() -> Response:
         """That the server is there. Needs no token, says nothing of campaigns."""
         return Json({"status": "ok", "version": __version__})

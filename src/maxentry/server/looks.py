@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from maxentry.campaign import asking, policy, stop
+from maxentry.campaign.asking import Plates
 from maxentry.campaign.state import State
 from maxentry.progress import Watch
 from maxentry.server import views
@@ -17,6 +18,8 @@ from maxentry.server.requests import Label
 from maxentry.server.teaching import reasons
 
 Plain = dict[str, Any]
+REASONED = 200  # entries whose reasons are looked for at once
+LISTED = 10_000  # entries of one answer
 
 
 class Access(Answer):
@@ -76,9 +79,13 @@ class NextEntry(Reasons):
 
 
 class Next(Answer):
-    """The entries that would be asked for; why these, or why none; what they would change, once there is a fit."""
+    """The entries that would be asked for; why these, or why none; what they would change, once there is a fit.
+
+    total: how many they are, of which the first 10,000 are here, and the first 200 with all their reasons.
+    """
 
     why: str
+    total: int
     entries: list[NextEntry]
     outlook: dict[str, Number] | None
 
@@ -99,12 +106,12 @@ class CurveAnswer(Answer):
     target_sd: Number
 
 
-def pending(opened: Opened, most: int) -> Plain:
+def pending(opened: Opened) -> Plain:
     """The first entries that are waited for, with reasons."""
     state = opened.campaign.state
     now = opened.campaign._now(state)
     waiting = state.pending_asks(now)
-    chosen = waiting[:most]
+    chosen = waiting[:REASONED]
     fit = opened.fits.latest(state) if state.standing else None
     rows, cols = (np.array([getattr(a, side) for a in chosen], dtype=np.int64) for side in ("row", "col"))
     why = reasons(state, None if fit is None else fit.posterior, rows, cols)
@@ -115,14 +122,17 @@ def pending(opened: Opened, most: int) -> Plain:
     return {"fit": None if fit is None else views.fit_of(fit), "total": len(waiting), "items": items}
 
 
-def upcoming(opened: Opened, n: int, watch: Watch) -> Plain:
+def upcoming(opened: Opened, n: int, plates: Plates | None, watch: Watch) -> Plain:
     """What `ask` would hand out now; progress of the fit that it may need goes to `watch`."""
     campaign = opened.campaign
     state = campaign.state
-    now, limits = campaign._now(state), asking.limits({}, state.settings)
+    given = {"plates": plates, "per_row": None, "per_col": None}
+    now, limits = campaign._now(state), asking.limits(given, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=campaign.cache, progress=watch)  # type: ignore[arg-type]
     known = opened.fits.at_hand(state) if state.standing else None
-    why = reasons(state, None if known is None else known.posterior, batch.rows, batch.cols)
+    rows, cols = batch.rows[:LISTED], batch.cols[:LISTED]
+    why = reasons(state, None if known is None else known.posterior, rows[:REASONED], cols[:REASONED])
+    why += reasons(state, None, rows[REASONED:], cols[REASONED:])
     found = [
         {
             "row": labels([state.row_labels[i]])[0],
@@ -132,11 +142,11 @@ def upcoming(opened: Opened, n: int, watch: Watch) -> Plain:
             **{name: plain(float(getattr(batch, name)[k])) for name in ("mean", "sd", "gain", "cost")},
             **why[k],
         }
-        for k, (i, j) in enumerate(zip(batch.rows.tolist(), batch.cols.tolist(), strict=True))
+        for k, (i, j) in enumerate(zip(rows.tolist(), cols.tolist(), strict=True))
     ]
     has_outlook = known is not None and policy.design_phase(state, now) is None
     ahead = stop.outlook(state, known.posterior, batch, now).to_dict() if known and has_outlook else None
-    return {"why": batch.why, "entries": found, "outlook": plain(ahead)}
+    return {"why": batch.why, "total": len(batch.rows), "entries": found, "outlook": plain(ahead)}
 
 
 def curve(opened: Opened, state: State | None = None) -> Plain:

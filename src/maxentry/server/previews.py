@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxentry.campaign.asking import Plates
 from maxentry.progress import Watch
 from maxentry.server import looks
 from maxentry.server.jobs import Job
 from maxentry.server.lab import Lab, Opened
 
 
-def upcoming(lab: Lab, opened: Opened, n: int) -> Job:
+def upcoming(lab: Lab, opened: Opened, n: int, plates: Plates | None) -> Job:
     """What `ask` would hand out now."""
 
     def work(watch: Watch) -> Any:
         try:
-            return looks.upcoming(opened, n, watch)
+            return looks.upcoming(opened, n, plates, watch)
         finally:
             opened.fits.shared.give_up()
 
-    key = ("next", opened.id, opened.campaign.state.version, n)
+    key = ("next", opened.id, opened.campaign.state.version, n, plates)
     return lab.jobs.begin(Job("next", opened.campaign.name, opened.id), work, key)
 
 

@@ -131,6 +131,14 @@ def invalid(errors: Any) -> Problem:
     )
 
 
+def unknown_parameter(name: str, known: list[str]) -> Problem:
+    """A parameter in the address that means nothing there."""
+    there = f"no parameters but {', '.join(known)}" if known else "no parameters"
+    detail = f"expected {there} at this address, but {name[:100]!r} came."
+    title = "A parameter that is not known"
+    return Problem(422, "unknown-parameter", title, detail, error="ParameterError", known=known)
+
+
 def _place(loc: Any) -> str:
     return ".".join(str(part) for part in loc) or "the request"
 

@@ -7,11 +7,12 @@ import time
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
+from fastapi.dependencies.models import Dependant
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from maxentry.errors import CampaignError
-from maxentry.server import paging
+from maxentry.server import paging, problems
 from maxentry.server.fits import Fit
 from maxentry.server.guard import API
 from maxentry.server.jobs import Job
@@ -20,6 +21,19 @@ from maxentry.server.paging import Page
 from maxentry.server.plain import Json
 
 LARGEST = 2**53
+
+
+async def known_parameters(request: Request) -> None:
+    """Refuse parameters that the route does not have: a slip would change nothing, and nobody would be told."""
+    known = _parameters(request.scope["route"].dependant)
+    if unknown := [name for name in request.query_params if name not in known]:
+        raise problems.unknown_parameter(unknown[0], known)
+
+
+def _parameters(part: Dependant) -> list[str]:
+    """The names of all that a route, and what it depends on, take from the address."""
+    own = [field.alias for field in part.query_params]
+    return own + [name for needed in part.dependencies for name in _parameters(needed)]
 
 
 def _lab(request: Request) -> Lab:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from maxentry.campaign.asking import Plates
 from maxentry.errors import ParameterError
 from maxentry.server import answers, looks, previews, tokens, views
 from maxentry.server.answers import ACCEPTED, described
@@ -15,7 +16,6 @@ from maxentry.server.plain import Json
 from maxentry.server.routes.common import LARGEST, Here, LabHere, Level, Stale, Wait, accepted, over
 
 router = APIRouter(tags=["the dashboard"])
-MOST = 200  # entries whose reasons are looked for at once
 Position = Annotated[int, Query(ge=0, le=LARGEST, description="Counted from 0, as maps do.")]
 
 
@@ -39,15 +39,19 @@ def cell(here: Here, row: Position, col: Position, level: Level = 0.9) -> Respon
 @router.get("/campaigns/{campaign}/reasons", responses=described(200, looks.Pending))
 async def reasons(here: Here) -> Response:
     """Why the pending entries are worth measuring, by the last fit at hand; the first of them where they are many."""
-    return Json(await run_in_threadpool(looks.pending, here, MOST))
+    return Json(await run_in_threadpool(looks.pending, here))
 
 
 @router.get("/campaigns/{campaign}/next", responses={**described(200, looks.Next), **ACCEPTED})
 async def upcoming(
-    lab: LabHere, here: Here, n: Annotated[int, Query(ge=1, le=MOST)] = 8, wait: Wait = 5.0
+    lab: LabHere,
+    here: Here,
+    n: Annotated[int, Query(ge=1, le=100_000)] = 8,
+    plates: Annotated[Plates | None, Query(description="Whole rows or columns: n counts them.")] = None,
+    wait: Wait = 5.0,
 ) -> Response:
     """The entries that `ask` would hand out now, why these, and what they would change. Hands out nothing."""
-    job = await run_in_threadpool(previews.upcoming, lab, here, n)
+    job = await run_in_threadpool(previews.upcoming, lab, here, n, plates)
     if not await over(job, wait):
         return accepted(job)
     result: dict[str, Any] = job.result

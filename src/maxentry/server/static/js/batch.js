@@ -6,6 +6,8 @@ import { believed, count, label, number, several } from "./format.js";
 import { why } from "./reasons.js";
 import { name, nameField } from "./who.js";
 
+const LISTED = 200; // entries that would be next, with their reasons
+
 export class Batch {
   /** `changed()` after something was written; `picked(entry)` when an entry is to be shown on the map. */
   constructor(path, { changed, picked, previewed }) {
@@ -18,23 +20,23 @@ export class Batch {
   build() {
     this.size = h("input", { type: "number", min: 1, max: 100000, value: 8, required: true });
     this.plates = h("select", {}, h("option", { value: "" }, "single entries"), h("option", { value: "rows" }, "whole rows"), h("option", { value: "cols" }, "whole columns"));
-    this.asker = h("button", { class: "primary", id: "ask" }, "Ask for entries");
+    this.asker = h("button", { class: "primary write", id: "ask" }, "Ask for entries");
     this.look = h("button", { type: "button", title: "what would be next, without asking for it", onclick: () => this.preview() }, "Preview");
     this.problem = h("p", { class: "problem", role: "alert", hidden: true });
     this.body = h("ol", { class: "batch", "aria-label": "Entries to measure" });
-    this.save = h("button", { class: "primary" }, "Save values");
+    this.save = h("button", { class: "primary write" }, "Save values");
     this.file = h("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv", onchange: () => this.upload(this.file.files[0]) });
     this.summary = h("p", { class: "note" });
     this.next = h("div", { class: "next" });
-    this.form = h("form", { class: "write", noValidate: true, onsubmit: (event) => this.tell(event) }, this.body,
+    this.form = h("form", { noValidate: true, onsubmit: (event) => this.tell(event) }, this.body,
       h("div", { class: "actions" }, this.summary, h("button", { type: "button", onclick: () => this.download() }, "Plate as CSV"), this.save));
-    this.drop = h("div", { class: "drop write" }, field("Results as a file (CSV)", this.file, "Columns id (or row and col) and value; “failed” where nothing came out, empty while awaited. All lines are taken, or none."));
+    this.drop = h("div", { class: "drop" }, field("Results as a file (CSV)", this.file, "Columns id (or row and col) and value; “failed” where nothing came out, empty while awaited. All lines are taken, or none."));
     this.listenForFiles();
     this.element = h("section", { class: "card", id: "batch", "aria-labelledby": "batch-title" },
       h("h2", { id: "batch-title" }, "Next batch"),
-      h("form", { class: "inline ask write", onsubmit: (event) => this.ask(event) }, field("How many", this.size), field("As", this.plates), this.asker, this.look),
+      h("form", { class: "inline ask", onsubmit: (event) => this.ask(event) }, field("How many", this.size), field("As", this.plates), this.asker, this.look),
       this.problem, this.form, this.next,
-      h("div", { class: "two" }, this.drop, nameField()));
+      h("div", { class: "two write" }, this.drop, nameField()));
   }
 
   listenForFiles() {
@@ -85,7 +87,7 @@ export class Batch {
     const act = (text, title, kind) => h("button", { type: "button", class: "small", "aria-label": `${title}: ${entry}`, title, onclick: () => this.giveUp(item, kind) }, text);
     const place = h("button", { type: "button", class: "link", "aria-label": `show ${entry} on the map`, onclick: () => this.picked([item.i, item.j]) }, String(id));
     const line = { item, value, expected: h("span", { class: "expected" }), why: h("div", { class: "reason" }) };
-    const acts = h("span", { class: "acts" }, value, act("failed", "Say that measuring failed", "fail"), act("withdraw", "Give back, nobody will measure it", "withdraw"));
+    const acts = h("span", { class: "acts write" }, value, act("failed", "Say that measuring failed", "fail"), act("withdraw", "Give back, nobody will measure it", "withdraw"));
     line.row = h("li", { "data-id": id }, h("span", { class: "id" }, place), title(item), line.expected, acts, line.why);
     this.lines.set(id, line);
     return line;
@@ -93,6 +95,7 @@ export class Batch {
 
   async ask(event) {
     event.preventDefault();
+    if (document.documentElement.dataset.may === "read") return this.preview(); // Enter, of who may only look
     this.refuse(null);
     this.asker.disabled = true;
     const text = this.asker.textContent;
@@ -201,7 +204,8 @@ export class Batch {
     this.look.disabled = true;
     const turn = (this.turn = {});
     try {
-      const found = await api.made(`${this.path}/next?n=${Math.min(200, Number(this.size.value) || 8)}&wait=2`);
+      const plates = this.plates.value ? `&plates=${this.plates.value}` : "";
+      const found = await api.made(`${this.path}/next?n=${Number(this.size.value) || 8}${plates}&wait=2`);
       if (this.turn === turn) this.suggest(found); // else it is of another state by now
     } catch (error) {
       this.refuse(error);
@@ -215,12 +219,13 @@ export class Batch {
     this.previewed(found);
     if (!found) return put(this.next);
     const most = Math.max(0, ...found.entries.map((line) => line.teaches ?? 0));
-    const lines = found.entries.map((line, k) => {
+    const lines = found.entries.slice(0, LISTED).map((line, k) => {
       const place = h("button", { type: "button", class: "link", "aria-label": `show row ${label(line.row)}, column ${label(line.col)} on the map`, onclick: () => this.picked([line.i, line.j]) }, `${k + 1}.`);
       return h("li", {}, h("span", { class: "id" }, place), title(line), h("span", { class: "expected" }, expected(line)), h("span", { class: "acts note" }, `cost ${number(line.cost)}`), h("div", { class: "reason" }, why(line, most)));
     });
+    const rest = found.total - lines.length;
     const said = lines.length ? `Chosen by ${found.why.replaceAll("_", " ")}. Nobody has been asked for these yet.` : found.why;
-    put(this.next, h("h3", {}, "What would be asked for next"), h("p", { class: "note" }, said), h("ol", { class: "batch" }, lines));
+    put(this.next, h("h3", {}, "What would be asked for next"), h("p", { class: "note" }, said), h("ol", { class: "batch" }, lines), rest > 0 ? h("p", { class: "note" }, `and ${several(rest, "entry", "entries")} more, on the map`) : null);
   }
 }
 

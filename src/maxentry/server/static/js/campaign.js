@@ -8,6 +8,7 @@ import { Entries, Panel, Tooltip } from "./entry.js";
 import { Budget, facts, History, Work } from "./facts.js";
 import { label } from "./format.js";
 import { HeatMap, KINDS } from "./map.js";
+import { verdict } from "./trust.js";
 
 const SMALL = 20000; // entries of a matrix of which everything is worked out without being asked for
 
@@ -57,6 +58,7 @@ export class CampaignPage {
     this.history = new History(this.path);
     this.work = new Work();
     this.facts = h("div");
+    this.trust = h("p", { class: "note", id: "trust" });
     this.live = h("span", { class: "pill live", title: "changes of others appear by themselves" }, "live");
     document.title = `${this.status.name} · maxentry`;
     put(
@@ -64,6 +66,7 @@ export class CampaignPage {
       h("nav", { class: "crumbs", "aria-label": "Where you are" }, h("a", { href: "#/" }, "Campaigns"), " › "),
       h("div", { class: "title" }, h("h1", { tabIndex: -1 }, this.status.name), this.live, this.work.element, h("span", { class: "gap" }), h("button", { type: "button", onclick: () => this.export() }, "Measurements as CSV")),
       this.facts,
+      this.trust,
       h("div", { class: "layout" },
         h("div", { class: "column" }, h("section", { class: "card matrix", "aria-labelledby": "map-title" }, h("div", { class: "title" }, h("h2", { id: "map-title" }, "The matrix"), h("span", { class: "gap" }), this.finder()), this.map.element, this.panel.element),
         this.curve.element, this.budget.element, this.history.element),
@@ -80,16 +83,17 @@ export class CampaignPage {
 
   async find(event, row, col) {
     event.preventDefault();
+    this.missed?.remove();
     try {
       const known = await api.get(`${this.path}/labels`);
       const entry = [[known.rows, row.value.trim()], [known.cols, col.value.trim()]].map(([labels, wanted]) =>
         wanted === "" ? 0 : labels.findIndex((one) => label(one).trim() === wanted));
       const missing = [[row, "row"], [col, "column"]].find((_, k) => entry[k] < 0);
-      if (missing) return toast(`There is no ${missing[1]} ${missing[0].value.trim()}.`, "bad");
+      if (missing) return (this.missed = toast(`There is no ${missing[1]} ${missing[0].value.trim()}.`, "bad"));
       await this.map.goTo(entry);
       this.map.stage.focus();
     } catch (error) {
-      toast(error.message, "bad");
+      this.missed = toast(error.message, "bad");
     }
   }
 
@@ -146,10 +150,16 @@ export class CampaignPage {
     this.entries.forget();
     const shape = [this.status.rows, this.status.cols];
     const reasons = async () => this.batch.update(await api.get(`${this.path}/reasons`));
-    await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status.measurements)]);
+    await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status.measurements), this.judge()]);
     put(this.facts, facts(this.status, this.curve.error));
     if (this.panel.entry) this.panel.show(this.panel.entry);
     this.main.dataset.version = `${this.seen.version} ${this.seen.fit ?? "none"}`;
+  }
+
+  /** Whether the last fit is to be trusted. */
+  async judge() {
+    const fitted = this.status.measurements > 0 && Number.isInteger(this.seen.fit);
+    put(this.trust, verdict(fitted ? await api.get(`${this.path}/posterior?wait=0&stale=true`) : null));
   }
 
   async recurve() {

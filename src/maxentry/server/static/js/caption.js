@@ -19,7 +19,8 @@ export class Caption {
     this.legend = h("canvas", { width: 160, height: 10, "aria-hidden": "true" });
     this.ends = [h("span"), h("span")];
     this.says = h("span", { class: "note" });
-    this.element = h("div", { class: "legend" }, h("span", { class: "scale" }, this.ends[0], this.legend, this.ends[1]), this.says, this.where);
+    this.dots = h("span", { class: "note", hidden: true }, "dots: measured");
+    this.element = h("div", { class: "legend" }, h("span", { class: "scale" }, this.ends[0], this.legend, this.ends[1]), this.says, this.dots, this.where);
   }
 
   say({ main, what, coming }, [least, greatest], [[row, rows], [col, cols]], shape) {

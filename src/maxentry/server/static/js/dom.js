@@ -38,11 +38,12 @@ export function dialog(title, ...children) {
   return box;
 }
 
-/** A word that goes away by itself. */
+/** A word that goes away by itself, or is removed before. */
 export function toast(text, kind = "good") {
   const note = h("p", { class: `toast ${kind}` }, text);
   document.getElementById("toasts").append(note);
   setTimeout(() => note.remove(), kind === "good" ? 5000 : 12000);
+  return note;
 }
 
 /** Whether keys belong to a control rather than to the page. */

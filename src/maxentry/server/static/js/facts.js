@@ -5,6 +5,8 @@ import { dialog, field, h, put, toast } from "./dom.js";
 import { ago, count, moment, number, percent } from "./format.js";
 import { name } from "./who.js";
 
+const ERROR = "the root mean square, over all entries, of what is not known of them; where the fit rests on rank 0, with the noise that may hide more";
+
 /** The facts at the top. */
 export function facts(status, error) {
   const all = status.told + status.pending + status.available + status.failed;
@@ -12,13 +14,13 @@ export function facts(status, error) {
   const again = status.measurements - status.told;
   const lines = [
     ["measured", `${count(status.told)}`, `${percent(all ? status.told / (status.rows * status.cols) : 0)} of ${count(status.rows * status.cols)}${again > 0 ? `, ${again} again` : ""}`],
-    ["expected error", number(error), status.target_sd === null ? "of a typical entry" : `target ${number(status.target_sd)}`],
+    ["expected error", number(error), status.target_sd === null ? "root mean square" : `target ${number(status.target_sd)}`, ERROR],
     ["pending", count(status.pending), status.pending ? "waited for" : "nobody is measuring"],
     ["left to ask", count(status.available), status.acquisition.replaceAll("_", " ")],
     ["failed or withdrawn", count(status.failed + status.withdrawn), lost.map(([n, word]) => `${count(n)} ${word}`).join(", ") || "none"],
     status.budget === null ? ["spent", number(status.spent), "no budget set"] : ["budget left", number(Math.max(0, status.budget - status.spent)), `${number(status.spent)} of ${number(status.budget)} spent`],
   ];
-  return h("dl", { class: "facts" }, lines.map(([title, figure, note]) => h("div", {}, h("dt", {}, title), h("dd", {}, figure), h("dd", { class: "note" }, note))));
+  return h("dl", { class: "facts" }, lines.map(([title, figure, note, meaning]) => h("div", { title: meaning }, h("dt", {}, title), h("dd", {}, figure), h("dd", { class: "note" }, note))));
 }
 
 /** Spent and left. */

@@ -4,13 +4,13 @@ import * as api from "./api.js";
 import { Caption, SHOWN } from "./caption.js";
 import { h, put } from "./dom.js";
 import { label, number } from "./format.js";
-import { cellSize, frame, grid, inks, paintCells, paintCursor, paintMarks, paintNames } from "./paint.js";
+import { cellSize, DOTTED, frame, grid, inks, paintCells, paintCursor, paintMarks, paintNames } from "./paint.js";
 import { Touch } from "./touch.js";
 import { cellOf, moved, showing, whole, zoomed } from "./view.js";
 
 const CELLS = 250; // of a side; more would be smaller than anybody sees
 export const KINDS = Object.keys(SHOWN);
-const MARKED = [["pending", "pending"], ["failed", "failed"]];
+const MARKED = ["pending", "failed"];
 
 export class HeatMap {
   /** `chosen(entry)` hears of the entry that is pointed at (null: none), `pinned(entry)` of the one that is picked. */
@@ -116,17 +116,19 @@ export class HeatMap {
     const { signal } = (this.loading = new AbortController());
     const [[row, rows], [col, cols]] = this.view;
     const { what } = this;
+    const marked = SHOWN[what].fit ? ["observed", ...MARKED] : MARKED; // elsewhere it is what the cells show
     const tile = (kind) =>
       api.get(`${this.path}/map?what=${kind}&row=${row}&rows=${rows}&col=${col}&cols=${cols}&cells=${CELLS}&wait=0&stale=true`, { signal });
     try {
       const base = what === "pending" ? "observed" : what;
       const [main, ...marks] = await Promise.all([
         tile(base).catch((error) => (error.status === 409 ? null : Promise.reject(error))),
-        ...MARKED.map(([kind]) => tile(kind)),
+        ...marked.map(tile),
       ]);
       if (signal.aborted) return;
       // A job, rather than a tile, where the first fit is still on its way.
-      const tiles = MARKED.map(([, mark], k) => [mark, marks[k]]);
+      const tiles = marked.map((mark, k) => [mark, marks[k]]);
+      this.caption.dots.hidden = true; // until some are drawn
       this.layers = { main: main && main.values ? main : null, coming: main !== null, marks: tiles, what };
       this.element.dataset.loaded = `${what} ${this.layers.main?.fit?.version ?? ""}`.trim();
       this.caption.say(this.layers, this.limits(), this.view, this.shape);
@@ -188,7 +190,12 @@ export class HeatMap {
     context.beginPath();
     context.rect(this.area.x - 3, this.area.y - 3, this.area.width + 6, this.area.height + 6);
     context.clip();
-    for (const [kind, tile] of this.layers.marks) paintMarks(context, tile, grid(tile, this.view, this.area), kind);
+    for (const [kind, tile] of this.layers.marks) {
+      const places = grid(tile, this.view, this.area);
+      const dots = kind === "observed";
+      if (dots) this.caption.dots.hidden = tile.binned || cellSize(places) < DOTTED;
+      if (!dots || !this.caption.dots.hidden) paintMarks(context, tile, places, kind);
+    }
     for (const [i, j] of this.preview) {
       const one = { values: [[1]], row_starts: [i], rows: [i, i + 1], col_starts: [j], cols: [j, j + 1] };
       paintMarks(context, one, grid(one, this.view, this.area), "next");

@@ -7,6 +7,7 @@ const FONT = "12px system-ui, sans-serif";
 const LINE = 15; // pixels a name needs
 const ROOM = { name: 110, narrow: 64, top: 8, right: 8 };
 const NARROW = 520;
+export const DOTTED = 12; // pixels of a cell from which on dots tell what was measured
 
 /** Colours of the page as it is now, for a canvas, which no style sheet reaches. */
 export function inks(element) {
@@ -108,7 +109,7 @@ function short(context, name, width) {
   return `${plain.slice(0, end)}…`;
 }
 
-/** Marks on cells: rings on what is pending or next, crosses on what failed. Light on dark, so that any colour bears them. */
+/** Marks on cells: dots on what was measured, rings on what is pending or next, crosses on what failed. Light on dark, so that any colour bears them. */
 export function paintMarks(context, counts, places, kind) {
   counts.values.forEach((line, i) => {
     line.forEach((n, j) => {
@@ -135,6 +136,10 @@ function centred([x, y, width, height]) {
 }
 
 const MARKS = {
+  observed(context, [x, y, width, height]) {
+    const r = Math.min(2, Math.min(width, height) / 8);
+    twice(context, () => context.arc(x + width / 2, y + height / 2, r / 2, 0, 2 * Math.PI), 2 * r + 1, r);
+  },
   pending(context, box) {
     const [x, y, r] = centred(box);
     twice(context, () => context.arc(x, y, r, 0, 2 * Math.PI));

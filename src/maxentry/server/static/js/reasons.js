@@ -9,7 +9,7 @@ const MATTERS = 0.05; // of what an entry would teach
 /** The reasons as short notes, each with what it means. */
 export function notes(line) {
   const found = [];
-  if (line.sd_ratio !== null) found.push([`sd ${number(line.sd_ratio, 2)} × typical`, "how uncertain it is, beside the typical entry", line.sd_ratio >= UNLIKE]);
+  if (line.sd_ratio !== null) found.push([`sd ${number(line.sd_ratio, 2)} × the median sd`, "how uncertain the fit is of it (without the noise of measuring), beside the median of all entries", line.sd_ratio >= UNLIKE]);
   for (const [side, c] of [["row", line.row_coherence], ["column", line.col_coherence]]) {
     if (c !== null) found.push([`${side} coherence ${number(c, 2)} ×`, `how unlike others its ${side} is, beside the average`, c >= UNLIKE]);
   }
