@@ -225,6 +225,16 @@ def test_parameters_that_mean_nothing(
     assert client.get(path).json()["events"] == 1
 
 
+@pytest.mark.parametrize("value", ["null", "NaN", '"NaN"', '""'])
+def test_a_value_that_is_still_awaited(client: httpx.Client, value: str) -> None:
+    path = begin(client)
+    client.post(f"{path}/ask", json={"n": 2})
+    body = f'{{"lines": [{{"id": 1, "value": {value}}}, {{"id": 2, "value": 0.5}}]}}'
+    answer = client.post(f"{path}/tell", content=body, headers={"Content-Type": "application/json"})
+    assert answer.json() == {"told": 1, "failed": 0, "known": 0, "awaited": 1}
+    assert client.get(f"{path}/asked?status=pending").json()["items"][0]["id"] == 1
+
+
 def test_no_route_takes_a_parameter_that_it_does_not_describe(client: httpx.Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     path = begin(client)

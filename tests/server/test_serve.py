@@ -29,6 +29,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_the_help_tells_of_the_dashboard() -> None:
+    said = " ".join(good("serve", "--help").stdout.split())
+    assert "a dashboard for browsers" in said
+    assert "http://127.0.0.1:8765" in said
+
+
 @contextmanager
 def served(*words: str, **env: str) -> Iterator[tuple[str, subprocess.Popen[str], list[str]]]:
     """A server in a process of its own: its address, the process, and what it says."""

@@ -49,9 +49,10 @@ def serve(
     workers: Annotated[int, typer.Option("--workers", min=1, help="Fits at the same time.")] = 2,
     storage: options.Storage = options.STORAGE,
 ) -> None:
-    """Serve the campaigns of a storage: REST for instruments and laboratory systems, `maxentry.connect` for Python.
+    """Serve the campaigns of a storage: a dashboard for browsers, REST for instruments, `maxentry.connect` for Python.
 
-    Only this machine can reach it, unless --host says otherwise; then tokens are needed. Ctrl-C ends it.
+    The dashboard (maps, batches, values) is at the address itself, http://127.0.0.1:8765 if nothing else is said. Only
+    this machine can reach it, unless --host says otherwise; then tokens are needed. Ctrl-C ends it.
     """
     from maxentry.errors import ParameterError
     from maxentry.server.options import Limits, Options

@@ -72,7 +72,7 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
 
 
 def _add_health(app: FastAPI) -> None:
-    strict, form = [Depends(known_parameters)], described(200, answers.Health)
+    strict, form = [Depends(known_parameters)], described(200, answers.Health) | {422: PROBLEMS[422]}
 
     @app.get(f"{API}/health", tags=["server"], responses=form, dependencies=strict)
     def health() -> Response:
