@@ -44,24 +44,26 @@ def once(where: str, browser: Any) -> list[float]:
     command = [sys.executable, "-m", "maxentry", "serve", "--port", "0", "--storage", where]
     begun = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
-        assert server.stdout is not None
-        said = next(line for line in server.stdout if "http://" in line)
-        seconds = [time.perf_counter() - begun]
-        url = "http://" + said.split("http://")[1].split()[0].rstrip("/.,;")
-        assert httpx.get(url, timeout=30).status_code == 200
-        seconds.append(time.perf_counter() - begun)
-        someone = Watched(browser, url)
-        page = someone.tab()
-        page.get_by_role("link", name="large").wait_for()
-        seconds.append(time.perf_counter() - begun)
-        clicked = time.perf_counter()
-        page.get_by_role("link", name="large").click()
-        page.get_by_role("button", name="Measured", exact=True).click()
-        page.locator(".map[data-loaded=value]").wait_for()
-        seconds.append(time.perf_counter() - clicked)
-        someone.close()
-        server.kill()  # it has begun a fit of the large one, which is of no interest here
-        server.wait(30)
+        try:
+            assert server.stdout is not None
+            said = next(line for line in server.stdout if "http://" in line)
+            seconds = [time.perf_counter() - begun]
+            url = "http://" + said.split("http://")[1].split()[0].rstrip("/.,;")
+            assert httpx.get(url, timeout=30).status_code == 200
+            seconds.append(time.perf_counter() - begun)
+            someone = Watched(browser, url)
+            page = someone.tab()
+            page.get_by_role("link", name="large").wait_for()
+            seconds.append(time.perf_counter() - begun)
+            clicked = time.perf_counter()
+            page.get_by_role("link", name="large").click()
+            page.get_by_role("button", name="Measured", exact=True).click()
+            page.locator(".map[data-loaded=value]").wait_for()
+            seconds.append(time.perf_counter() - clicked)
+            someone.close()
+        finally:
+            server.kill()  # it has begun a fit of the large one, which is of no interest here
+            server.wait(30)
     return seconds
 
 

@@ -51,7 +51,7 @@ class Watched:
     def tab(self, where: str = "/") -> Any:
         """A new tab at this address of the server."""
         page = self.context.new_page()
-        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        page.on("pageerror", lambda error: self.wrong.append(f"error: {error} {getattr(error, 'stack', '')}"))
         page.on("dialog", lambda shown: (self.wrong.append(f"dialog: {shown.message}"), shown.dismiss()))
         page.on("console", self._said)
         page.on("request", self._asked)

@@ -123,6 +123,24 @@ def test_pointing_at_an_entry_tells_its_story(lab: Any, reader: Reader) -> None:
     assert f"{first['value']:.4g}" in said.replace(",", "")
 
 
+def test_whoever_is_quicker_than_the_page_does_no_harm(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8)
+    someone = reader(lab.url)
+    held: list[Any] = []
+    news = f"**{path}/changes**"  # with the first of them comes the map
+    someone.context.route(news, lambda route: held.append(route))
+    page = someone.tab(address(path))
+    page.get_by_role("button", name="Measured", exact=True).click()
+    for name in ("Zoom in (+)", "Show all (0)"):
+        page.get_by_role("button", name=name).click()
+    page.locator(".stage").press("ArrowDown")
+    page.locator(".stage").press("PageDown")
+    assert page.locator(".map[data-loaded]").count() == 0
+    for route in held:
+        route.continue_()
+    page.locator(".map[data-loaded=value]").wait_for()
+
+
 def test_everything_with_keys_alone(lab: Any, reader: Reader) -> None:
     path = campaign(lab, told=8, pending=2)
     page = reader(lab.url).tab(address(path))

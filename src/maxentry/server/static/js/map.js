@@ -66,9 +66,9 @@ export class HeatMap {
       hover: (x, y) => this.hover(this.at(x, y)),
       leave: () => this.hover(null),
       tap: (x, y) => this.pick(this.at(x, y)),
-      twice: (x, y) => this.zoom(0.5, this.point(x, y)),
+      twice: (x, y) => this.view && this.zoom(0.5, this.point(x, y)),
       drag: (dx, dy) => this.drag(dx, dy),
-      pinch: (factor, x, y) => this.zoom(factor, this.point(x, y)),
+      pinch: (factor, x, y) => this.view && this.zoom(factor, this.point(x, y)),
       zoomed: () => this.view !== null && this.view.some(([, size], k) => size < this.shape[k]),
     });
     this.watch = new ResizeObserver(() => this.resize());
@@ -112,6 +112,7 @@ export class HeatMap {
 
   /** Fetch the tiles of what is in sight. What is on the screen stays there, stretched, until they come. */
   async load() {
+    if (!this.view) return; // nothing is known yet of the matrix; `update` comes back
     this.loading?.abort();
     const { signal } = (this.loading = new AbortController());
     const [[row, rows], [col, cols]] = this.view;
@@ -261,6 +262,7 @@ export class HeatMap {
 
   /** Bring an entry into sight, close enough to be seen, and pick it. */
   goTo(entry) {
+    if (!this.view) return;
     const near = this.view.map(([first, size], k) => [first, Math.min(size, 60, this.shape[k])]);
     this.view = showing(near, this.shape, entry).map(([first, size], k) => {
       const seen = entry[k] >= this.view[k][0] && entry[k] < this.view[k][0] + this.view[k][1] && size === this.view[k][1];
@@ -274,16 +276,18 @@ export class HeatMap {
   // Moving
 
   zoom(factor, at = null) {
+    if (!this.view) return;
     const middle = this.view.map(([first, size]) => first + size / 2);
     const focus = at ?? (this.cursor ? this.cursor.map((x) => x + 0.5) : middle);
     this.change(zoomed(this.view, this.shape, factor, focus));
   }
 
   all() {
-    this.change(whole(this.shape));
+    if (this.view) this.change(whole(this.shape));
   }
 
   drag(dx, dy) {
+    if (!this.view) return;
     const by = [(-dy * this.view[0][1]) / this.area.height, (-dx * this.view[1][1]) / this.area.width];
     this.carried = (this.carried ?? [0, 0]).map((x, k) => x + by[k]);
     const steps = this.carried.map(Math.trunc);
@@ -308,7 +312,7 @@ export class HeatMap {
       PageUp: () => this.change(moved(this.view, this.shape, [-this.view[0][1], 0])),
       Escape: () => this.leave(),
     };
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || !this.view) return;
     if (arrows[event.key]) this.step(arrows[event.key], event.shiftKey);
     else if (acts[event.key]) acts[event.key]();
     else return;
