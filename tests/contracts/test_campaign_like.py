@@ -333,6 +333,7 @@ def test_frames(lab: Any) -> None:
                 )
             assert found.equals(wanted)
             assert type(found) is type(wanted)
+    assert type(campaign.posterior().mean) is type(twin.posterior().mean)
 
 
 # Refusals

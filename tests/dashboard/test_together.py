@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from tests.dashboard.browser import Watched
 from tests.dashboard.lab import address, campaign, fact, fitted, shown
 
+from maxentry.server import looks
 from maxentry.server.fits import Fits
 
 Reader = Callable[..., Watched]
@@ -66,7 +68,7 @@ def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, r
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("Nobody has been asked for these yet").wait_for()
     assert lab.get(path).json()["events"] == events
-    # Nobody else reads or writes while one has this: it is to be had at once.
+    # Nobody else writes while one has this: it is to be had at once.
     with sqlite3.connect(storage, timeout=5, isolation_level=None) as alone:
         alone.execute("BEGIN IMMEDIATE")
         assert page.locator(".live").inner_text() == "live"
@@ -97,3 +99,56 @@ def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader, monkeypatch: 
         go_on.set()
     fitted(page)
     running.wait_for(state="detached")
+
+
+def test_a_preview_that_takes_long_is_made_once(
+    lab: Any, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from playwright.sync_api import expect
+
+    upcoming = looks.upcoming
+
+    def slow(*given: Any) -> Any:
+        time.sleep(4)  # longer than the page waits for an answer
+        return upcoming(*given)
+
+    path = campaign(lab, told=8)
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    page.get_by_text("Nobody has been asked for these yet").wait_for()  # the one that comes by itself
+    monkeypatch.setattr(looks, "upcoming", slow)
+    before = len(_jobs(lab, "next"))
+    page.get_by_label("How many").fill("3")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#batch .batch > li")).to_have_count(3, timeout=60_000)
+    page.wait_for_timeout(3000)
+    assert [job["status"] for job in _jobs(lab, "next")[: -before or None]] == ["done"]
+
+
+def _jobs(lab: Any, kind: str) -> list[Any]:
+    return [job for job in lab.get("/jobs").json()["items"] if job["kind"] == kind]
+
+
+def test_of_many_campaigns_the_last_are_listed(lab: Any, reader: Reader) -> None:
+    for k in range(103):
+        campaign(lab, f"campaign {k}")
+    page = reader(lab.url).tab()
+    page.get_by_text("The last 100 of 103.").wait_for()
+    page.get_by_role("link", name="campaign 102").wait_for()
+
+
+def test_a_look_that_fails_is_taken_again(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8, pending=1)
+    someone = reader(lab.url)
+    page = someone.tab(address(path))
+    fitted(page)
+    fails = [503, None]
+
+    def once(route: Any) -> None:
+        status = fails.pop(0) if fails else None
+        route.continue_() if status is None else route.fulfill(status=status, body="{}")
+
+    someone.context.route(f"**{path}/reasons", once)
+    lab.post(f"{path}/tell", json={"lines": [{"id": 9, "value": 1.5}]})
+    fitted(page, lab.get(path).json()["events"])
+    assert len(fails) == 0

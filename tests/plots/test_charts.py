@@ -101,6 +101,11 @@ def test_held_out_values_are_read_by_label_and_judged() -> None:
     assert dots.high[by_value][2] < 90
     with pytest.raises(DataError, match="held-out values of a"):
         plots.calibration(posterior, np.ones((2, 2)))
+    m1, _ = posterior.shape
+    unnamed = pd.DataFrame(np.full((m1, 2), 2.0), columns=["c3", "c2"])  # rows by position, columns by label
+    assert f"of {2 * m1} inside" in record(plots.calibration(posterior, unnamed)).note
+    with pytest.raises(DataError, match="held-out values of a"):
+        plots.calibration(posterior, unnamed[:2].reset_index(drop=True))
 
 
 def test_a_posterior_alone_is_judged_by_its_own_values_and_says_so() -> None:

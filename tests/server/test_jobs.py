@@ -15,7 +15,7 @@ from maxentry.campaign import fitting
 from maxentry.errors import DataError
 from maxentry.server import lab
 from maxentry.server.fits import Fits
-from maxentry.server.jobs import Job, Jobs, settle
+from maxentry.server.jobs import RESULTS, Job, Jobs, settle
 from maxentry.server.options import Limits
 from maxentry.server.problems import Problem
 
@@ -374,3 +374,24 @@ def test_who_gives_up_leaves_it_to_the_next() -> None:
     fits.shared.give_up()
     thread.join(10)
     assert found == [None]
+
+
+def test_nobody_joins_what_was_called_off() -> None:
+    jobs, go = Jobs(1, 5), threading.Event()
+    first = jobs.begin(Job("fit", "a", "1"), lambda watch: go.wait(30), "key")
+    assert jobs.begin(Job("fit", "a", "1"), lambda watch: None, "key") is first
+    first.cancel()
+    second = jobs.begin(Job("fit", "a", "1"), lambda watch: "made", "key")
+    assert second is not first
+    go.set()
+    jobs.close()
+
+
+def test_old_results_are_let_go() -> None:
+    jobs = Jobs(1, 500)
+    made = [jobs.begin(Job("next", "a", "1"), lambda watch: "made") for _ in range(RESULTS + 2)]
+    while not all(job.over for job in made):
+        time.sleep(0.01)
+    jobs.begin(Job("next", "a", "1"), lambda watch: "made")
+    assert [job.result for job in made[:3]] == [None, None, "made"]
+    jobs.close()

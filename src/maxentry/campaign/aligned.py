@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from narwhals import dependencies
 from numpy.typing import NDArray
 
 from maxentry import frames
@@ -38,7 +39,7 @@ def flags(given: Any, rows: Labels, cols: Labels) -> Any:
 
 def series(given: Any, labels: Labels, name: str) -> Any:
     """A pandas series with labels as a mapping; anything else as it is."""
-    if frames.kind_of(given) != "pandas" or not hasattr(given, "index"):
+    if not dependencies.is_pandas_series(given):
         return given
     came = frames.index_labels(given.index)
     if came is None:

@@ -164,7 +164,7 @@ class RemoteCampaign:
         with tempfile.TemporaryDirectory(prefix="maxentry-") as folder:
             path = Path(folder) / "posterior.npz"
             path.write_bytes(answer.content)
-            return Posterior.load(path)
+            return views.framed(Posterior.load(path), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending is told, and after the next n entries; and advice."""

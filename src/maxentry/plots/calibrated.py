@@ -71,12 +71,14 @@ def _read(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
 
     data = held_out if isinstance(held_out, Observations) else Observations.of(held_out)
     fitted = subject.posterior.observations
-    if data.row_labels is None and data.col_labels is None:
-        if data.shape != fitted.shape:
+    for k, labels in enumerate((data.row_labels, data.col_labels)):
+        if labels is None and data.shape[k] != fitted.shape[k]:
             raise DataError(f"expected held-out values of a {fitted.shape} matrix, but {data.shape} came.")
-        return Entries.of(data.rows, data.cols), data.values
-    rows = fitted.row_index([data.row_axis.labels[i] for i in data.rows])  # type: ignore[index]
-    cols = fitted.col_index([data.col_axis.labels[j] for j in data.cols])  # type: ignore[index]
+    rows, cols = data.rows, data.cols
+    if data.row_labels is not None:
+        rows = fitted.row_index([data.row_labels[i] for i in rows])
+    if data.col_labels is not None:
+        cols = fitted.col_index([data.col_labels[j] for j in cols])
     return Entries.of(rows, cols), data.values
 
 

@@ -15,7 +15,7 @@ from maxentry.progress import Progress, Watch
 from maxentry.server import problems
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
-KEPT = 500  # jobs that are over
+KEPT, RESULTS = 500, 50  # jobs that are over; those of them whose results are still there
 OVER: tuple[Status, ...] = ("done", "failed", "cancelled")
 
 
@@ -43,6 +43,11 @@ class Job:
     def over(self) -> bool:
         """Whether nothing more will come of it."""
         return self.status in OVER
+
+    @property
+    def serves(self) -> bool:
+        """Whether another who wants the same may wait for it: something will come of it."""
+        return not self.over and not self._called_off.is_set()
 
     def cancel(self, why: problems.Problem | None = None) -> None:
         """Call it off: at once if it waits, else at its next step, unless it is over by then."""
@@ -125,7 +130,7 @@ class Jobs:
     def begin(self, job: Job, work: Callable[[Watch], Any], key: Hashable = None) -> Job:
         """Begin it; or, where one of the same key is on its way, let that one serve. Refused if too many wait."""
         with self._turn:
-            if key is not None and (same := self._by_key.get(key)) is not None and not same.over:
+            if key is not None and (same := self._by_key.get(key)) is not None and same.serves:
                 return same
             if self.closing:
                 raise problems.closing()
@@ -156,6 +161,9 @@ class Jobs:
         over = [id for id, job in self._jobs.items() if job.over]
         for id in over[: max(0, len(over) - KEPT)]:
             del self._jobs[id]
+        for id in over[: max(0, len(over) - RESULTS)]:
+            if id in self._jobs:
+                self._jobs[id].result = None
         self._by_key = {key: job for key, job in self._by_key.items() if not job.over}
 
     def call_off(self) -> None:

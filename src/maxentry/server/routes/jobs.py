@@ -41,8 +41,8 @@ STREAM: dict[int | str, dict[str, Any]] = {
 
 @router.get("/jobs", responses=described(200, answers.JobList))
 def list_jobs(lab: LabHere) -> Response:
-    """The jobs that are known, the latest first."""
-    return Json({"items": [job.to_dict() for job in lab.jobs.listed()[:100]]})
+    """The jobs that are known, the latest first; what came of each is at its own address."""
+    return Json({"items": [job.to_dict() | {"result": None} for job in lab.jobs.listed()[:100]]})
 
 
 @router.get("/jobs/{job}", responses=described(200, answers.JobAnswer))

@@ -107,9 +107,11 @@ async function over(id) {
   }
 }
 
-/** A job that may take long, by GET. */
-export function made(path) {
-  return patiently(async () => checked(await send(path)));
+/** What may take long, by GET: the answer, or what came of its job. (The same request again would begin another.) */
+export async function made(path) {
+  const answer = await checked(await send(path));
+  const found = await answer.json();
+  return answer.status === 202 ? (await over(found.id)).result : found;
 }
 
 /**

@@ -149,7 +149,8 @@ export class Batch {
       const who = name();
       this.received(await api.write(`${this.path}/tell/csv${who ? `?who=${encodeURIComponent(who)}` : ""}`, await file.arrayBuffer(), { key: api.newKey(), type: "text/csv" }));
     } catch (error) {
-      this.refuse(new Error(`${file.name}: ${error.message} Nothing was changed.`));
+      const known = error.status >= 400 && error.status < 500; // otherwise the answer may have been lost on its way
+      this.refuse(new Error(`${file.name}: ${error.message} ${known ? "Nothing was changed." : "Whether it was taken is not known; sending it again does no harm."}`));
     } finally {
       this.file.value = ""; // so that the same file, mended, can be chosen again
     }

@@ -128,7 +128,10 @@ export class CampaignPage {
       else if (ended || work.some((job) => job.kind === "curve")) await this.recurve();
       await this.keepFitting(work);
     } catch (error) {
-      if (error.name !== "AbortError") toast(error.message, "bad");
+      if (error.name === "AbortError") return;
+      toast(error.message, "bad");
+      this.seen = seen; // the stream tells only of what is new: look again by ourselves
+      setTimeout(() => this.closed || this.heard({ version, fit, work }), 5000);
     }
   }
 

@@ -12,6 +12,15 @@ export const SHOWN = {
   pending: { name: "Next batch", scale: "share", says: "entries that are waited for (rings)", fit: false },
 };
 
+/** What a cell says where it stands for several entries, if it is not their average. */
+const CELL = {
+  sd: "each cell is the root mean square over several entries",
+  width: "each cell is the root mean square over several entries",
+  value: "each cell is the mean of those measured among several entries",
+  observed: "each cell counts the measurements of several entries",
+  pending: "each cell counts those pending among several entries",
+};
+
 export class Caption {
   constructor() {
     this.where = h("span", { class: "note" });
@@ -36,7 +45,7 @@ export class Caption {
     const stale = main?.fit && !main.fit.current ? " (of the last fit; a new one is on its way)" : "";
     put(this.says, shown.says + stale);
     const side = (first, n, m, name) => (n === m ? `all ${several(m, name)}` : `${name}s ${count(first + 1)}–${count(first + n)} of ${count(m)}`);
-    const cells = main?.binned ? "; each cell is the average of several entries" : "";
+    const cells = main?.binned ? `; ${CELL[main.what] ?? "each cell is the average of several entries"}` : "";
     put(this.where, `${side(row, rows, shape[0], "row")}, ${side(col, cols, shape[1], "column")}${cells}`);
   }
 }

@@ -38,7 +38,8 @@ export class ListPage {
   }
 
   async update() {
-    const page = await api.get(`/campaigns?limit=${PAGE}`);
+    let page = await api.get(`/campaigns?limit=${PAGE}`);
+    if (page.total > PAGE) page = await api.get(`/campaigns?limit=${PAGE}&after=${page.total - PAGE}`); // those begun last
     const lines = page.items.sort((a, b) => b.changed_at.localeCompare(a.changed_at));
     const said = JSON.stringify(lines);
     if (said === this.said) return this.times();
@@ -46,7 +47,7 @@ export class ListPage {
     const here = document.activeElement?.getAttribute("href");
     put(this.cards, lines.map((line, k) => card(line, k < PICTURES)));
     put(this.note, page.total === 0 ? "There is none yet. Begin one: a matrix of things to measure, by rows and columns."
-      : page.total > lines.length ? `The first ${lines.length} of ${count(page.total)}.` : "");
+      : page.total > lines.length ? `The last ${lines.length} of ${count(page.total)}.` : "");
     if (here) [...this.cards.querySelectorAll("a")].find((link) => link.getAttribute("href") === here)?.focus();
   }
 
