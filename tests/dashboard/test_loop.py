@@ -179,6 +179,22 @@ def test_an_entry_is_picked_corrected_and_told(lab: Any, reader: Reader) -> None
     assert lab.get(path).json()["measurements"] == 9
 
 
+def test_what_is_typed_outlives_a_fit(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8, pending=1)
+    (first, *_) = lab.get(f"{path}/measurements").json()["items"]
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    page.get_by_label("row to go to").fill(first["row"])
+    page.get_by_label("column to go to").fill(first["col"])
+    page.get_by_role("button", name="Go", exact=True).click()
+    typed = page.get_by_role("region", name="The entry that was picked").get_by_label("Measured again")
+    typed.fill("34.5")
+    lab.post(f"{path}/tell", json={"lines": [{"id": 9, "value": 40.0}]})
+    fitted(page, lab.get(path).json()["events"])
+    assert typed.input_value() == "34.5"
+    assert typed.evaluate("element => element === document.activeElement")
+
+
 def test_what_would_be_next_is_what_would_be_asked_for(lab: Any, reader: Reader) -> None:
     path = campaign(lab, rows=30, cols=20, pending=1)
     page = reader(lab.url).tab(address(path))

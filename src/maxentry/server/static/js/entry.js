@@ -116,6 +116,8 @@ export class Panel {
   }
 
   async show(entry) {
+    const same = entry && this.entry && entry.every((x, k) => x === this.entry[k]);
+    if (!same) this.value = h("input", { type: "text", inputMode: "decimal", size: 8, required: true, autocomplete: "off" }); // what is typed outlives a fit
     this.entry = entry;
     this.element.hidden = entry === null;
     if (entry === null) return;
@@ -133,7 +135,8 @@ export class Panel {
       ? [["mean ± sd", believed(known.mean, known.sd)], ["90% interval", `${number(known.low)} to ${number(known.high)}`],
          ["a new measurement", `${number(known.new_low)} to ${number(known.new_high)}`], ["cost", number(found.cost)]]
       : [["believed", "nothing yet"], ["cost", number(found.cost)]];
-    const value = h("input", { type: "text", inputMode: "decimal", size: 8, required: true, autocomplete: "off" });
+    const { value } = this;
+    const typing = document.activeElement === value;
     const tell = h("form", { class: "inline write", onsubmit: (event) => this.tell(event, found, value) },
       field(found.measurements.length ? "Measured again" : "Measured value", value), h("button", {}, "Tell"));
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close", onclick: () => this.closed() }, "✕");
@@ -147,6 +150,7 @@ export class Panel {
       this.story(found),
       found.may_be_measured ? tell : h("p", { class: "note" }, "It cannot be measured."),
     );
+    if (typing) value.focus();
   }
 
   story(found) {
@@ -192,6 +196,7 @@ export class Panel {
       const body = { lines: [line], again: found.measurements.length > 0, who: name() };
       await api.write(`${this.path}/tell`, body, { key: api.newKey() });
       toast("Told.");
+      input.value = "";
       this.changed();
     } catch (error) {
       toast(error.message, "bad");
