@@ -74,11 +74,9 @@ def _read(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
     for k, labels in enumerate((data.row_labels, data.col_labels)):
         if labels is None and data.shape[k] != fitted.shape[k]:
             raise DataError(f"expected held-out values of a {fitted.shape} matrix, but {data.shape} came.")
-    rows, cols = data.rows, data.cols
-    if data.row_labels is not None:
-        rows = fitted.row_index([data.row_labels[i] for i in rows])
-    if data.col_labels is not None:
-        cols = fitted.col_index([data.col_labels[j] for j in cols])
+    by_row, by_col = data.row_labels, data.col_labels
+    rows = data.rows if by_row is None else fitted.row_index([by_row[i] for i in data.rows])
+    cols = data.cols if by_col is None else fitted.col_index([by_col[j] for j in data.cols])
     return Entries.of(rows, cols), data.values
 
 
