@@ -201,7 +201,7 @@ def test_a_thousand_by_a_thousand(lab: Any, reader: Reader) -> None:
     page.keyboard.press("3")
     page.locator(".map[data-loaded=value]").wait_for()
     page.get_by_text(
-        "all 1,000 rows, all 1,000 columns; each cell is the average of several entries"
+        "all 1,000 rows, all 1,000 columns; each cell is the mean of those measured among several entries"
     ).wait_for()
     page.get_by_label("row to go to").fill("777")
     page.get_by_label("column to go to").fill("123")
