@@ -10,12 +10,13 @@ from maxentry.plots.colours import BLUE, GREEN, GREY, PURPLE, VERMILLION
 from maxentry.plots.records import Array, Chart, Panel, Series
 from maxentry.plots.subject import Subject
 from maxentry.plots.words import shares
+from maxentry.posterior.verdict import LONG_RHAT, POPULATION_RHAT
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 CHAINS = 32  # lines of a panel
-LIMITS = {"population": 1.1, "long": 1.01}  # as `Diagnostics` judges
+LIMITS = {"population": POPULATION_RHAT, "long": LONG_RHAT}
 
 
 def trace(subject: Subject) -> Chart:

@@ -84,6 +84,17 @@ def _patterned_rank(posterior: Posterior) -> int:
     return max(weights, key=lambda rank: weights[rank], default=0)
 
 
+def mean_coherences(posterior: Posterior) -> tuple[Array, Array] | None:
+    """Of rows and columns, in units of the average; None where no chain has a low-rank part."""
+    R = _patterned_rank(posterior)
+    if R == 0:
+        return None
+    which = np.array([c for c, chain in enumerate(posterior.chains) if chain.rank == R])
+    draws = posterior.draws.of_chains(which, R)
+    left, right = (projections(factors, 0.9)[0] for factors in (draws.left, draws.right))
+    return left * len(left) / R, right * len(right) / R
+
+
 def _of_which_chains(posterior: Posterior, rank: int) -> str:
     weights = posterior.rank_weights
     if len(weights) == 1:

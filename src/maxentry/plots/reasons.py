@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from maxentry.plots.bins import bins, part, text
-from maxentry.plots.factors import projections
-from maxentry.plots.records import Array
+from maxentry.plots.factors import mean_coherences
 from maxentry.plots.subject import Subject
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def reasons(subject: Subject, batch: Batch) -> list[Reason]:
     assert state is not None
     with_model = bool(np.isfinite(batch.sd).any())
     typical = _typical_sd(subject) if with_model else np.nan
-    shares = _coherences(subject) if with_model else None
+    shares = mean_coherences(subject.posterior) if with_model else None
     found = []
     for k, (i, j) in enumerate(zip(batch.rows.tolist(), batch.cols.tolist(), strict=True)):
         parts = []
@@ -61,18 +60,6 @@ def _unlike(row: float, col: float) -> list[str]:
     """Where a row or a column is coherent well above the average, which is 1 here."""
     return [f"its {side} is unlike others (coherence {c:.2g} times the average)"
              for side, c in (("row", row), ("column", col)) if c >= 1.5]  # fmt: skip
-
-
-def _coherences(subject: Subject) -> tuple[Array, Array] | None:
-    """Mean coherence of rows and columns, relative to the average; None at rank 0."""
-    posterior = subject.posterior
-    R = posterior.rank
-    if R == 0:
-        return None
-    which = np.array([c for c, chain in enumerate(posterior.chains) if chain.rank == R])
-    draws = posterior.draws.of_chains(which, R)
-    left, right = (projections(factors, 0.9)[0] for factors in (draws.left, draws.right))
-    return left * len(left) / R, right * len(right) / R
 
 
 def _typical_sd(subject: Subject) -> float:

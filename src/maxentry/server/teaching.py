@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maxentry.acquisition.draws import Draws
 from maxentry.acquisition.variance import gram
 from maxentry.campaign.state import State
-from maxentry.plots.factors import projections
+from maxentry.plots.factors import mean_coherences
 from maxentry.posterior.posterior import Posterior
 from maxentry.server.plain import plain
 
@@ -78,7 +78,7 @@ def _of_posterior(posterior: Posterior, rows: Indices, cols: Indices) -> dict[st
     learnt = lessons(draws, rows, cols)
     sd = np.sqrt(np.einsum("ns,ns->n", *[draws.features(rows, cols)] * 2))
     typical = _typical_sd(draws)
-    coherence = _coherences(posterior)
+    coherence = mean_coherences(posterior)
     nowhere = np.full(len(rows), np.nan)
     x = posterior.transform.inverse(posterior.belief.at(rows, cols))
     return {
@@ -100,14 +100,3 @@ def _typical_sd(draws: Draws) -> float:
     keys = np.linspace(0, m1 * m2 - 1, min(m1 * m2, SAMPLED)).astype(np.int64)
     F = draws.features(*np.divmod(keys, m2))
     return float(np.median(np.sqrt(np.einsum("ns,ns->n", F, F))))
-
-
-def _coherences(posterior: Posterior) -> tuple[Array, Array] | None:
-    """Of rows and columns, in units of the average; None at rank 0."""
-    R = posterior.rank
-    if R == 0:
-        return None
-    which = np.array([c for c, chain in enumerate(posterior.chains) if chain.rank == R])
-    draws = posterior.draws.of_chains(which, R)
-    left, right = (projections(factors, 0.9)[0] for factors in (draws.left, draws.right))
-    return left * len(left) / R, right * len(right) / R
