@@ -32,6 +32,10 @@ def test_coherence_is_that_of_the_chains_with_a_low_rank_part() -> None:
     rows, _ = shown.panels
     np.testing.assert_allclose(rows.series[1].x, np.sort(expected)[::-1] * 12 / 2, rtol=1e-6)
     assert "chains of rank 2 (50% of all); 50% of the chains have no low-rank part" in shown.note
+    told = factors.mean_coherences(posterior)  # the reasons for an entry say the same
+    assert told is not None
+    np.testing.assert_allclose(told[0], expected * 12 / 2, rtol=1e-6)
+    assert factors.mean_coherences(mixed((1.0, 0.0, 0.0))) is None
 
 
 def test_of_several_ranks_the_one_with_most_chains_is_shown() -> None:
