@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup lint types slow studies bench check clean
+.PHONY: demo test setup lint types slow fuzz studies docs bench check clean
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -17,14 +17,20 @@ setup: .venv/.ready
 	@touch $@
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docsite
+	$(BIN)/ruff format --check src tests benchmarks docsite
 
 types: setup
 	$(BIN)/mypy
 
 slow: setup  ## the long statistical tests
 	$(BIN)/python -m pytest -n auto -m slow
+
+fuzz: export MAXENTRY_FUZZ ?= 300
+fuzz: setup  ## hundreds of requests of every kind at the server, other ones each time: build/fuzz.md
+	rm -f build/fuzz.md
+	$(BIN)/python -m pytest -n auto -s tests/server/test_fuzz.py
+	cat build/fuzz.md
 
 # Real matrices lie beside the repository where there is no network; each must end within a minute, the machine allowing.
 studies: export MAXENTRY_DATA ?= $(wildcard $(CURDIR)/../shared/data)
@@ -37,7 +43,11 @@ studies: setup  ## the studies in small: does the evidence still run?
 bench: setup  ## beside its peers, each in an environment of its own; goes on where it was; writes benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.peers
 
-check: lint types test slow studies
+docs: setup  ## the site, in build/site; warnings are errors, and nothing in it comes from elsewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m docsite.check build/site
+
+check: lint types test slow studies docs
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -161,7 +161,7 @@ def test_the_posterior_knows_columns_by_name():
     _, Y = rank_two(m2=4)
     frame = pd.DataFrame(Y, columns=["a", "b", "c", "d"])
     posterior = BayesianCompleter(rank=1, sampling=QUICK, random_state=0).fit(frame).posterior_
-    assert posterior.predict(0, "b").mean == pytest.approx(posterior.mean[0, 1])
+    assert posterior.predict(0, "b").mean == pytest.approx(posterior.arrays.mean[0, 1])
 
 
 def test_serves_in_a_pipeline_and_a_search():

@@ -15,7 +15,7 @@ LAYERS = {
     "completion": 4, "acquisition": 4,
     "posterior": 5,
     "campaign": 6,
-    "studies": 7, "estimators": 7, "plots": 7, "demo": 7,
+    "studies": 7, "estimators": 7, "plots": 7, "demo": 7, "client": 7,
     "server": 8,
     "cli": 9, "__main__": 9,
 }  # fmt: skip

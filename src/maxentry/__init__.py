@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign as Campaign
+    from maxentry.client.connect import connect as connect
     from maxentry.errors import MaxentryError as MaxentryError
     from maxentry.model.priors import InverseGamma as InverseGamma
     from maxentry.model.priors import Priors as Priors
@@ -16,6 +17,7 @@ else:
     # line may take to answer `--help` or a Tab.
     _HOMES = {
         "Campaign": "maxentry.campaign.campaign",
+        "connect": "maxentry.client.connect",
         "MaxentryError": "maxentry.errors",
         "InverseGamma": "maxentry.model.priors",
         "Priors": "maxentry.model.priors",
@@ -47,4 +49,5 @@ __all__ = [
     "Priors",
     "Sampling",
     "complete",
+    "connect",
 ]

@@ -105,7 +105,7 @@ def campaign(acquisition: str | None) -> dict[int, Scene]:
             if (n := int(np.isfinite(told).sum())) in LOOKS:
                 posterior = asking.posterior(progress=False)
                 how = "chosen" if acquisition is None else "at random"
-                scenes[n] = Scene(how, X, told.copy(), posterior.mean, posterior.sd)
+                scenes[n] = Scene(how, X, told.copy(), posterior.arrays.mean, posterior.arrays.sd)
     return scenes
 
 
@@ -144,9 +144,9 @@ def _score(method: str, posterior: Posterior, simulation: Simulation, started: f
     X, unseen = simulation.X.matrix(), _unseen(simulation)
     coverage = []
     for level in LEVELS:
-        low, high = posterior.interval(level)
+        low, high = posterior.arrays.interval(level)
         coverage.append(float(((low <= X) & (high >= X))[unseen].mean()))
-    return Score(method, _error(posterior.mean, simulation), tuple(coverage), seconds)
+    return Score(method, _error(posterior.arrays.mean, simulation), tuple(coverage), seconds)
 
 
 def _error(estimate: Array, simulation: Simulation) -> float:
@@ -181,7 +181,7 @@ def scene(simulation: Simulation, posterior: Posterior) -> Scene:
     """What the picture shows of one simulation."""
     observed = np.full(SHAPE, np.nan)
     observed[simulation.rows, simulation.cols] = simulation.values
-    return Scene("at random", simulation.X.matrix(), observed, posterior.mean, posterior.sd)
+    return Scene("at random", simulation.X.matrix(), observed, posterior.arrays.mean, posterior.arrays.sd)
 
 
 def draw(scenes: list[Scene], path: Path) -> str:

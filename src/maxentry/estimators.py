@@ -2,7 +2,8 @@
 
 `fit` learns the columns from the rows it is given; `transform` fills each row, new or old, from what is observed
 of it and the fitted columns ("fold-in"). `fit_transform(X)` is `fit(X).transform(X)`: for the rows of the fit
-that is the posterior mean up to Monte Carlo error, and `posterior_` has everything else about them.
+that is the posterior mean up to Monte Carlo error, and `posterior_` has everything else about them. A frame comes
+back as a frame, an array as an array; `set_output` has the last word.
 
 Needs scikit-learn: pip install 'maxentry[sklearn]'.
 """
@@ -10,6 +11,7 @@ Needs scikit-learn: pip install 'maxentry[sklearn]'.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, Self
 from warnings import warn
@@ -18,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from maxentry import frames
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.fold_in import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
@@ -62,7 +65,12 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         filled = Y.copy()
         if rows.any():
             filled[rows] = np.where(missing[rows], self._new_rows(Y[rows].astype(np.float64)), Y[rows])
-        return filled
+        return self._like(X, filled)
+
+    def _like(self, X: Any, values: NDArray[np.floating]) -> Any:
+        """The values as X came, unless the user has said by `set_output` that arrays are wanted."""
+        said = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return values if said == "default" else frames.like(X, values)
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
         """X as floats, checked as scikit-learn's users expect; on fit (reset) it needs 2 rows and 2 columns."""
@@ -78,9 +86,13 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         return Y
 
     def _observations(self, X: Any) -> Observations:
-        """The observations to fit; columns by their names where X has names, rows by position."""
+        """The observations to fit, by the labels of a frame; where its index repeats itself, rows by position."""
         Y = self._read(X, reset=True)
-        return Observations.from_array(Y, col_labels=getattr(self, "feature_names_in_", None))
+        index: Any = getattr(X, "index", None)
+        kind = frames.kind_of(X)
+        rows = frames.index_labels(index) if kind == "pandas" and index.is_unique else None
+        found = Observations.from_array(Y, rows, getattr(self, "feature_names_in_", None))
+        return replace(found, frame_kind=kind, row_name=None if rows is None else index.name)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,7 +110,7 @@ class BayesianCompleter(_Completer):
     A column without any observation is kept, and filled by the overall mean and the rows' effects; a row without
     any is filled by the columns' means.
 
-    After `fit`: `posterior_` (a `maxentry.Posterior`: intervals, diagnostics, ...; its rows go by position), `rank_`
+    After `fit`: `posterior_` (a `maxentry.Posterior`: intervals, diagnostics, ...; by the labels of a frame), `rank_`
     (the rank, or that with the most weight), `n_features_in_`, and `feature_names_in_` for frames.
     """
 
@@ -132,13 +144,13 @@ class BayesianCompleter(_Completer):
         self.rank_ = self.posterior_.rank
         return self
 
-    def predict_sd(self, X: Any) -> Array:
-        """The posterior standard deviation of every entry of these rows, without measurement noise.
+    def predict_sd(self, X: Any) -> Any:
+        """The posterior standard deviation of every entry of these rows, without measurement noise, as X came.
 
         At observed entries it is that of the true value behind the measurement.
         """
         check_is_fitted(self, "rank_")
-        return fold_in(self.posterior_, self._read(X, reset=False)).sd
+        return self._like(X, fold_in(self.posterior_, self._read(X, reset=False)).sd)
 
     def _new_rows(self, Y: Array) -> Array:
         return fold_in_mean(self.posterior_, Y)

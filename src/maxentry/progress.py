@@ -1,7 +1,7 @@
 """What a user sees while waiting: a progress bar on a terminal, and a word when kernels are compiled."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -15,14 +15,23 @@ class Progress(Protocol):
         """Count `n` more steps as done."""
 
 
+Watch = Callable[[int, str], Progress]  # told the number of steps and what they are, when work begins
+
+
 class _Silent:
     def advance(self, n: int = 1) -> None:
         pass
 
 
 @contextmanager
-def track(total: int, description: str, enabled: bool | None = None) -> Iterator[Progress]:
-    """Show progress of `total` steps on stderr: by default on a terminal, always if True, never if False."""
+def track(total: int, description: str, enabled: bool | Watch | None = None) -> Iterator[Progress]:
+    """Show progress of `total` steps on stderr: by default on a terminal, always if True, never if False.
+
+    A function in the place of True is told instead. What it returns may raise in `advance`, which ends the work.
+    """
+    if callable(enabled):
+        yield enabled(total, description)
+        return
     if not (_on_terminal() if enabled is None else enabled):
         yield _Silent()
         return

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,3 +155,9 @@ def test_what_was_written_is_read_whatever_the_rules_are_by_now() -> None:
     assert (read.plates, read.noise, read.costs.given) == (None, "gaussian", False)
     assert read.changed({"budget": 3.0, "plates": "rows"}).budget == 3.0
     assert read.with_cols(["z"]).shape == (2, 5)
+
+
+def test_a_frame_is_no_list_of_costs() -> None:
+    frame = pd.DataFrame([3.0, 5.0], index=["a", "b"])
+    with pytest.raises(ParameterError):
+        Settings("k", ["a", "b"], 2, 1, costs={"row": frame})  # type: ignore[arg-type]

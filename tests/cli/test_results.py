@@ -64,7 +64,7 @@ def test_complete_long_through_pipes(yields: pd.DataFrame) -> None:
 
 
 def test_people_get_six_digits_and_programs_all(yields: pd.DataFrame) -> None:
-    mean = maxentry.complete(yields, rank=1, seed=1).mean
+    mean = maxentry.complete(yields, rank=1, seed=1).arrays.mean
     lines = good("complete", "yields.csv", *SHORT).stdout.splitlines()
     assert lines[1].split(",")[1:] == [f"{x:.6g}" for x in mean[0]]
     entries = answer("complete", "yields.csv", *SHORT)["entries"]

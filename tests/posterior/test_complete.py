@@ -49,7 +49,7 @@ def test_every_way_in_gives_the_same_posterior_by_its_labels(data, options):
     assert equal(fitted, complete(Y, 2, sampling=SHORT, seed=1))
     labelled = fitted.observations.row_labels is not None
     at = ("r3", "c4") if labelled else (3, 4)
-    assert fitted.predict(*at).mean == pytest.approx(fitted.mean[3, 4])
+    assert fitted.predict(*at).mean == pytest.approx(fitted.arrays.mean[3, 4])
     frame = fitted.to_frame()
     kind = pl.DataFrame if isinstance(data, pl.DataFrame) else pd.DataFrame
     assert isinstance(frame, kind)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, gamma, invgamma, norm, uniform
 from tests.reference import conjugate_slow as slow
-from tests.reference import tiles_slow
+from tests.reference import sums_slow
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
 from maxentry.kernels import conjugate as kernel
@@ -88,12 +88,12 @@ def test_sums_over_a_row_are_the_dense_ones(n, R, weighted):
 def test_sums_over_a_row_are_chains_of_fused_multiply_adds_to_the_bit(R, weighted):
     index, values, weights, F, offset = features(9, R, weighted=weighted)
     out, sums = row_sums(0, 9, index, values, weights, F, offset, 0.3)
-    slow_out, slow_sums = tiles_slow.row_sums(index, values, weights, F, offset, 0.3)
+    slow_out, slow_sums = sums_slow.row_sums(index, values, weights, F, offset, 0.3)
     lower, last = np.tril_indices(R), out.shape[1]
     np.testing.assert_array_equal(out[:R, :R][lower], slow_out[:R][lower])
     np.testing.assert_array_equal(out[last : last + 2, :R], slow_out[R:])
     np.testing.assert_array_equal(sums, slow_sums)
-    twice, _ = tiles_slow.row_sums(
+    twice, _ = sums_slow.row_sums(
         index, values, weights, F, offset, 0.3, lambda a, b, c: a * b + c
     )  # control
     assert np.any(out[:R, :R][lower] != twice[:R][lower])

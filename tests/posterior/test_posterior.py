@@ -9,7 +9,7 @@ from tests.posterior.examples import SHORT, low_rank, matrices
 
 from maxentry import Sampling, complete
 from maxentry.errors import LabelError, MaxentryError, ParameterError, SizeError
-from maxentry.posterior import posterior as module
+from maxentry.posterior import maps as module
 from maxentry.posterior.convergence import split_rhat
 
 ROWS = [f"r{i}" for i in range(12)]
@@ -28,10 +28,10 @@ def unlabelled():
 
 def test_maps_are_the_moments_of_the_draws(posterior):
     x = matrices(posterior).reshape(-1, 12, 9)
-    assert posterior.shape == posterior.mean.shape == posterior.sd.shape == (12, 9)
+    assert posterior.shape == posterior.arrays.mean.shape == posterior.arrays.sd.shape == (12, 9)
     assert posterior.belief.n_draws == SHORT.chains * SHORT.draws
-    np.testing.assert_allclose(posterior.mean, x.mean(0), atol=1e-12)
-    np.testing.assert_allclose(posterior.sd, x.std(0, ddof=1), atol=1e-12)
+    np.testing.assert_allclose(posterior.arrays.mean, x.mean(0), atol=1e-12)
+    np.testing.assert_allclose(posterior.arrays.sd, x.std(0, ddof=1), atol=1e-12)
 
 
 def test_the_mean_is_the_same_before_and_after_the_sd_was_asked_for():
@@ -55,12 +55,13 @@ def test_predictions_by_label_are_the_maps(posterior):
     rows, cols = ["r3", "r0", "r11"], ["c8", "c0", "c4"]
     found = posterior.predict(rows, cols, level=0.8)
     at = ([3, 0, 11], [8, 0, 4])
-    low, high = posterior.interval(0.8)
-    new_low, new_high = posterior.predictive_interval(0.8)
+    low, high = posterior.arrays.interval(0.8)
+    new_low, new_high = posterior.arrays.predictive_interval(0.8)
     assert found.rows == tuple(rows)
     assert found.cols == tuple(cols)
     assert found.level == 0.8
-    maps = dict(mean=posterior.mean, sd=posterior.sd, low=low, high=high, new_low=new_low, new_high=new_high)
+    arrays = posterior.arrays
+    maps = dict(mean=arrays.mean, sd=arrays.sd, low=low, high=high, new_low=new_low, new_high=new_high)
     for name, of_all in maps.items():
         np.testing.assert_allclose(getattr(found, name), of_all[at], atol=1e-12, err_msg=name)
 
@@ -69,25 +70,27 @@ def test_many_predictions_in_blocks_are_the_same(posterior, monkeypatch):
     i, j = np.divmod(np.arange(12 * 9), 9)
     rows, cols = [ROWS[k] for k in i], [COLS[k] for k in j]
     found = posterior.predict(rows * 40, cols * 40)
-    np.testing.assert_allclose(found.mean.reshape(40, 12, 9), np.broadcast_to(posterior.mean, (40, 12, 9)))
-    np.testing.assert_allclose(found.high[-108:].reshape(12, 9), posterior.interval()[1], atol=1e-12)
+    np.testing.assert_allclose(
+        found.mean.reshape(40, 12, 9), np.broadcast_to(posterior.arrays.mean, (40, 12, 9))
+    )
+    np.testing.assert_allclose(found.high[-108:].reshape(12, 9), posterior.arrays.interval()[1], atol=1e-12)
 
 
 def test_one_row_serves_many_columns_and_one_entry_is_a_number(posterior):
     row = posterior.predict("r2", COLS)
-    np.testing.assert_allclose(row.mean, posterior.mean[2], atol=1e-12)
+    np.testing.assert_allclose(row.mean, posterior.arrays.mean[2], atol=1e-12)
     assert row.rows == ("r2",) * 9
     assert posterior.predict(ROWS, "c1").mean.shape == (12,)
     one = posterior.predict("r2", "c1")
     assert one.mean.shape == ()
-    assert float(one.mean) == pytest.approx(posterior.mean[2, 1])
+    assert float(one.mean) == pytest.approx(posterior.arrays.mean[2, 1])
     assert one.to_frame().shape == (1, 8)
     assert posterior.predict([], []).mean.size == 0
 
 
 def test_a_block_of_entries_has_the_shape_of_its_labels(unlabelled):
     found = unlabelled.predict(np.arange(12)[:, None], np.arange(9)[None])
-    np.testing.assert_allclose(found.sd, unlabelled.sd, atol=1e-12)
+    np.testing.assert_allclose(found.sd, unlabelled.arrays.sd, atol=1e-12)
     assert len(found.to_frame()) == 108
 
 
@@ -96,7 +99,7 @@ def test_predictions_make_a_frame(posterior):
     assert isinstance(frame, pd.DataFrame)
     assert list(frame) == ["row", "col", "mean", "sd", "low", "high", "new_low", "new_high"]
     assert frame["col"].tolist() == ["c1", "c5"]
-    assert frame["mean"].tolist() == pytest.approx(posterior.mean[2, [1, 5]])
+    assert frame["mean"].tolist() == pytest.approx(posterior.arrays.mean[2, [1, 5]])
 
 
 def test_unknown_labels_and_unequal_lengths_are_refused(posterior, unlabelled):
@@ -118,19 +121,19 @@ def test_unknown_labels_and_unequal_lengths_are_refused(posterior, unlabelled):
 def test_samples_are_draws_without_replacement(posterior):
     x = matrices(posterior).reshape(-1, 12, 9)
     S = len(x)
-    every = posterior.sample(S, seed=0)
+    every = posterior.arrays.sample(S, seed=0)
     assert every.shape == (S, 12, 9)
     np.testing.assert_allclose(np.sort(every[:, 0, 0]), np.sort(x[:, 0, 0]))
-    assert posterior.sample().shape == (1, 12, 9)
-    assert posterior.sample(3 * S, seed=0).shape == (3 * S, 12, 9)
-    np.testing.assert_array_equal(posterior.sample(2, seed=5), posterior.sample(2, seed=5))
-    assert not np.array_equal(posterior.sample(2, seed=5), posterior.sample(2, seed=6))
+    assert posterior.arrays.sample().shape == (1, 12, 9)
+    assert posterior.arrays.sample(3 * S, seed=0).shape == (3 * S, 12, 9)
+    np.testing.assert_array_equal(posterior.arrays.sample(2, seed=5), posterior.arrays.sample(2, seed=5))
+    assert not np.array_equal(posterior.arrays.sample(2, seed=5), posterior.arrays.sample(2, seed=6))
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, "2"])
 def test_a_number_of_samples_that_is_none_is_refused(posterior, n):
     with pytest.raises(ParameterError, match="at least 1"):
-        posterior.sample(n)
+        posterior.arrays.sample(n)
 
 
 def test_maps_that_would_not_fit_are_refused_and_predict_still_works(monkeypatch):
@@ -164,8 +167,8 @@ def test_a_long_frame_has_every_entry_and_how_often_it_was_measured(posterior):
     assert list(frame) == ["row", "col", "mean", "sd", "low", "high", "observed"]
     assert frame["row"].tolist() == [r for r in ROWS for _ in COLS]
     assert frame["col"].tolist() == COLS * 12
-    low, high = posterior.interval(0.5)
-    maps = dict(mean=posterior.mean, sd=posterior.sd, low=low, high=high)
+    low, high = posterior.arrays.interval(0.5)
+    maps = dict(mean=posterior.arrays.mean, sd=posterior.arrays.sd, low=low, high=high)
     for name, of_all in maps.items():
         np.testing.assert_array_equal(frame[name], of_all.ravel())
     np.testing.assert_array_equal(frame["observed"], (~np.isnan(low_rank()[1])).ravel())
@@ -179,8 +182,8 @@ def test_replicates_are_counted():
 
 @pytest.mark.parametrize("what", ["mean", "sd", "low", "high"])
 def test_wide_frames_hold_the_maps(posterior, unlabelled, what):
-    low, high = posterior.interval(0.8)
-    expected = dict(mean=posterior.mean, sd=posterior.sd, low=low, high=high)[what]
+    low, high = posterior.arrays.interval(0.8)
+    expected = dict(mean=posterior.arrays.mean, sd=posterior.arrays.sd, low=low, high=high)[what]
     frame = posterior.to_frame("wide", what, level=0.8)
     assert frame.index.tolist() == ROWS
     assert frame.columns.tolist() == COLS
@@ -193,14 +196,14 @@ def test_wide_frames_hold_the_maps(posterior, unlabelled, what):
 def test_polars_in_polars_out(posterior):
     wide = pl.DataFrame({"row": ROWS} | {c: low_rank()[1][:, j] for j, c in enumerate(COLS)})
     fitted = complete(wide, 2, sampling=SHORT, seed=1)
-    np.testing.assert_array_equal(fitted.sd, posterior.sd)
+    np.testing.assert_array_equal(fitted.arrays.sd, posterior.arrays.sd)
     long = fitted.to_frame()
     assert isinstance(long, pl.DataFrame)
     assert long.columns == ["row", "col", "mean", "sd", "low", "high", "observed"]
     assert long["row"].to_list() == [r for r in ROWS for _ in COLS]
     back = fitted.to_frame("wide")
     assert back.columns == ["row", *COLS]
-    np.testing.assert_array_equal(back.drop("row").to_numpy(), fitted.mean)
+    np.testing.assert_array_equal(back.drop("row").to_numpy(), fitted.arrays.mean)
     assert isinstance(fitted.predict("r0", "c0").to_frame(), pl.DataFrame)
 
 
@@ -269,9 +272,9 @@ def test_a_run_that_is_too_short_says_so_and_what_to_do(posterior):
 
 def test_errors_are_ours(posterior):
     for ask in (
-        lambda: posterior.interval(2),
+        lambda: posterior.arrays.interval(2),
         lambda: posterior.predict("no", "c0"),
-        lambda: posterior.sample(0),
+        lambda: posterior.arrays.sample(0),
     ):
         with pytest.raises(MaxentryError):
             ask()

@@ -48,34 +48,34 @@ def test_the_model_is_that_of_the_transformed_values(posterior):
 
 def test_maps_are_the_moments_and_quantiles_of_the_mapped_draws(posterior):
     y = mapped_draws(posterior)
-    np.testing.assert_allclose(posterior.mean, y.mean(0), rtol=1e-10)
-    np.testing.assert_allclose(posterior.sd, y.std(0, ddof=1), rtol=1e-9)
-    low, high = posterior.interval(0.8)
+    np.testing.assert_allclose(posterior.arrays.mean, y.mean(0), rtol=1e-10)
+    np.testing.assert_allclose(posterior.arrays.sd, y.std(0, ddof=1), rtol=1e-9)
+    low, high = posterior.arrays.interval(0.8)
     z = matrices(posterior).reshape(-1, *posterior.shape)
     for found, q in ((low, 0.1), (high, 0.9)):
         expected = posterior.transform.inverse(np.quantile(z, q, axis=0, method="weibull"))
         np.testing.assert_allclose(found, expected, rtol=1e-10)
     # The control: by Jensen, the mean on the scale is not the mean in the user's units.
     jensen = posterior.transform.inverse(posterior.belief.mean())
-    assert (abs(posterior.mean - jensen) > 1e-6 * jensen).mean() > 0.9
+    assert (abs(posterior.arrays.mean - jensen) > 1e-6 * jensen).mean() > 0.9
 
 
 def test_new_measurements_have_noise_on_the_scale(posterior):
-    low, high = posterior.predictive_interval(0.5)
+    low, high = posterior.arrays.predictive_interval(0.5)
     extra = posterior._noise().stratified()
     z = matrices(posterior).reshape(-1, *posterior.shape)
     noisy = (z[None] + extra[:, :, None, None]).reshape(COPIES * len(z), *posterior.shape)
     for found, q in ((low, 0.25), (high, 0.75)):
         expected = posterior.transform.inverse(np.quantile(noisy, q, axis=0, method="weibull"))
         np.testing.assert_allclose(found, expected, rtol=1e-10)
-    inner = posterior.interval(0.5)
+    inner = posterior.arrays.interval(0.5)
     assert np.median((high - low) / (inner[1] - inner[0])) > 1.2
 
 
 def test_everything_lies_in_the_domain(posterior):
-    x = posterior.sample(5, seed=0)
-    ends = posterior.interval(0.999) + posterior.predictive_interval(0.999)
-    for array in (posterior.mean, *ends, x):
+    x = posterior.arrays.sample(5, seed=0)
+    ends = posterior.arrays.interval(0.999) + posterior.arrays.predictive_interval(0.999)
+    for array in (posterior.arrays.mean, *ends, x):
         assert posterior.transform.inside(array).all()
     y = mapped_draws(posterior)
     assert all(np.isclose(y, draw, rtol=1e-12).all(axis=(1, 2)).any() for draw in x)
@@ -84,15 +84,16 @@ def test_everything_lies_in_the_domain(posterior):
 def test_predictions_by_label_and_frames_are_the_maps(posterior):
     found = posterior.predict(["r3", "r0"], ["c8", "c1"], level=0.8)
     at = ([3, 0], [8, 1])
-    low, high = posterior.interval(0.8)
-    new_low, new_high = posterior.predictive_interval(0.8)
-    maps = dict(mean=posterior.mean, sd=posterior.sd, low=low, high=high, new_low=new_low, new_high=new_high)
+    low, high = posterior.arrays.interval(0.8)
+    new_low, new_high = posterior.arrays.predictive_interval(0.8)
+    arrays = posterior.arrays
+    maps = dict(mean=arrays.mean, sd=arrays.sd, low=low, high=high, new_low=new_low, new_high=new_high)
     for name, of_all in maps.items():
         np.testing.assert_allclose(getattr(found, name), of_all[at], rtol=1e-10, err_msg=name)
     long = posterior.to_frame(level=0.8)
-    np.testing.assert_array_equal(long["mean"], posterior.mean.ravel())
+    np.testing.assert_array_equal(long["mean"], posterior.arrays.mean.ravel())
     np.testing.assert_array_equal(long["high"], high.ravel())
-    np.testing.assert_array_equal(posterior.to_frame("wide", "sd"), posterior.sd)
+    np.testing.assert_array_equal(posterior.to_frame("wide", "sd"), posterior.arrays.sd)
 
 
 def test_arviz_has_entries_in_the_users_units_and_the_rest_on_the_scale(posterior):
@@ -126,8 +127,8 @@ def test_it_comes_back_from_its_file_and_goes_on(posterior, tmp_path):
 
 def test_single_precision_is_mapped_in_double():
     fitted = fitted_on(Transform("log"), dtype=np.float32)
-    assert fitted.mean.dtype == fitted.sample(1).dtype == np.float64
-    np.testing.assert_allclose(fitted.mean, fitted_on(Transform("log")).mean, rtol=1e-5)
+    assert fitted.arrays.mean.dtype == fitted.arrays.sample(1).dtype == np.float64
+    np.testing.assert_allclose(fitted.arrays.mean, fitted_on(Transform("log")).mean, rtol=1e-5)
 
 
 def test_no_transform_changes_nothing():
@@ -153,7 +154,7 @@ def test_a_warm_start_goes_on_on_the_same_scale(posterior):
     frame = pd.DataFrame(posterior.transform.inverse(Z), ROWS, COLS)
     warm = complete(frame, start=posterior, transform=posterior.transform, sampling=SHORT, seed=3)
     assert warm.fit == posterior.fit
-    assert posterior.transform.inside(warm.mean).all()
+    assert posterior.transform.inside(warm.arrays.mean).all()
 
 
 @pytest.mark.parametrize("other", ["none", "logit(0, 1000)"])

@@ -40,7 +40,7 @@ def test_a_warm_start_agrees_with_a_cold_fit(start, cold):
     z, bound = largest_z(old, other=chain_means(cold)[:, :12, :9])
     assert z > bound
     assert warm.shape == (14, 10)
-    assert abs(np.log(warm.sd / cold.sd)).max() < 0.5
+    assert abs(np.log(warm.arrays.sd / cold.arrays.sd)).max() < 0.5
 
 
 def test_noise_and_spread_agree_too(start, cold):
@@ -133,8 +133,8 @@ def test_rows_and_columns_are_found_by_label_in_any_order(start):
     warm = complete(shuffled, start=start, sampling=one, seed=5)
     old_rows, old_cols = start.observations.row_labels, start.observations.col_labels
     at = np.ix_(warm.observations.row_index(list(old_rows)), warm.observations.col_index(list(old_cols)))
-    error = np.sqrt(np.mean((warm.mean[at] - start.mean) ** 2))
-    misplaced = np.sqrt(np.mean((warm.mean[:12, :9] - start.mean) ** 2))
+    error = np.sqrt(np.mean((warm.arrays.mean[at] - start.arrays.mean) ** 2))
+    misplaced = np.sqrt(np.mean((warm.arrays.mean[:12, :9] - start.arrays.mean) ** 2))
     assert error < 0.2 < misplaced
 
 
@@ -142,7 +142,7 @@ def test_new_rows_without_values_have_wide_intervals(start):
     grown = Observations.of(FRAME.iloc[:12, :9]).extended(["new"], ["extra"])
     warm = complete(grown, start=start, sampling=MANY, seed=4)
     assert warm.shape == (13, 10)
-    assert np.isfinite(warm.mean).all()
+    assert np.isfinite(warm.arrays.mean).all()
     assert warm.predict("new", "c0").sd > 2 * np.median(warm.predict(ROWS[:12], "c0").sd)
 
 
@@ -183,7 +183,7 @@ def test_it_keeps_units_and_priors_of_the_start(start):
 def test_student_noise_goes_on_too():
     first = complete(Y[:12], 1, noise="student", sampling=SHORT, seed=1)
     warm = complete(Y, noise="student", start=first, sampling=SHORT, seed=1)
-    assert np.isfinite(warm.mean).all()
+    assert np.isfinite(warm.arrays.mean).all()
     assert warm.noise_df is not None
 
 

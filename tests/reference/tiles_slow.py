@@ -1,27 +1,32 @@
-"""Sums over one row's observations, one fused multiply-add after the other, in exact arithmetic rounded once."""
+"""Maps in cells the slow and obvious way: the dense map of the whole matrix, cut into blocks."""
 
-from fractions import Fraction
+from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
-
-def fma(a, b, c):
-    """a b + c: the exact value, rounded to the nearest double."""
-    return float(Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c)))
+from maxentry.belief import Belief
+from maxentry.transform import Transform
 
 
-def row_sums(index, values, weights, F, offset, mu, fma=fma):
-    """R rows of sum w f f', then sum w t f and sum w f; and sum w, sum w t, sum w t^2."""
-    R = F.shape[1]
-    out, sums = np.zeros((R + 2, R)), np.zeros(3)
-    for n, j in enumerate(index):
-        t = values[n] - mu - offset[j]
-        w = weights[n] if weights.size else 1.0
-        v = w * F[j]
-        for c in range(R):
-            for a in range(R):
-                out[a, c] = fma(F[j, a], v[c], out[a, c])
-            out[R, c] = fma(t, v[c], out[R, c])
-            out[R + 1, c] += v[c]
-        sums[:] = sums[0] + w, fma(w, t, sums[1]), fma(w * t, t, sums[2])
-    return out, sums
+def dense(belief: Belief, transform: Transform, what: str, level: float = 0.9) -> np.ndarray:
+    """The map of every entry, from the draws of every entry."""
+    draws = np.stack([belief.draw(s) for s in range(belief.n_draws)])
+    if what == "mean":
+        return transform.inverse(draws).mean(0)
+    if what == "sd":
+        return transform.inverse(draws).std(0, ddof=1)
+    tail = 0.5 * (1 - level)
+    low, high = transform.inverse(np.quantile(draws, [tail, 1 - tail], axis=0, method="weibull"))
+    return high - low
+
+
+def in_cells(values: np.ndarray, rows: list[int], cols: list[int], squared: bool) -> np.ndarray:
+    """Means over the blocks between these edges, or the roots of the means of squares."""
+    blocks = [
+        [values[top:bottom, left:right] for left, right in pairwise(cols)] for top, bottom in pairwise(rows)
+    ]
+    if squared:
+        return np.array([[np.sqrt((block**2).mean()) for block in line] for line in blocks])
+    return np.array([[block.mean() for block in line] for line in blocks])

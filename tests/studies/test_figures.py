@@ -7,9 +7,10 @@ import pytest
 from tests.studies.made_runs import LOOKS, REAL, SIMULATED, made, many
 
 from maxentry.errors import DataError
+from maxentry.plots.colours import DARK, INK
 from maxentry.studies import drawing, figures, metrics
 from maxentry.studies.strategies import STRATEGIES
-from maxentry.studies.styles import DARK, INK, OTHERS, STYLES, style
+from maxentry.studies.styles import OTHERS, STYLES, style
 from maxentry.studies.verdict import NOT_ACTIVE, PAIRS
 
 FOUR = ("uniform", "maxent", "predictive_variance", "balanced")

@@ -10,7 +10,7 @@ from maxentry.studies.store import Store
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
 
 
-@pytest.mark.parametrize("study", ["paper", "suite", "sim30"])
+@pytest.mark.parametrize("study", ["paper", "suite", "sim30", "smurff"])
 def test_tables_are_those_of_the_runs(study: str) -> None:
     written = (STUDIES / study / "tables.md").read_text(encoding="utf-8")
     made = tables.markdown(Store(STUDIES / study).runs())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -35,11 +37,12 @@ def choose(
     n: int,
     *,
     rng: np.random.Generator,
-) -> Chosen:
+) -> Chosen | Any:
     """Choose the next n entries (or plates, where the limits say so), in order; fewer where no more are available.
 
     criterion: one of CRITERIA by name, or any `Criterion`. belief: may be None for "uniform" and "balanced".
     rng: only these two are random; the others give the same entries whatever it is.
+    A question with a mask or costs in a frame is answered by a frame: row, col (its labels), gain, cost.
     """
     if isinstance(criterion, str) and criterion not in CRITERIA:
         raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {criterion!r}")
@@ -50,7 +53,9 @@ def choose(
     if n < 0:
         raise ParameterError(f"expected to choose 0 or more entries, got {n}")
     which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
-    if belief is None:
-        return which.choose(belief, question, n, rng)
-    with threadpool_limits(1):  # most products here are thin: threads cost more than they give
-        return which.choose(belief, question, n, rng)
+    # Most products here are thin: threads cost more than they give.
+    with nullcontext() if belief is None else threadpool_limits(1):
+        found = which.choose(belief, question, n, rng)
+    if question.form.kind is None:
+        return found
+    return question.form.entries(found.rows, found.cols, {"gain": found.gain, "cost": found.cost})

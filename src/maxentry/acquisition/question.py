@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from maxentry.design.available import checked_shape
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
+from maxentry.frames import Form, as_flags, kind_of
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -115,6 +116,7 @@ class Question:
     An entry is available where the mask allows it and it is neither observed nor pending. With `again` the observed
     and the pending are available too, and one batch may hold an entry more than once, since noise makes replicates
     worthwhile (uniform and balanced batches, and plates, hold it once). Pending entries always count as measured.
+    Where the mask or the costs of entries come in a frame, `choose` answers by a frame of its labels.
     """
 
     shape: Shape
@@ -124,8 +126,10 @@ class Question:
     again: bool = False
     costs: Costs = field(default_factory=Costs)
     limits: Limits = field(default_factory=Limits)
+    form: Form = field(default=Form(), init=False)  # in which the mask, or the costs of entries, came
 
     def __post_init__(self) -> None:
+        self._read_frames()
         m1, m2 = checked_shape(self.shape)
         if self.mask is not None:
             mask = np.asarray(self.mask)
@@ -141,6 +145,24 @@ class Question:
                         f"expected {name} entries in {axis}s 0 to {m - 1}, got {axis} {wrong}"
                     )
         self.costs.check(self.shape)
+
+    def _read_frames(self) -> None:
+        """A mask and costs of entries that came in frames, as arrays; both must have the same labels."""
+        forms = []
+        if kind_of(self.mask) is not None:
+            form, cells = Form.read(self.mask)
+            forms.append(form)
+            object.__setattr__(self, "mask", as_flags(cells))
+        if kind_of(self.costs.entry) is not None:
+            form, cells = Form.read(self.costs.entry)
+            forms.append(form)
+            object.__setattr__(self, "costs", replace(self.costs, entry=cells))
+        if (
+            len({(form.kind, *map(tuple, (form.row_labels or (), form.col_labels or ()))) for form in forms})
+            > 1
+        ):
+            raise ParameterError("expected a mask and costs with the same labels in the same order")
+        object.__setattr__(self, "form", forms[0] if forms else Form())
 
     @cached_property
     def taken(self) -> Entries:

@@ -54,8 +54,11 @@ class Campaign:
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
         policy: Callable[..., asking.Batch] | None = None,
+        frame: FrameKind | None = None,
     ) -> None:
         """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
+        views.check_frame(frame)
+        self._frame = frame
         self._storage, self._key, self._owned = storage, key, owned
         self._clock = clock
         self._policy = policy
@@ -84,6 +87,7 @@ class Campaign:
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
         policy: Callable[..., asking.Batch] | None = None,
+        frame: FrameKind | None = None,
         **settings: Any,
     ) -> Self:
         """Begin a campaign.
@@ -95,7 +99,11 @@ class Campaign:
             the others of `Settings`.
         values: what is known already, as a table that `tell` takes; it is there from the beginning, or nothing is.
         exist_ok: open the campaign if there is one of this name with the same labels; its settings are kept.
+        frame: what the tables and maps of this object are: "pandas", "polars", or "columns" (plain data); by default
+            what `values` (or labels, costs, a mask) came in. Not kept in the storage: `open` takes it, too.
         """
+        frame = frame or frames.kind_of(values, rows, cols, *settings.values())
+        views.check_frame(frame)
         opening.check_names(settings)
         seed = secrets.randbits(32) if seed is None else seed
         begun = workable.checked(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
@@ -106,7 +114,9 @@ class Campaign:
         with opening.opened(storage, create=True) as kept:
             at = (clock or kept.now)()
             key, is_new = opening.begun(kept, begun, first, at, opening.user(who), exist_ok)
-            made = cls(kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy)
+            made = cls(
+                kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy, frame=frame
+            )
             if told and not is_new:
                 made._tell(told, False, who)
             return made
@@ -120,12 +130,17 @@ class Campaign:
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
         policy: Callable[..., asking.Batch] | None = None,
+        frame: FrameKind | None = None,
     ) -> Self:
-        """Come back to a campaign: that of this name, or the only one there is."""
+        """Come back to a campaign: that of this name, or the only one there is.
+
+        frame: "pandas", "polars" or "columns" for the tables and maps of this object; without it tables are of pandas
+            if that is installed, else of polars, and the maps of `posterior` are arrays.
+        """
+        views.check_frame(frame)
         with opening.opened(storage, create=False) as kept:
-            return cls(
-                kept, kept.find(name), owned=kept is not storage, cache=cache, clock=clock, policy=policy
-            )
+            key, owned = kept.find(name), kept is not storage
+            return cls(kept, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
 
     @staticmethod
     def list(storage: Where) -> list[str]:
@@ -173,13 +188,13 @@ class Campaign:
         return Status.of(state, self._now(state))
 
     def posterior(self, *, progress: bool | None = None) -> Posterior:
-        """The posterior of the whole matrix given all that was told, in the user's units."""
+        """The posterior of the whole matrix given all that was told, in the user's units and frames."""
         from maxentry.campaign import fitting  # here, since loading the sampler takes its time
 
         state = self.state
         if not state.standing:
             raise CampaignError("expected something told before there is a posterior, but nothing was.")
-        return fitting.posterior(state, self.cache, progress=progress)
+        return views.framed(fitting.posterior(state, self.cache, progress=progress), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending is told, and after the next n entries; and advice."""
@@ -193,28 +208,25 @@ class Campaign:
         state = self.state
         now = self._now(state)
         chosen = state.pending_asks(now) if pending else state.asked.values()
-        return views.as_frame(views.asks_in_full(chosen, state, now), frame)
+        return views.as_frame(views.asks_in_full(chosen, state, now), frame or self._frame)
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
         """What is waited for, as `ask` gave it: id, row, col, mean, sd, gain, cost."""
         state = self.state
-        return views.as_frame(views.asks(state.pending_asks(self._now(state)), state), frame)
+        return views.as_frame(views.asks(state.pending_asks(self._now(state)), state), frame or self._frame)
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """What happened, one line an event: event, at, who, kind, what."""
-        return views.as_frame(views.history(self._storage.events(self._key)), frame)
+        return views.as_frame(views.history(self._storage.events(self._key)), frame or self._frame)
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
         """What was told: long (number, id, row, col, value, told_at, who, corrected), or wide with means.
 
         Values that were struck out are there only if `everything` is wanted (long, as NaN).
         """
-        state = self.state
-        if wide and frame != "columns":
-            return frames.wide_frame(views.matrix(state), state.row_labels, state.col_labels, frame)
+        state, frame = self.state, frame or self._frame
         if wide:
-            named = dict(zip(map(str, state.col_labels), views.matrix(state).T.tolist(), strict=True))
-            return {"row": list(state.row_labels)} | named
+            return views.wide(state, frame)
         return views.as_frame(views.measurements(state, everything), frame)
 
     # Asking and telling
@@ -237,6 +249,7 @@ class Campaign:
         NothingToAskError says why.
         """
         n = _how_many(n)
+        frame = frame or self._frame
         views.as_frame({}, frame)  # refuse a frame that cannot be made before anything is handed out
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
         state = self._ask(n, given, progress, opening.user(who))

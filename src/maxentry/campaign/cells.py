@@ -15,6 +15,7 @@ NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")
 YES = ("1", "1.0", "true", "t", "yes", "y", "x", *FAILED)
 NO = ("0", "0.0", "false", "f", "no", "n", *NOTHING)
+LONGEST_ID = 18  # digits: what is longer is no id, and beyond thousands of digits Python reads no number
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
@@ -77,9 +78,10 @@ def identity(cell: Any, where: str) -> int | None:
     """The id in a cell; None where it is empty."""
     if is_empty(cell):
         return None
-    x: Any = int(cell) if isinstance(cell, str) and cell.strip().isdecimal() else cell
+    text = cell.strip() if isinstance(cell, str) else ""
+    x: Any = int(text) if text.isdecimal() and len(text) <= LONGEST_ID else cell
     if isinstance(x, bool) or not is_number(x) or not float(x).is_integer():
-        raise DataError(f"expected an id (a whole number) in {where}, but {cell!r} came.")
+        raise DataError(f"expected an id (a whole number) in {where}, but {cell!r:.60} came.")
     return int(x)
 
 

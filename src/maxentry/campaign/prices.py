@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.campaign import aligned
 from maxentry.campaign.packing import frozen, pack, unpack
 from maxentry.errors import ParameterError
 from maxentry.observations.labels import Labels
@@ -24,13 +25,14 @@ class Prices(NamedTuple):
 
     @classmethod
     def of(cls, costs: Any, rows: Labels, cols: Labels) -> Prices:
-        """Prices from nothing, an m1 x m2 array, or parts named entry, row and col.
+        """Prices from nothing, an m1 x m2 array or wide frame, or parts named entry, row and col.
 
-        Row and column parts may be arrays in the order of the labels, or mappings from each label to a number.
+        Row and column parts may be arrays in the order of the labels, or mappings from each label to a number. Frames
+        and pandas' series are read by their labels.
         """
         parts = _parts(costs)
         prices = cls(
-            _checked(parts["entry"], (len(rows), len(cols)), "entry"),
+            _checked(aligned.matrix(parts["entry"], rows, cols, "cost"), (len(rows), len(cols)), "entry"),
             _checked(_by_label(parts["row"], rows, "row"), (len(rows),), "row"),
             _checked(_by_label(parts["col"], cols, "col"), (len(cols),), "col"),
         )
@@ -103,7 +105,7 @@ def _parts(costs: Any) -> dict[str, Any]:
 
 def _by_label(part: Any, labels: Labels, name: str) -> Any:
     if not isinstance(part, Mapping):
-        return part
+        return aligned.series(part, labels, name)
     missing = [label for label in labels if label not in part]
     unknown = [label for label in part if label not in set(labels)]
     if missing or unknown:

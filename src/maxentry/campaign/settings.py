@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.campaign import aligned
 from maxentry.campaign.packing import frozen, pack, unpack
 from maxentry.campaign.prices import Prices
 from maxentry.errors import DataError, ParameterError
@@ -40,7 +41,8 @@ CHANGEABLE = (
 class Settings:
     """Everything a campaign knows before it is told anything.
 
-    rows, cols: the labels, in order. mask: m1 x m2, True where an entry may be measured (None: everywhere).
+    rows, cols: the labels, in order. mask: m1 x m2, True where an entry may be measured (None: everywhere); of a
+    frame, by its labels.
     rank, noise, effects, priors: of the model, as in `complete`; priors may be None or "paper".
     transform: the scale on which the model holds, as text ("none", "log", "logit", …); values are always in
         the user's units. range: the least and the greatest value that can be told.
@@ -94,7 +96,7 @@ class Settings:
         self._set("transform", str(Transform.of(self.transform)))
         self._set("range", _range(self.range))
         self._set("costs", Prices.of(self.costs, self.rows, self.cols))
-        self._set("mask", _mask(self.mask, self.shape))
+        self._set("mask", _mask(aligned.flags(self.mask, self.rows, self.cols), self.shape))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

@@ -155,10 +155,20 @@ class Storage:
         assert key is not None
         return key
 
-    def events(self, key: Key, since: int = 0) -> list[Record]:
-        """A campaign's events after this one."""
+    def name_of(self, mark: str) -> str | None:
+        """The name of the campaign with this uuid, if there is one."""
+        try:
+            known = str(uuid.UUID(mark))  # what is none is not brought before a database
+        except ValueError:
+            return None
         with self._reading() as connection:
-            return _records(connection, key, since)
+            found = connection.execute(select(CAMPAIGNS.c.name).where(CAMPAIGNS.c.uuid == known)).scalar()
+        return None if found is None or known != mark else str(found)
+
+    def events(self, key: Key, since: int = 0, most: int | None = None) -> list[Record]:
+        """A campaign's events after this one, so many at most."""
+        with self._reading() as connection:
+            return _records(connection, key, since, most)
 
     def now(self) -> dt.datetime:
         """The time by the clock that all who use the storage share: the server's, else this machine's."""
@@ -277,12 +287,13 @@ def _now(connection: Connection) -> dt.datetime:
     return now.astimezone(dt.UTC)
 
 
-def _records(connection: Connection, key: Key, since: int) -> list[Record]:
+def _records(connection: Connection, key: Key, since: int, most: int | None = None) -> list[Record]:
     columns = EVENTS.c.number, EVENTS.c.at, EVENTS.c.who, EVENTS.c.kind, EVENTS.c.payload
     rows = connection.execute(
         select(*columns)
         .where(EVENTS.c.campaign_id == key.id, EVENTS.c.number > since)
         .order_by(EVENTS.c.number)
+        .limit(most)
     )
     return [
         Record(number, dt.datetime.fromisoformat(at), who, events.read(kind, payload))

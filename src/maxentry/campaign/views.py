@@ -6,7 +6,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from maxentry.campaign.events import (
 from maxentry.campaign.state import Ask, State
 from maxentry.observations.labels import show
 
+if TYPE_CHECKING:
+    from maxentry.posterior.posterior import Posterior
+
 Columns = dict[str, list[Any]]
 FrameKind = Literal["pandas", "polars", "columns"]
 
@@ -34,6 +37,17 @@ FrameKind = Literal["pandas", "polars", "columns"]
 def as_frame(columns: Columns, kind: FrameKind | None) -> Any:
     """The columns as a pandas or polars frame (None: whichever is installed), or as they are."""
     return columns if kind == "columns" else frames.make_frame(columns, kind)
+
+
+def check_frame(kind: FrameKind | None) -> None:
+    """Refuse a kind of frame that there is not, or whose library is not installed."""
+    if kind is not None:
+        as_frame({}, kind)
+
+
+def framed(posterior: Posterior, kind: FrameKind | None) -> Posterior:
+    """The posterior with maps as frames of this kind; as arrays where no kind, or plain columns, are wanted."""
+    return posterior if kind is None or kind == "columns" else posterior.framed(kind)
 
 
 def asks(chosen: Iterable[Ask], state: State) -> Columns:
@@ -74,6 +88,14 @@ def matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
     np.add.at(total, tuple(state.told), state.values)
     np.add.at(count, tuple(state.told), 1.0)
     return np.where(count > 0, total / np.maximum(count, 1.0), np.nan)
+
+
+def wide(state: State, kind: FrameKind | None) -> Any:
+    """What was told by row and column, replicates as their mean."""
+    if kind != "columns":
+        return frames.wide_frame(matrix(state), state.row_labels, state.col_labels, kind)
+    named = dict(zip(map(str, state.col_labels), matrix(state).T.tolist(), strict=True))
+    return {"row": list(state.row_labels)} | named
 
 
 def history(records: Sequence[Record]) -> Columns:
@@ -176,11 +198,12 @@ class Status:
         spent = f"{self.spent:g}" + (f" of {self.budget:g}" if self.budget is not None else "")
         lost = [f"{n} {name}" for n, name in ((self.expired, "expired"), (self.failed, "failed"),
                                               (self.withdrawn, "withdrawn")) if n]  # fmt: skip
+        events = "1 event" if self.events == 1 else f"{self.events} events"
         lines = [
             f"{self.name}: {self.rows} x {self.cols}, {self.told} entries told ({share:.3g}%){replicates}",
             ", ".join([f"  {self.pending} pending", *lost, f"{self.available} left to ask"]),
             f"  spent {spent}, {self.acquisition}, rank {self.rank}, transform {self.transform}",
-            f"  {self.events} events from {_minute(self.created_at)} to {_minute(self.changed_at)}",
+            f"  {events} from {_minute(self.created_at)} to {_minute(self.changed_at)}",
         ]
         return "\n".join(lines)
 

@@ -12,7 +12,20 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from maxentry.cli import about, amend, change, codes, create, look, loop, oneshot, results, study
+from maxentry.cli import (
+    about,
+    amend,
+    change,
+    codes,
+    create,
+    look,
+    loop,
+    oneshot,
+    report,
+    results,
+    serve,
+    study,
+)
 from maxentry.errors import MaxentryError, NothingToAskError
 
 # Typer has had Click within itself since some version: reach Click's classes by way of one it always had.
@@ -151,7 +164,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (create, change, loop, amend, look, results, oneshot, study, about):
+for part in (create, change, loop, amend, look, results, report, oneshot, study, serve, about):
     part.add(app)
 
 

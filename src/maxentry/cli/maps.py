@@ -35,23 +35,27 @@ def posterior_table(
         )
     import numpy as np
 
-    low, high = posterior.interval(level)
+    found = posterior.arrays
+    low, high = found.interval(level)
     times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
-    maps = [posterior.mean, posterior.sd, low, high, *posterior.predictive_interval(level), times]
+    maps = [found.mean, found.sd, low, high, *found.predictive_interval(level), times]
     columns = [[row for row in rows for _ in cols], cols * m1, *(grid.ravel().tolist() for grid in maps)]
     return Table(LONG.split(", "), columns)
 
 
 def _map(posterior: Posterior, what: str, level: float) -> Any:
+    maps = posterior.arrays
     if what in ("low", "high"):
-        return posterior.interval(level)[what == "high"]
+        return maps.interval(level)[what == "high"]
     if what in ("new_low", "new_high"):
-        return posterior.predictive_interval(level)[what == "new_high"]
-    return posterior.mean if what == "mean" else posterior.sd
+        return maps.predictive_interval(level)[what == "new_high"]
+    return maps.mean if what == "mean" else maps.sd
 
 
 def posterior_facts(posterior: Posterior) -> dict[str, Any]:
     """What was found about the model, for machines."""
+    from maxentry.posterior.verdict import without_code
+
     diagnostics = posterior.diagnostics
     return {
         "shape": list(posterior.shape),
@@ -61,7 +65,7 @@ def posterior_facts(posterior: Posterior) -> dict[str, Any]:
         "noise_sd": posterior.noise_sd,
         "transform": str(posterior.transform),
         "converged": bool(diagnostics.converged),
-        "advice": str(diagnostics.advice),
+        "advice": without_code(diagnostics.advice),
         "interrupted": posterior.interrupted,
     }
 
@@ -85,6 +89,8 @@ def hand_over(
     verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, say what was found, and end as interrupted if the sampling was."""
+    from maxentry.posterior.verdict import without_code
+
     if save is not None:
         posterior.save(save)
     entries = as_json and out is None  # JSON has everything about an entry in one place
@@ -97,7 +103,7 @@ def hand_over(
         table = Table(table.names, [*table.columns[:labels], *figures])
     output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
     if not as_json:
-        output.say(repr(posterior) if verbose else in_short(posterior), "dim")
+        output.say(without_code(repr(posterior)) if verbose else in_short(posterior), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(codes.INTERRUPTED)

@@ -1,6 +1,7 @@
 """The nuclear-norm estimate, Eq. (nuc): argmin_X sum_Omega (Y - X)^2 + lambda |X|_*."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +10,9 @@ from maxentry.completion.penalty import centred, choose_penalty, largest, penalt
 from maxentry.completion.result import Completion
 from maxentry.completion.solver import solve
 from maxentry.errors import ParameterError
+from maxentry.frames import Form
 from maxentry.model.effects import Effects
+from maxentry.observations import Observations
 
 
 def nuclear_norm(
@@ -34,7 +37,8 @@ def nuclear_norm(
     _check_penalty(penalty)
     start = _start(observations.shape, warm_start)
     entries, effects = centred(observations, center)
-    return _complete(entries, effects, float(penalty), start, tol, max_iter)
+    found = _complete(entries, effects, float(penalty), start, tol, max_iter)
+    return replace(found, form=_form(observations))
 
 
 def nuclear_norm_path(
@@ -60,7 +64,8 @@ def nuclear_norm_path(
         _check_penalty(float(penalty))
     if np.any(np.diff(path) > 0):
         raise ParameterError("expected penalties in decreasing order, since each warm-starts the next.")
-    return _follow(entries, effects, path.tolist(), tol, max_iter)
+    found = _follow(entries, effects, path.tolist(), tol, max_iter)
+    return (replace(result, form=_form(observations)) for result in found)
 
 
 def _follow(
@@ -78,6 +83,11 @@ def _complete(
 ) -> Completion:
     X, objective, gap, iterations, status = solve(entries, penalty, start, tol, max_iter)
     return Completion(X.U, X.d, X.V, effects, penalty, objective, gap, iterations, status)
+
+
+def _form(observations: Measured) -> Form:
+    """How the observations came; whatever else has measurements came without frame or labels."""
+    return observations.form if isinstance(observations, Observations) else Form()
 
 
 def _start(shape: tuple[int, int], warm_start: Completion | None) -> LowRank:

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError
+from maxentry.frames import Form
 from maxentry.model.effects import Effects
 
 Floats = NDArray[np.float64]
@@ -44,6 +46,7 @@ class Completion:
     gap: float  # relative duality gap: the objective is within gap * objective of the optimum
     iterations: int
     status: Status
+    form: Form = field(default=Form(), repr=False)  # how the observations came
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -68,10 +71,13 @@ class Completion:
         x = np.einsum("...k,...k->...", self.U[i] * self.d, self.V[j])
         return np.asarray(x if self.effects is None else x + self.effects.at(i, j))
 
-    def matrix(self) -> Floats:
-        """The estimate of every entry, m1 x m2: only for matrices that fit."""
+    def matrix(self) -> Any:
+        """The estimate of every entry, m1 x m2: a frame with labels if the observations came in one, else an array.
+
+        Only for matrices that fit.
+        """
         X: Floats = (self.U * self.d) @ self.V.T
-        return X if self.effects is None else X + self.effects.matrix()
+        return self.form.of(X if self.effects is None else X + self.effects.matrix())
 
 
 def _positions(index: ArrayLike, name: str, m: int) -> NDArray[np.intp]:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from maxentry.design.available import Available, available, checked_count, generator
+from maxentry.design.by_label import by_label
 from maxentry.design.levels import level
 from maxentry.entries import Entries, Indices
 from maxentry.errors import ParameterError
@@ -34,6 +35,7 @@ from maxentry.kernels.trades import trade_all
 PASSES = 32
 
 
+@by_label
 def balanced(
     shape: tuple[int, int],
     n: int,
@@ -50,7 +52,8 @@ def balanced(
     are equally likely (in the limit of many trades), and time and memory are O(n + m1 + m2). Otherwise the sum
     of squares of all row and column totals is the least there is.
 
-    mask: True where an entry may be measured, an m1 x m2 array or a `scipy.sparse` one; None for all.
+    mask: True where an entry may be measured, an m1 x m2 array or a `scipy.sparse` one; None for all. For a frame the
+        entries come as a frame of its labels, row and col.
     seed: the same seed gives the same entries.
     row_counts, col_counts: what each row and column has already (zero if not given; `taken` is not counted).
     taken: entries that are not available. The entries come in random order.

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from maxentry.design.available import available, checked_count, generator
+from maxentry.design.by_label import by_label
 from maxentry.entries import Entries, Indices
 
 
+@by_label
 def uniform(
     shape: tuple[int, int],
     n: int,
@@ -20,7 +22,8 @@ def uniform(
 ) -> Entries:
     """Choose n distinct available entries: every set of n equally likely, in random order.
 
-    mask: True where an entry may be measured, an m1 x m2 array or a `scipy.sparse` one; None for all.
+    mask: True where an entry may be measured, an m1 x m2 array or a `scipy.sparse` one; None for all. For a frame the
+        entries come as a frame of its labels, row and col.
     taken: entries that are not available. seed: the same seed gives the same entries.
     """
     pool = available(shape, mask, taken)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,6 +57,8 @@ class Observations:
     row_labels: Labels | None = None
     col_labels: Labels | None = None
     frame_kind: str | None = None
+    row_name: Hashable = None  # what the frame called its rows, and its columns
+    col_name: Hashable = None
 
     def __post_init__(self) -> None:
         given_rows, given_cols = as_array(self.rows), as_array(self.cols)
@@ -140,7 +143,7 @@ class Observations:
         m1, m2 = checked_shape(given.shape)
         row_axis, col_axis = Axis.of("row", m1, row_labels), Axis.of("column", m2, col_labels)
         matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
-        return cls._from_matrix(matrix, row_axis, col_axis, None)
+        return cls._from_matrix(matrix, row_axis, col_axis)
 
     @classmethod
     def from_sparse(
@@ -190,7 +193,8 @@ class Observations:
         """A frame with one line per row of the matrix and one column per column.
 
         The row labels are in `row_column`; else in a first column that is named "row" or holds no numbers;
-        else in pandas' index; else the rows are known by position.
+        else in pandas' index; else the rows are known by position, with a warning where a first column of
+        distinct whole numbers looks like labels.
         """
         wide = frames.read_wide(frame, row_column)
         m1, m2 = checked_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
@@ -198,7 +202,9 @@ class Observations:
         matrix = np.empty((m1, m2))
         for j, column in enumerate(wide.columns):
             matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]
-        return cls._from_matrix(matrix, row_axis, col_axis, wide.kind)
+        if wide.numbered:
+            warn(_numbered_rows(0 if wide.col_labels is None else wide.col_labels[0]), stacklevel=2)
+        return cls._from_matrix(matrix, row_axis, col_axis, wide.kind, wide.row_name, wide.col_name)
 
     @classmethod
     def _wide_or_hint(cls, frame: Any, row_column: Hashable | None = None) -> Self:
@@ -230,15 +236,14 @@ class Observations:
         row_codes, row_known = coded(long.rows, row_labels, "row")
         col_codes, col_known = coded(long.cols, col_labels, "column")
         shape = (len(row_known), len(col_known))
-        return cls(shape, row_codes, col_codes, long.values, row_known, col_known, long.kind)  # type: ignore[arg-type]
+        named = (row_known, col_known, long.kind, long.row_name, long.col_name)
+        return cls(shape, row_codes, col_codes, long.values, *named)  # type: ignore[arg-type]
 
     @classmethod
-    def _from_matrix(
-        cls, matrix: NDArray[np.float64], row_axis: Axis, col_axis: Axis, kind: str | None
-    ) -> Self:
+    def _from_matrix(cls, matrix: NDArray[np.float64], row_axis: Axis, col_axis: Axis, *came_as: Any) -> Self:
         rows, cols = np.nonzero(~np.isnan(matrix))
         labels = (row_axis.labels, col_axis.labels)
-        return cls(matrix.shape, rows, cols, matrix[rows, cols], *labels, kind)  # type: ignore[arg-type]
+        return cls(matrix.shape, rows, cols, matrix[rows, cols], *labels, *came_as)  # type: ignore[arg-type]
 
     # What they are
 
@@ -256,6 +261,11 @@ class Observations:
     def col_axis(self) -> Axis:
         """The columns and their labels."""
         return Axis("column", self.shape[1], self.col_labels)
+
+    @property
+    def form(self) -> frames.Form:
+        """How they came, and so how maps of the matrix go out: arrays, or frames with these labels."""
+        return frames.Form(self.frame_kind, self.row_labels, self.col_labels, self.row_name, self.col_name)
 
     # Halves are made anew each time: kept, they would be copies beside the standardised ones that a fit works with.
 
@@ -350,12 +360,10 @@ class Observations:
         """The same measurements of a matrix with more rows and columns, not yet measured, after these."""
         rows, cols = self.row_axis.extended(row_labels), self.col_axis.extended(col_labels)
         shape = (rows.size, cols.size)
-        return Observations(
-            shape, self.rows, self.cols, self.values, rows.labels, cols.labels, self.frame_kind
-        )
+        return replace(self, shape=shape, row_labels=rows.labels, col_labels=cols.labels)
 
     def _with(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> Observations:
-        return Observations(self.shape, rows, cols, values, self.row_labels, self.col_labels, self.frame_kind)
+        return replace(self, rows=rows, cols=cols, values=values)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -367,6 +375,13 @@ def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:
     if extra:
         taken = f"only {', '.join(allowed)}" if allowed else "no option"
         raise DataError(f"expected {taken} with {kind}, but {', '.join(extra)} came.")
+
+
+def _numbered_rows(name: Hashable) -> str:
+    return (
+        f"the first column, {name!r}, has distinct whole numbers and was read as a column of values, not as labels; "
+        f"if it numbers the rows, say row_column={name!r} (or set_index({name!r}) in pandas, or cast it to text)."
+    )
 
 
 def _is_sparse(data: Any) -> bool:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry import frames
 from maxentry.errors import ParameterError
 from maxentry.posterior.convergence import drift, ess_between
 from maxentry.posterior.convergence import ess_bulk as ess_bulk
@@ -57,6 +58,7 @@ class Diagnostics:
     ess_tail: Array
     converged: bool
     advice: str
+    frame_kind: str | None = None
 
     def of(self, group: str) -> NDArray[np.bool_]:
         """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
@@ -71,6 +73,12 @@ class Diagnostics:
     def median_rhat(self) -> float:
         """The median R-hat of X."""
         return median(self.rhat[self.of("X")])
+
+    def to_frame(self) -> Any:
+        """One line a watched quantity: quantity, group, rhat, ess_bulk, ess_tail."""
+        columns: dict[str, Any] = {"quantity": list(self.names), "group": list(self.groups)}
+        columns |= {name: getattr(self, name) for name in ("rhat", "ess_bulk", "ess_tail")}
+        return frames.make_frame(columns, self.frame_kind)
 
     def summary(self) -> str:
         """The verdict, a table of the groups, and the advice."""
@@ -118,6 +126,7 @@ def diagnose(
     seed: int = 0,
     row_labels: Sequence[object] | None = None,
     col_labels: Sequence[object] | None = None,
+    frame_kind: str | None = None,
 ) -> Diagnostics:
     """Watch up to 200 entries of X (half unobserved), eta2, sigma2, spectrum and coherences; judge the run.
 
@@ -151,5 +160,6 @@ def diagnose(
     )
     verdict = judge_population(statistics) if kind == "population" else judge_long(statistics)
     return Diagnostics(
-        kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, verdict.converged, verdict.advice
-    )
+        kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, verdict.converged, verdict.advice,
+        frame_kind,
+    )  # fmt: skip

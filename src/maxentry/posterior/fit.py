@@ -51,7 +51,7 @@ def on_scale(transform: Transform, observations: Observations) -> Observations:
         return observations
     o = observations
     z = transform.forward(o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]))
-    return Observations(o.shape, o.rows, o.cols, z, o.row_labels, o.col_labels, o.frame_kind)
+    return replace(o, values=z)
 
 
 def user_draws(run: Run, fit: Fit) -> Draws:

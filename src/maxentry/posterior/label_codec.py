@@ -29,7 +29,9 @@ def _encode(label: Any) -> Any:
         return _encode(label.item())
     if isinstance(label, tuple):
         return {"tuple": [_encode(part) for part in label]}
-    if kind == "Timestamp" or isinstance(label, dt.datetime | dt.date):
+    if kind == "Timestamp":
+        return {kind: label.isoformat(), "unit": label.unit}  # the unit is the type of an index of them
+    if isinstance(label, dt.datetime | dt.date):
         return {kind: label.isoformat()}
     if label is None or isinstance(label, str | int | float | bool):
         return label
@@ -43,11 +45,12 @@ def _decode(label: Any) -> Any:
         return label
     if "datetime64" in label:
         return np.datetime64(label["datetime64"], label["unit"])
+    if "Timestamp" in label:
+        import pandas
+
+        moment = pandas.Timestamp(label["Timestamp"])
+        return moment.as_unit(label["unit"]) if "unit" in label else moment  # files from before had none
     ((kind, value),) = label.items()
     if kind == "tuple":
         return tuple(_decode(part) for part in value)
-    if kind == "Timestamp":
-        import pandas
-
-        return pandas.Timestamp(value)
     return dt.date.fromisoformat(value) if kind == "date" else dt.datetime.fromisoformat(value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from typing import Any, Literal
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxentry import frames
 from maxentry.belief import Belief
-from maxentry.errors import ParameterError, SizeError
+from maxentry.errors import ParameterError
 from maxentry.observations import Observations
 from maxentry.posterior import chains as running
 from maxentry.posterior import intervals, report, storage
@@ -20,6 +22,7 @@ from maxentry.posterior.chains import Chain
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.fit import Fit, user_draws
 from maxentry.posterior.intervals import Prediction
+from maxentry.posterior.maps import Maps
 from maxentry.posterior.monitored import Draws
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.room import Folder
@@ -30,8 +33,6 @@ from maxentry.transform import Transform
 
 Array = NDArray[np.float64]
 Map = Literal["mean", "sd", "low", "high"]
-
-LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 
 
 class Posterior:
@@ -110,62 +111,61 @@ class Posterior:
         data = self.observations
         return diagnose(
             self.draws.of_chains(which, self.rank), data.rows, data.cols, self.sampling.kind,
-            row_labels=data.row_labels, col_labels=data.col_labels,
+            row_labels=data.row_labels, col_labels=data.col_labels, frame_kind=data.frame_kind,
         )  # fmt: skip
 
     # Dense maps
 
-    @property
-    def mean(self) -> Array:
-        """Posterior mean of every entry, m1 x m2; read-only, since it is kept: `.copy()` to change it."""
-        return self._mean
-
-    @property
-    def sd(self) -> Array:
-        """Posterior standard deviation of every entry, m1 x m2; read-only as the mean."""
-        return self._sd
-
     @cached_property
-    def _mean(self) -> Array:
-        self._check_dense()
-        return _read_only(intervals.mean_map(self.belief, self.transform))
+    def arrays(self) -> Maps:
+        """`mean`, `sd`, `interval`, `predictive_interval` and `sample` as plain arrays, whatever came in."""
+        return Maps(self.belief, self._noise(), self.transform)
 
-    @cached_property
-    def _sd(self) -> Array:
-        self._check_dense()
-        return _read_only(intervals.sd_map(self.belief, self._mean, self.transform))
+    @property
+    def mean(self) -> Any:
+        """Posterior mean of every entry, m1 x m2: a frame with labels if a frame came in, else an array.
 
-    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        The array is read-only, since it is kept: `.copy()` to change it.
+        """
+        return self._in_form(self.arrays.mean)
+
+    @property
+    def sd(self) -> Any:
+        """Posterior standard deviation of every entry, m1 x m2, in the form of the mean."""
+        return self._in_form(self.arrays.sd)
+
+    def interval(self, level: float = 0.9) -> tuple[Any, Any]:
         """(low, high) maps: each entry, without noise, lies between with this probability under the fitted ranks.
 
         Where few data leave weight on rank 0, unseen structure counts as noise: only `predictive_interval` has it.
         """
-        intervals.check_level(level)
-        self._check_dense()
-        return intervals.interval_map(self.belief, level, None, self.transform)
+        low, high = self.arrays.interval(level)
+        return self._in_form(low), self._in_form(high)
 
-    def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
+    def predictive_interval(self, level: float = 0.9) -> tuple[Any, Any]:
         """(low, high) maps: a new measurement of the entry falls between with this probability."""
-        intervals.check_level(level)
-        self._check_dense()
-        return intervals.interval_map(self.belief, level, self._noise(), self.transform)
+        low, high = self.arrays.predictive_interval(level)
+        return self._in_form(low), self._in_form(high)
 
-    def sample(self, n: int = 1, seed: int | None = None) -> Array:
-        """`n` matrices from the posterior, (n, m1, m2), without replacement while there are enough draws."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
-        self._check_dense(n)
-        rng, S = np.random.default_rng(seed), self.belief.n_draws
-        which = rng.choice(S, n, replace=n > S)
-        return np.stack([self.transform.inverse(self.belief.draw(int(s))) for s in which])
+    def sample(self, n: int = 1, seed: int | None = None) -> Any:
+        """`n` matrices from the posterior, without replacement while there are enough draws.
 
-    def _check_dense(self, copies: int = 1) -> None:
-        m1, m2 = self.shape
-        if m1 * m2 * copies > LARGEST_MAP:
-            raise SizeError(
-                f"a dense map of {m1} x {m2} entries{f', {copies} times,' if copies > 1 else ''} would take "
-                f"{8e-9 * m1 * m2 * copies:.3g} GB; ask for the entries you need with .predict(rows, cols)"
-            )
+        An array (n, m1, m2); if a frame came in, a frame of n m1 lines: pandas' index is (draw, row), polars' first
+        columns are draw and the row's label.
+        """
+        return self.observations.form.stacked(self.arrays.sample(n, seed))
+
+    def framed(self, kind: Literal["pandas", "polars"] | None) -> Posterior:
+        """The same posterior, answering in frames of this kind, or in arrays (None), whatever came in."""
+        if kind is not None:
+            frames.make_frame({}, kind)  # refuses what is not installed
+        other = copy(self)  # what has been computed goes along
+        other.observations = replace(self.observations, frame_kind=kind)
+        other.__dict__.pop("diagnostics", None)  # whose table is of the other kind
+        return other
+
+    def _in_form(self, matrix: Array) -> Any:
+        return self.observations.form.of(matrix)
 
     def _noise(self) -> intervals.Noise:
         nu = None if self.draws.nu is None else self.draws.nu.ravel()
@@ -190,20 +190,19 @@ class Posterior:
                 f"form must be 'long' or 'wide' and what 'mean', 'sd', 'low' or 'high', got {form!r} and {what!r}"
             )
         data, (m1, m2) = self.observations, self.shape
-        labels = data.row_labels, data.col_labels, data.frame_kind
         if form == "wide":
-            maps = {"mean": lambda: self.mean, "sd": lambda: self.sd}
-            maps |= {"low": lambda: self.interval(level)[0], "high": lambda: self.interval(level)[1]}
-            return frames.wide_frame(maps[what](), *labels)
-        self._check_dense(8)  # a long frame holds that many columns and copies
-        low, high = self.interval(level)
+            intervals.check_level(level)
+            ends = {"low": 0, "high": 1}
+            maps = self.arrays
+            found = maps.interval(level)[ends[what]] if what in ends else getattr(maps, what)
+            return data.form.frame(found)
+        self.arrays.check_size(8)  # a long frame holds that many columns and copies
+        low, high = self.arrays.interval(level)
         times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
-        maps_of = {"sd": self.sd, "mean": self.mean, "low": low, "high": high}
-        measures = {name: maps_of[name].ravel() for name in ("mean", "sd", "low", "high")} | {
-            "observed": times
-        }
+        maps_of = {"mean": self.arrays.mean, "sd": self.arrays.sd, "low": low, "high": high}
+        measures = {name: grid.ravel() for name, grid in maps_of.items()} | {"observed": times}
         i, j = np.divmod(np.arange(m1 * m2), m2)
-        return frames.long_frame(i, j, measures, *labels)
+        return frames.long_frame(i, j, measures, data.row_labels, data.col_labels, data.frame_kind)
 
     # Going on, keeping, showing
 
@@ -260,8 +259,3 @@ class Posterior:
 
     def _repr_html_(self) -> str:
         return report.html(self)
-
-
-def _read_only(array: Array) -> Array:
-    array.flags.writeable = False
-    return array

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 MOSTLY_MEANS = 0.3  # share of rank 0 from which a user should know what intervals of entries leave out
-MEANS_NOTE = (
-    "the data show little beyond row and column means, so what else there is counts as noise: .predictive_interval "
-    "includes it, .interval does not; a fixed rank (rank=2, say) gives intervals that allow for unseen structure"
+LEFT_OUT = (
+    "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
+    "that allow for unseen structure"
 )
 
 
@@ -44,12 +44,20 @@ def lines(posterior: Posterior) -> list[tuple[str, str]]:
         ("draws", f"{chains} chains x {draws}" + _what_is_missing(p)),
     ]
     if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
-        found.append(("note", MEANS_NOTE))
+        found.append(("note", _means_note(p.rank_weights[0])))
     verdict = "converged" if p.diagnostics.converged else "NOT converged"
     found.append((verdict, f"median R-hat of X {p.diagnostics.median_rhat:.3f}"))
     if not p.diagnostics.converged:
         found.append(("advice", p.diagnostics.advice))
     return found
+
+
+def _means_note(share: float) -> str:
+    if share == 1.0:
+        return f"the data show little beyond row and column means, so what else there is {LEFT_OUT}"
+    return (
+        f"{share:.0%} of the chains have row and column means alone, for which what else there is {LEFT_OUT}"
+    )
 
 
 def _what_is_missing(posterior: Posterior) -> str:

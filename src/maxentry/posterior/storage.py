@@ -115,6 +115,7 @@ def _parts(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
     observations = Observations(
         tuple(meta["shape"]), arrays["rows"], arrays["cols"], arrays["values"],
         labels.decode(meta["row_labels"]), labels.decode(meta["col_labels"]), meta["frame_kind"],
+        meta.get("row_name"), meta.get("col_name"),
     )  # fmt: skip
     chains = tuple(
         Chain(c["rank"], State(*(arrays[f"chain{k}_{name}"] for name in State._fields)), c["stream"])
@@ -153,6 +154,8 @@ def _meta(p: Parts) -> dict[str, Any]:
         "row_labels": labels.encode(data.row_labels),
         "col_labels": labels.encode(data.col_labels),
         "frame_kind": data.frame_kind,
+        "row_name": _text(data.row_name),
+        "col_name": _text(data.col_name),
         "fit": {
             "noise": fit.noise,
             "effects": fit.effects,
@@ -181,6 +184,11 @@ def _choice(meta: dict[str, Any] | None) -> RankChoice | None:
         return None
     lists = {name: tuple(meta[name]) for name in ("ranks", "errors", "weights")}
     return RankChoice(**lists, n_held_out=meta["n_held_out"])
+
+
+def _text(name: object) -> str | None:
+    """What a frame calls its rows or columns; a name that is no text is not worth a format of its own."""
+    return name if isinstance(name, str) else None
 
 
 def _number(value: Any) -> Any:

@@ -18,6 +18,7 @@ MARGIN = 1.5  # advised over the estimated length, which would be enough only ha
 LONGEST_ADVICE = 50  # beyond this factor "run longer" is no advice
 
 ANNEAL_LONGER = "sampling=dataclasses.replace(posterior.sampling, anneal=…)"
+THIN_MORE = "thin=…"
 NOTHING_TO_DO = "Nothing to do."
 
 Array = NDArray[np.float64]
@@ -45,6 +46,13 @@ class Verdict(NamedTuple):
 
     converged: bool
     advice: str
+
+
+def without_code(advice: str) -> str:
+    """The advice in words alone, for those who read it without writing Python."""
+    for code in (ANNEAL_LONGER, THIN_MORE):
+        advice = advice.replace(f" ({code})", "")
+    return advice
 
 
 def median(values: Array) -> float:
@@ -156,7 +164,7 @@ def _remedy(s: Statistics) -> str:
     if s.n_observed < _freedom(s):
         return f"for sharper ones measure more, lower the rank, or anneal longer ({ANNEAL_LONGER})"
     lower = ", or lower the rank" if s.rank else ""
-    return f"anneal longer ({ANNEAL_LONGER}), keep draws further apart (thin=…){lower}"
+    return f"anneal longer ({ANNEAL_LONGER}), keep draws further apart ({THIN_MORE}){lower}"
 
 
 def _few_chains(s: Statistics) -> str:

@@ -11,7 +11,17 @@ from pathlib import Path
 import maxentry
 
 # What may change without changing a run: how results are kept, shown and asked for.
-ASIDE = ("cli", "server", "plots.py", "demo.py", "estimators.py", "__main__.py", "frames.py", "progress.py")
+ASIDE = (
+    "cli",
+    "server",
+    "client",
+    "plots",
+    "demo.py",
+    "estimators.py",
+    "__main__.py",
+    "frames.py",
+    "progress.py",
+)
 # Of studies/. Data sets are checked against digests when they are read.
 COMMON = ("case.py", "experiment.py", "sources.py", "strategies/ours.py", "strategies/strategy.py")
 

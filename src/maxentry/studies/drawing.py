@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import DataError, MissingDependencyError
+from maxentry.plots.colours import GRID, INK
 from maxentry.studies.metrics import DEFAULT, Interval
-from maxentry.studies.styles import GRID, INK, style
+from maxentry.studies.styles import style
 from maxentry.studies.whole import whole
 from maxentry.studies.wording import title
 

@@ -148,7 +148,7 @@ class Watch:
         posterior = campaign.posterior(progress=False)
         p = posterior.predict(i[sample], j[sample], LEVEL)
         low, high = (p.low, p.high) if self.truth.simulated else (p.new_low, p.new_high)
-        return Estimates(posterior.mean[i, j], low, high)
+        return Estimates(posterior.arrays.mean[i, j], low, high)
 
 
 def _sampled(estimator: Estimator, campaign: Campaign, i: Indices, j: Indices, sample: Indices) -> Estimates:

@@ -11,12 +11,12 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
 
+from maxentry.plots.page_style import STYLE
+from maxentry.plots.svg import inlined
 from maxentry.studies import drawing, figures, metrics, tables, verdict
 from maxentry.studies.metrics import DEFAULT, Study
-from maxentry.studies.page_style import STYLE
 from maxentry.studies.plural import counted
 from maxentry.studies.record import Run
-from maxentry.studies.svg import inlined
 from maxentry.studies.tables import Field, Table
 from maxentry.studies.whole import whole
 from maxentry.studies.wording import spelled, title

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from maxentry.plots.colours import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
+
 
 class Style(NamedTuple):
     """Of one strategy's line."""
@@ -17,15 +19,6 @@ class Style(NamedTuple):
     dashes: str | tuple[int, tuple[float, ...]]
     marker: str
 
-
-INK, GRID, GREY = "#1a1a1a", "#b0b0b0", "#767676"
-BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-SKY, ORANGE = "#56b4e9", "#e69f00"
-# The same on a dark page, as far from the background as they are from a light one.
-DARK = {
-    INK: "#ececec", GRID: "#6a6a6a", GREY: "#a0a0a0", BLUE: "#4aa8e0", VERMILLION: "#ff8a3d", GREEN: "#2fc79a",
-    PURPLE: "#e59ac4", SKY: "#8fd0f7", ORANGE: "#ffbf3f",
-}  # fmt: skip
 
 SOLID, DASHED, DOTTED = "-", (0, (5.0, 2.0)), (0, (1.0, 1.2))
 LONG, DASHDOT = (0, (10.0, 1.5)), (0, (6.0, 1.5, 1.0, 1.5))

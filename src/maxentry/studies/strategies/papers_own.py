@@ -107,7 +107,8 @@ def nuclear_norm_start(data: algorithm2.Entries) -> Array:
     observed = Observations(data.mean.shape, i, j, data.mean[i, j])
     top = completion.largest_penalty(observed)
     try:
-        return completion.nuclear_norm(observed, PENALTY * top if top > 0 else 1.0, tol=TOL).matrix()
+        found = completion.nuclear_norm(observed, PENALTY * top if top > 0 else 1.0, tol=TOL)
+        return np.asarray(found.matrix())
     except ArpackNoConvergence:
         return data.mean
 

@@ -1,7 +1,7 @@
-"""The style sheet of the page of a study: light and dark, on phones and on paper."""
+"""The style sheet of every page that is written: of a study, of a campaign: light and dark, on phones and on paper."""
 
-from maxentry.studies.styles import DARK
-from maxentry.studies.svg import variable
+from maxentry.plots.colours import DARK
+from maxentry.plots.svg import variable
 
 VARIABLES = "".join(f"{variable(light)}:{dark};" for light, dark in DARK.items())
 
@@ -20,7 +20,7 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 sy
 main { max-width: 76rem; margin: 0 auto; padding: 1rem clamp(0.75rem, 3vw, 2rem) 3rem; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0.5rem 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 0.4rem; }
-p { max-width: 46rem; margin: 0.4rem 0; }
+p { max-width: 46rem; margin: 0.4rem 0; overflow-wrap: anywhere; }
 .lead { font-size: 1.15rem; }
 .not { border-left: 4px solid var(--bad); padding-left: 1rem; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: 1rem; }
@@ -41,11 +41,24 @@ tbody th { font-weight: 600; position: sticky; left: 0; background: var(--paper)
 dt { color: var(--faint); font-size: 0.85rem; } dd { margin: 0 0 0.5rem; overflow-wrap: anywhere; }
 pre { font-size: 0.8rem; overflow-x: auto; background: var(--card); padding: 0.6rem; border-radius: 6px; }
 summary { cursor: pointer; overflow-wrap: anywhere; } li { overflow-wrap: anywhere; }
+.facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 11.5rem), 1fr)); gap: 0.6rem;
+  margin: 0.8rem 0; }
+.facts div { background: var(--card); border-radius: 6px; padding: 0.5rem 0.7rem; }
+.facts dd { margin: 0; font-size: 1.15rem; } .facts dt { margin: 0; }
+.maps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 30rem), 1fr)); gap: 1rem;
+  align-items: start; }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); gap: 0.5rem; }
+.panels > *, .maps > * { min-width: 0; } .panels > svg { max-width: 34rem; } .across { grid-column: 1 / -1; }
+.whole { margin: 1rem 0; max-width: 44rem; } .note { color: var(--faint); font-size: 0.85rem; }
+.reasons td:first-child { min-width: 0; } .reasons td:last-child { min-width: 16rem; }
+.reasons td:nth-child(2), .reasons td:nth-child(3) { max-width: 15rem; overflow-wrap: anywhere; }
+.js-plotly-plot text { fill: var(--ink) !important; }
+.js-plotly-plot .hoverlayer text, .js-plotly-plot .scatterlayer text { fill: #101010 !important; }
 @media print {
   body { font-size: 10pt; } main { max-width: none; padding: 0; } .wide { overflow: visible; }
   table { font-size: 7pt; } th, td { padding: 2pt 3pt; } td { min-width: 0; }
   tbody th { position: static; min-width: 0; } small { white-space: normal; }
-  .cards { grid-template-columns: 1fr 1fr; } tr, li { break-inside: avoid; } h2 { break-after: avoid; }
+  .cards, .maps { grid-template-columns: 1fr 1fr; } tr, li { break-inside: avoid; } h2 { break-after: avoid; }
 }
 """
 )

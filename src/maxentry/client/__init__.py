@@ -1,0 +1,1 @@
+"""The client: a campaign on a server, used like one at hand."""

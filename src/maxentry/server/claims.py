@@ -1,0 +1,166 @@
+"""Idempotency keys: a request told twice is done once, whatever broke in between.
+
+The key is written in the transaction of the events that the request made, so that either both are there or neither
+is. The table is the server's own: campaigns know nothing of it, and an older maxentry passes it by.
+"""
+
+from __future__ import annotations
+
+import copy
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    delete,
+    insert,
+    inspect,
+    select,
+    text,
+)
+
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.events import Event, Record
+from maxentry.campaign.storage import LOCK, Key, Log, Storage
+from maxentry.errors import ParameterError
+
+KEPT = dt.timedelta(days=30)
+LONGEST = 200
+
+CLAIMS = Table(
+    "maxentry_claims",
+    MetaData(),
+    Column("campaign_id", Integer, nullable=False),
+    Column("claim", String(LONGEST), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("before", Integer, nullable=False),  # the last event before it
+    Column("after", Integer, nullable=False),  # its own last event; the same where it made none
+    Column("at", String(40), nullable=False),
+    PrimaryKeyConstraint("campaign_id", "claim"),
+)
+
+
+class Claim(NamedTuple):
+    """The key that came with a request, and a digest of what was asked for."""
+
+    key: str
+    digest: str
+
+    @classmethod
+    def of(cls, key: str | None, request: Any) -> Claim | None:
+        """The claim of a request (as plain data); None where it has no key."""
+        if key is None:
+            return None
+        if not 0 < len(key) <= LONGEST or not key.isascii() or not key.isprintable():
+            raise ParameterError(
+                f"expected an Idempotency-Key of 1 to {LONGEST} printable ASCII characters, but another came."
+            )
+        return cls(key, hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode()).hexdigest())
+
+
+class Done(NamedTuple):
+    """The events that a claim stands for: those after `before`, up to `after`."""
+
+    before: int
+    after: int
+
+
+class Repeated(Exception):
+    """The request was done before; nothing was done now."""
+
+    def __init__(self, done: Done) -> None:
+        super().__init__("done before")
+        self.done = done
+
+
+def prepare(storage: Storage) -> None:
+    """Make the table if it is not there."""
+    with storage._reading() as connection:
+        there = inspect(connection).has_table(CLAIMS.name)
+    if not there:
+        with storage._writing() as connection:
+            if connection.dialect.name == "postgresql":  # where two servers may begin at once
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            CLAIMS.create(connection, checkfirst=True)
+
+
+def done(storage: Storage, key: Key, claim: Claim | None) -> Done | None:
+    """What came of this claim before, if anything did."""
+    if claim is None:
+        return None
+    with storage._reading() as connection:
+        return _find(connection, key, claim)
+
+
+def under(campaign: Campaign, claim: Claim | None) -> Campaign:
+    """The campaign, with what it writes next claimed; `Repeated` is raised where that was done before."""
+    if claim is None:
+        return campaign
+    twin = copy.copy(campaign)
+    twin._storage = _Claiming(campaign._storage, claim)
+    return twin
+
+
+class _Claiming(Storage):
+    """The same storage; whoever takes the lock leaves the claim with the events."""
+
+    def __init__(self, storage: Storage, claim: Claim) -> None:
+        vars(self).update(vars(storage))
+        self._claim = claim
+
+    @contextmanager
+    def locked(self, key: Key) -> Iterator[Log]:
+        """Hold the campaign's lock, unless the claim is there already."""
+        with super().locked(key) as log:
+            if (known := _find(log._connection, key, self._claim)) is not None:
+                raise Repeated(known)
+            noted = _Noting(log, key)
+            yield noted
+            if noted.done is not None:
+                _write(log._connection, key, self._claim, noted.done, log.now())
+
+
+class _Noting(Log):
+    """A log that notes what is appended."""
+
+    def __init__(self, log: Log, key: Key) -> None:
+        super().__init__(log._connection, key)
+        self.done: Done | None = None
+
+    def append(self, news: Any, version: int, at: dt.datetime, who: str | None) -> list[Record]:
+        """Write events, and note which."""
+        events: list[Event] = list(news)
+        records = super().append(events, version, at, who)
+        self.done = Done(version, version + len(events))
+        return records
+
+
+def _find(connection: Connection, key: Key, claim: Claim) -> Done | None:
+    columns = CLAIMS.c.digest, CLAIMS.c.before, CLAIMS.c.after
+    which = (CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.claim == claim.key)
+    row = connection.execute(select(*columns).where(which)).first()
+    if row is None:
+        return None
+    digest, before, after = row
+    if digest != claim.digest:
+        raise ParameterError(
+            "expected a new Idempotency-Key with a new request, but this one was used for another."
+        )
+    return Done(before, after)
+
+
+def _write(connection: Connection, key: Key, claim: Claim, done: Done, now: dt.datetime) -> None:
+    old = (now - KEPT).isoformat()
+    connection.execute(delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < old)))
+    row = {"campaign_id": key.id, "claim": claim.key, "digest": claim.digest, "at": now.isoformat()}
+    connection.execute(insert(CLAIMS).values(row | done._asdict()))

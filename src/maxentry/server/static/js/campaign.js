@@ -1,0 +1,244 @@
+// One campaign: looks at everything, follows it as it changes, and keeps a fit of what was told coming.
+
+import * as api from "./api.js";
+import { Batch, save } from "./batch.js";
+import { Curve } from "./curve.js";
+import { h, isTyping, put, toast } from "./dom.js";
+import { Entries, Panel, Tooltip } from "./entry.js";
+import { Budget, facts, History, Work } from "./facts.js";
+import { label } from "./format.js";
+import { HeatMap, KINDS } from "./map.js";
+import { verdict } from "./trust.js";
+
+const SMALL = 20000; // entries of a matrix of which everything is worked out without being asked for
+
+export class CampaignPage {
+  constructor(main, id) {
+    this.main = main;
+    this.path = `/campaigns/${encodeURIComponent(id)}`;
+    this.seen = { version: -1, fit: undefined, work: "" };
+    this.asked = null; // the version of which a fit was begun
+  }
+
+  async open() {
+    this.status = await api.get(this.path);
+    if (this.closed) return;
+    this.build();
+    this.keys = (event) => this.key(event);
+    document.addEventListener("keydown", this.keys);
+    this.stop = api.follow(`${this.path}/changes`, (news) => this.heard(news), (error) => this.lost(error));
+  }
+
+  close() {
+    this.closed = true;
+    this.stop?.();
+    if (this.keys) document.removeEventListener("keydown", this.keys);
+    this.map?.close();
+    this.curve?.close();
+  }
+
+  build() {
+    const changed = () => this.refresh();
+    this.entries = new Entries(this.path);
+    this.tooltip = new Tooltip(this.entries);
+    this.panel = new Panel(this.path, this.entries, { changed, closed: () => this.map.leave() });
+    this.map = new HeatMap(this.path, {
+      chosen: (pointed) => this.tooltip.show(pointed),
+      pinned: (entry) => this.panel.show(entry),
+      failed: (error) => toast(error.message, "bad"),
+    });
+    this.map.element.querySelector(".stage-box").append(this.tooltip.element);
+    this.batch = new Batch(this.path, {
+      changed,
+      picked: (entry) => this.map.goTo(entry),
+      previewed: (found) => this.expect(found),
+    });
+    this.curve = new Curve(this.path);
+    this.budget = new Budget(this.path, changed);
+    this.history = new History(this.path);
+    this.work = new Work();
+    this.facts = h("div");
+    this.trust = h("p", { class: "note", id: "trust" });
+    this.live = h("span", { class: "pill live", title: "changes of others appear by themselves" }, "live");
+    document.title = `${this.status.name} · maxentry`;
+    put(
+      this.main,
+      h("nav", { class: "crumbs", "aria-label": "Where you are" }, h("a", { href: "#/" }, "Campaigns"), " › "),
+      h("div", { class: "title" }, h("h1", { tabIndex: -1 }, this.status.name), this.live, this.work.element, h("span", { class: "gap" }), h("button", { type: "button", onclick: () => this.export() }, "Measurements as CSV")),
+      this.facts,
+      this.trust,
+      h("div", { class: "layout" },
+        h("div", { class: "column" }, h("section", { class: "card matrix", "aria-labelledby": "map-title" }, h("div", { class: "title" }, h("h2", { id: "map-title" }, "The matrix"), h("span", { class: "gap" }), this.finder()), this.map.element, this.panel.element),
+        this.curve.element, this.budget.element, this.history.element),
+        h("div", { class: "column" }, this.batch.element)),
+    );
+  }
+
+  /** Go to an entry by its labels. */
+  finder() {
+    const row = h("input", { type: "text", size: 8, autocomplete: "off", placeholder: "row", "aria-label": "row to go to" });
+    const col = h("input", { type: "text", size: 8, autocomplete: "off", placeholder: "column", "aria-label": "column to go to" });
+    return h("form", { class: "inline finder", role: "search", onsubmit: (event) => this.find(event, row, col) }, row, col, h("button", {}, "Go"));
+  }
+
+  async find(event, row, col) {
+    event.preventDefault();
+    this.missed?.remove();
+    try {
+      const known = await api.get(`${this.path}/labels`);
+      const entry = [[known.rows, row.value.trim()], [known.cols, col.value.trim()]].map(([labels, wanted]) =>
+        wanted === "" ? 0 : labels.findIndex((one) => label(one).trim() === wanted));
+      const missing = [[row, "row"], [col, "column"]].find((_, k) => entry[k] < 0);
+      if (missing) return (this.missed = toast(`There is no ${missing[1]} ${missing[0].value.trim()}.`, "bad"));
+      await this.map.goTo(entry);
+      this.map.stage.focus();
+    } catch (error) {
+      this.missed = toast(error.message, "bad");
+    }
+  }
+
+  // Following
+
+  /** News may come faster than all is looked at: then only the latest matter. */
+  async heard(news) {
+    this.live.dataset.on = "yes";
+    this.live.textContent = "live";
+    this.work.update(news.work);
+    this.waiting = news;
+    if (this.busy) return;
+    this.busy = true;
+    while (this.waiting && !this.closed) {
+      const latest = this.waiting;
+      this.waiting = null;
+      await this.follow(latest);
+    }
+    this.busy = false;
+  }
+
+  async follow({ version, fit, work }) {
+    const { seen } = this;
+    const ended = seen.work && seen.work !== work.map((job) => job.id).join(" ");
+    this.seen = { version, fit, work: work.map((job) => job.id).join(" ") };
+    try {
+      if (version !== seen.version) {
+        this.batch.suggest(null); // of another state
+        await this.refresh();
+      }
+      else if (fit !== seen.fit) await this.refitted();
+      else if (ended || work.some((job) => job.kind === "curve")) await this.recurve();
+      await this.keepFitting(work);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      toast(error.message, "bad");
+      this.seen = seen; // the stream tells only of what is new: look again by ourselves
+      setTimeout(() => this.closed || this.heard({ version, fit, work }), 5000);
+    }
+  }
+
+  lost() {
+    this.live.dataset.on = "no";
+    this.live.textContent = "not connected";
+  }
+
+  /** Look at everything anew. What was typed, picked and zoomed stays. */
+  async refresh() {
+    this.status = await api.get(this.path);
+    put(this.facts, facts(this.status, this.curve.error));
+    this.budget.update(this.status);
+    await Promise.all([this.history.update(this.status.events), this.refitted()]);
+  }
+
+  /** Look anew at what a fit says. */
+  async refitted() {
+    this.entries.forget();
+    const shape = [this.status.rows, this.status.cols];
+    const reasons = async () => this.batch.update(await api.get(`${this.path}/reasons`));
+    await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status.measurements), this.judge()]);
+    put(this.facts, facts(this.status, this.curve.error));
+    if (this.panel.entry) this.panel.show(this.panel.entry);
+    this.main.dataset.version = `${this.seen.version} ${this.seen.fit ?? "none"}`;
+  }
+
+  /** Whether the last fit is to be trusted. */
+  async judge() {
+    const fitted = this.status.measurements > 0 && Number.isInteger(this.seen.fit);
+    put(this.trust, verdict(fitted ? await api.get(`${this.path}/posterior?wait=0&stale=true`) : null));
+  }
+
+  async recurve() {
+    await this.curve.update(this.status.measurements);
+    put(this.facts, facts(this.status, this.curve.error));
+  }
+
+  /** Begin a fit of what was told since the last; one at a time. Then, of small matrices, whatever else there is. */
+  async keepFitting(work) {
+    const { version, fit } = this.seen;
+    const { measurements, pending, available } = this.status;
+    if (work.some((job) => job.kind === "fit" || job.kind === "ask")) return;
+    if (measurements > 0 && fit !== version) return this.fit(version);
+    if (work.length || this.status.rows * this.status.cols > SMALL) return;
+    if (pending === 0 && available > 0 && this.previewed !== version) {
+      this.previewed = version;
+      this.later(this.batch.preview());
+    } else if (this.filled !== measurements && this.curve.found?.missing) {
+      this.filled = measurements;
+      this.later(this.curve.fill());
+    }
+  }
+
+  /** Not waited for, since it may take long; then on with the rest. */
+  async later(work) {
+    await work;
+    if (this.closed) return;
+    await this.recurve().catch(() => {});
+    if (!this.busy) await this.keepFitting([]).catch(() => {});
+  }
+
+  /** Begin a fit, once for each version; if it was begun and is over, it failed: say why. */
+  async fit(version) {
+    if (this.asked === version) {
+      const job = this.job && (await api.get(`/jobs/${encodeURIComponent(this.job)}`));
+      this.job = null;
+      if (job?.problem) toast(`The fit: ${job.problem.detail}`, "bad");
+      return;
+    }
+    this.asked = version;
+    const begun = await api.begin(`${this.path}/posterior?wait=0`);
+    this.job = begun?.progress ? begun.id : null;
+    if (begun) return;
+    this.asked = null; // too much is going on: later
+    setTimeout(() => this.closed || this.keepFitting([]).catch(() => {}), 10000);
+  }
+
+  expect(found) {
+    this.map.suggest(found ? found.entries.map((line) => [line.i, line.j]) : []);
+    this.curve.expect(found?.outlook ?? null);
+  }
+
+  async export() {
+    try {
+      save(`${this.status.name.replaceAll(/[^\w.-]+/g, "_")}.csv`, await api.text(`${this.path}/export`));
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  }
+
+  // Keys
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    const number = Number(event.key);
+    const acts = {
+      m: () => this.map.stage.focus(),
+      a: () => this.batch.asker.focus(),
+      v: () => this.batch.body.querySelector("input")?.focus(),
+      "+": () => this.map.zoom(0.5),
+      "-": () => this.map.zoom(2),
+    };
+    if (number >= 1 && number <= KINDS.length) this.map.show(KINDS[number - 1]);
+    else if (event.key === "0") this.map.all();
+    else if (acts[event.key]) acts[event.key]();
+    else return;
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,120 @@
+// Where a campaign stands: counts, the budget, the settings that matter, what happened.
+
+import * as api from "./api.js";
+import { dialog, field, h, put, toast } from "./dom.js";
+import { ago, count, moment, number, percent } from "./format.js";
+import { name } from "./who.js";
+
+const ERROR = "the root mean square, over all entries, of what is not known of them; where the fit rests on rank 0, with the noise that may hide more";
+
+/** The facts at the top. */
+export function facts(status, error) {
+  const all = status.told + status.pending + status.available + status.failed;
+  const lost = [[status.failed, "failed"], [status.withdrawn, "withdrawn"], [status.expired, "expired"]].filter(([n]) => n > 0);
+  const again = status.measurements - status.told;
+  const lines = [
+    ["measured", `${count(status.told)}`, `${percent(all ? status.told / (status.rows * status.cols) : 0)} of ${count(status.rows * status.cols)}${again > 0 ? `, ${again} again` : ""}`],
+    ["expected error", number(error), status.target_sd === null ? "root mean square" : `target ${number(status.target_sd)}`, ERROR],
+    ["pending", count(status.pending), status.pending ? "waited for" : "nobody is measuring"],
+    ["left to ask", count(status.available), status.acquisition.replaceAll("_", " ")],
+    ["failed or withdrawn", count(status.failed + status.withdrawn), lost.map(([n, word]) => `${count(n)} ${word}`).join(", ") || "none"],
+    status.budget === null ? ["spent", number(status.spent), "no budget set"] : ["budget left", number(Math.max(0, status.budget - status.spent)), `${number(status.spent)} of ${number(status.budget)} spent`],
+  ];
+  return h("dl", { class: "facts" }, lines.map(([title, figure, note, meaning]) => h("div", { title: meaning }, h("dt", {}, title), h("dd", {}, figure), h("dd", { class: "note" }, note))));
+}
+
+/** Spent and left. */
+export class Budget {
+  constructor(path, changed) {
+    Object.assign(this, { path, changed });
+    this.body = h("div");
+    this.element = h("section", { class: "card", "aria-labelledby": "budget-title" }, h("h2", { id: "budget-title" }, "Budget and target"), this.body,
+      h("button", { type: "button", class: "write", onclick: () => this.set() }, "Change …"));
+  }
+
+  update(status) {
+    this.status = status;
+    const { spent, budget, target_sd: target } = status;
+    const left = budget === null ? null : Math.max(0, budget - spent);
+    put(
+      this.body,
+      budget === null ? h("p", {}, `${number(spent)} spent; no limit is set.`)
+        : [h("p", { class: "spent" }, h("strong", {}, number(spent)), " spent, ", h("strong", {}, number(left)), ` left of ${number(budget)}`),
+           h("progress", { max: Math.max(budget, 1e-12), value: Math.min(spent, budget), "aria-label": "spent of the budget" })],
+      h("p", { class: "note" }, target === null ? "No target for the expected error." : `Ends when the expected error is ${number(target)}.`),
+      h("p", { class: "note" }, "Pending entries count as spent."),
+    );
+  }
+
+  set() {
+    const text = (x) => (x === null ? "" : String(x));
+    const budget = h("input", { type: "number", min: 0, step: "any", value: text(this.status.budget) });
+    const target = h("input", { type: "number", min: 0, step: "any", value: text(this.status.target_sd) });
+    const problem = h("p", { class: "problem", role: "alert", hidden: true });
+    const send = async (event) => {
+      event.preventDefault();
+      const of = (input) => (input.value.trim() === "" ? null : Number(input.value));
+      try {
+        await api.write(`${this.path}/settings`, { budget: of(budget), target_sd: of(target), who: name() }, { method: "PATCH" });
+        box.close();
+        toast("Changed.");
+        this.changed();
+      } catch (error) {
+        problem.textContent = error.message;
+        problem.hidden = false;
+      }
+    };
+    const form = h("form", { onsubmit: send }, field("Budget", budget, "Empty: no limit."), field("Target: expected error", target, "Empty: none."), problem,
+      h("div", { class: "actions" }, h("button", { class: "primary" }, "Change")));
+    const box = dialog("Budget and target", form);
+  }
+}
+
+/** What happened, the latest first. */
+export class History {
+  constructor(path) {
+    this.path = path;
+    this.shown = 12;
+    this.list = h("ol", { class: "events" });
+    this.more = h("button", { type: "button", onclick: () => ((this.shown += 50), this.update(this.version)) }, "Earlier …");
+    this.element = h("section", { class: "card", "aria-labelledby": "history-title" }, h("h2", { id: "history-title" }, "What happened"), this.list, this.more);
+  }
+
+  async update(version) {
+    this.version = version;
+    const after = Math.max(0, version - this.shown);
+    const page = await api.get(`${this.path}/history?after=${after}&limit=${Math.min(1000, this.shown)}`);
+    put(this.list, page.items.reverse().map((line) =>
+      h("li", {}, h("span", { class: `kind ${line.kind}` }, line.kind.replaceAll("_", " ")), " ", line.what, h("small", { class: "note", title: moment(line.at) }, `${line.who ?? "?"}, ${ago(line.at)}`))));
+    this.more.hidden = after === 0;
+  }
+}
+
+/** What goes on in the background. */
+export class Work {
+  constructor() {
+    this.element = h("div", { class: "work", role: "status", "aria-live": "polite" });
+  }
+
+  update(work) {
+    const names = { fit: "Fitting", ask: "Choosing entries", outlook: "Looking ahead", next: "Choosing entries", curve: "Working out the past" };
+    this.element.dataset.jobs = work.map((job) => job.kind).join(" ");
+    put(this.element, work.map((job) => {
+      const { what, done, total } = job.progress;
+      const bar = total > 0 ? h("progress", { max: total, value: Math.min(done, total), "aria-label": "how far it is" }) : h("progress", { "aria-label": "how far it is" });
+      const cancel = job.kind === "curve" ? h("button", { type: "button", class: "link write", onclick: () => stop(job.id) }, "stop") : null;
+      return h("span", { class: "job" }, h("span", {}, job.status === "queued" ? `${names[job.kind]}: waiting` : `${names[job.kind]}${what ? `: ${what}` : ""}`), bar, cancel);
+    }));
+  }
+}
+
+async function stop(id) {
+  try {
+    await api.write(`/jobs/${encodeURIComponent(id)}`, null, { method: "DELETE" });
+  } catch (error) {
+    toast(error.message, "bad");
+  }
+}
+
+/** In one line: of what size, how far. */
+export const inShort = (line) => `${count(line.rows)} × ${count(line.cols)} · ${count(line.told)} measured · ${count(line.pending)} pending`;

@@ -1,0 +1,19 @@
+// How far to trust the last fit: whether it has converged, and whether it found more than row and column means.
+
+const MOSTLY_MEANS = 0.3; // weight of rank 0 from which on it is said, as posteriors in Python do
+
+/** Advice as people follow it: what to write in Python stands in brackets, and is left out. */
+export const inWords = (advice) => advice.replaceAll(/ \((?:sampling|thin)=[^()]*(?:\([^()]*\))?\)/g, "").replace(/^Nothing to do\.\s*/, "");
+
+/** In a sentence or two; empty where there is no fit yet. */
+export function verdict(found) {
+  if (!found || found.converged === undefined) return "";
+  const advice = inWords(found.advice);
+  const which = found.fit.current ? "The fit" : "The last fit (a new one is on its way)";
+  const said = [`${which} has ${found.converged ? "converged." : "not converged:"}${advice ? ` ${advice}` : ""}`];
+  const means = found.rank_weights[0] ?? 0;
+  if (means === 1) said.push("It rests on rank 0: the data show little beyond row and column means so far, and what else there is counts as noise.");
+  else if (means >= MOSTLY_MEANS) said.push(`${Math.round(100 * means)}% of its chains rest on rank 0, row and column means alone, for which what else there is counts as noise.`);
+  else said.push(`Rank ${found.rank}.`);
+  return said.join(" ");
+}

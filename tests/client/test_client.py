@@ -1,0 +1,283 @@
+"""The client on a bad line: answers that are lost, servers that are busy, strangers, and tokens."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from typing import Any
+
+import pytest
+
+httpx = pytest.importorskip("httpx", reason="needs maxentry[client]")
+
+from tests.campaign.conftest import cache  # noqa: E402, F401
+from tests.server.live import READ, TOKENS, WRITE, running  # noqa: E402
+
+import maxentry  # noqa: E402
+from maxentry.client import wire  # noqa: E402
+from maxentry.client.connect import RemoteCampaign  # noqa: E402
+from maxentry.client.wire import Wire  # noqa: E402
+from maxentry.errors import (  # noqa: E402
+    CampaignError,
+    DataError,
+    MissingDependencyError,
+    ParameterError,
+    StorageError,
+)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire.time, "sleep", lambda _: None)
+    monkeypatch.delenv("MAXENTRY_TOKEN", raising=False)
+
+
+class Losing(httpx.BaseTransport):
+    """A line on which the request arrives and the first answers are lost."""
+
+    def __init__(self, lost: int, verb: str) -> None:
+        self.inner, self.left, self.verb = httpx.HTTPTransport(), lost, verb
+
+    def handle_request(self, request: Any) -> Any:
+        answer = self.inner.handle_request(request)
+        if self.left and request.url.path.endswith(self.verb):
+            self.left -= 1
+            answer.read()
+            raise httpx.ReadError("connection reset", request=request)
+        return answer
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+def test_what_is_asked_and_told_is_done_once_though_answers_are_lost(lost: int) -> None:
+    with running() as (url, _):
+        maxentry.connect(url).create("x", 4, 5, seed=1, acquisition="balanced")
+        asking = RemoteCampaign(Wire(url, transport=Losing(lost, "/ask")))
+        ids = asking.ask(3, frame="columns")["id"]
+        telling = RemoteCampaign(Wire(url, transport=Losing(lost, "/tell")))
+        assert telling.tell(ids, [1.0, 2.0, 3.0], again=True).told == 3
+        status = maxentry.connect(url).status()
+        assert (status.measurements, status.pending) == (3, 0)
+
+
+def test_what_cannot_be_repeated_is_not() -> None:
+    with running() as (url, _):
+        maxentry.connect(url).create("x", 4, 5)
+        remote = RemoteCampaign(Wire(url, transport=Losing(1, "/rows")))
+        with pytest.raises(StorageError, match="whether it was done is not known"):
+            remote.add_rows(["new"])
+        assert maxentry.connect(url).settings.shape == (5, 5)
+
+
+def answering(*answers: Any) -> RemoteCampaign:
+    """A campaign whose server gives these answers, one after the other."""
+    left = list(answers)
+    transport = httpx.MockTransport(lambda _: left.pop(0))
+    return RemoteCampaign(Wire("http://lab.example", "t" * 30, transport=transport))
+
+
+def test_a_busy_server_is_asked_again() -> None:
+    busy = httpx.Response(429, json={"detail": "wait"}, headers={"Retry-After": "1"})
+    one = httpx.Response(200, json={"items": [], "total": 0, "next": None})
+    assert answering(busy, busy, one).list() == []
+
+
+def test_strangers_are_named() -> None:
+    for answer in (
+        httpx.Response(200, text="<html>"),
+        httpx.Response(200, json=[1]),
+        httpx.Response(200, json={"hello": "world"}),
+        httpx.Response(502, text="bad gateway"),
+        httpx.Response(404, json=[1]),
+    ):
+        with pytest.raises(StorageError, match=f"something else came .HTTP {answer.status_code}"):
+            answering(answer).list()
+
+
+def test_a_redirect_is_not_followed_with_the_token() -> None:
+    with pytest.raises(StorageError, match="HTTP 302"):
+        answering(httpx.Response(302, headers={"Location": "https://evil.example/"})).list()
+
+
+def test_an_error_of_another_name_is_no_class_of_ours() -> None:
+    for name in ("SystemExit", "annotations", "MaxentryErrors", None):
+        with pytest.raises(StorageError, match="no luck"):
+            answering(httpx.Response(418, json={"error": name, "detail": "no luck"})).list()
+    with pytest.raises(CampaignError, match="no luck"):
+        answering(httpx.Response(409, json={"error": "CampaignError", "detail": "no luck"})).list()
+
+
+def test_nobody_there() -> None:
+    with pytest.raises(StorageError, match=r"a maxentry server at http://127\.0\.0\.1:9"):
+        maxentry.connect("http://127.0.0.1:9").list()
+
+
+@pytest.mark.parametrize("url", ["lab.db", "ftp://x", "", None, "http://user:hunter2@lab.example"])
+def test_addresses_that_will_not_do(url: Any) -> None:
+    with pytest.raises(ParameterError) as refusal:
+        maxentry.connect(url)
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(tokens=TOKENS) as (url, _):
+        with pytest.raises(StorageError, match="expected a token") as refusal:
+            maxentry.connect(url, "wrong-" + "x" * 30).list()
+        assert "x" * 30 not in str(refusal.value)
+        reader = maxentry.connect(url, READ)
+        assert reader.list() == []
+        with pytest.raises(StorageError, match="that for reading came"):
+            reader.create("x", 2, 2)
+        assert READ not in repr(reader)
+        monkeypatch.setenv("MAXENTRY_TOKEN", WRITE)
+        assert maxentry.connect(url).create("x", 2, 2).name == "x"
+
+
+@pytest.mark.parametrize(
+    "token", ["secret\nX-Other: 1", "secret ümlaut", "secret blank", " ", "\x00secret", 7]
+)
+def test_a_token_that_fits_no_header_is_not_shown(token: Any) -> None:
+    with pytest.raises(ParameterError, match="expected a token") as refusal:
+        maxentry.connect("http://127.0.0.1:9", token)
+    assert "secret" not in str(refusal.value)
+
+
+def job(status: str, **more: Any) -> dict[str, Any]:
+    progress = {"what": "sampling", "done": 1, "total": 2}
+    return {"id": "j", "status": status, "progress": progress, "result": None, "problem": None} | more
+
+
+CAMPAIGN = httpx.Response(200, json={"items": [{"id": "u", "name": "x"}], "total": 1, "next": None})
+NO_JOB = {"type": "urn:maxentry:problem:no-job", "detail": "there is none of this id any more."}
+CLOSING = {
+    "type": "urn:maxentry:problem:closing",
+    "detail": "it is being shut down.",
+    "error": "StorageError",
+}
+ENTRY = {"id": 7, "row": "a", "col": "b", "mean": None, "sd": None, "gain": None, "cost": 1.0}
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [httpx.Response(404, json=NO_JOB), httpx.Response(200, json=job("cancelled", problem=CLOSING))],
+    ids=["another server", "a server that ends"],
+)
+def test_work_that_is_lost_with_its_server_is_asked_for_again(lost: Any) -> None:
+    keys: list[str] = []
+    left = [
+        CAMPAIGN,
+        httpx.Response(202, json=job("running")),
+        lost,
+        httpx.Response(202, json=job("queued")),
+        httpx.Response(200, json=job("done")),
+        httpx.Response(201, json={"campaign": "x", "entries": [ENTRY]}),
+    ]
+
+    def answer(request: Any) -> Any:
+        if request.url.path.endswith("/ask"):
+            keys.append(request.headers["Idempotency-Key"])
+        return left.pop(0)
+
+    remote = RemoteCampaign(Wire("http://lab.example", transport=httpx.MockTransport(answer)))
+    assert remote.ask(frame="columns", progress=False)["id"] == [7]
+    assert len(keys) == 3
+    assert len(set(keys)) == 1  # one request, however often it is sent
+
+
+def test_an_outlook_that_is_lost_with_its_server_is_asked_for_again() -> None:
+    found = {"outlook": None, "advice": "ask: nothing is known."}
+    remote = answering(
+        CAMPAIGN,
+        httpx.Response(202, json=job("running")),
+        httpx.Response(404, json=NO_JOB),
+        httpx.Response(202, json=job("running")),
+        httpx.Response(200, json=job("done", result=found)),
+    )
+    assert remote.outlook(progress=False).advice == found["advice"]
+
+
+def test_work_that_failed_or_was_called_off_is_not() -> None:
+    called_off = {"type": "urn:maxentry:problem:cancelled", "detail": "this was called off."}
+    failed = {"type": "urn:maxentry:problem:data", "detail": "expected better.", "error": "DataError"}
+    for document, kind in ((called_off, StorageError), (failed, DataError)):
+        over = httpx.Response(200, json=job("failed", problem=document))
+        with pytest.raises(kind, match=document["detail"]):
+            answering(CAMPAIGN, httpx.Response(202, json=job("running")), over).ask(progress=False)
+
+
+def test_several_threads_may_use_one_campaign() -> None:
+    with running() as (url, _):
+        remote = maxentry.connect(url).create("x", 30, 30, seed=1, acquisition="balanced")
+        failures: list[BaseException] = []
+
+        def work(k: int) -> None:
+            try:
+                for j in range(5):
+                    remote.tell(row=k, col=j, value=1.0)
+                    assert remote.state.version > j
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert failures == []
+        assert (remote.state.version, len(remote.state.measurements)) == (31, 30)
+
+
+def test_nothing_is_sent_before_it_is_used() -> None:
+    remote = maxentry.connect("http://127.0.0.1:9", campaign="x")
+    assert repr(remote) == "Campaign 'x' on http://127.0.0.1:9"
+
+
+def test_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> None:
+        raise ImportError
+
+    monkeypatch.setattr(wire, "import_module", missing)
+    with pytest.raises(MissingDependencyError, match=r"maxentry\[client\]"):
+        maxentry.connect("http://127.0.0.1:9")
+
+
+ONLY_AT_HAND = {
+    "storage",
+    "cache",
+    "clock",
+    "policy",
+    "self",
+    "cls",
+}  # a campaign on a server has no choice of these
+
+
+def unlike(one: type, other: type) -> list[str]:
+    """The public names of a class that another lacks, or has with other parameters (name, kind, default, type)."""
+
+    def parameters(method: Any) -> list[tuple[Any, ...]]:
+        found = inspect.signature(method).parameters.values()
+        return [(p.name, p.kind, p.default, p.annotation) for p in found if p.name not in ONLY_AT_HAND]
+
+    found = []
+    for name in (name for name in vars(one) if not name.startswith("_") or name in ("__enter__", "__exit__")):
+        mine, theirs = getattr(one, name), getattr(other, name, None)
+        alike = isinstance(mine, property) == isinstance(theirs, property) and callable(mine) == callable(
+            theirs
+        )
+        if not alike or (callable(mine) and parameters(mine) != parameters(theirs)):
+            found.append(name)
+    return found
+
+
+def test_it_has_the_methods_of_a_campaign_with_the_same_parameters() -> None:
+    assert len([name for name in vars(maxentry.Campaign) if not name.startswith("_")]) > 18
+    attributes = {"cache"}  # of one at hand
+    assert [name for name in unlike(maxentry.Campaign, RemoteCampaign) if name not in attributes] == []
+    assert unlike(RemoteCampaign, maxentry.Campaign) == []
+
+
+def test_the_comparison_can_fail() -> None:
+    class Lacking:
+        def ask(self, n: int = 1, plates: str | None = None) -> None: ...
+        def settings(self) -> None: ...
+
+    assert {"ask", "settings", "tell", "state"} <= set(unlike(maxentry.Campaign, Lacking))

@@ -1,0 +1,165 @@
+"""Pictures of the dashboard for the documents: `python -m tests.dashboard.screenshots [folder] [--large]`.
+
+A simulated campaign: 24 ligands by 16 substrates, yields of rank 2 with noise. It is looked at before and after the
+second batch is told, dark and narrow; with --large also a matrix of 1,000 x 1,000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.dashboard.browser import NARROW, Watched, chromium
+from tests.dashboard.lab import address, fitted, laboratory, shown
+from tests.server.live import begin
+
+FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
+LIGANDS = [
+    "PPh3", "PCy3", "P(t-Bu)3", "P(o-tol)3", "XPhos", "SPhos", "RuPhos", "BrettPhos", "DavePhos", "CyJohnPhos",
+    "JackiePhos", "AlPhos", "dppe", "dppp", "dppb", "dppf", "dcpe", "Xantphos", "BINAP", "JosiPhos", "IPr", "IMes",
+    "SIPr", "none",
+]  # fmt: skip
+SUBSTRATES = [f"ArBr-{k}" for k in range(1, 17)]
+
+
+def yields(seed: int = 3) -> Any:
+    """The truth: per cent, rank 2 beside row and column means."""
+    rng = np.random.default_rng(seed)
+    m1, m2 = len(LIGANDS), len(SUBSTRATES)
+    levels = rng.normal(0, 8, m1)[:, None] + rng.normal(0, 6, m2)
+    patterns = 13 * rng.normal(size=(m1, 2)) @ rng.normal(size=(2, m2)) / np.sqrt(2)
+    return np.clip(52 + levels + patterns, 1, 99)
+
+
+def tell(client: Any, path: str, entries: list[dict[str, Any]], truth: Any, who: str) -> None:
+    """What the instrument would say of these entries."""
+    rng = np.random.default_rng(len(entries))
+    lines = [
+        {
+            "id": e["id"],
+            "value": round(
+                float(truth[LIGANDS.index(e["row"]), SUBSTRATES.index(e["col"])] + rng.normal()), 1
+            ),
+        }
+        for e in entries
+    ]
+    assert client.post(f"{path}/tell", json={"lines": lines, "who": who}).status_code == 200
+
+
+def ask(client: Any, path: str, n: int) -> list[dict[str, Any]]:
+    answer = client.post(
+        f"{path}/ask?wait=60", json={"n": n, "who": "ann"}, headers={"Idempotency-Key": f"{n}"}
+    )
+    if answer.status_code == 202:
+        return ask(client, path, n)
+    found: list[dict[str, Any]] = answer.json()["entries"]
+    return found
+
+
+def picture(page: Any, folder: Path, name: str, whole: bool = False) -> None:
+    page.mouse.move(2, 2)
+    page.locator(".toast").first.wait_for(state="detached")
+    page.wait_for_timeout(400)
+    page.screenshot(path=folder / f"dashboard-{name}.png", full_page=whole)
+    print(f"{folder}/dashboard-{name}.png")
+
+
+def small(browser: Any, folder: Path) -> None:
+    truth = yields()
+    with laboratory() as client:
+        begin(client, "solvent screen", [f"solvent {k}" for k in range(1, 31)], ["25 °C", "60 °C", "100 °C"])
+        begin(client, "kinase panel", 300, 100, budget=900)
+        given = {"rank": 2, "budget": 160, "target_sd": 3, "acquisition": "predictive_variance"}
+        path = begin(client, "Buchwald–Hartwig yields", LIGANDS, SUBSTRATES, **given)
+        first = ask(client, path, 60)
+        tell(client, path, first[:58], truth, "ann")
+        client.post(f"{path}/fail", json={"ids": [first[58]["id"]], "reason": "precipitate", "who": "ann"})
+        client.post(
+            f"{path}/withdraw", json={"ids": [first[59]["id"]], "reason": "out of ArBr-7", "who": "bo"}
+        )
+        batch = ask(client, path, 8)
+        someone = Watched(browser, client.url, color_scheme="light", viewport={"width": 1360, "height": 950})
+        page = someone.tab()
+        page.get_by_role("link", name="Buchwald").wait_for()
+        picture(page, folder, "list")
+        page.get_by_role("link", name="Buchwald").click()
+        fitted(page)
+        whole_curve(page)
+        picture(page, folder, "before", whole=True)
+        tell(client, path, batch, truth, "ann")
+        fitted(page, client.get(path).json()["events"])
+        whole_curve(page)
+        page.get_by_role("button", name="Preview").click()
+        page.get_by_text("Nobody has been asked for these yet").wait_for()
+        page.get_by_role("button", name="Uncertainty").click()
+        page.locator(".map[data-loaded^=sd]").wait_for()
+        picture(page, folder, "after", whole=True)
+        someone.close()
+        ask(client, path, 4)
+        dark = Watched(browser, client.url, color_scheme="dark", viewport={"width": 1360, "height": 950})
+        page = dark.tab(address(path))
+        fitted(page)
+        whole_curve(page)
+        page.locator(".stage").hover(position={"x": 330, "y": 250})
+        page.get_by_role("tooltip").get_by_text("mean ± sd").wait_for()
+        page.screenshot(path=folder / "dashboard-dark.png")
+        dark.close()
+        phone = Watched(
+            browser, client.url, viewport=NARROW, is_mobile=True, has_touch=True, device_scale_factor=2
+        )
+        page = phone.tab(address(path))
+        fitted(page)
+        whole_curve(page)
+        picture(page, folder, "narrow", whole=True)
+        phone.close()
+
+
+def whole_curve(page: Any) -> None:
+    page.get_by_role("button", name="Work out the past").wait_for(state="hidden", timeout=240_000)
+
+
+def large(browser: Any, folder: Path) -> None:
+    rng = np.random.default_rng(1)
+    m, n = 1000, 10_000
+    left, right = rng.normal(size=(m, 2)), rng.normal(size=(2, m))
+    at = rng.choice(m * m, n, replace=False)
+    with laboratory() as client:
+        labels = [f"compound {k}" for k in range(1, m + 1)], [f"assay {k}" for k in range(1, m + 1)]
+        path = begin(client, "large", *labels, rank=2, acquisition="predictive_variance")
+        rows, cols = np.divmod(at, m)
+        values = np.einsum("nr,rn->n", left[rows], right[:, cols]) + 0.3 * rng.normal(size=n)
+        lines = [
+            {"row": labels[0][i], "col": labels[1][j], "value": float(x)}
+            for i, j, x in zip(rows, cols, values, strict=True)
+        ]
+        assert client.post(f"{path}/tell", json={"lines": lines}).status_code == 200
+        someone = Watched(browser, client.url)
+        page = someone.tab(address(path))
+        shown(page, 2)
+        page.keyboard.press("3")
+        page.locator(".map[data-loaded=value]").wait_for()
+        picture(page, folder, "large-measured")
+        page.keyboard.press("1")
+        fitted(page)
+        page.locator(".map[data-loaded^=mean]").wait_for()
+        picture(page, folder, "large-mean")
+        someone.close()
+
+
+def main() -> None:
+    given = argparse.ArgumentParser(description=__doc__)
+    given.add_argument("folder", nargs="?", type=Path, default=FOLDER)
+    given.add_argument("--large", action="store_true", help="the matrix of 1,000 x 1,000 instead")
+    wanted = given.parse_args()
+    wanted.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as cache, chromium() as browser:
+        os.environ["MAXENTRY_CACHE"] = cache
+        (large if wanted.large else small)(browser, wanted.folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The files of the dashboard as they are served, without a browser."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from tests.server.live import TOKENS, httpx, running
+
+import maxentry.server
+from maxentry.server import pages
+
+STATIC = Path(maxentry.server.__file__).parent / "static"
+
+
+def test_the_page_and_all_that_it_names_are_there_without_a_token() -> None:
+    with running(tokens=TOKENS) as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+        page = client.get("/")
+        assert page.headers["Content-Type"].startswith("text/html")
+        assert page.headers["Cache-Control"] == "no-cache"
+        assert "{{" not in page.text
+        named = re.findall(r'(?:src|href|content)="(/static/[^"]+)"', page.text)
+        assert len(named) >= 6
+        assert {name: client.get(name).status_code for name in named} == dict.fromkeys(named, 200)
+        assert client.get("/api/v1/campaigns").status_code == 401
+
+
+def test_our_own_files_are_asked_for_again_and_not_sent_twice() -> None:
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+        first = client.get("/static/js/main.js")
+        assert first.headers["Cache-Control"] == "no-cache"
+        assert first.headers["Content-Type"].startswith("text/javascript")
+        again = client.get("/static/js/main.js", headers={"If-None-Match": first.headers["ETag"]})
+        assert (again.status_code, again.content) == (304, b"")
+
+
+def test_every_module_that_is_imported_is_there() -> None:
+    files = {f.name: f.read_text(encoding="utf-8") for f in (STATIC / "js").glob("*.js")}
+    for name, text in files.items():
+        imported = re.findall(r'from "\./([\w.]+)"', text)
+        assert set(imported) <= set(files), name
+        names = re.findall(r"^import \{([^}]+)\}", text, flags=re.MULTILINE)
+        words = [word.strip() for group in names for word in group.split(",")]
+        unused = [word for word in words if len(re.findall(rf"\b{word}\b", text)) < 2]
+        assert unused == [], name
+
+
+def test_plotly_comes_from_the_installed_package_and_is_kept() -> None:
+    pytest.importorskip("plotly")
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+        (address,) = re.findall(r'name="plotly" content="([^"]*)"', client.get("/").text)
+        assert version("plotly") in address
+        packed = client.get(address, headers={"Accept-Encoding": "gzip"})
+        plain = client.get(address, headers={"Accept-Encoding": "identity"})
+        installed = pages._plotly()
+        assert installed is not None
+        assert plain.content == packed.content == installed.read_bytes()
+        assert packed.headers["Content-Encoding"] == "gzip"
+        assert len(gzip.compress(plain.content)) < len(plain.content) / 2
+        for answer in (packed, plain):
+            assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+            assert answer.headers["Vary"] == "Accept-Encoding"
+
+
+def test_without_plotly_there_is_a_page_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "_plotly", lambda: None)
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+        page = client.get("/").text
+        assert '<meta name="plotly" content="" data-sheets="">' in page
+
+
+def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inside_the_page() -> None:
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+        policy = client.get("/").headers["Content-Security-Policy"]
+    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert parts["default-src"] == "'none'"
+    assert (parts["script-src"], parts["style-src"], parts["connect-src"]) == ("'self'",) * 3
+    assert not re.search(r"unsafe|\*|http", policy)
+    text = (STATIC / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"<style|<script(?![^>]* src=)| style=| on\w+=|https?:", text)

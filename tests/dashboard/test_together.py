@@ -1,0 +1,154 @@
+"""Several at once: tabs follow each other, and looking holds up nobody."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.dashboard.browser import Watched
+from tests.dashboard.lab import address, campaign, fact, fitted, shown
+
+from maxentry.server import looks
+from maxentry.server.fits import Fits
+
+Reader = Callable[..., Watched]
+
+
+def test_a_second_tab_sees_the_first_ones_values_without_reloading(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8, pending=3)
+    someone = reader(lab.url)
+    first, second = someone.tab(address(path)), someone.tab(address(path))
+    fitted(first)
+    fitted(second)
+    kept = second.locator("#batch li[data-id='10'] input")
+    kept.fill("0.75")  # half done when the other one saves
+    second.evaluate("window.sameAsEver = true")
+    first.locator("#batch li[data-id='9'] input").fill("44")
+    first.get_by_role("button", name="Save values").click()
+    second.locator("#batch li[data-id='9']").wait_for(state="detached")
+    shown(second, 4)
+    fact(second, "measured", "9")
+    assert kept.input_value() == "0.75"
+    fitted(second, 4)
+    assert second.evaluate("window.sameAsEver") is True
+
+
+def test_the_list_follows_too(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_text("There is none yet").wait_for()
+    campaign(lab, "yields")
+    page.get_by_role("link", name="yields").wait_for()
+
+
+def test_another_process_tells_while_the_page_is_open(lab: Any, storage: str, reader: Reader) -> None:
+    path = campaign(lab, pending=3)
+    page = reader(lab.url).tab(address(path))
+    page.locator("#batch li[data-id='3']").wait_for()
+    told = "id,value\n1,41\n2,52\n"
+    environment = os.environ | {"MAXENTRY_STORAGE": storage}
+    command = [sys.executable, "-m", "maxentry", "tell", "-"]
+    done = subprocess.run(command, input=told, env=environment, text=True, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    page.locator("#batch li[data-id='2']").wait_for(state="detached")
+    fact(page, "measured", "2")
+
+
+def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, reader: Reader) -> None:
+    path = campaign(lab, told=6, pending=2)
+    events = lab.get(path).json()["events"]
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("Nobody has been asked for these yet").wait_for()
+    assert lab.get(path).json()["events"] == events
+    # Nobody else writes while one has this: it is to be had at once.
+    with sqlite3.connect(storage, timeout=5, isolation_level=None) as alone:
+        alone.execute("BEGIN IMMEDIATE")
+        assert page.locator(".live").inner_text() == "live"
+        page.get_by_role("button", name="Uncertainty").click()  # and the page looks on meanwhile
+        page.locator(".map[data-loaded^=sd]").wait_for()
+        alone.execute("ROLLBACK")
+    alone.close()
+
+
+def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, go_on = Fits.make, threading.Event()
+
+    def held(self: Fits, state: Any, watch: Any) -> Any:
+        watch(10, "sampling").advance(3)
+        assert go_on.wait(120)
+        return make(self, state, watch)
+
+    monkeypatch.setattr(Fits, "make", held)
+    path = campaign(lab, told=10)
+    page = reader(lab.url).tab(address(path))
+    try:
+        running = page.locator(".work .job", has_text="Fitting: sampling")
+        running.wait_for()
+        bar = running.locator("progress")
+        assert bar.evaluate("bar => [bar.value, bar.max]") == [3, 10]
+        page.get_by_text("The first fit is on its way").wait_for()
+    finally:
+        go_on.set()
+    fitted(page)
+    running.wait_for(state="detached")
+
+
+def test_a_preview_that_takes_long_is_made_once(
+    lab: Any, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from playwright.sync_api import expect
+
+    upcoming = looks.upcoming
+
+    def slow(*given: Any) -> Any:
+        time.sleep(4)  # longer than the page waits for an answer
+        return upcoming(*given)
+
+    path = campaign(lab, told=8)
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    page.get_by_text("Nobody has been asked for these yet").wait_for()  # the one that comes by itself
+    monkeypatch.setattr(looks, "upcoming", slow)
+    before = len(_jobs(lab, "next"))
+    page.get_by_label("How many").fill("3")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#batch .batch > li")).to_have_count(3, timeout=60_000)
+    page.wait_for_timeout(3000)
+    assert [job["status"] for job in _jobs(lab, "next")[: -before or None]] == ["done"]
+
+
+def _jobs(lab: Any, kind: str) -> list[Any]:
+    return [job for job in lab.get("/jobs").json()["items"] if job["kind"] == kind]
+
+
+def test_of_many_campaigns_the_last_are_listed(lab: Any, reader: Reader) -> None:
+    for k in range(103):
+        campaign(lab, f"campaign {k}")
+    page = reader(lab.url).tab()
+    page.get_by_text("The last 100 of 103.").wait_for()
+    page.get_by_role("link", name="campaign 102").wait_for()
+
+
+def test_a_look_that_fails_is_taken_again(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8, pending=1)
+    someone = reader(lab.url)
+    page = someone.tab(address(path))
+    fitted(page)
+    fails = [503, None]
+
+    def once(route: Any) -> None:
+        status = fails.pop(0) if fails else None
+        route.continue_() if status is None else route.fulfill(status=status, body="{}")
+
+    someone.context.route(f"**{path}/reasons", once)
+    lab.post(f"{path}/tell", json={"lines": [{"id": 9, "value": 1.5}]})
+    fitted(page, lab.get(path).json()["events"])
+    assert len(fails) == 0

@@ -1,0 +1,166 @@
+"""What charts say is what the draws, the diagnostics and the events say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from tests.plots.examples import asked, small
+from tests.posterior.examples import matrices
+
+from maxentry import complete, plots
+from maxentry.errors import DataError
+from maxentry.model.coherence import coherence
+from maxentry.plots import calibrated, factors
+from maxentry.plots.reasons import reasons
+from maxentry.plots.records import Chart
+from maxentry.plots.subject import Subject
+
+
+def record(plot: plots.Plot) -> Chart:
+    assert isinstance(plot.record, Chart)
+    return plot.record
+
+
+def test_singular_values_are_those_of_the_low_rank_part() -> None:
+    posterior = small()
+    left, right = posterior.belief.left, posterior.belief.right
+    values = np.array(
+        [np.linalg.svd(A @ B.T, compute_uv=False)[:2] for A, B in zip(left, right, strict=True)]
+    )
+    (panel,) = record(plots.singular_values(posterior, level=0.8)).panels
+    (series,) = panel.series
+    np.testing.assert_allclose(series.y, np.median(values, axis=0), rtol=1e-6)
+    ends = np.quantile(values, [0.1, 0.9], axis=0, method="weibull")
+    np.testing.assert_allclose([series.low, series.high], ends, rtol=1e-6)
+    assert panel.from_zero
+    assert panel.whole
+
+
+def test_coherences_are_those_of_the_subspaces_and_the_highest_come_first() -> None:
+    posterior = small()
+    mu = np.mean([coherence(np.linalg.qr(A)[0]) for A in posterior.belief.left], axis=0)
+    rows, _ = record(plots.coherence(posterior)).panels
+    dots = rows.series[1]
+    assert rows.names == tuple(f"r{k}" for k in np.argsort(-mu))
+    np.testing.assert_allclose(dots.x, np.sort(mu)[::-1] * len(mu) / 2, rtol=1e-6)
+    mean, low, high = factors.projections(posterior.draws.left, 0.9)
+    assert mean.sum() == pytest.approx(2)
+    assert (low <= mean).all()
+    assert (mean <= high).all()
+
+
+def test_rank_0_has_no_low_rank_part_to_show() -> None:
+    for plot in (plots.singular_values(small(rank=0)), plots.coherence(small(rank=0))):
+        assert record(plot).panels == ()
+        assert "rank 0" in record(plot).note
+        assert plot.matplotlib() is not None
+        assert plot.plotly() is not None
+    assert len(record(plots.trace(small(rank=0))).panels) == 2
+
+
+def test_places_are_those_of_the_predictive_law() -> None:
+    posterior = small(transform="log")
+    entries, values = Subject.of(posterior).told
+    found = calibrated.from_posterior(posterior, entries, values, 0.9)
+    X = matrices(posterior).reshape(-1, 12, 9)[:, entries.rows, entries.cols]
+    expected = stats.norm.cdf(np.log(values), X, np.sqrt(posterior.belief.noise_var)[:, None]).mean(0)
+    np.testing.assert_allclose(found.place, expected, rtol=1e-8)
+    inside = (found.low <= values) & (values <= found.high)
+    assert (
+        np.mean(inside == (np.abs(2 * found.place - 1) <= 0.9)) > 0.9
+    )  # the interval is made of noisy copies
+
+
+def test_coverage_of_right_intervals_is_in_the_band_and_of_wrong_ones_is_not() -> None:
+    rng, n = np.random.default_rng(0), 2000
+    place = rng.random(n)
+
+    def outside(u: np.ndarray) -> float:
+        found = calibrated.Foreseen(*([None] * 2), u, *([None] * 3))  # type: ignore[arg-type]
+        band, _, covered = calibrated._coverage(found).series
+        return float(np.mean((covered.y < band.low) | (covered.y > band.high)))
+
+    assert outside(place) < 0.3
+    too_narrow = stats.norm.cdf(1.3 * stats.norm.ppf(place))
+    assert outside(too_narrow) > 0.8
+
+
+def test_held_out_values_are_read_by_label_and_judged() -> None:
+    posterior = small()
+    rows, cols = ["r1", "r0", "r7"], ["c3", "c2", "c3"]
+    held = {"row": rows, "col": cols, "value": [1.0, 2.0, 90.0]}
+    shown = record(plots.calibration(posterior, pd.DataFrame(held)))
+    assert shown.note.startswith("values held out of the fit; ")
+    assert shown.note.endswith("of 3 inside their 90% intervals")
+    expected = posterior.predict(rows, cols)
+    dots = shown.panels[0].series[1]
+    by_value = np.argsort(dots.x)
+    np.testing.assert_allclose(dots.x[by_value], [1.0, 2.0, 90.0])
+    np.testing.assert_allclose(dots.y[by_value], expected.mean)
+    np.testing.assert_allclose(dots.high[by_value], expected.new_high)
+    assert dots.high[by_value][2] < 90
+    with pytest.raises(DataError, match="held-out values of a"):
+        plots.calibration(posterior, np.ones((2, 2)))
+    m1, _ = posterior.shape
+    unnamed = pd.DataFrame(np.full((m1, 2), 2.0), columns=["c3", "c2"])  # rows by position, columns by label
+    assert f"of {2 * m1} inside" in record(plots.calibration(posterior, unnamed)).note
+    with pytest.raises(DataError, match="held-out values of a"):
+        plots.calibration(posterior, unnamed[:2].reset_index(drop=True))
+
+
+def test_a_posterior_alone_is_judged_by_its_own_values_and_says_so() -> None:
+    assert "fitted, so they look better" in record(plots.calibration(small())).note
+
+
+def test_a_campaign_is_judged_by_what_it_believed_before() -> None:
+    campaign = asked()
+    shown = record(plots.calibration(campaign))
+    found = calibrated.as_asked(Subject.of(campaign), 0.9)
+    asks = campaign.asked(frame="columns")
+    believed = [k for k, sd in enumerate(asks["sd"]) if asks["status"][k] == "told" and sd == sd]
+    assert "believed when it was asked for" in shown.note
+    assert found.mean.tolist() == [asks["mean"][k] for k in believed]
+    sd = np.hypot([asks["sd"][k] for k in believed], campaign.posterior().noise_sd)
+    np.testing.assert_allclose(found.place, stats.norm.cdf(found.value, found.mean, sd), rtol=1e-6)
+    np.testing.assert_allclose(found.high - found.mean, stats.norm.ppf(0.95) * sd, rtol=1e-6)
+
+
+def test_traces_are_the_draws_chain_by_chain() -> None:
+    posterior = small()
+    noise, level, leading = record(plots.trace(posterior)).panels
+    (line,) = noise.series
+    np.testing.assert_allclose(line.y.reshape(4, -1)[:, :-1], np.sqrt(posterior.draws.eta2))
+    assert np.isnan(line.y.reshape(4, -1)[:, -1]).all()
+    assert (level.title, leading.title) == ("overall mean", "leading singular value")
+
+
+def test_rhat_is_that_of_the_diagnostics() -> None:
+    found = small().diagnostics
+    (panel,) = record(plots.rhat(small())).panels
+    limit, each, medians = panel.series
+    np.testing.assert_array_equal(each.x, found.rhat)
+    assert panel.names == tuple(dict.fromkeys(found.groups))
+    assert medians.x[panel.names.index("eta2")] == np.median(found.rhat[found.of("eta2")])
+    assert limit.x[0] == 1.1
+    nearest = np.rint(each.y).astype(int)
+    assert [panel.names[k] for k in nearest] == list(found.groups)
+
+
+def test_reasons_can_be_checked_on_the_maps() -> None:
+    campaign = asked()
+    subject = Subject.of(campaign)
+    batch = subject.upcoming(3)
+    found = reasons(subject, batch)
+    posterior = campaign.posterior()
+    typical = np.median(posterior.sd)
+    for k, reason in enumerate(found):
+        i, j = int(batch.rows[k]), int(batch.cols[k])
+        assert (reason.row, reason.col) == (str(i), str(j))
+        assert reason.sd == pytest.approx(posterior.sd[i, j])
+        assert f"{posterior.sd[i, j] / typical:.2g} times the typical entry's" in reason.why
+        assert f"{campaign.state.row_counts[i]} of its row" in reason.why
+
+
+def test_only_labels_that_are_none_are_positions() -> None:
+    posterior = complete(np.array([[1.0, 2], [3, np.nan], [2, 2]]), 0, seed=1, progress=False)
+    assert plots.mean(posterior).record.rows.names == ("0", "1", "2")  # type: ignore[union-attr]

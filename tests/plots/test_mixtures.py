@@ -1,0 +1,120 @@
+"""Where ranks are mixed, figures and the page say so, and never that there is nothing to show."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from tests.campaign.examples import begun
+from tests.plots.examples import mixed, small
+
+from maxentry.cli import maps
+from maxentry.model.coherence import coherence
+from maxentry.plots import chains, factors, past, report
+from maxentry.plots.subject import Subject
+from maxentry.plots.words import counted, unseen
+from maxentry.posterior.verdict import ANNEAL_LONGER, without_code
+
+SHARES = "ranks 0 (50% of chains), 1 (25% of chains), 2 (25% of chains)"
+CODE = re.compile(r"dataclasses|sampling=|thin=|\.predictive_interval|\.interval|rank=")
+
+
+def test_coherence_is_that_of_the_chains_with_a_low_rank_part() -> None:
+    posterior = mixed((0.5, 0.0, 0.5))
+    assert posterior.rank == 0
+    which = [c for c, chain in enumerate(posterior.chains) if chain.rank == 2]
+    left = posterior.draws.left[which].reshape(-1, 12, 2)
+    expected = np.mean([coherence(np.linalg.qr(A)[0]) for A in left], axis=0)
+    shown = factors.coherence(Subject.of(posterior))
+    rows, _ = shown.panels
+    np.testing.assert_allclose(rows.series[1].x, np.sort(expected)[::-1] * 12 / 2, rtol=1e-6)
+    assert "chains of rank 2 (50% of all); 50% of the chains have no low-rank part" in shown.note
+    told = factors.mean_coherences(posterior)  # the reasons for an entry say the same
+    assert told is not None
+    np.testing.assert_allclose(told[0], expected * 12 / 2, rtol=1e-6)
+    assert factors.mean_coherences(mixed((1.0, 0.0, 0.0))) is None
+
+
+def test_of_several_ranks_the_one_with_most_chains_is_shown() -> None:
+    shown = factors.coherence(Subject.of(mixed((0.0, 0.25, 0.75))))
+    assert "Of the chains of rank 2 (75% of all)" in shown.note
+    assert "no low-rank part" not in shown.note
+    assert "chains of rank" not in factors.coherence(Subject.of(small())).note
+
+
+def test_chains_of_different_ranks_need_not_cover_the_same_range() -> None:
+    note = chains.trace(Subject.of(mixed())).note
+    assert "those of different ranks differ by design" in note
+    assert SHARES in note
+    assert "they should cover the same range and not drift" in chains.trace(Subject.of(small())).note
+
+
+def test_singular_values_say_what_the_lower_ranks_count_as() -> None:
+    note = factors.singular_values(Subject.of(mixed())).note
+    assert SHARES in note
+    assert note.endswith("what a chain of lower rank lacks counts as 0")
+    assert factors.singular_values(Subject.of(small())).note.endswith("rank 2")
+
+
+def test_the_page_tells_the_shares_and_does_not_deny_the_patterns() -> None:
+    text = report._trust(Subject.of(mixed()), lambda _: "")
+    assert "50% of the chains have nothing else, 50% have a low-rank part" in text
+    assert "little beyond" not in text
+    assert "rests on rank 0" not in text
+    alone = report._trust(Subject.of(small(rank=0)), lambda _: "")
+    assert "The data show little beyond row and column means" in alone
+    assert "rests on rank 0" in alone
+    assert unseen(small()) == ""
+
+
+def test_python_tells_the_share_too() -> None:
+    assert "note: 50% of the chains have row and column means alone" in repr(mixed())
+    assert "note: the data show little beyond row and column means" in repr(small(rank=0))
+    assert "note" not in repr(small())
+
+
+@pytest.mark.parametrize("rank", [0, None])
+def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: int | None) -> None:
+    posterior = mixed() if rank is None else small(rank=rank)
+    said = f"Anneal longer ({ANNEAL_LONGER}), keep draws further apart (thin=…), or lower the rank."
+    unhappy = dataclasses.replace(posterior.diagnostics, converged=False, advice=said)
+    with mock.patch.dict(posterior.__dict__, {"diagnostics": unhappy}):
+        assert ANNEAL_LONGER in repr(posterior)
+        text = report._trust(Subject.of(posterior), lambda _: "")
+        facts = maps.posterior_facts(posterior)
+    words = "Anneal longer, keep draws further apart, or lower the rank."
+    assert f"The sampler has not converged. {words}" in text
+    assert not CODE.search(text)
+    assert facts["advice"] == words
+
+
+def test_advice_of_the_sampler_itself_loses_all_its_code() -> None:
+    advice = small().diagnostics.advice
+    assert CODE.search(advice)
+    assert not CODE.search(without_code(advice))
+
+
+def test_one_is_not_many() -> None:
+    assert [counted(n, "event") for n in (0, 1, 1200)] == ["0 events", "1 event", "1,200 events"]
+    campaign = begun()
+    assert campaign.status().events == 1
+    assert "\n  1 event from" in str(campaign.status())
+    text = report.html(campaign, n=2)
+    assert not re.search(r"\b1 events", text)
+    assert ">1 event from" in text
+    campaign.tell(row=[0], col=[0], value=[1.0])
+    assert "1 measurement in 2 events" in past.history(Subject.of(campaign), points=0).note
+
+
+def test_all_that_the_command_line_says_is_without_that_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "completed.csv")
+    settings: dict[str, Any] = {"wide": True, "what": "mean", "level": 0.9, "as_json": False, "save": None}
+    maps.hand_over(small(), out, None, **settings, verbose=True)
+    said = "".join(capsys.readouterr()).replace("\n", " ")
+    assert "anneal longer" in said
+    assert "dataclasses" not in said

@@ -1,0 +1,123 @@
+"""The page of a campaign needs nothing else, asks for nothing, and keeps labels from becoming code."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from tests.campaign.examples import begun, truth
+from tests.campaign.stand_ins import Clock
+from tests.pages import Reader
+from tests.plots.examples import asked
+
+from maxentry.campaign.campaign import Campaign
+from maxentry.errors import MissingDependencyError
+from maxentry.plots import report
+from maxentry.plots.subject import Subject
+
+EVIL = "<script>alert('x')</script> & \"$x_1$\""
+SECTIONS = [
+    "What is known", "What to measure next", "History", "How far to trust it", "Settings and versions",
+]  # fmt: skip
+FIGURES = (
+    5 + 2 + 2 + 1 + 1 + 3 + 2
+)  # maps; panels of history, calibration, R-hat, spectrum, traces, coherence
+
+
+def headings(text: str) -> list[str]:
+    return re.findall(r"<h2>(.*?)</h2>", text)
+
+
+def check_self_contained(text: str) -> Reader:
+    page = Reader(text)
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    outside = [ref for ref in page.references if not ref.startswith(("#", "data:", "'#", '"#'))]
+    assert outside == []
+    local = {ref.strip("'\"").removeprefix("#") for ref in page.references if "#" in ref[:2]}
+    assert local <= set(page.ids)
+    assert not {"link", "iframe", "object", "base"} & page.tags
+    assert "@import" not in text
+    return page
+
+
+def evil() -> Campaign:
+    campaign = Campaign.create(
+        "sqlite://", EVIL, [EVIL, *(f"r{i}" for i in range(6))], [*(f"c{j}" for j in range(4)), EVIL],
+        seed=1, rank=1, transform="log", budget=150, costs={"row": np.arange(1.0, 8.0)},
+    )  # fmt: skip
+    X = np.exp(truth((7, 5), 1))
+    for _ in range(2):
+        batch = campaign.ask(6, frame="columns", progress=False)
+        rows, cols = campaign.state.row_labels, campaign.state.col_labels
+        values = [X[rows.index(r), cols.index(c)] for r, c in zip(batch["row"], batch["col"], strict=True)]
+        campaign.tell(batch["id"], values, who=EVIL)
+    first = campaign.ask(1, frame="columns", progress=False)["id"]
+    campaign.fail(first, reason=EVIL)
+    return campaign
+
+
+def test_the_page_has_everything_and_needs_nothing() -> None:
+    campaign = asked()
+    version = campaign.state.version
+    text = report.html(campaign, n=3, points=2, unit="% yield")
+    assert campaign.state.version == version
+    page = check_self_contained(text)
+    assert headings(text) == SECTIONS
+    assert "script" not in page.tags
+    assert "40 entries (37%)" in page.text
+    assert "posterior mean (% yield)" in page.text
+    assert "times the typical entry" in page.text
+    assert page.text.count("chosen by predictive variance") == 1
+    assert text.count("<svg") == FIGURES
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+    assert 'name="viewport"' in text
+    assert len(text) < 2_000_000
+
+
+def test_labels_names_and_reasons_are_text() -> None:
+    campaign = evil()
+    text = report.html(campaign, n=2, points=1)
+    page = check_self_contained(text)
+    assert "<script>alert" not in text
+    assert EVIL in page.text
+    assert "cost" in page.text
+    assert "on the log scale" in page.text
+
+    interactive = report.html(campaign, n=2, points=1, interactive=True)
+    assert "<script>alert" not in interactive
+    assert not re.search(r"<script[^>]+src=|<link", interactive)
+    assert interactive.count('class="plotly-graph-div"') == FIGURES
+    assert interactive.count("plotly.js v") == 1
+    assert headings(interactive) == SECTIONS
+
+
+def test_a_campaign_without_values_has_a_page_too() -> None:
+    text = report.html(begun(), n=4)
+    check_self_contained(text)
+    assert headings(text) == [name for name in SECTIONS if name != "How far to trust it"]
+    assert "Nothing is told yet" in text
+    assert "nothing has happened yet" in text.lower()
+    assert "initial design" in text
+
+
+def test_a_campaign_that_is_over_says_why() -> None:
+    campaign, X = begun(acquisition="balanced", budget=20), truth()
+    batch = campaign.ask(20, frame="columns", progress=False)
+    campaign.tell(batch["id"], X[batch["row"], batch["col"]])
+    subject = Subject.of(campaign)
+    text = report._next(subject, subject.upcoming(8), lambda _: "")
+    assert "budget is spent: 20 of 20" in text
+    assert "<table" not in text
+
+
+def test_the_same_campaign_at_the_same_time_gives_the_same_page() -> None:
+    campaign = begun(clock=Clock())
+    assert report.html(campaign) == report.html(campaign)
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingDependencyError, match=r"maxentry\[plots\]"):
+        report.html(asked(), points=0)

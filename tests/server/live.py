@@ -1,0 +1,81 @@
+"""A server in a thread of this process, on a port that is free."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from maxentry.campaign.storage import Storage
+
+httpx = pytest.importorskip("httpx", reason="needs maxentry[server]")
+pytest.importorskip("uvicorn", reason="needs maxentry[server]")
+pytest.importorskip("fastapi", reason="needs maxentry[server]")
+
+from maxentry.server.app import create_app  # noqa: E402
+from maxentry.server.connections import Server  # noqa: E402
+from maxentry.server.options import Limits, Options  # noqa: E402
+from maxentry.server.serve import address  # noqa: E402
+from maxentry.server.tokens import Tokens  # noqa: E402
+
+READ, WRITE = "read-" + "r" * 30, "write-" + "w" * 30
+TOKENS = Tokens(READ, WRITE)
+FAST = Limits(rate=0)
+
+
+@contextmanager
+def running(storage: Storage | str = "sqlite://", **options: Any) -> Iterator[tuple[str, Any]]:
+    """The address of a server over this storage, and its application; both end with the block."""
+    kept = storage if isinstance(storage, Storage) else Storage(storage, create=True)
+    given = Options(**{"limits": FAST} | options)
+    app = create_app(kept, given)
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = Server(app, given)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    end = time.monotonic() + 30
+    while not server.started and thread.is_alive() and time.monotonic() < end:
+        time.sleep(0.005)
+    assert server.started
+    try:
+        yield address(given, listening.getsockname()[1]), app
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
+
+
+@contextmanager
+def serving(
+    storage: Storage | str = "sqlite://", token: str | None = None, **options: Any
+) -> Iterator[httpx.Client]:
+    """A client of a server over this storage."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    with (
+        running(storage, **options) as (url, app),
+        httpx.Client(
+            base_url=f"{url}/api/v1", headers=headers, timeout=90, event_hooks={"request": [_patient]}
+        ) as client,
+    ):
+        client.app = app  # type: ignore[attr-defined]
+        yield client
+
+
+def _patient(request: httpx.Request) -> None:
+    """An ask that says nothing of how long it waits has its entries, however busy the machine is."""
+    if request.url.path.endswith("/ask") and "wait" not in request.url.params:
+        request.url = request.url.copy_merge_params({"wait": 60})
+
+
+def begin(client: httpx.Client, name: str = "yields", rows: Any = 4, cols: Any = 5, **given: Any) -> str:
+    """A campaign on the server: the path to it."""
+    body = {"name": name, "rows": rows, "cols": cols, "seed": 1, "acquisition": "balanced"} | given
+    made = client.post("/campaigns", json=body)
+    assert made.status_code == 201, made.text
+    return f"/campaigns/{made.json()['id']}"

@@ -1,0 +1,397 @@
+"""Work in the background: 202 and a job, progress, streams, calling off, and that nobody else waits for it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any
+
+import httpx
+import pytest
+from tests.server.live import begin, serving
+
+from maxentry.campaign import fitting
+from maxentry.errors import DataError
+from maxentry.server import lab
+from maxentry.server.fits import Fits
+from maxentry.server.jobs import RESULTS, Job, Jobs, settle
+from maxentry.server.options import Limits
+from maxentry.server.problems import Problem
+
+
+class Slow:
+    """In the place of the sampler: goes on, step by step, until it is let go."""
+
+    def __init__(self) -> None:
+        self.go, self.calls = threading.Event(), 0
+
+    def __call__(self, state: Any, cache: Any = None, *, progress: Any = None) -> Any:
+        if not hasattr(cache, "give_up"):  # only a look at what is at hand
+            return REAL(state, cache, progress=progress)
+        self.calls += 1
+        bar = progress(10_000, "sampling")
+        while not self.go.is_set():
+            bar.advance()
+            time.sleep(0.005)
+        return REAL(state, cache, progress=progress)
+
+
+REAL = fitting.posterior
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    made = Slow()
+    monkeypatch.setattr(fitting, "posterior", made)
+    return made
+
+
+def measured(client: httpx.Client, name: str = "yields", **given: Any) -> str:
+    path = begin(client, name, **given)
+    lines = [
+        {"row": i, "col": j, "value": i + j / 7} for i, j in ((0, 0), (1, 1), (2, 2), (3, 3), (0, 4), (1, 0))
+    ]
+    assert client.post(f"{path}/tell", json={"lines": lines}).status_code == 200
+    return path
+
+
+def until(client: httpx.Client, job: dict[str, Any], *statuses: str) -> dict[str, Any]:
+    end = time.monotonic() + 60
+    while job["status"] not in statuses and time.monotonic() < end:
+        time.sleep(0.02)
+        job = client.get(f"/jobs/{job['id']}").json()
+    assert job["status"] in statuses, job
+    return job
+
+
+def test_a_fit_that_takes_long_is_a_job_with_progress(slow: Slow) -> None:
+    with serving() as client:
+        path = measured(client)
+        answer = client.get(f"{path}/posterior?wait=0.1")
+        assert answer.status_code == 202
+        assert answer.headers["Location"] == f"/api/v1/jobs/{answer.json()['id']}"
+        first = until(client, answer.json(), "running")
+        time.sleep(0.1)
+        later = client.get(f"/jobs/{first['id']}").json()["progress"]
+        assert later["what"] == "sampling"
+        assert first["progress"]["done"] < later["done"] < later["total"] == 10_000
+        same = client.get(f"{path}/posterior?wait=0")
+        assert same.json()["id"] == first["id"]  # whoever else wants it does not begin another
+        slow.go.set()
+        assert until(client, first, "done")["result"]["measurements"] == 6
+        assert client.get(f"{path}/posterior?wait=0").status_code == 200
+        assert slow.calls == 1
+
+
+def test_nobody_else_waits_for_a_fit(slow: Slow) -> None:
+    """Reading, telling, and asking where no model is needed, of this campaign and of others."""
+    with serving() as client:
+        path = measured(client)
+        client.get(f"{path}/posterior?wait=0")
+        other = begin(client, "other")
+        for place in (
+            "",
+            "/asked",
+            "/history",
+            "/measurements",
+            "/export",
+            "/labels",
+            "/entry?row=0&col=0",
+            "/map?what=value",
+        ):
+            assert client.get(path + place).status_code == 200, place
+        assert (
+            client.post(f"{path}/tell", json={"lines": [{"row": 3, "col": 4, "value": 1.0}]}).status_code
+            == 200
+        )
+        for where in (path, other):
+            assert client.post(f"{where}/ask?wait=30", json={"n": 1}).status_code == 201
+        assert {job["status"] for job in client.get("/jobs").json()["items"] if job["kind"] == "fit"} == {
+            "running"
+        }
+
+
+def test_the_last_fit_serves_while_the_next_is_made(slow: Slow) -> None:
+    slow.go.set()
+    with serving() as client:
+        path = measured(client)
+        assert client.get(f"{path}/posterior?wait=60").json()["fit"]["current"] is True
+        slow.go.clear()
+        client.post(f"{path}/tell", json={"lines": [{"row": 3, "col": 4, "value": 1.0}]})
+        assert client.get(f"{path}/posterior?wait=0").status_code == 202
+        stale = client.get(f"{path}/posterior?wait=0&stale=true")
+        assert stale.status_code == 200
+        assert stale.json()["fit"] == {"version": 2, "current": False, "measurements": 6}
+        entry = client.get(f"{path}/entry?row=3&col=4").json()
+        assert entry["measurements"][0]["value"] == 1.0
+        assert entry["fit"]["current"] is False
+        assert entry["believed"]["low"] <= entry["believed"]["mean"] <= entry["believed"]["high"]
+
+
+def test_a_stream_follows_a_job_to_its_end(slow: Slow) -> None:
+    with serving() as client:
+        path = measured(client)
+        job = client.get(f"{path}/posterior?wait=0").json()
+        seen: list[tuple[str, dict[str, Any]]] = []
+        with client.stream("GET", f"/jobs/{job['id']}/events") as stream:
+            assert stream.headers["Content-Type"].startswith("text/event-stream")
+            kind = ""
+            for line in stream.iter_lines():
+                if line.startswith("event: "):
+                    kind = line.removeprefix("event: ")
+                if line.startswith("data: "):
+                    seen.append((kind, json.loads(line.removeprefix("data: "))))
+                if len(seen) == 3:
+                    slow.go.set()
+        assert [kind for kind, _ in seen[:3]] == ["progress"] * 3
+        done = [data["progress"]["done"] for _, data in seen[:3]]
+        assert done == sorted(done)
+        assert done[2] > done[0]
+        assert seen[-1][0] == "done"
+
+
+def test_a_stream_follows_a_campaign() -> None:
+    with serving() as client:
+        path = begin(client)
+        with client.stream("GET", f"{path}/changes?seconds=30") as stream:
+            lines = stream.iter_lines()
+            first = next(line for line in lines if line.startswith("data: "))
+            client.post(f"{path}/ask", json={"n": 1})
+            second = next(line for line in lines if line.startswith("data: "))
+        versions = [json.loads(line.removeprefix("data: "))["version"] for line in (first, second)]
+        assert versions == [1, 2]
+
+
+def test_a_job_is_called_off(slow: Slow) -> None:
+    with serving() as client:
+        path = measured(client, acquisition="predictive_variance", n_initial=2)
+        answer = client.post(f"{path}/ask?wait=0.05", json={"n": 2})
+        assert answer.status_code == 202
+        until(client, answer.json(), "running")
+        assert client.delete(f"/jobs/{answer.json()['id']}").status_code == 202
+        ended = until(client, answer.json(), "cancelled")
+        assert ended["problem"]["type"].endswith("cancelled")
+        assert client.get(path).json()["pending"] == 0  # nothing was handed out
+        slow.go.set()
+        assert client.post(f"{path}/ask?wait=60", json={"n": 2}).status_code == 201
+
+
+def test_a_job_that_waits_is_called_off_at_once(slow: Slow) -> None:
+    """And makes room for another, though the one that runs goes on."""
+    with serving(limits=Limits(rate=0, workers=1, waiting=1)) as client:
+        paths = [measured(client, f"campaign {k}") for k in range(3)]
+        runs, waits = (client.get(f"{path}/posterior?wait=0").json() for path in paths[:2])
+        until(client, runs, "running")
+        assert client.delete(f"/jobs/{waits['id']}").json()["status"] == "cancelled"
+        assert client.get(f"{paths[2]}/posterior?wait=0").status_code == 202
+        assert client.get(f"/jobs/{runs['id']}").json()["status"] == "running"
+        slow.go.set()
+        until(client, runs, "done")
+        assert client.get(f"/jobs/{waits['id']}").json()["status"] == "cancelled"
+
+
+def test_a_real_fit_is_called_off() -> None:
+    """It ends within a few of its thousands of sweeps, leaves nothing behind, and can be made after all."""
+    with serving() as client:
+        path = begin(client, rows=40, cols=40)
+        lines = [
+            {"row": i, "col": j, "value": (i - 20) * (j % 7) / 40}
+            for i in range(40)
+            for j in range(40)
+            if (3 * i + j) % 5 == 0
+        ]
+        client.post(f"{path}/tell", json={"lines": lines})
+        job = client.get(f"{path}/posterior?wait=0").json()
+        end = time.monotonic() + 120
+        while not job["progress"]["done"] and not job["ended_at"] and time.monotonic() < end:
+            time.sleep(0.01)
+            job = client.get(f"/jobs/{job['id']}").json()
+        assert job["status"] == "running"
+        client.delete(f"/jobs/{job['id']}")
+        assert until(client, job, "cancelled")["progress"]["done"] < job["progress"]["total"]
+        entry = client.get(f"{path}/entry?row=0&col=0").json()
+        assert (entry["fit"], entry["believed"]) == (None, None)
+        again = client.get(f"{path}/posterior?wait=0").json()
+        assert again["id"] != job["id"]
+        client.delete(f"/jobs/{again['id']}")
+
+
+def test_whoever_waits_hears_that_the_server_ends(slow: Slow) -> None:
+    with serving() as client:
+        path = measured(client)
+        jobs = client.app.state.lab.jobs  # type: ignore[attr-defined]
+        answers: list[httpx.Response] = []
+        waiting = threading.Thread(target=lambda: answers.append(client.get(f"{path}/posterior?wait=60")))
+        waiting.start()
+        end = time.monotonic() + 60
+        while not jobs.listed() and time.monotonic() < end:
+            time.sleep(0.01)
+        jobs.call_off()
+        waiting.join(60)
+        for answer in (*answers, client.get(f"{path}/posterior?wait=60")):
+            assert answer.status_code == 503
+            assert answer.headers["Retry-After"]
+            assert answer.json()["type"].endswith("closing")
+        assert not slow.go.is_set()
+        assert client.get(path).status_code == 200  # what needs no work is still answered
+
+
+def test_streams_are_not_without_number(slow: Slow) -> None:
+    """Those that are let in are counted from then on, and no longer than they last."""
+    with serving(limits=Limits(rate=0, streams=2)) as client:
+        path = measured(client)
+        job = client.get(f"{path}/posterior?wait=0").json()
+        open_now = client.app.state.streams  # type: ignore[attr-defined]
+        with (
+            client.stream("GET", f"{path}/changes?seconds=600") as one,
+            client.stream("GET", f"/jobs/{job['id']}/events") as other,
+        ):
+            assert (one.status_code, other.status_code) == (200, 200)
+            refused = client.get(f"{path}/changes")
+            assert refused.status_code == 429
+            assert refused.headers["Content-Type"] == "application/problem+json"
+        end = time.monotonic() + 60
+        while open_now and time.monotonic() < end:
+            time.sleep(0.02)
+        assert not open_now
+        assert client.get(f"{path}/changes?seconds=0").status_code == 200
+        slow.go.set()
+
+
+def test_the_fit_of_an_ask_serves_as_the_last_one() -> None:
+    with serving() as client:
+        path = measured(client, acquisition="predictive_variance", n_initial=2, rank=1)
+        assert client.post(f"{path}/ask?wait=60", json={"n": 1}).status_code == 201
+        client.post(f"{path}/tell", json={"lines": [{"row": 3, "col": 4, "value": 1.0}]})
+        stale = client.get(f"{path}/posterior?wait=0&stale=true")
+        assert stale.status_code == 200
+        assert stale.json()["fit"] == {"version": 2, "current": False, "measurements": 6}
+
+
+def test_fits_of_campaigns_that_are_not_looked_at_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From memory; what was found is found again."""
+    monkeypatch.setattr(lab, "WITH_FITS", 2)
+    with serving() as client:
+        paths = [measured(client, f"campaign {k}", rank=1) for k in range(4)]
+        maps = [client.get(f"{path}/map?what=mean&wait=60").json()["values"] for path in paths]
+        at_hand = [client.get(f"{path}/entry?row=0&col=0").json()["fit"] is not None for path in paths]
+        assert at_hand == [False, False, True, True]
+        opened = [client.app.state.lab.opened(f"campaign {k}") for k in range(4)]  # type: ignore[attr-defined]
+        assert [len(one.fits.shared) > 0 for one in opened] == at_hand
+        assert [len(one.tiles._kept) > 0 for one in opened] == at_hand
+        assert client.get(f"{paths[0]}/map?what=mean&wait=60").json()["values"] == maps[0]
+
+
+def test_an_ask_in_the_background_is_had_by_its_key(slow: Slow) -> None:
+    with serving() as client:
+        path = measured(client, acquisition="predictive_variance", n_initial=2)
+        key = {"Idempotency-Key": "k"}
+        answer = client.post(f"{path}/ask?wait=0", json={"n": 2}, headers=key)
+        assert answer.status_code == 202
+        assert (
+            client.post(f"{path}/ask?wait=0", json={"n": 2}, headers=key).json()["id"] == answer.json()["id"]
+        )
+        slow.go.set()
+        ids = until(client, answer.json(), "done")["result"]["ids"]
+        entries = client.post(f"{path}/ask?wait=0", json={"n": 2}, headers=key)
+        assert entries.status_code == 201
+        assert [entry["id"] for entry in entries.json()["entries"]] == ids == [1, 2]
+        assert client.get(f"{path}/batch", params={"id": ids}).json()["entries"] == entries.json()["entries"]
+        assert client.get(path).json()["pending"] == 2
+
+
+def test_what_went_wrong_is_told_at_once_or_with_the_job() -> None:
+    with serving() as client:
+        path = begin(client, rows=2, cols=2)
+        client.post(f"{path}/ask", json={"n": 4})
+        refused = client.post(f"{path}/ask?wait=30", json={"n": 1})
+        assert refused.status_code == 409
+        assert refused.json()["error"] == "NothingToAskError"
+        assert "4 pending" in refused.json()["detail"]
+        assert client.get(f"{path}/posterior").json()["error"] == "CampaignError"
+
+
+def test_too_much_work_is_refused(slow: Slow) -> None:
+    with serving(limits=Limits(rate=0, workers=1, waiting=1)) as client:
+        paths = [measured(client, f"campaign {k}") for k in range(3)]
+        answers = [client.get(f"{path}/posterior?wait=0") for path in paths]
+        assert [a.status_code for a in answers] == [202, 202, 429]
+        assert answers[2].headers["Retry-After"]
+        assert client.get(paths[2]).status_code == 200
+
+
+def test_a_server_ends_although_a_fit_goes_on(slow: Slow) -> None:
+    with serving() as client:
+        path = measured(client)
+        client.get(f"{path}/posterior?wait=0")
+        job = client.app.state.lab.jobs.listed()[0]  # type: ignore[attr-defined]
+    assert job.status == "cancelled"
+    assert not slow.go.is_set()
+
+
+# Jobs and fits by themselves
+
+
+def test_a_job_s_error_is_a_problem() -> None:
+    jobs = Jobs(1, 4)
+
+    def fails(_: Any) -> None:
+        raise DataError("expected better.")
+
+    job = jobs.begin(Job("fit", "x", "1"), fails)
+    assert settle(job, 30)
+    assert job.status == "failed"
+    assert job.to_dict()["problem"]["detail"] == "expected better."
+    jobs.close()
+    with pytest.raises(Problem):
+        jobs.begin(Job("fit", "x", "1"), fails)
+
+
+def test_those_who_want_one_fit_share_it() -> None:
+    fits = Fits(None)
+    assert fits.shared.get("a") is None  # this thread is to make it
+    made, found = object(), []
+    threads = [threading.Thread(target=lambda: found.append(fits.shared.get("a"))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.05)
+    assert found == []
+    fits.shared.put("a", made)  # type: ignore[arg-type]
+    for thread in threads:
+        thread.join(10)
+    assert found == [made] * 3
+
+
+def test_who_gives_up_leaves_it_to_the_next() -> None:
+    fits = Fits(None)
+    assert fits.shared.get("a") is None
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(fits.shared.get("a")))
+    thread.start()
+    time.sleep(0.05)
+    assert found == []
+    fits.shared.give_up()
+    thread.join(10)
+    assert found == [None]
+
+
+def test_nobody_joins_what_was_called_off() -> None:
+    jobs, go = Jobs(1, 5), threading.Event()
+    first = jobs.begin(Job("fit", "a", "1"), lambda watch: go.wait(30), "key")
+    assert jobs.begin(Job("fit", "a", "1"), lambda watch: None, "key") is first
+    first.cancel()
+    second = jobs.begin(Job("fit", "a", "1"), lambda watch: "made", "key")
+    assert second is not first
+    go.set()
+    jobs.close()
+
+
+def test_old_results_are_let_go() -> None:
+    jobs = Jobs(1, 500)
+    made = [jobs.begin(Job("next", "a", "1"), lambda watch: "made") for _ in range(RESULTS + 2)]
+    while not all(job.over for job in made):
+        time.sleep(0.01)
+    jobs.begin(Job("next", "a", "1"), lambda watch: "made")
+    assert [job.result for job in made[:3]] == [None, None, "made"]
+    jobs.close()
