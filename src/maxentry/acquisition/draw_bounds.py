@@ -31,7 +31,7 @@ from maxentry.kernels.acquisition import turned_spread
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-WORTHWHILE = 10  # evaluating so many times as many entries costs as much as the turned bound
+WORTHWHILE = 100  # evaluating so many times as many entries costs as much as the turned bound
 ROUNDING = 1e-10
 RIDGE = 1e-6  # so that directions that hardly are there are not scaled without end
 

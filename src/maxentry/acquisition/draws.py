@@ -19,6 +19,7 @@ from maxentry.acquisition.draw_bounds import Around, Closer, around_means, draw_
 from maxentry.acquisition.field import noise_floor
 from maxentry.belief import Belief
 from maxentry.kernels import acquisition as kernel
+from maxentry.kernels import blocks
 from maxentry.kernels.threads import most_threads
 
 Array = NDArray[np.float64]
@@ -100,7 +101,7 @@ class Draws:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
+            blocks.variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
 
         in_parts(part, len(rows), len(cols))
         return v

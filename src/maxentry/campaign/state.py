@@ -130,7 +130,7 @@ class State:
     def barred(self) -> Entries:
         """Entries that failed and shall not be tried again; one told since is not among them."""
         failed = {(a.row, a.col) for a in self.asked.values() if a.status == "failed" and not a.retry}
-        return _entries(sorted(failed - {(m.row, m.col) for m in self.standing}))
+        return _entries(sorted(failed - {(m.row, m.col) for m in self.standing} if failed else ()))
 
     @cached_property
     def mask(self) -> NDArray[np.bool_] | None:

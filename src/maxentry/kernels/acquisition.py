@@ -51,14 +51,9 @@ def dot(x: Array, y: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
-    """Overwrite d by the centred draws of entry (i, j); the mean of their squares, both zero if it is below least."""
-    R, S = A.shape[1], d.size
-    for s in range(S):
-        d[s] = a[i, s] + b[j, s]
-    for r in range(R):
-        for s in range(S):
-            d[s] += A[i, r, s] * B[j, r, s]
+def spread(d: Array, least: float) -> float:
+    """Take its mean off d; the mean of the squares that are left, both zero if it is below least."""
+    S = d.size
     mean = total(d) / S
     for s in range(S):
         d[s] -= mean
@@ -70,6 +65,18 @@ def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float
 
 
 @njit(cache=True, nogil=True)
+def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
+    """Overwrite d by the centred draws of entry (i, j); the mean of their squares, both zero if it is below least."""
+    R, S = A.shape[1], d.size
+    for s in range(S):
+        d[s] = a[i, s] + b[j, s]
+    for r in range(R):
+        for s in range(S):
+            d[s] += A[i, r, s] * B[j, r, s]
+    return spread(d, least)
+
+
+@njit(cache=True, nogil=True)
 def centred_draws(
     A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, F: Array
 ) -> None:
@@ -78,17 +85,6 @@ def centred_draws(
     for n in range(rows.size):
         centred(A, B, a, b, rows[n], cols[n], least, F[n])
         F[n] /= math.sqrt(S)
-
-
-@njit(cache=True, nogil=True)
-def variances(
-    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, v: Array
-) -> None:
-    """v[n, k] <- the variance of the draws of entry (rows[n], cols[k])."""
-    d = np.empty(A.shape[2])
-    for n in range(rows.size):
-        for k in range(cols.size):
-            v[n, k] = centred(A, B, a, b, rows[n], cols[k], least, d)
 
 
 @njit(cache=True, nogil=True)

@@ -161,3 +161,16 @@ def reciprocal_root(typing: Any, a: Any) -> Any:
         return builder.fdiv(one, _call(builder, "sqrt", args[0]))
 
     return lanes(lanes), build
+
+
+@intrinsic
+def across(typing: Any, a: Any) -> Any:
+    """The sum of the eight: of neighbours, of neighbouring pairs, of both halves."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        parts = [builder.extract_element(args[0], ir.Constant(ir.IntType(32), k)) for k in range(LANES)]
+        while len(parts) > 1:
+            parts = [builder.fadd(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+        return parts[0]
+
+    return types.float64(lanes), build
