@@ -8,8 +8,7 @@ from tests.acquisition.beliefs import belief, question
 from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
-from maxentry.acquisition import Limits, Question, candidates, draws, reduction, tiles, variance
-from maxentry.acquisition.draw_bounds import draw_bounds
+from maxentry.acquisition import Limits, Question, candidates, draw_bounds, draws, reduction, tiles, variance
 from maxentry.acquisition.select import Search
 from maxentry.entries import Entries
 
@@ -69,6 +68,7 @@ def test_screening_leaves_most_of_a_coherent_matrix_alone(monkeypatch, name):
 def test_entries_of_an_opened_tile_are_screened_one_by_one(monkeypatch):
     """Rows and columns alike, so that tiles have like bounds: all are opened, yet few entries are evaluated."""
     monkeypatch.setattr(tiles, "TILE", 6)
+    monkeypatch.setattr(draw_bounds, "WORTHWHILE", 0)  # as if the matrix were large
     b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Question((30, 30))
     b.noise_var[:] = 10.0  # so that scores differ as variances do
     chosen, every = choose("predictive_variance", b, q, 3), slow.choose("predictive_variance", b, q, 3)
@@ -82,6 +82,7 @@ def test_entries_of_an_opened_tile_are_screened_one_by_one(monkeypatch):
 def test_an_upper_bound_that_is_none_gives_another_answer(monkeypatch):
     """The control: were the bounds of single entries too low, something else would be found."""
     monkeypatch.setattr(tiles, "TILE", 6)
+    monkeypatch.setattr(draw_bounds, "WORTHWHILE", 0)
     b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Question((30, 30))
     b.noise_var[:] = 10.0
     honest, upper = choose("predictive_variance", b, q, 12), draws.Draws.upper
@@ -92,15 +93,13 @@ def test_an_upper_bound_that_is_none_gives_another_answer(monkeypatch):
 def test_a_bound_that_is_none_gives_another_answer(monkeypatch):
     """The control: were the bounds too low, the search would not find what exhaustive search finds."""
     monkeypatch.setattr(tiles, "TILE", 1)
-    honest, wrong = [], []
+    honest, wrong, of = [], [], draw_bounds.draw_bounds
     for seed in range(10):
         b, q = belief(SHAPE, seed=seed), question(SHAPE, seed)
         keys, _ = slow.choose("predictive_variance", b, q, 3)
         for factor, found in ((1.0, honest), (0.3, wrong)):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(
-                    draws, "draw_bounds", lambda *a, f=factor: [(f * P, Q) for P, Q in draw_bounds(*a)]
-                )
+                patch.setattr(draws, "draw_bounds", lambda *a, f=factor: [(f * P, Q) for P, Q in of(*a)])
                 chosen = choose("predictive_variance", b, q, 3)
             found.append(Entries(chosen.rows, chosen.cols).keys(10).tolist() == keys.tolist())
     assert all(honest)

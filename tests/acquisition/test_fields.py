@@ -62,6 +62,21 @@ def test_maxent_recites_lemma_2():
     np.testing.assert_allclose(v, sigma2 * score, rtol=1e-9)
 
 
+@pytest.mark.parametrize("S", [1, 5, 8, 21, 24])  # draws come in eights, rows and columns in fours
+@pytest.mark.parametrize(("rows", "cols"), [(1, 1), (4, 8), (5, 3), (9, 11)])
+@pytest.mark.parametrize("R", [0, 1, 3])
+def test_variances_of_a_block_are_those_of_its_draws(S, rows, cols, R):
+    b = belief((12, 11), S, R, spread=0.4)
+    f, rng = Draws.of(b), np.random.default_rng(0)
+    some, others = rng.permutation(12)[:rows], rng.permutation(11)[:cols]
+    expected = np.stack([b.draw(s) for s in range(S)]).var(0)[np.ix_(some, others)]
+    v = f.variances(some, others)
+    np.testing.assert_allclose(v, expected, rtol=1e-9, atol=1e-20)
+    np.testing.assert_allclose(
+        v, f.variances_at(np.repeat(some, cols), np.tile(others, rows)).reshape(v.shape), rtol=1e-12
+    )
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**31), st.integers(0, 3), st.integers(1, 9), st.booleans(), st.floats(0, 3))
 def test_no_entry_is_above_its_bounds(seed, R, S, coherent, spread):
@@ -100,7 +115,8 @@ def test_rows_and_columns_are_bounded_by_what_is_left_of_them():
         assert (bound < by_coherence / 2).all()
 
 
-def test_the_turned_bound_is_the_closer_one_where_draws_agree():
+def test_the_turned_bound_is_the_closer_one_where_draws_agree(monkeypatch):
+    monkeypatch.setattr(draw_bounds, "WORTHWHILE", 0)  # as if the matrix were large
     b = belief((50, 50), S=30, spread=0.02, effects=False)
     rng = np.random.default_rng(0)
     for s in range(30):  # the same draws, each seen from another side

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from benchmarks import agreement
 
 pytestmark = pytest.mark.slow

@@ -73,7 +73,8 @@ def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float
     for r in range(R):
         for s in range(S):
             d[s] += A[i, r, s] * B[j, r, s]
-    return spread(d, least)
+    v: float = spread(d, least)
+    return v
 
 
 @njit(cache=True, nogil=True)

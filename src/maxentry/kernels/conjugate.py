@@ -7,6 +7,9 @@ A sweep is a few phases, which are written into `sweeps` when that is compiled (
 take long to compile, and are by themselves only where threads share a sweep. There, `posterior.shared` deals out the
 long phases, the rows of a side and the normals that they need, which no other phase needs. Both have the same bits.
 
+Numbers are assigned one by one, not as slices: the words of the error that a slice might raise are compiled, too, and
+take three seconds.
+
 No `fastmath` in the kernels of the sampler: with it the order of sums, so rounding, so in the end the draws depend on
 the processor and on which functions were in Numba's cache when the others were compiled. It gained 1 to 4%.
 """
@@ -25,7 +28,7 @@ from maxentry.kernels.random import bartlett, fill_normal, inverse_gamma
 from maxentry.kernels.small_linalg import cholesky
 from maxentry.kernels.student import update_weights
 
-CALLED = "18c92c0a00e7"  # a digest of the kernels imported, by which Numba knows when to compile again
+CALLED = "90b599d2ec08"  # a digest of the kernels imported, by which Numba knows when to compile again
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -75,8 +78,9 @@ def augmented_precision(G: Array, R: int, df: int, sigma2: float, rng: np.random
     """Q[:R, :R] <- L + I / sigma2 with L | A ~ Wishart(df, G^-1), G = A'A, by Bartlett's decomposition."""
     C = G[:R, :R].copy()
     if not cholesky(C, R):  # A has lost rank to rounding: the limit of a vanishing ridge is as good
-        C[:] = G[:R, :R]
         for a in range(R):
+            for b in range(R):
+                C[a, b] = G[a, b]
             C[a, a] = C[a, a] * (1.0 + 1e-10) + 1e-290
         cholesky(C, R)
     T = np.empty((R, R))
@@ -236,8 +240,10 @@ def after_columns(
     room.state[MOVED] = update_scales(R, effects, beta, totals, right.values.size, hyper, scalars, rng)
     if effects and room.state[COIN] == 1.0:
         redraw_side(right, 1, room, R, aligned, hyper, scalars, rng)
-    left.effect[:] = left.free + left.aligned
-    right.effect[:] = right.free + right.aligned
+    for i in range(left.free.size):
+        left.effect[i] = left.free[i] + left.aligned[i]
+    for j in range(right.free.size):
+        right.effect[j] = right.free[j] + right.aligned[j]
     if right.weights.size > 0:
         scalars[NU] = update_weights(
             right.indptr, right.places, right.values, source, left.factors, right.factors, R, left.effect,
@@ -251,11 +257,16 @@ def keep(
     out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
 ) -> None:  # fmt: skip
     """The state as draw number `place`."""
-    out_left[place, :, :R] = left.factors[:, :R]
-    out_right[place, :, :R] = right.factors[:, :R]
-    out_row[place] = left.effect
-    out_col[place] = right.effect
-    out_scalars[place] = scalars
+    for i in range(left.free.size):
+        for a in range(R):
+            out_left[place, i, a] = left.factors[i, a]
+        out_row[place, i] = left.effect[i]
+    for j in range(right.free.size):
+        for a in range(R):
+            out_right[place, j, a] = right.factors[j, a]
+        out_col[place, j] = right.effect[j]
+    for k in range(scalars.size):
+        out_scalars[place, k] = scalars[k]
 
 
 @njit(cache=True, nogil=True)

@@ -272,13 +272,18 @@ class Observations:
     @property
     def by_row(self) -> Half:
         """The measurements row by row."""
-        return Half(_indptr(self.row_counts), self.cols, self.values, np.arange(self.n, dtype=np.int32))
+        return self.halves(self.values)[0]
 
     @property
     def by_col(self) -> Half:
         """The measurements column by column."""
+        return self.halves(self.values)[1]
+
+    def halves(self, values: NDArray[np.float64]) -> tuple[Half, Half]:
+        """Both sides, row by row and column by column, with these values in place of the measured ones."""
         order = self._col_order
-        return Half(_indptr(self.col_counts), self.rows[order], self.values[order], order)
+        by_row = Half(_indptr(self.row_counts), self.cols, values, np.arange(self.n, dtype=np.int32))
+        return by_row, Half(_indptr(self.col_counts), self.rows[order], values[order], order)
 
     @cached_property
     def _col_order(self) -> NDArray[np.int32]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.kernels import conjugate as kernel
-from maxentry.kernels.small_linalg import regauge
+from maxentry.kernels.gauge import orthonormalise
+from maxentry.kernels.lanes import LANES
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
 from maxentry.posterior import shared
@@ -100,10 +101,9 @@ def prepare(
         raise DataError(
             f"expected values whose spread lies between 1e-150 and 1e150, but it is {units.scale:.3g}; rescale them."
         )
-    by_row, by_col = (
-        Half(half.indptr, half.index, (half.values - units.shift) / units.scale, half.source)
-        for half in (observations.by_row, observations.by_col)
-    )
+    z = observations.values - units.shift
+    z /= units.scale  # in place: copies of many observations would show
+    by_row, by_col = observations.halves(z)
     return Data(by_row, by_col, observations.shape, units, effects, noise)  # type: ignore[arg-type]
 
 
@@ -151,9 +151,12 @@ def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> Sta
 
 def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
     """As `distributions.stiefel.uniform_frame`: QR of a Gaussian matrix, the triangle's diagonal positive."""
-    frame = rng.standard_normal((m, rank))
-    regauge(frame, np.empty((0, rank)), rank, np.empty((rank, rank)))
-    return frame
+    if rank == 0:
+        return np.empty((m, 0))
+    frame = np.zeros((m, -(-rank // LANES) * LANES))
+    frame[:, :rank] = rng.standard_normal((m, rank))
+    orthonormalise(frame, rank, np.ones(m), np.empty((rank, rank)))
+    return frame[:, :rank]
 
 
 def step(
