@@ -125,7 +125,10 @@ def test_a_column_without_observations_is_kept_and_a_row_gets_column_means(compl
     _, Y = rank_two()
     Y[:, 4] = np.nan
     Y[7] = np.nan
-    filled = clone(completer).fit_transform(Y)
+    completer = clone(completer)
+    if isinstance(completer, BayesianCompleter):
+        completer.set_params(sampling=PROPER)  # twenty draws of four chains would be left to chance
+    filled = completer.fit_transform(Y)
     assert filled.shape == Y.shape
     others = np.delete(filled, 4, axis=1)
     assert np.std(filled[:, 4]) > 0

@@ -184,9 +184,11 @@ def sane(fitted):
 
 @pytest.mark.parametrize("rank", ["auto", 0, 1])
 def test_the_smallest_matrix(rank):
-    fitted = complete([[1.0, 2.0], [3.0, np.nan]], rank, sampling=SHORT, seed=1)
+    fitted = complete([[1.0, 2.0], [3.0, np.nan]], rank, sampling=MANY, seed=1)
     assert sane(fitted)
-    assert fitted.predict(1, 1).sd > fitted.predict(0, 0).sd
+    assert (
+        fitted.predict(1, 1).sd > fitted.predict(0, 0).sd
+    )  # 1.15 times (rank 0) or more; a ratio's error is 0.05
     assert "2 x 2" in repr(fitted)
 
 
