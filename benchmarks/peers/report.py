@@ -150,10 +150,10 @@ REASONS = {
     "sweep": "A sweep of myFM updates one coordinate at a time, N R steps where a draw of whole rows takes N R²/2, and "
     "mixes more slowly for it; an iteration of a point estimate draws nothing.",
     "effective": "Here a cheaper sweep outweighs its slower mixing.",
-    "to_error": "What ours does before its first sweep (mostly fetching compiled kernels from the cache, the same "
-    "for any size) and the annealing of its first sweeps then count more than its sweeps.",
-    "peak": "Our process is 138 MB after its imports (NumPy, SciPy, Numba, LLVM) and 57 MB more with its kernels, "
-    "before there are any data (benchmarks/scale.md); what was compiled before needs no compiler. That is the limit.",
+    "to_error": "What ours does before its first sweep (Numba makes itself ready and fetches compiled kernels, the "
+    "same for any size) and the annealing of its first sweeps then count more than its sweeps.",
+    "peak": "NumPy, SciPy, Numba and LLVM are nearly all of our process before there are any data; the peers are "
+    "compiled beforehand and carry no compiler. That is the limit.",
 }
 
 
