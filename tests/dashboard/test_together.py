@@ -125,6 +125,25 @@ def test_a_preview_that_takes_long_is_made_once(
     assert [job["status"] for job in _jobs(lab, "next")[: -before or None]] == ["done"]
 
 
+def test_news_that_come_late_take_no_preview_away(lab: Any, reader: Reader) -> None:
+    """Only those of a later state than the preview's do."""
+    path = campaign(lab, pending=2)
+    someone = reader(lab.url)
+    held: list[Any] = []
+    someone.context.route(f"**{path}/changes**", lambda route: held.append(route))
+    page = someone.tab(address(path))
+    page.get_by_label("How many").fill("3")
+    page.get_by_role("button", name="Preview").click()
+    listed = page.locator(".next .batch > li")
+    listed.nth(2).wait_for()
+    for route in held:
+        route.continue_()
+    shown(page, lab.get(path).json()["events"])
+    assert listed.count() == 3
+    lab.post(f"{path}/tell", json={"lines": [{"id": 1, "value": 1.5}]})
+    listed.first.wait_for(state="detached")
+
+
 def _jobs(lab: Any, kind: str) -> list[Any]:
     return [job for job in lab.get("/jobs").json()["items"] if job["kind"] == kind]
 

@@ -121,7 +121,7 @@ export class CampaignPage {
     this.seen = { version, fit, work: work.map((job) => job.id).join(" ") };
     try {
       if (version !== seen.version) {
-        this.batch.suggest(null); // of another state
+        this.batch.heard(version);
         await this.refresh();
       }
       else if (fit !== seen.fit) await this.refitted();
