@@ -240,6 +240,7 @@ def test_whoever_waits_hears_that_the_server_ends(slow: Slow) -> None:
             time.sleep(0.01)
         jobs.call_off()
         waiting.join(60)
+        assert len(answers) == 1
         for answer in (*answers, client.get(f"{path}/posterior?wait=60")):
             assert answer.status_code == 503
             assert answer.headers["Retry-After"]
