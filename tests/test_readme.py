@@ -55,7 +55,7 @@ def test_the_python_blocks_run(folder, capsys):
     assert (folder / "fit.npz").exists()
 
 
-def test_the_lab_loop_runs_line_by_line(folder):
+def test_the_lab_loop_runs_line_by_line(folder, compiled):
     """As typed, from a folder with nothing but yields.csv; someone fills in the plate in between."""
     text = README.read_text(encoding="utf-8")
     (block,) = re.findall(r"^```sh\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)

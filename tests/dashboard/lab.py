@@ -71,7 +71,7 @@ def fact(page: Any, title: str, figure: str) -> None:
     from playwright.sync_api import expect
 
     box = page.locator(".facts div", has=page.locator("dt", has_text=re.compile(f"^{title}$")))
-    expect(box.locator("dd").first).to_have_text(figure, timeout=30_000)
+    expect(box.locator("dd").first).to_have_text(figure, timeout=60_000)
 
 
 def colours_of_map(page: Any, shape: tuple[int, int] = SHAPE) -> list[list[int]]:

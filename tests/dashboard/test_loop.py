@@ -173,6 +173,7 @@ def test_an_entry_is_picked_corrected_and_told(lab: Any, reader: Reader) -> None
     box.get_by_role("button", name="Correct", exact=True).click()
     panel.get_by_text("33.5 (was").wait_for()
     assert lab.get(f"{path}/measurements").json()["items"][0]["value"] == 33.5
+    fitted(page, lab.get(path).json()["events"])  # the panel is drawn anew with the fit: not below a click
     panel.get_by_label("Measured again").fill("34.5")
     panel.get_by_role("button", name="Tell").click()
     panel.get_by_text("34.5, told by").wait_for()

@@ -79,6 +79,8 @@ def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, r
 
 
 def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    from playwright.sync_api import expect
+
     make, go_on = Fits.make, threading.Event()
 
     def held(self: Fits, state: Any, watch: Any) -> Any:
@@ -93,7 +95,8 @@ def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader, monkeypatch: 
         running = page.locator(".work .job", has_text="Fitting: sampling")
         running.wait_for()
         bar = running.locator("progress")
-        assert bar.evaluate("bar => [bar.value, bar.max]") == [3, 10]
+        expect(bar).to_have_js_property("value", 3, timeout=60_000)
+        expect(bar).to_have_js_property("max", 10)
         page.get_by_text("The first fit is on its way").wait_for()
     finally:
         go_on.set()
@@ -125,8 +128,61 @@ def test_a_preview_that_takes_long_is_made_once(
     assert [job["status"] for job in _jobs(lab, "next")[: -before or None]] == ["done"]
 
 
+def test_news_that_come_late_take_no_preview_away(lab: Any, reader: Reader) -> None:
+    """Only those of a later state than the preview's do."""
+    path = campaign(lab, pending=2)
+    someone = reader(lab.url)
+    held: list[Any] = []
+    someone.context.route(f"**{path}/changes**", lambda route: held.append(route))
+    page = someone.tab(address(path))
+    page.get_by_label("How many").fill("3")
+    page.get_by_role("button", name="Preview").click()
+    listed = page.locator(".next .batch > li")
+    listed.nth(2).wait_for()
+    for route in held:
+        route.continue_()
+    shown(page, lab.get(path).json()["events"])
+    assert listed.count() == 3
+    lab.post(f"{path}/tell", json={"lines": [{"id": 1, "value": 1.5}]})
+    listed.first.wait_for(state="detached")
+
+
 def _jobs(lab: Any, kind: str) -> list[Any]:
     return [job for job in lab.get("/jobs").json()["items"] if job["kind"] == kind]
+
+
+def test_no_look_ends_after_a_later_one(lab: Any, reader: Reader) -> None:
+    """What it saw is over: it would take lines away into which somebody may be typing."""
+    path = campaign(lab, pending=1)
+    someone = reader(lab.url)
+    page = someone.tab(address(path))
+    shown(page, 2)
+    held: list[tuple[Any, Any]] = []
+
+    def late(route: Any) -> None:
+        held.append((route, route.fetch())) if not held else route.continue_()
+
+    someone.context.route(f"**{path}/reasons", late)
+    page.evaluate(
+        """() => {
+          window.gone = [];
+          const lines = (changes) => changes.flatMap((one) => [...one.removedNodes]);
+          const note = (changes) => window.gone.push(...lines(changes).map((line) => line.dataset.id));
+          new MutationObserver(note).observe(document.querySelector('#batch form .batch'), { childList: true });
+        }"""
+    )
+    lab.patch(f"{path}/settings", json={"budget": 30})
+    while not held:
+        page.wait_for_timeout(50)
+    page.get_by_label("How many").fill("2")
+    page.get_by_role("button", name="Ask for entries").click()
+    page.get_by_text("2 entries to measure.").wait_for()
+    page.wait_for_timeout(1000)  # for a look beside the one that is held, if there is any
+    route, found = held[0]
+    route.fulfill(response=found)
+    page.locator("#batch li[data-id='3']").wait_for()
+    shown(page, lab.get(path).json()["events"])
+    assert page.evaluate("window.gone") == []
 
 
 def test_of_many_campaigns_the_last_are_listed(lab: Any, reader: Reader) -> None:
@@ -152,3 +208,29 @@ def test_a_look_that_fails_is_taken_again(lab: Any, reader: Reader) -> None:
     lab.post(f"{path}/tell", json={"lines": [{"id": 9, "value": 1.5}]})
     fitted(page, lab.get(path).json()["events"])
     assert len(fails) == 0
+
+
+def test_a_look_that_is_taken_again_is_at_the_latest_news(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8, pending=2)
+    someone = reader(lab.url)
+    someone.context.add_init_script(
+        """const begin = window.setTimeout;
+        window.later = [];  // what the page would do in five seconds
+        window.setTimeout = (act, ms, ...rest) => (ms === 5000 ? window.later.push(act) : begin(act, ms, ...rest));"""
+    )
+    page = someone.tab(address(path))
+    fitted(page)
+    fails = [503]
+
+    def once(route: Any) -> None:
+        route.fulfill(status=fails.pop(), body="{}") if fails else route.continue_()
+
+    someone.context.route(f"**{path}/reasons", once)
+    lab.post(f"{path}/tell", json={"lines": [{"id": 9, "value": 1.5}]})
+    page.locator(".toast.bad").wait_for()
+    lab.post(f"{path}/tell", json={"lines": [{"id": 10, "value": 2.5}]})
+    events = lab.get(path).json()["events"]
+    fitted(page, events)
+    page.evaluate("window.later.forEach((act) => act())")
+    page.wait_for_timeout(1000)  # for a look at the earlier news, if there is any
+    assert page.locator("#main").get_attribute("data-version") == f"{events} {events}"

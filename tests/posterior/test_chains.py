@@ -181,6 +181,20 @@ def interrupt_in(seconds):
     timer.daemon = True
     timer.start()
     return time.monotonic()
+
+class InterruptAfter:  # so many sweeps, however long they take
+    def __init__(self, sweeps):
+        self.left, self.turn = sweeps, threading.Lock()
+
+    def __call__(self, total, what):
+        return self
+
+    def advance(self, n=1):
+        with self.turn:
+            due, self.left = self.left > 0 >= self.left - n, self.left - n
+        if due:
+            self.sent = time.monotonic()
+            ways[sys.argv[1]]()
 """
 # Where there are no signals a notebook interrupts by a call, which a thread that waits for a lock does not hear.
 WAYS = ["signal", "call"]
@@ -196,13 +210,14 @@ def in_a_process(code, way):
     return done.stdout
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("way", WAYS)
 def test_ctrl_c_keeps_what_is_drawn_and_more_goes_on(way):
     code = """
     plan = Sampling(chains=3, anneal=5, settle=5, draws=20_000, thin=50)
-    started = interrupt_in(0.5)
-    p = complete(Y, 2, sampling=plan, threads=2)
-    assert time.monotonic() - started < 10
+    bar = InterruptAfter(10_000)  # a hundred draws or so
+    p = complete(Y, 2, sampling=plan, threads=2, progress=bar)
+    assert time.monotonic() - bar.sent < 10
     n = p.draws.mu.shape[1]
     assert p.interrupted and 1 <= n < 20_000
     assert 1 <= len(p.chains) == p.draws.mu.shape[0] <= 3
@@ -211,8 +226,7 @@ def test_ctrl_c_keeps_what_is_drawn_and_more_goes_on(way):
     q = p.more(2)
     assert q.draws.mu.shape == (len(p.chains), n + 2)
     assert (q.draws.mu[:, :n] == p.draws.mu).all()
-    interrupt_in(0.5)
-    q = p.more(20_000)
+    q = p.more(20_000, progress=InterruptAfter(10_000))
     assert q.interrupted and n < q.draws.mu.shape[1] < n + 20_000
     assert set(q.draws.mu[:, 0]) <= set(p.draws.mu[:, 0])
     print("kept")
@@ -220,6 +234,7 @@ def test_ctrl_c_keeps_what_is_drawn_and_more_goes_on(way):
     assert in_a_process(code, way) == "kept\n"
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("way", WAYS)
 def test_ctrl_c_before_the_first_draw_is_an_interrupt(way):
     code = """

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from maxentry.server.tokens import Tokens  # noqa: E402
 READ, WRITE = "read-" + "r" * 30, "write-" + "w" * 30
 TOKENS = Tokens(READ, WRITE)
 FAST = Limits(rate=0)
+get, post = partial(httpx.get, timeout=60), partial(httpx.post, timeout=60)  # however busy the machine is
 
 
 @contextmanager

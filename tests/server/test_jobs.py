@@ -57,7 +57,7 @@ def measured(client: httpx.Client, name: str = "yields", **given: Any) -> str:
 
 
 def until(client: httpx.Client, job: dict[str, Any], *statuses: str) -> dict[str, Any]:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while job["status"] not in statuses and time.monotonic() < end:
         time.sleep(0.02)
         job = client.get(f"/jobs/{job['id']}").json()
@@ -72,8 +72,10 @@ def test_a_fit_that_takes_long_is_a_job_with_progress(slow: Slow) -> None:
         assert answer.status_code == 202
         assert answer.headers["Location"] == f"/api/v1/jobs/{answer.json()['id']}"
         first = until(client, answer.json(), "running")
-        time.sleep(0.1)
-        later = client.get(f"/jobs/{first['id']}").json()["progress"]
+        later, end = first["progress"], time.monotonic() + 60
+        while later["done"] <= first["progress"]["done"] and time.monotonic() < end:
+            time.sleep(0.01)
+            later = client.get(f"/jobs/{first['id']}").json()["progress"]
         assert later["what"] == "sampling"
         assert first["progress"]["done"] < later["done"] < later["total"] == 10_000
         same = client.get(f"{path}/posterior?wait=0")
@@ -88,7 +90,7 @@ def test_nobody_else_waits_for_a_fit(slow: Slow) -> None:
     """Reading, telling, and asking where no model is needed, of this campaign and of others."""
     with serving() as client:
         path = measured(client)
-        client.get(f"{path}/posterior?wait=0")
+        fit = until(client, client.get(f"{path}/posterior?wait=0").json(), "running")
         other = begin(client, "other")
         for place in (
             "",
@@ -107,9 +109,8 @@ def test_nobody_else_waits_for_a_fit(slow: Slow) -> None:
         )
         for where in (path, other):
             assert client.post(f"{where}/ask?wait=30", json={"n": 1}).status_code == 201
-        assert {job["status"] for job in client.get("/jobs").json()["items"] if job["kind"] == "fit"} == {
-            "running"
-        }
+        fits = [job for job in client.get("/jobs").json()["items"] if job["kind"] == "fit"]
+        assert [(job["id"], job["status"]) for job in fits] == [(fit["id"], "running")]
 
 
 def test_the_last_fit_serves_while_the_next_is_made(slow: Slow) -> None:
@@ -142,12 +143,14 @@ def test_a_stream_follows_a_job_to_its_end(slow: Slow) -> None:
                     kind = line.removeprefix("event: ")
                 if line.startswith("data: "):
                     seen.append((kind, json.loads(line.removeprefix("data: "))))
-                if len(seen) == 3:
-                    slow.go.set()
-        assert [kind for kind, _ in seen[:3]] == ["progress"] * 3
-        done = [data["progress"]["done"] for _, data in seen[:3]]
+                if not slow.go.is_set():
+                    before = list(seen)
+                    done = [data["progress"]["done"] for _, data in before]
+                    if len(before) >= 3 and done[-1] > done[0]:
+                        slow.go.set()
+        assert {kind for kind, _ in before} == {"progress"}
         assert done == sorted(done)
-        assert done[2] > done[0]
+        assert len(before) >= 3
         assert seen[-1][0] == "done"
 
 
@@ -191,8 +194,16 @@ def test_a_job_that_waits_is_called_off_at_once(slow: Slow) -> None:
         assert client.get(f"/jobs/{waits['id']}").json()["status"] == "cancelled"
 
 
-def test_a_real_fit_is_called_off() -> None:
+def test_a_real_fit_is_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends within a few of its thousands of sweeps, leaves nothing behind, and can be made after all."""
+    count = Job.advance
+
+    def wait(job: Job, n: int = 1) -> None:
+        """Sampling is faster than a request may be: each step takes as long as the job may live."""
+        count(job, n)
+        job._called_off.wait(120)
+
+    monkeypatch.setattr(Job, "advance", wait)
     with serving() as client:
         path = begin(client, rows=40, cols=40)
         lines = [
@@ -229,6 +240,7 @@ def test_whoever_waits_hears_that_the_server_ends(slow: Slow) -> None:
             time.sleep(0.01)
         jobs.call_off()
         waiting.join(60)
+        assert len(answers) == 1
         for answer in (*answers, client.get(f"{path}/posterior?wait=60")):
             assert answer.status_code == 503
             assert answer.headers["Retry-After"]
@@ -359,7 +371,7 @@ def test_those_who_want_one_fit_share_it() -> None:
     assert found == []
     fits.shared.put("a", made)  # type: ignore[arg-type]
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert found == [made] * 3
 
 
@@ -372,7 +384,7 @@ def test_who_gives_up_leaves_it_to_the_next() -> None:
     time.sleep(0.05)
     assert found == []
     fits.shared.give_up()
-    thread.join(10)
+    thread.join(60)
     assert found == [None]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.cli.run import COMMAND, good, refused
-from tests.server.live import READ, WRITE
+from tests.server.live import READ, WRITE, get, post
 
 import maxentry
 
@@ -95,7 +95,7 @@ def test_the_command_line_and_the_server_share_a_campaign() -> None:
     with served("--storage", "lab.db") as (url, _, _said):
         ready(url)
         good("ask", "3", "--storage", "lab.db")
-        assert httpx.get(f"{url}/api/v1/campaigns/yields").json()["pending"] == 3
+        assert get(f"{url}/api/v1/campaigns/yields").json()["pending"] == 3
 
 
 def test_tokens_from_files_and_from_the_environment(folder: Path) -> None:
@@ -107,11 +107,11 @@ def test_tokens_from_files_and_from_the_environment(folder: Path) -> None:
         assert ready(local, Authorization=f"Bearer {READ}").status_code == 200
         body = {"name": "x", "rows": 2, "cols": 2}
         for token, status in ((READ, 403), (WRITE, 201)):
-            answer = httpx.post(
+            answer = post(
                 f"{local}/api/v1/campaigns", json=body, headers={"Authorization": f"Bearer {token}"}
             )
             assert answer.status_code == status
-        httpx.get(f"{local}/api/v1/campaigns?token={WRITE}")  # somebody's mistake
+        get(f"{local}/api/v1/campaigns?token={WRITE}")  # somebody's mistake
     shown = "".join(said)
     assert READ not in shown
     assert WRITE not in shown

@@ -13,9 +13,12 @@ import pytest
 
 from maxentry.studies.store import Store
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="processes are found as Linux shows them"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not Path("/proc/self/stat").exists(), reason="processes are found as Linux shows them"
+    ),
+    pytest.mark.usefixtures("compiled"),
+]
 SCRIPT = Path(__file__).with_name("slow_study.py")
 PATIENCE = 200  # seconds: on a busy machine processes start slowly; the cells sleep for 600
 

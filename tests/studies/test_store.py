@@ -95,7 +95,7 @@ def test_two_studies_may_write_at_once(tmp_path: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(200)
         assert writer.exitcode == 0
     assert {run.key for run in Store(tmp_path).runs()} == {f"{name}{k}" for name in "xy" for k in range(20)}
     lines = (tmp_path / "runs.jsonl").read_bytes().splitlines()
@@ -114,7 +114,7 @@ def test_a_writer_waits_while_another_has_the_file(tmp_path: Path) -> None:
         writer.join(0.5)
         assert writer.is_alive()
         assert store.path.read_bytes() == b""
-    writer.join(10)
+    writer.join(60)
     assert [run.key for run in Store(tmp_path).runs()] == ["a"]
 
 

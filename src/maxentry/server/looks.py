@@ -81,9 +81,11 @@ class NextEntry(Reasons):
 class Next(Answer):
     """The entries that would be asked for; why these, or why none; what they would change, once there is a fit.
 
+    version: the campaign's, of which this is told.
     total: how many they are, of which the first 10,000 are here, and the first 200 with all their reasons.
     """
 
+    version: int
     why: str
     total: int
     entries: list[NextEntry]
@@ -146,7 +148,13 @@ def upcoming(opened: Opened, n: int, plates: Plates | None, watch: Watch) -> Pla
     ]
     has_outlook = known is not None and policy.design_phase(state, now) is None
     ahead = stop.outlook(state, known.posterior, batch, now).to_dict() if known and has_outlook else None
-    return {"why": batch.why, "total": len(batch.rows), "entries": found, "outlook": plain(ahead)}
+    return {
+        "version": state.version,
+        "why": batch.why,
+        "total": len(batch.rows),
+        "entries": found,
+        "outlook": plain(ahead),
+    }
 
 
 def curve(opened: Opened, state: State | None = None) -> Plain:

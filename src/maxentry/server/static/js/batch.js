@@ -14,6 +14,7 @@ export class Batch {
     Object.assign(this, { path, changed, picked, previewed });
     this.lines = new Map(); // by id, so that what is typed survives what others do
     this.total = 0;
+    this.version = -1; // the latest heard of
     this.build();
   }
 
@@ -207,7 +208,7 @@ export class Batch {
     try {
       const plates = this.plates.value ? `&plates=${this.plates.value}` : "";
       const found = await api.made(`${this.path}/next?n=${Number(this.size.value) || 8}${plates}&wait=2`);
-      if (this.turn === turn) this.suggest(found); // else it is of another state by now
+      if (this.turn === turn && found.version >= this.version) this.suggest(found); // else it is of another state by now
     } catch (error) {
       this.refuse(error);
     } finally {
@@ -215,8 +216,15 @@ export class Batch {
     }
   }
 
+  /** The campaign is at this version: what was of an earlier one is over. News may be older than what is shown. */
+  heard(version) {
+    this.version = version;
+    if (this.suggested && this.suggested.version < version) this.suggest(null);
+  }
+
   suggest(found) {
     this.turn = null;
+    this.suggested = found;
     this.previewed(found);
     if (!found) return put(this.next);
     const most = Math.max(0, ...found.entries.map((line) => line.teaches ?? 0));

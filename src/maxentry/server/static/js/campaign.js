@@ -38,7 +38,7 @@ export class CampaignPage {
   }
 
   build() {
-    const changed = () => this.refresh();
+    const changed = () => this.changed();
     this.entries = new Entries(this.path);
     this.tooltip = new Tooltip(this.entries);
     this.panel = new Panel(this.path, this.entries, { changed, closed: () => this.map.leave() });
@@ -100,17 +100,29 @@ export class CampaignPage {
   // Following
 
   /** News may come faster than all is looked at: then only the latest matter. */
-  async heard(news) {
+  heard(news) {
     this.live.dataset.on = "yes";
     this.live.textContent = "live";
     this.work.update(news.work);
-    this.waiting = news;
+    this.latest = this.waiting = news;
+    this.look();
+  }
+
+  /** Something was written here: news of it may come late. */
+  changed() {
+    this.written = true;
+    this.look();
+  }
+
+  /** One look after the other: of two at once the earlier may end last, and what it saw is over. */
+  async look() {
     if (this.busy) return;
     this.busy = true;
-    while (this.waiting && !this.closed) {
-      const latest = this.waiting;
-      this.waiting = null;
-      await this.follow(latest);
+    while ((this.written || this.waiting) && !this.closed) {
+      const { written, waiting } = this;
+      if (written) this.written = false;
+      else this.waiting = null;
+      await (written ? this.refresh().catch((error) => toast(error.message, "bad")) : this.follow(waiting));
     }
     this.busy = false;
   }
@@ -121,7 +133,7 @@ export class CampaignPage {
     this.seen = { version, fit, work: work.map((job) => job.id).join(" ") };
     try {
       if (version !== seen.version) {
-        this.batch.suggest(null); // of another state
+        this.batch.heard(version);
         await this.refresh();
       }
       else if (fit !== seen.fit) await this.refitted();
@@ -131,7 +143,10 @@ export class CampaignPage {
       if (error.name === "AbortError") return;
       toast(error.message, "bad");
       this.seen = seen; // the stream tells only of what is new: look again by ourselves
-      setTimeout(() => this.closed || this.heard({ version, fit, work }), 5000);
+      setTimeout(() => {
+        this.waiting = this.latest; // by then there may be newer ones
+        this.look();
+      }, 5000);
     }
   }
 
@@ -155,7 +170,7 @@ export class CampaignPage {
     const reasons = async () => this.batch.update(await api.get(`${this.path}/reasons`));
     await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status.measurements), this.judge()]);
     put(this.facts, facts(this.status, this.curve.error));
-    if (this.panel.entry) this.panel.show(this.panel.entry);
+    if (this.panel.entry) await this.panel.show(this.panel.entry);
     this.main.dataset.version = `${this.seen.version} ${this.seen.fit ?? "none"}`;
   }
 
