@@ -5,12 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import maxentry
 
+ON_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="there are no such modes")
 PACKAGE = Path(maxentry.__file__).parent
 CODE = """
 import json
@@ -84,3 +87,118 @@ def test_few_folders_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     made = compiled.shared_folder.__wrapped__()
     left = {folder.name for folder in (tmp_path / "kernels").iterdir()}
     assert left == {made.name, "old4", "old5", "old6", "old7", "old8"}
+
+
+def test_folders_used_lately_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from maxentry.kernels import compiled
+
+    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
+    now, day = time.time(), 24 * 3600
+    for k in range(12):
+        used = tmp_path / "kernels" / f"used{k}"
+        used.mkdir(parents=True, mode=0o700)
+        os.utime(used, (now - k * day, now - k * day))
+    made = compiled.shared_folder.__wrapped__()
+    left = {folder.name for folder in (tmp_path / "kernels").iterdir()}
+    assert left == {made.name} | {f"used{k}" for k in range(7)}
+
+
+@ON_POSIX
+def test_folders_are_for_the_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from maxentry.kernels import compiled
+
+    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path / "cache" / "maxentry")
+    made = compiled.shared_folder.__wrapped__()
+    for folder in (made, *list(made.parents)[:3]):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@ON_POSIX
+@pytest.mark.parametrize("mode", [0o720, 0o702, 0o777])
+@pytest.mark.parametrize("which", ["kernels", "version"])
+def test_a_folder_that_others_can_write_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: int, which: str
+) -> None:
+    from maxentry.kernels import compiled
+
+    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
+    made = compiled.shared_folder.__wrapped__()
+    folder = made if which == "version" else made.parent
+    folder.chmod(mode)
+    assert compiled.shared_folder.__wrapped__() is None
+    folder.chmod(0o755)
+    assert compiled.shared_folder.__wrapped__() == made
+
+
+@ON_POSIX
+def test_a_folder_of_another_user_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from maxentry.kernels import compiled
+
+    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
+    assert compiled.shared_folder.__wrapped__() is not None
+    me = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    assert compiled.shared_folder.__wrapped__() is None
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is no XDG_CACHE_HOME")
+def test_a_relative_cache_home_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from maxentry.folders import user_cache
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for wish in ("", "here", "./here"):
+        monkeypatch.setenv("XDG_CACHE_HOME", wish)
+        assert user_cache() == tmp_path / ".cache" / "maxentry"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "there"))
+    assert user_cache() == tmp_path / "there" / "maxentry"
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("llvm.get_host_cpu_name", lambda: "another"),
+        ("llvm.get_host_cpu_features", lambda: SimpleNamespace(flatten=lambda: "+another")),
+        ("config.CPU_NAME", "another"),
+        ("config.CPU_FEATURES", "+another"),
+        ("llvmlite.__version__", "another"),
+    ],
+)
+def test_what_is_compiled_for_another_processor_lies_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, where: str, value: object
+) -> None:
+    from maxentry.kernels import compiled
+
+    before = compiled.version()
+    assert compiled.version() == before
+    monkeypatch.setattr(f"maxentry.kernels.compiled.{where}", value)
+    assert compiled.version() != before
+
+
+def test_without_any_place_to_write_a_folder_of_the_process_serves(environments, tmp_path: Path) -> None:
+    place = environments[0]
+    (tmp_path / "file").write_text("in the way")
+    (place / "maxentry" / "kernels" / "__pycache__").write_text("in the way")
+    (tmp_path / "temporary").mkdir()
+    homes = dict.fromkeys(("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"), str(tmp_path / "file"))
+    temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(tmp_path / "temporary"))
+    folder, hits = run(place, **homes, **temporary)
+    assert hits == 0
+    assert folder.parent == tmp_path / "temporary"
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_numba_can_warn_of_what_it_cannot_keep(tmp_path: Path) -> None:
+    from numba.core.caching import CompileResultCacheImpl
+    from numba.core.errors import NumbaWarning
+
+    from maxentry.kernels import compiled
+    from maxentry.kernels.small_linalg import cholesky
+
+    kept = CompileResultCacheImpl(cholesky.py_func)
+    kept._locator = compiled.SharedLocator(cholesky.py_func, "small_linalg.py", tmp_path)
+    lifted = SimpleNamespace(
+        lifted=[SimpleNamespace(can_cache=False)], fndesc=SimpleNamespace(qualname="small_linalg.cholesky")
+    )
+    with pytest.warns(NumbaWarning, match="uses lifted code") as warned:
+        assert not kept.check_cachable(lifted)
+    assert warned[0].filename == "small_linalg.py"

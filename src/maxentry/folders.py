@@ -13,4 +13,5 @@ def user_cache() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "maxentry" / "cache"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "maxentry"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maxentry"
+    wish = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (wish if wish.is_absolute() else Path.home() / ".cache") / "maxentry"  # relative: not valid there

@@ -1,6 +1,8 @@
 """Draws in files of a folder: the same draws, read as they are needed, kept and tidied up."""
 
+import errno
 import mmap
+import os
 
 import numpy as np
 import pytest
@@ -129,3 +131,120 @@ def test_an_empty_folder_will_do(tmp_path) -> None:
         12,
         9,
     )
+
+
+def test_a_folder_filled_by_others_since_is_refused_and_left(tmp_path) -> None:
+    folder = Folder.of(tmp_path / "fit")
+    (tmp_path / "fit").mkdir()
+    (tmp_path / "fit" / "letters.txt").write_text("mine")
+    with pytest.raises(DataError, match="new or empty folder"), folder.filled():
+        raise AssertionError("it was filled")
+    assert (tmp_path / "fit" / "letters.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ParameterError, OSError])
+def test_what_fails_leaves_what_others_made(tmp_path, error) -> None:
+    def fill(folder):
+        with folder.filled():
+            folder.zeros("left", (2, 3), np.float64)
+            (folder.path / "letters.txt").write_text("mine")
+            raise error
+
+    (tmp_path / "own").mkdir()
+    for name in ("own", "new"):
+        with pytest.raises(DataError if error is OSError else error):
+            fill(Folder.of(tmp_path / name))
+        assert [file.name for file in (tmp_path / name).iterdir()] == ["letters.txt"]
+
+
+def test_what_fails_leaves_an_empty_folder_of_the_user(tmp_path, monkeypatch) -> None:
+    def broken(*_, **__):
+        raise ParameterError("broken")
+
+    monkeypatch.setattr("maxentry.posterior.complete.user_draws", broken)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParameterError, match="broken"):
+        on_disk(".")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_fits_into_one_folder_leave_each_others_files(tmp_path) -> None:
+    one, two = Folder.of(tmp_path / "fit"), Folder.of(tmp_path / "fit")
+
+    def fill_both():
+        with two.filled():
+            one.zeros("left", (2, 3), np.float64)[:] = 7.0
+            two.zeros("right", (2, 3), np.float64)
+            two.zeros("left", (2, 3), np.float64)
+
+    with one.filled():
+        with pytest.raises(DataError, match="exists"):
+            fill_both()
+        assert [file.name for file in (tmp_path / "fit").iterdir()] == ["left.npy"]
+    assert (one.read("left", (2, 3), "float64") == 7.0).all()
+
+
+def test_ctrl_c_after_the_last_file_leaves_nothing_behind(tmp_path, monkeypatch) -> None:
+    save_rest = Posterior.save_rest
+
+    def interrupted(self, folder):
+        save_rest(self, folder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Posterior, "save_rest", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        on_disk(tmp_path / "fit")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_too_small_is_found_out_before_sampling(tmp_path, monkeypatch) -> None:
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def never(*_, **__):
+        raise AssertionError("it was sampled")
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    monkeypatch.setattr("maxentry.posterior.chains._run_one", never)
+    with pytest.raises(DataError, match="No space left"):
+        on_disk(tmp_path / "fit")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="there is no such call")
+def test_the_bytes_of_a_file_are_taken_at_once(tmp_path, monkeypatch) -> None:
+    taken = []
+    monkeypatch.setattr(os, "posix_fallocate", lambda file, start, n: taken.append((start, n)))
+    folder = Folder.of(tmp_path / "fit")
+    with folder.filled():
+        folder.zeros("left", (100, 1000), np.float64)
+    assert taken == [(0, folder.file("left").stat().st_size)]
+    assert taken[0][1] > 800_000
+
+
+def test_a_file_system_that_cannot_take_bytes_will_do(tmp_path, monkeypatch) -> None:
+    def unknown(*_):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(os, "posix_fallocate", unknown, raising=False)
+    folder = Folder.of(tmp_path / "fit")
+    with folder.filled():
+        assert folder.zeros("left", (2, 3), np.float64).sum() == 0.0
+
+
+def test_the_draws_are_on_disk_before_the_folder_can_be_loaded(tmp_path, monkeypatch) -> None:
+    seen, flush, save_rest = [], np.memmap.flush, Posterior.save_rest
+
+    def flushed(array):
+        seen.append("draws")
+        flush(array)
+
+    def saved(self, folder):
+        assert not (tmp_path / "fit" / "posterior.npz").exists()
+        seen.append("rest")
+        save_rest(self, folder)
+
+    monkeypatch.setattr(np.memmap, "flush", flushed)
+    monkeypatch.setattr(Posterior, "save_rest", saved)
+    on_disk(tmp_path / "fit")
+    assert seen == ["draws"] * 4 + ["rest"]

@@ -12,7 +12,7 @@ import numpy as np
 from maxentry.errors import ParameterError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.posterior import chains, conjugate
+from maxentry.posterior import chains, conjugate, storage
 from maxentry.posterior.fit import Fit, on_scale, user_draws
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, choose
@@ -108,6 +108,7 @@ def complete(
             observations, fit, plan, run.chains, user_draws(run, fit), choice, run.interrupted, watched
         )
         if isinstance(room, Folder):
+            room.flush(storage.REST)
             made.save_rest(room)
     return made
 

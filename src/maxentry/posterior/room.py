@@ -5,13 +5,15 @@ Files are NumPy's .npy, mapped into memory: the system fetches what is read, and
 
 from __future__ import annotations
 
-import shutil
+import contextlib
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.lib.format import open_memmap
@@ -21,6 +23,8 @@ from maxentry.errors import DataError, ParameterError
 
 Floats = NDArray[np.floating]
 Shape = tuple[int, ...]
+
+NOT_KNOWN_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # of a file system
 
 
 class Room(Protocol):
@@ -60,6 +64,8 @@ class Folder:
     """Draws in files of a folder."""
 
     path: Path
+    _made: list[Path] = field(default_factory=list, init=False, repr=False, compare=False)
+    _maps: list[np.memmap[Any, Any]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, path: str | PathLike[str]) -> Folder:
@@ -67,8 +73,7 @@ class Folder:
         if not isinstance(path, str | PathLike):
             raise ParameterError(f"store must be the path of a folder or None, got {path!r}")
         folder = Path(path)
-        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-            raise DataError(f"expected a new or empty folder for the draws, but {folder} holds something.")
+        _check_empty(folder)
         if not folder.parent.is_dir():
             raise DataError(
                 f"expected a folder to put {folder.name} into, but {folder.parent} does not exist."
@@ -77,25 +82,43 @@ class Folder:
 
     @contextmanager
     def filled(self) -> Iterator[None]:
-        """The folder is there while it is filled, and is gone again if that fails."""
+        """The folder is there while it is filled; if that fails, what was made here is gone again, and no more."""
+        new = False
         try:
-            self.path.mkdir(exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                self.path.mkdir()
+                new = True
+            _check_empty(self.path)  # again: the rank may have been chosen since, which takes a while
             yield
-        except OSError as error:
-            shutil.rmtree(self.path, ignore_errors=True)
-            raise DataError(
-                f"expected to write draws into {self.path}, but that failed: {error.strerror or error}."
-            ) from error
-        except BaseException:
-            shutil.rmtree(self.path, ignore_errors=True)
+        except BaseException as error:
+            self._remove(new)
+            if isinstance(error, OSError):
+                raise DataError(
+                    f"expected to write draws into {self.path}, but that failed: {error.strerror or error}."
+                ) from error
             raise
+        finally:
+            self._made.clear()
+            self._maps.clear()
 
     def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
         """A file of zeros, mapped; what has no numbers needs no file."""
         if 0 in shape:
             return np.zeros(shape, dtype)
+        file = self.file(name)
+        file.touch(exist_ok=False)  # fails where another fit was faster
+        self._made.append(file)
+        array = open_memmap(file, mode="w+", dtype=dtype, shape=shape)
+        self._maps.append(array)
+        _take_room(file)
         # As a plain array: Numba and sums know nothing of np.memmap, whose file stays open by the array's base.
-        return np.asarray(open_memmap(self.file(name), mode="w+", dtype=dtype, shape=shape))
+        return np.asarray(array)
+
+    def flush(self, last: str) -> None:
+        """All draws are on disk. `last` is the file to be written next, by which the folder can be loaded."""
+        for array in self._maps:
+            array.flush()
+        self._made.append(self.path / last)
 
     def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
         """Moved to the front of the same file, since a mapped file cannot be replaced on every system.
@@ -121,3 +144,28 @@ class Folder:
     def file(self, name: str) -> Path:
         """The file of an array."""
         return self.path / f"{name}.npy"
+
+    def _remove(self, folder_too: bool) -> None:
+        for file in self._made:
+            with contextlib.suppress(OSError):
+                file.unlink()
+        if folder_too:
+            with contextlib.suppress(OSError):  # somebody else has put something there
+                self.path.rmdir()
+
+
+def _check_empty(folder: Path) -> None:
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise DataError(f"expected a new or empty folder for the draws, but {folder} holds something.")
+
+
+def _take_room(file: Path) -> None:
+    """Take a file's bytes on the disk now: where there are too few later, the system ends the process."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    with file.open("r+b") as opened:
+        try:
+            os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+        except OSError as error:
+            if error.errno not in NOT_KNOWN_HERE:
+                raise
