@@ -8,7 +8,7 @@ from tests.acquisition.beliefs import belief, question
 from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
-from maxentry.acquisition import Limits, candidates, draw_bounds, reduction, select, tiles
+from maxentry.acquisition import Limits, candidates, draw_bounds, draws, reduction, select, tiles
 from maxentry.acquisition.draws import Draws
 from maxentry.acquisition.field import NOISE_FLOOR
 from maxentry.entries import Entries
@@ -58,6 +58,7 @@ def economy(request, monkeypatch):
     else:
         monkeypatch.setattr(tiles, "TILE", 2)
         monkeypatch.setattr(draw_bounds, "WORTHWHILE", 0)
+        monkeypatch.setattr(draws, "BOUND_COST", 0)
     if request.param in ("little held", "few open"):
         monkeypatch.setattr(candidates, "HELD_BYTES", 0)
         monkeypatch.setattr(candidates, "FEW", 7)

@@ -81,6 +81,25 @@ def test_a_station_in_the_cache_saves_those_before(
     assert len(made) == 5
 
 
+@pytest.mark.parametrize("folder", [False, True])
+def test_the_anchor_outlives_its_stations_in_the_cache(
+    stations_from_eight: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: bool
+) -> None:
+    """A value that is corrected after the anchor then needs no fit from nothing."""
+    monkeypatch.setattr(caching, "KEPT", 3)
+    monkeypatch.setattr(fitting, "KEPT", 3)
+    cache = tmp_path if folder else caching.Memory()
+    campaign = told(18)
+    fitting.posterior(campaign.state, cache)
+    campaign.correct(17, 0.5)
+    made: list[object] = []
+    complete = fitting.complete
+    monkeypatch.setattr(fitting, "complete", lambda *a, **k: made.append(k["start"]) or complete(*a, **k))
+    fitting.posterior(campaign.state, cache)
+    assert made
+    assert None not in made
+
+
 def test_the_cache_changes_nothing_and_may_vanish_or_rot(tmp_path: Path) -> None:
     state = told(14).state
     assert fitting.anchor(14) != 14

@@ -7,7 +7,7 @@ from tests.posterior.examples import MANY, SHORT, equal, largest_z, low_rank, ma
 
 from maxentry import Observations, Priors, Sampling, complete
 from maxentry.errors import ParameterError
-from maxentry.posterior.warm import share_new
+from maxentry.posterior.warm import Places, share_new
 
 X, Y = low_rank((14, 10), rank=1, noise=0.2, missing=0.2, seed=3)
 ROWS = [f"r{i}" for i in range(14)]
@@ -103,6 +103,28 @@ def test_few_new_measurements_need_few_sweeps_by_rhat(monkeypatch):
     assert rhat > bound
 
 
+def test_few_sweeps_are_enough_for_student_noise_too(monkeypatch):
+    """Whose weights go on with the chains: were they one again, outliers would be heard in full for a while."""
+    monkeypatch.setattr("maxentry.posterior.warm.COSTLY", 0.0)
+    rng = np.random.default_rng(0)
+    far = SMALL + np.where(rng.random(SMALL.shape) < 0.08, 4 * rng.standard_normal(SMALL.shape), 0.0)
+    annealed = Sampling(chains=32, anneal=100, settle=100, draws=12, thin=1)
+    cold = complete(far, 2, noise="student", sampling=annealed, seed=2)
+    before = complete(some_missing(far, N_NEW, 0), 2, noise="student", sampling=annealed, seed=1)
+
+    def against_cold():
+        warm = complete(far, noise="student", start=before, seed=3)
+        assert warm.sampling.settle == 6
+        scales = [np.log(fit.draws.eta2)[:, :1].mean(1)[:, None] for fit in (warm, cold)]
+        return largest_z(scales[0], other=scales[1])
+
+    z, bound = against_cold()
+    assert z < bound
+    monkeypatch.setattr(Places, "moved", lambda self, _: np.ones(self.n))
+    z, bound = against_cold()
+    assert z > bound
+
+
 def test_where_much_is_new_or_sweeps_are_cheap_chains_settle_for_longer(monkeypatch):
     before = complete(some_missing(SMALL, N_NEW, 0), 2, sampling=SHORT, seed=1)
     assert complete(SMALL, start=before, seed=3).sampling.settle > 6
@@ -124,6 +146,14 @@ def test_the_share_of_new_measurements_counts_added_corrected_and_struck_out():
     fewer = Observations((3, 2), [1, 0, 2], [0, 1, 0], [1.0, 2.0, 3.0])
     assert share_new(old, fewer, rows, cols) == 1 / 3
     assert share_new(old, old, rows, cols) > 0  # the control: rows where they were
+
+
+def test_weights_go_to_where_their_measurements_are():
+    old = Observations((3, 2), [0, 0, 1, 2], [0, 0, 1, 0], [1.0, 1.5, 2.0, 3.0])
+    rows, cols = np.array([1, 0, 2]), np.array([0, 1])  # the first two rows have changed places
+    new = Observations((3, 2), [0, 0, 1, 1, 1], [0, 1, 0, 0, 0], [9.0, 2.0, 1.0, 1.5, 8.0])
+    moved = Places.of(old, new, rows, cols).moved(np.array([0.1, 0.2, 0.3, 0.4]))
+    assert moved.tolist() == [1.0, 0.3, 0.1, 0.2, 1.0]
 
 
 def test_rows_and_columns_are_found_by_label_in_any_order(start):

@@ -79,6 +79,11 @@ class Candidates:
             self._keep(slice(0, MOST_OPEN // 2))
         return best, keep * best
 
+    def known(self) -> Indices:
+        """The keys of all that were taken in and not dropped since."""
+        self._take_in()
+        return self.keys
+
     def best(self, W: Array) -> tuple[int, float]:
         """The candidate of greatest score, the least key of equals, and its score; (-1, -inf) where none is open.
 

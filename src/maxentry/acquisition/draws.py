@@ -26,6 +26,9 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 ENTRIES_A_THREAD = 8192  # fewer are not worth a thread
+BOUND_COST = (
+    2  # bounding an entry takes so many times (R + 1)(R + 2) multiplications of those of its variance, R S
+)
 SAME = 1e-13  # draws that differ by less than this share of their size differ by rounding
 BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
 
@@ -153,7 +156,10 @@ class Draws:
 
     def upper(self, rows: Indices, cols: Indices) -> Array | None:
         """Bounds of the variances at each entry of a block; None where they would cost as much as these."""
-        return None if self._closer is None else self._closer.variances(rows, cols)
+        R, S = self.A.shape[1:]
+        if BOUND_COST * (R + 1) * (R + 2) > R * S or self._closer is None:
+            return None
+        return self._closer.variances(rows, cols)
 
 
 def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None:

@@ -34,6 +34,7 @@ LOOKED_AT = 64
 # candidates of an opened tile are taken in from this share of the best score on; where entries are screened one by one
 # a tile that has to be opened again costs little, so that the share may be larger and fewer be evaluated
 KEEP, KEEP_SCREENED = 0.75, 0.92
+EDGE = 1e-6  # blocks and single entries are summed in other orders: what lies so near below an edge may be above it
 SCATTERED = 0.3  # from this share of a tile on, to evaluate all of it costs no more
 
 
@@ -66,9 +67,8 @@ class Search:
         self.W = np.concatenate([measured, pending, np.zeros((n, field.p))])
         self.room = Room(question.shape, question.limits)
         self.keys: list[int] = []
-        self.counted: dict[
-            int, int
-        ] = {}  # entries evaluated, by the number of their tile: later ones include earlier
+        # entries evaluated, by the number of their tile: later ones include earlier
+        self.counted: dict[int, int] = {}
         self.reopened = False  # whether tiles are opened a second time
         self._close()
 
@@ -113,7 +113,9 @@ class Search:
         rows, cols, cost, v, skipped = self._evaluated(tile, free, bound, keep * score)
         first = self._score(v, cost)
         keys = Entries(rows, cols).keys(self.field.shape[1])
-        new = first < tile.below
+        new = first < tile.below * (1 + EDGE)
+        if tile.below < np.inf:
+            new &= ~np.isin(keys, self.open.known())
         if self.keys and not self.question.again:
             new &= ~np.isin(keys, self.keys)
         known = Known(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])

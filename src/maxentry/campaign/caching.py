@@ -12,7 +12,7 @@ from maxentry.folders import user_cache
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
-KEPT = 4  # fits of a campaign: the anchor, the latest one, and those before
+KEPT = 6  # fits of a campaign: the anchor, the latest station and the latest one, and those before
 
 
 class Memory:
@@ -31,6 +31,12 @@ class Memory:
             if (kept := self._fits.pop(name, None)) is not None:
                 self._fits[name] = kept
             return kept
+
+    def used(self, name: str) -> None:
+        """Let go of the fit of this name, if it is there, later than of others."""
+        with self._turn:
+            if name in self._fits:
+                self._fits[name] = self._fits.pop(name)
 
     def put(self, name: str, made: Posterior) -> None:
         """Keep a fit, and let go of those used longest ago."""

@@ -4,7 +4,7 @@ Measurements come in dribs and drabs, and a fit from nothing for each would be s
 depend on when somebody happened to look. So there are *anchors*: fits from nothing (ranks compared, chains annealed) of
 the first a = 8, 11, 15, … measurements, each a some 30% larger than the one before. The posterior of N measurements
 starts from the chains of the largest anchor a <= N and settles with all N. Whoever opens the campaign, wherever, goes
-through the same two fits. What is in a cache saves time and may be deleted.
+through the same fits. What is in a cache saves time and may be deleted.
 
 Where there are thousands of measurements, chains that stood still while some 30% came in would have to settle for long.
 So they are brought up to date on the way, at *stations* some 2% apart, each from the one before, the first from the
@@ -38,7 +38,8 @@ FIRST_ANCHOR = 8
 GROWTH = 1.3
 FIRST_STATION = 2000  # below, fits take no time
 STEP = 1.02
-UP_TO_DATE = Sampling(settle=6, draws=1, thin=1)  # of a station: only where the chains stand counts
+# of a station: only where the chains stand counts, so none is left out for where its one draw is
+UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 LAW = 3  # of the files: another number where the same data give another posterior
 
 
@@ -58,9 +59,11 @@ def _station(state: State, path: list[int], cache: Cache | None, progress: bool 
     *before, last = path
     if not before:
         return _fitted(state, last, None, cache, progress)
-    if (kept := _kept(cache, _digest(state, last, "station"))) is not None:
-        return kept
-    return _fitted(state, last, _station(state, before, cache, progress), cache, progress, UP_TO_DATE)
+    found = _kept(cache, _digest(state, last, "station"))
+    if found is None:
+        found = _fitted(state, last, _station(state, before, cache, progress), cache, progress, UP_TO_DATE)
+    _used(cache, _digest(state, path[0], "anchor"))  # a correction would need it
+    return found
 
 
 def stations(a: int, n: int) -> list[int]:
@@ -145,6 +148,16 @@ def _kept(cache: Cache | None, name: str) -> Posterior | None:
         file.touch()  # used last, so deleted last
         return kept
     return None
+
+
+def _used(cache: Cache | None, name: str) -> None:
+    """Let go of the posterior of this name later than of others."""
+    if isinstance(cache, Path):
+        with contextlib.suppress(OSError):
+            if _file(cache, name).is_file():
+                _file(cache, name).touch()
+    elif cache is not None:
+        cache.used(name)
 
 
 def _keep(made: Posterior, cache: Cache, name: str) -> None:

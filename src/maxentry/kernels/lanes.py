@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, errors
 from numba.extending import intrinsic, models, register_model
 
 LANES = 8
@@ -60,7 +60,9 @@ def _call(builder: Any, name: str, *values: Any) -> Any:
 
 
 def data_of(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
-    """Where the numbers of an array begin."""
+    """Where the numbers of an array begin; they must lie one after the other."""
+    if array_type.layout != "C":
+        raise errors.TypingError(f"expected a contiguous array, got {array_type}")
     return cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
 
 

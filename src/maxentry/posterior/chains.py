@@ -165,7 +165,10 @@ def run(
 def _helpers(threads: int, data: Data, rank: int) -> AbstractContextManager[Crew | None]:
     """Threads to share a chain's sweeps, where there are more threads than chains and sweeps are long enough."""
     long = sweep_work(data.shape, data.by_row.values.size, rank) > SHARED_WORK
-    return Crew(threads) if long and threads > 1 else nullcontext()
+    if not long or threads <= 1:
+        return nullcontext()
+    compiling_notice([kernel.draw, kernel.between, kernel.after_columns])  # by themselves only here
+    return Crew(threads)
 
 
 def _run_one(

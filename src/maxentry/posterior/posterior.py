@@ -61,6 +61,7 @@ class Posterior:
         self.rank_choice = rank_choice
         self.interrupted = interrupted
         self.watched = watched
+        """Mean and sd over all sweeps of the entries that `complete(..., watch=)` named; None where it named none."""
 
     # What was fitted
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,11 @@ class Crew:
                 task()
 
         others = [self._pool.submit(work) for _ in range(self.helpers)]
-        work()
+        try:
+            work()
+        finally:
+            waiting.clear()  # where one fails, the others need not go on
+            wait(others)
         for other in others:
             other.result()
 

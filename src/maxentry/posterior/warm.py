@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ Indices = NDArray[np.int64]
 FEW = 0.03  # of the observations: so small a share of new ones leaves chains nearly where they should be
 COSTLY = WORK / (
     32 * 200
-)  # multiplications of a sweep from which on a default population has fewer than 32 chains
+)  # multiplications of a sweep from which on a default population has under 32 chains
 FEW_SETTLE, FEW_THIN = 6, 1
 
 
@@ -41,13 +41,14 @@ def restarted(
     if not isinstance(sampling, Sampling):
         plan = _shorter(plan, start, observations, rows, cols)
     plan = replace(plan, anneal=0, chains=len(start.chains))
-    n_weights = observations.n if fit.noise == "student" else 0
-    chains = []
+    (m1, m2), chains = observations.shape, []
+    places = Places.of(start.observations, observations, rows, cols) if fit.noise == "student" else None
     for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
-        old, m1, m2 = chain.state, *observations.shape
+        old = chain.state
         left, right = _moved(old.left, rows, m1), _moved(old.right, cols, m2)
+        weights = np.empty(0) if places is None else places.moved(old.weights)
         stream = dict(np.random.PCG64(child).state)
-        chains.append(Chain(chain.rank, State(left, right, old.scalars.copy(), np.ones(n_weights)), stream))
+        chains.append(Chain(chain.rank, State(left, right, old.scalars.copy(), weights), stream))
     return plan, tuple(chains)
 
 
@@ -74,14 +75,39 @@ def share_new(old: Observations, new: Observations, rows: Indices, cols: Indices
 
     rows, cols: where those of the earlier matrix stand in the new one.
     """
-    m2 = new.shape[1]
-    before, after = rows[old.rows] * m2 + cols[old.cols], new.rows.astype(np.int64) * m2 + new.cols
-    pairs = np.concatenate([before, after]), np.concatenate([old.values, new.values])
-    sign = np.repeat([-1, 1], [old.n, new.n])
-    order = np.lexsort(pairs[::-1])
-    key, value, sign = pairs[0][order], pairs[1][order], sign[order]
-    first = np.flatnonzero(np.concatenate([[True], (np.diff(key) != 0) | (np.diff(value) != 0)]))
-    return float(np.abs(np.add.reduceat(sign, first)).sum()) / new.n
+    if abs(new.n - old.n) > FEW * new.n:  # more than few anyway
+        return abs(new.n - old.n) / new.n
+    places = Places.of(old, new, rows, cols)
+    same = int((old.values[places.before] == new.values[places.after]).sum())
+    return (old.n + new.n - 2 * same) / new.n
+
+
+class Places(NamedTuple):
+    """Where measurements that two observations have in common stand in each; of one entry the first is the first."""
+
+    before: Indices
+    after: Indices
+    n: int  # measurements of the new ones
+
+    @classmethod
+    def of(cls, old: Observations, new: Observations, rows: Indices, cols: Indices) -> Places:
+        """By entry; rows, cols: where those of the earlier matrix stand in the new one."""
+        m2 = new.shape[1]
+        keys = rows[old.rows] * m2 + cols[old.cols]
+        order = np.argsort(keys, kind="stable")
+        earlier, later = keys[order], new.rows.astype(np.int64) * m2 + new.cols  # sorted, both
+        which = np.arange(new.n) - np.searchsorted(later, later)  # of the measurements of one entry
+        at = np.searchsorted(earlier, later) + which
+        there = np.flatnonzero(earlier[np.minimum(at, old.n - 1)] == later)
+        there = there[at[there] < old.n]
+        return cls(order[at[there]], there, new.n)
+
+    def moved(self, weights: Array) -> Array:
+        """Weights of Student noise at their new places; one where there was no measurement, until its first draw."""
+        moved = np.ones(self.n)
+        if weights.size:
+            moved[self.after] = weights[self.before]
+        return moved
 
 
 def _positions(old: Observations, new: Observations) -> tuple[Indices, Indices]:

@@ -55,6 +55,12 @@ class SharedFits(caching.Memory):
         if self._folder is not None:
             fitting._keep(made, self._folder, name)
 
+    def used(self, name: str) -> None:
+        """Let go of the fit of this name later than of others, in the folder too."""
+        super().used(name)
+        if self._folder is not None:
+            fitting._used(self._folder, name)
+
     def peek(self, name: str) -> Posterior | None:
         """The fit of this name if it is in memory, without waiting."""
         return super().get(name)
