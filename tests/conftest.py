@@ -20,3 +20,6 @@ def compiled() -> None:
             rows, cols = [k % 6 for k in range(12)], [k % 5 for k in range(12)]
             campaign.tell(row=rows, col=cols, value=[i + j / 7 for i, j in zip(rows, cols, strict=True)])
             campaign.ask(2, frame="columns", progress=False)
+    with Campaign.create("sqlite://", "x", 7, 5, seed=1, acquisition="balanced") as campaign:
+        campaign.fail(campaign.ask(10, frame="columns", progress=False)["id"][:3])
+        campaign.ask(3, frame="columns", progress=False)  # around what failed: a design of its own kernels
