@@ -445,8 +445,6 @@ def test_a_real_comparison_in_a_process_of_its_own(my_csv: Path) -> None:
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert (found["runs"], found["failed"], result.stderr) == (6, [], b"")
-    assert found["answer"].split(",")[0] in (
-        "Yes",
-        "No",
-        "No gain from active sampling is shown: after 48 entries",
+    assert found["answer"].startswith(
+        ("Yes,", "No,", "No gain from active sampling is shown: after 48 entries")
     )

@@ -243,8 +243,10 @@ def test_on_additive_data_rank_zero_gets_most_of_the_weight_and_its_error():
 def test_on_additive_data_nothing_is_lost_by_asking_for_the_rank():
     weights, errors = zip(*(on_data(rank=0, noise=0.3, seed=seed) for seed in range(22, 34)), strict=True)
     assert np.mean([w[0] for w in weights]) > 0.75
-    assert np.mean(errors) < 1.01
-    assert max(errors) < 1.03
+    assert np.mean(errors) < 1.01  # three standard errors
+    assert (
+        max(errors) < 1.045
+    )  # one of them has a standard deviation of 0.011 around 0.999 (seeds 22 to 45): four of those
 
 
 def test_a_clear_rank_is_found():
