@@ -80,9 +80,10 @@ def test_few_folders_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     from maxentry.kernels import compiled
 
     monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
+    (tmp_path / "kernels").mkdir(mode=0o700)
     for k in range(9):
         old = tmp_path / "kernels" / f"old{k}"
-        old.mkdir(parents=True)
+        old.mkdir()
         os.utime(old, (k, k))
     made = compiled.shared_folder.__wrapped__()
     left = {folder.name for folder in (tmp_path / "kernels").iterdir()}
@@ -94,9 +95,10 @@ def test_folders_used_lately_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
     monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
     now, day = time.time(), 24 * 3600
+    (tmp_path / "kernels").mkdir(mode=0o700)
     for k in range(12):
         used = tmp_path / "kernels" / f"used{k}"
-        used.mkdir(parents=True, mode=0o700)
+        used.mkdir()
         os.utime(used, (now - k * day, now - k * day))
     made = compiled.shared_folder.__wrapped__()
     left = {folder.name for folder in (tmp_path / "kernels").iterdir()}

@@ -157,15 +157,17 @@ def test_what_fails_leaves_what_others_made(tmp_path, error) -> None:
         assert [file.name for file in (tmp_path / name).iterdir()] == ["letters.txt"]
 
 
-def test_what_fails_leaves_an_empty_folder_of_the_user(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize("store", [".", "../own"])
+def test_what_fails_leaves_an_empty_folder_of_the_user(tmp_path, monkeypatch, store) -> None:
     def broken(*_, **__):
         raise ParameterError("broken")
 
     monkeypatch.setattr("maxentry.posterior.complete.user_draws", broken)
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
     with pytest.raises(ParameterError, match="broken"):
-        on_disk(".")
-    assert list(tmp_path.iterdir()) == []
+        on_disk(store)
+    assert list((tmp_path / "own").iterdir()) == []
 
 
 def test_two_fits_into_one_folder_leave_each_others_files(tmp_path) -> None:
