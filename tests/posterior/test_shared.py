@@ -1,13 +1,17 @@
 """Sweeps shared by threads have the bits of those that are not."""
 
+import itertools
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
+from numba import njit
 from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import complete
+from maxentry.kernels.dealing import take
 from maxentry.kernels.lanes import LANES
 from maxentry.observations import Observations
 from maxentry.posterior import chains, conjugate
@@ -65,13 +69,33 @@ def test_chains_share_their_sweeps_where_threads_are_left_and_draw_the_same(monk
 def test_blocks_cover_the_rows_once_and_are_of_like_work(seed):
     rng = np.random.default_rng(seed)
     lengths = (1000 * rng.random(rng.integers(1, 5000)) ** 4).astype(int)
-    found = blocks(np.append(0, np.cumsum(lengths)), 9)
-    assert [a for a, _ in found] == [0, *(b for _, b in found[:-1])]
-    assert found[-1][1] == lengths.size
-    assert all(a % LANES == 0 for a, _ in found)
-    work = np.array([(lengths[a:b] * 81.0 + 909).sum() for a, b in found])
+    edges = blocks(np.append(0, np.cumsum(lengths)), 9)
+    assert (edges[0], edges[-1]) == (0, lengths.size)
+    assert (np.diff(edges) > 0).all()
+    assert (edges[:-1] % LANES == 0).all()
+    work = np.array([(lengths[a:b] * 81.0 + 909).sum() for a, b in itertools.pairwise(edges)])
     one_group = LANES * (1000 * 81.0 + 909)
     assert work.max() <= work.sum() / BLOCKS + 2 * one_group
+
+
+@njit(nogil=True)
+def taken(counter, n, mine):
+    k = take(counter)
+    while k < n:
+        mine[k] += 1
+        k = take(counter)
+
+
+def test_every_number_is_dealt_out_once():
+    """Threads take numbers at once; were two given the same, or one left out, the sums would show it."""
+    n, counter = 400_000, np.zeros(1, np.int64)
+    mine = np.zeros((3, n), np.int64)
+    taken(np.zeros(1, np.int64), 2, mine[0])
+    mine[:] = 0
+    with Crew(3) as crew:
+        crew.share([partial(taken, counter, n, each) for each in mine])
+    assert (mine.sum(0) == 1).all()
+    assert (mine.sum(1) > 0).sum() > 1, "the test needs several threads at work"
 
 
 def test_a_crew_does_every_task_once_and_together():

@@ -21,6 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from maxentry.kernels.dealing import take
 from maxentry.kernels.effects import redraw_aligned, redraw_effects
 from maxentry.kernels.gauge import moved_gram, orthonormalise, slope_of
 from maxentry.kernels.half_sweep import draw_rows
@@ -28,7 +29,7 @@ from maxentry.kernels.random import bartlett, fill_normal, inverse_gamma
 from maxentry.kernels.small_linalg import cholesky
 from maxentry.kernels.student import update_weights
 
-CALLED = "e753ca121779"  # a digest of the kernels imported, by which Numba knows when to compile again
+CALLED = "0a35bff106b4"  # a digest of the kernels imported, by which Numba knows when to compile again
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -146,6 +147,18 @@ def draw(
         room.state[BETA] / scalars[ETA2], room.Q, room.slope, R, effects, this.Z,
         this.factors, this.free, this.aligned, this.here,
     )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def draw_dealt(
+    counter: NDArray[np.int64], edges: NDArray[np.int64], this: Side, other: Side, room: Room, R: int, effects: bool,
+    scalars: Array,
+) -> None:  # fmt: skip
+    """Rows from edges[k] to edges[k + 1] for every k that `counter` gives this thread, until there are no more."""
+    k = take(counter)
+    while k < edges.size - 1:
+        draw(edges[k], edges[k + 1], this, other, room, R, effects, scalars)
+        k = take(counter)
 
 
 @njit(cache=True, nogil=True)

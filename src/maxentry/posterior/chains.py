@@ -167,7 +167,7 @@ def _helpers(threads: int, data: Data, rank: int) -> AbstractContextManager[Crew
     long = sweep_work(data.shape, data.by_row.values.size, rank) > SHARED_WORK
     if not long or threads <= 1:
         return nullcontext()
-    compiling_notice([kernel.draw, kernel.between, kernel.after_columns])  # by themselves only here
+    compiling_notice([kernel.draw_dealt, kernel.between, kernel.after_columns])  # by themselves only here
     return Crew(threads)
 
 

@@ -1,7 +1,8 @@
 """Sweeps of one chain shared by several threads, bit for bit those of one.
 
 Rows are drawn independently given the other side, and their normals are drawn before them, in the order of the rows. So
-which thread draws a row, and when, changes nothing. Rows are dealt out in blocks of like work.
+which thread draws a row, and when, changes nothing. Rows are dealt out in blocks of like work, by the compiled code: a
+call of it from Python takes tens of microseconds for its many arrays, and only one thread at a time can make one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,14 +65,13 @@ class Crew:
             other.result()
 
 
-def blocks(indptr: NDArray[np.int64], K: int) -> list[tuple[int, int]]:
-    """Rows in blocks of like work, each a multiple of those that are solved side by side, but the last."""
+def blocks(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:
+    """The edges of blocks of rows of like work, each a multiple of those that are solved side by side, but the last."""
     m = indptr.size - 1
     work = (indptr[1:] - indptr[0]) * float(K * K) + np.arange(1, m + 1) * float(K**3 + 20 * K)
     share = work[-1] / BLOCKS if m else 0.0
     edges = np.searchsorted(work, share * np.arange(1, BLOCKS)) // LANES * LANES
-    whole = np.unique(np.concatenate([[0], edges, [m]]))
-    return [(int(a), int(b)) for a, b in pairwise(whole)]
+    return np.unique(np.concatenate([[0], edges, [m]])).astype(np.int64)
 
 
 def sweeps(
@@ -84,8 +83,11 @@ def sweeps(
     aligned, K = desk.aligned, R + int(effects)
     rows, cols = blocks(left.indptr, K), blocks(right.indptr, K)
 
-    def drawing(edges: list[tuple[int, int]], this: Any, other: Any) -> list[Task]:
-        return [partial(kernel.draw, a, b, this, other, room, R, effects, scalars) for a, b in edges]
+    def drawing(edges: NDArray[np.int64], this: Any, other: Any) -> list[Task]:
+        dealt = np.zeros(1, dtype=np.int64), edges
+        return [partial(kernel.draw_dealt, *dealt, this, other, room, R, effects, scalars)] * (
+            crew.helpers + 1
+        )
 
     for t, beta in enumerate(betas):
         crew.share([partial(fill_normal, left.Z, rng), partial(kernel.turn, left, right, room, R)])
