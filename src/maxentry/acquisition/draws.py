@@ -7,10 +7,11 @@ d_a     S                         draws of entry a less their mean, so that Cov(
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,8 +171,24 @@ def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None
         if n:
             part(numbers)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(part, np.array_split(numbers, threads)))
+    mine, *others = np.array_split(numbers, threads)
+    helping = [_helpers().submit(part, some) for some in others]
+    try:
+        part(mine)
+    finally:
+        wait(helping)
+    for done in helping:
+        done.result()
+
+
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    """Threads that stay: to begin one takes as long as a thousand entries."""
+    return ThreadPoolExecutor(max(1, most_threads() - 1), "maxentry-acquisition")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a fork has none of its parent's threads
 
 
 def _draws_last(factors: NDArray[np.floating]) -> Array:
