@@ -34,7 +34,7 @@ LOOKED_AT = 64
 # candidates of an opened tile are taken in from this share of the best score on; where entries are screened one by one
 # a tile that has to be opened again costs little, so that the share may be larger and fewer be evaluated
 KEEP, KEEP_SCREENED = 0.75, 0.92
-EDGE = 1e-6  # blocks and single entries are summed in other orders: what lies so near below an edge may be above it
+EDGE = 1e-8  # blocks and single entries are summed in other orders: what lies so near below an edge may be above it
 SCATTERED = 0.3  # from this share of a tile on, to evaluate all of it costs no more
 
 
@@ -113,9 +113,7 @@ class Search:
         rows, cols, cost, v, skipped = self._evaluated(tile, free, bound, keep * score)
         first = self._score(v, cost)
         keys = Entries(rows, cols).keys(self.field.shape[1])
-        new = first < tile.below * (1 + EDGE)
-        if tile.below < np.inf:
-            new &= ~np.isin(keys, self.open.known())
+        new = self._left(tile, first, keys)
         if self.keys and not self.question.again:
             new &= ~np.isin(keys, self.keys)
         known = Known(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])
@@ -125,6 +123,14 @@ class Search:
         if left > -np.inf:
             heapq.heappush(self.tiles, tile.rest(left, least))
         return best
+
+    def _left(self, tile: Tile, first: Array, keys: Indices) -> Flags:
+        """Which entries, by their first scores, are still in the tile; what is at its edge is looked for outside."""
+        left = first < tile.below
+        edge = np.flatnonzero(np.abs(first - tile.below) <= EDGE * first) if tile.below < np.inf else ()
+        if len(edge):
+            left[edge] = ~np.isin(keys[edge], self.open.known())
+        return left
 
     def _bound(self, tile: Tile, least: float) -> Array | None:
         """Bounds of the scores of a tile's entries; None where there are none, or they would spare too few of them."""
