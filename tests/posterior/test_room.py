@@ -250,3 +250,20 @@ def test_the_draws_are_on_disk_before_the_folder_can_be_loaded(tmp_path, monkeyp
     monkeypatch.setattr(Posterior, "save_rest", saved)
     on_disk(tmp_path / "fit")
     assert seen == ["draws"] * 4 + ["rest"]
+
+
+def test_what_is_there_already_is_named(tmp_path):
+    complete(Y, 1, sampling=SHORT, seed=1, store=tmp_path / "fit")
+    with pytest.raises(DataError, match="holds a posterior"):
+        complete(Y, 1, sampling=SHORT, seed=1, store=tmp_path / "fit")
+    (tmp_path / "file").write_text("no posterior")
+    for store, said in ((tmp_path / "file", "is a file"), (tmp_path / "file" / "fit", "file is no folder")):
+        with pytest.raises(DataError, match=said):
+            complete(Y, 1, sampling=SHORT, seed=1, store=store)
+    with pytest.raises(DataError, match=r"it is no \.npz file"):
+        Posterior.load(tmp_path / "file")
+    (tmp_path / "fit" / "left.npy").unlink()
+    with pytest.raises(DataError, match=r"no file .*left\.npy"):
+        Posterior.load(tmp_path / "fit")
+    with pytest.raises(ParameterError, match="path of a posterior, got 5"):
+        Posterior.load(5)

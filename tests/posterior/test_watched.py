@@ -1,14 +1,17 @@
 """Entries that are watched: mean and sd over every sweep, as if all of them had been kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from tests.posterior.examples import equal, low_rank
 from tests.reference.watched_slow import every_sweep, moments
 
-from maxentry import Posterior, Sampling, complete
+from maxentry import Observations, Posterior, Sampling, complete
 from maxentry.errors import LabelError, ParameterError
 from maxentry.posterior import showing
+from maxentry.posterior.watched import Watched
 
 X, Y = low_rank((12, 9), rank=1, noise=0.2, missing=0.3, seed=2)
 ROWS, COLS = np.array([0, 3, 3, 11]), np.array([8, 0, 5, 2])
@@ -77,9 +80,22 @@ def test_chains_left_out_are_left_out_here_too(monkeypatch) -> None:
 
 
 def test_what_cannot_be_watched_is_refused() -> None:
-    with pytest.raises(ParameterError, match="pair of rows and columns"):
+    with pytest.raises(ParameterError, match="a pair"):
         complete(Y, 1, watch=[0, 1, 2], sampling=PLAN)
     with pytest.raises(ParameterError, match="same length"):
         watched(rows=[0, 1], cols=[0, 1, 2])
     with pytest.raises(LabelError):
         watched(rows=[99], cols=[0])
+
+
+def test_the_error_of_a_mean_is_never_below_that_of_independent_states() -> None:
+    """Two chains may end with the same mean by chance."""
+    two = Watched.entries(Observations((2, 2), [0], [0], [1.0]), [0], [0]).by(2)
+    two.count[:], two.squares[:], two.chain_mean[:] = 8, 7.5, 0.25
+    assert two.sd == pytest.approx([1.0])
+    assert two.mcse == pytest.approx([1 / 4])
+    one = two.of_chains([0])
+    assert np.isnan(one.mcse).all()
+    one.count[:], one.squares[:] = 1, 0.0
+    assert np.isnan(replace(one).sd).all()
+    assert "1 entries over 1 states" in repr(one)

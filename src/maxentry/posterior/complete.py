@@ -63,12 +63,12 @@ def complete(
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
     start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to go on from: its
-        ranks, priors and number of chains are kept, and nothing is annealed again.
+        ranks, priors and number of chains are kept, and nothing is annealed again. store, watch and dtype are not.
     dtype: of the draws that are kept, np.float64 or np.float32 (half the memory).
-    store: a new folder for the draws, which then stay on disk and are read as they are needed: for draws larger than
-        the memory. `Posterior.load(store)` gives the posterior back; delete the folder when it is no longer needed.
-    watch: (rows, cols), by label: the mean and sd of these entries are taken over all sweeps, also those whose draws
-        are not kept, in `posterior.watched`. With it few draws will do.
+    store: a new or empty folder for the draws, which then stay on disk and are read as they are needed: for draws
+        larger than the memory. `Posterior.load(store)` gives the posterior back; delete the folder when you are done.
+    watch: (rows, cols), by label as in `predict`: the mean and sd of the entries (rows[k], cols[k]) are taken over all
+        draws times thin sweeps of each chain, kept or not, in `posterior.watched`. Few draws, far apart, will do then.
     seed: the same seed gives the same draws, whatever the number of threads.
     progress: show a bar; by default on a terminal only.
     threads: at most so many; by default the environment variable MAXENTRY_THREADS says, or one for each processor.
@@ -115,7 +115,7 @@ def complete(
 
 def _pair(watch: Any) -> tuple[Any, Any]:
     if not (isinstance(watch, tuple) and len(watch) == 2):
-        raise ParameterError(f"watch must be a pair of rows and columns, got {watch!r:.60}")
+        raise ParameterError(f"watch must be a pair (rows, cols), a tuple, got {watch!r:.60}")
     return watch
 
 

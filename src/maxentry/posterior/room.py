@@ -72,12 +72,11 @@ class Folder:
         """A folder that may be filled: one that is not there yet, or is empty."""
         if not isinstance(path, str | PathLike):
             raise ParameterError(f"store must be the path of a folder or None, got {path!r}")
-        folder = Path(path)
+        folder = Path(path).expanduser()
         _check_empty(folder)
         if not folder.parent.is_dir():
-            raise DataError(
-                f"expected a folder to put {folder.name} into, but {folder.parent} does not exist."
-            )
+            why = "is no folder" if folder.parent.exists() else "does not exist"
+            raise DataError(f"expected a folder to put {folder.name} into, but {folder.parent} {why}.")
         return cls(folder)
 
     @contextmanager
@@ -155,8 +154,17 @@ class Folder:
 
 
 def _check_empty(folder: Path) -> None:
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise DataError(f"expected a new or empty folder for the draws, but {folder} holds something.")
+    if not folder.exists():
+        return
+    expected = "expected a new or empty folder for the draws, but"
+    if not folder.is_dir():
+        raise DataError(f"{expected} {folder} is a file.")
+    if (folder / "posterior.npz").exists():
+        raise DataError(
+            f"{expected} {folder} holds a posterior: Posterior.load reads it; delete it, or name another folder."
+        )
+    if any(folder.iterdir()):
+        raise DataError(f"{expected} {folder} holds something; name another.")
 
 
 def _take_room(file: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry.errors import DataError
+from maxentry.errors import DataError, ParameterError
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import label_codec as labels
@@ -82,9 +82,14 @@ def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
 
 def load(path: str | PathLike[str]) -> Parts:
     """Read what `save` wrote, or the folder of a fit, whose draws are fetched as they are read."""
-    folder = Folder(Path(path))
+    if not isinstance(path, str | PathLike):
+        raise ParameterError(f"expected the path of a posterior, got {path!r}")
+    folder = Folder(Path(path).expanduser())
     try:
-        with np.load(folder.path / REST if folder.path.is_dir() else path, allow_pickle=False) as file:
+        file_of_it = folder.path / REST if folder.path.is_dir() else folder.path
+        if file_of_it.exists() and not zipfile.is_zipfile(file_of_it):
+            raise ValueError("it is no .npz file")
+        with np.load(file_of_it, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = json.loads(str(arrays["meta"]))
         for name, known in meta.get("files", {}).items():
@@ -92,8 +97,11 @@ def load(path: str | PathLike[str]) -> Parts:
         written = meta["maxentry_posterior"]
         if written in (1, FORMAT):
             return _parts(meta, arrays)
-    except FileNotFoundError:
-        raise DataError(f"expected a posterior written by maxentry, but there is no file {path}.") from None
+    except FileNotFoundError as error:
+        missing = error.filename or path
+        raise DataError(
+            f"expected a posterior written by maxentry, but there is no file {missing}."
+        ) from None
     except OSError as error:
         raise DataError(f"expected to read {path}, but that failed: {error.strerror or error}.") from error
     except _NOT_OURS as error:

@@ -28,7 +28,11 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Watched:
-    """Entries by position, and what the chains (first axis) have shown of them."""
+    """Mean and sd of the entries that `watch=` named, over every sweep from the first kept draw on.
+
+    `mean`, `sd` and `mcse` have a number for each, in the order given; `to_frame()` has the labels beside them. Sweeps
+    are draws times thin of each chain, so few draws will do where `thin` is as much larger.
+    """
 
     rows: Indices
     cols: Indices
@@ -74,6 +78,9 @@ class Watched:
             self.chain_mean[c] += d / self.count[c]
             self.squares[c] += d * (x - self.chain_mean[c])
 
+    def __repr__(self) -> str:
+        return f"Watched: {self.rows.size} entries over {self.n} states; .mean, .sd, .mcse, .to_frame()"
+
     @property
     def n(self) -> int:
         """How many states of all chains were seen."""
@@ -87,18 +94,24 @@ class Watched:
 
     @cached_property
     def sd(self) -> Array:
-        """Posterior standard deviation of each entry."""
+        """Posterior standard deviation of each entry; NaN where only one state was seen."""
+        if self.n < 2:
+            return np.full(self.rows.size, np.nan)
         between = self.count @ (self.chain_mean - self.mean) ** 2
-        sd: Array = np.sqrt((self.squares.sum(0) + between) / max(self.n - 1, 1))
+        sd: Array = np.sqrt((self.squares.sum(0) + between) / (self.n - 1))
         return sd
 
     @cached_property
     def mcse(self) -> Array:
-        """Monte Carlo standard error of the mean, by how far the chains' means lie apart; NaN for a single chain."""
+        """Monte Carlo standard error of the mean, by how far the chains' means lie apart; NaN for a single chain.
+
+        At least that of independent states: a few chains may have means that are close by chance.
+        """
         n_chains = len(self.count)
         if n_chains < 2:
             return np.full(self.rows.size, np.nan)
         error: Array = self.chain_mean.std(0, ddof=1) / np.sqrt(n_chains)
+        np.maximum(error, self.sd / np.sqrt(self.n), out=error)
         return error
 
     def to_frame(self) -> Any:
