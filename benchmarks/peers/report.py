@@ -149,7 +149,8 @@ def smallest(store: Store, problems: Sequence[Problem], threads: Sequence[int]) 
 REASONS = {
     "sweep": "A sweep of myFM updates one coordinate at a time, N R steps where a draw of whole rows takes N R²/2, and "
     "mixes more slowly for it; an iteration of a point estimate draws nothing.",
-    "effective": "Here a cheaper sweep outweighs its slower mixing.",
+    "effective": "Where our R-hat is above 1.01 a chain, annealed over a few sweeps only, has stayed in a mode without "
+    "mass, and the effective size of all pays for it; a fit by default anneals for longer and leaves such chains out.",
     "to_error": "What ours does before its first sweep (Numba makes itself ready and fetches compiled kernels, the "
     "same for any size) and the annealing of its first sweeps then count more than its sweeps.",
     "peak": "NumPy, SciPy, Numba and LLVM are nearly all of our process before there are any data; the peers are "
