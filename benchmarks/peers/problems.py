@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
 from benchmarks import matrices
 
 WATCHED = 200

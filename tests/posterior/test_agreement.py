@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from benchmarks import agreement
 
 pytestmark = pytest.mark.slow
