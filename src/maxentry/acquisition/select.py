@@ -117,7 +117,8 @@ class Search:
         if self.keys and not self.question.again:
             new &= ~np.isin(keys, self.keys)
         known = Known(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])
-        look = len(keys) if self.reopened else LOOKED_AT
+        # opened again, all that may be taken in: else what was dropped would come back as often as it is stale
+        look = int((first[new] >= keep * score).sum()) if self.reopened else LOOKED_AT
         best, least = self.open.add(known, self.W[: self.k], look, score, keep)
         left = max(skipped, float(first[new & (first < least)].max(initial=-np.inf)))
         if left > -np.inf:
