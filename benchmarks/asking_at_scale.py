@@ -6,10 +6,10 @@
 
 The posterior is sampled once, by default settings, and kept in a folder (`complete(..., store=)`); each criterion
 then chooses in a process of its own from that folder, so that its peak memory is its own. The matrix is a draw from
-the model. Unevenly observed, the k-th row and column have observations in proportion to 1/(k + 1,000), as users and
-items of a shop do: 20 times as many for the first as for the last. Evenly observed, rows and columns are alike, and
-scores of millions of entries lie close together: exact search then is at its worst, and is stopped after LIMIT
-seconds of the clock.
+the model, observed uniformly at random. Its rows and columns differ in size (coherence 0.5: the standard deviation of
+the logarithm of their sizes, as in choosing.py). Where they are alike, or differ in the number of observations only,
+scores of millions of entries lie close together: exact search then is at its worst, and is stopped after LIMIT seconds
+of the clock.
 """
 
 import argparse
@@ -42,12 +42,12 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def fitted(m: int, n: int, folder: str, uneven: bool) -> dict[str, float]:
+def fitted(m: int, n: int, folder: str, coherence: float) -> dict[str, float]:
     """Sample the posterior into the folder, and go on from it with BATCH observations more."""
     rng = np.random.default_rng(0)
     left, right = rng.standard_normal((2, m, RANK))
-    share = 1 / (np.arange(m) + m / 20) if uneven else np.ones(m)
-    rows, cols = rng.choice(m, size=(2, n + BATCH), p=share / share.sum())
+    left, right = (X * np.exp(coherence * rng.standard_normal((m, 1))) for X in (left, right))
+    rows, cols = rng.integers(m, size=(2, n + BATCH))
     values = np.einsum("nr,nr->n", left[rows], right[cols]) / np.sqrt(RANK)
     values += NOISE * rng.standard_normal(n + BATCH)
     start, used = time.perf_counter(), cpu()
@@ -126,15 +126,15 @@ HEADER = [
 ]  # fmt: skip
 
 
-def section(m: int, n: int, uneven: bool) -> str:
+def section(m: int, n: int, coherence: float) -> str:
     with tempfile.TemporaryDirectory() as place:
         folder = f"{place}/fit"
-        fit = part("fitted", m, n, folder, uneven)
+        fit = part("fitted", m, n, folder, coherence)
         assert fit is not None
         names = ("predictive_variance", "maxent", "maxent_nearest")
         lines = [line(name, part("chosen", name, folder)) for name in names]
     return (
-        f"\n## {'Unevenly' if uneven else 'Evenly'} observed\n\n{m:,} x {m:,}, {n:,} observations; draws in single "
+        f"\n## Coherence {coherence}\n\n{m:,} x {m:,}, {n:,} observations; draws in single "
         f"precision. The fit: {fit['cold']:.0f} s from scratch ({fit['cold_cpu']:.0f} CPU s), {fit['warm']:.0f} s "
         f"({fit['warm_cpu']:.0f} CPU s) for {BATCH} observations more; {fit['peak']:.0f} MB at the peak of both.\n\n"
         + table(HEADER, lines)
@@ -143,7 +143,7 @@ def section(m: int, n: int, uneven: bool) -> str:
 
 def report(m: int, n: int, even: bool) -> str:
     text = f"# {__doc__.splitlines()[0]}\n\n{''.join(__doc__.partition('The posterior is')[1:])}"
-    return text.replace("LIMIT", f"{LIMIT}") + section(m, n, True) + (section(m, n, False) if even else "")
+    return text.replace("LIMIT", f"{LIMIT}") + section(m, n, 0.5) + (section(m, n, 0.0) if even else "")
 
 
 def main() -> None:
