@@ -88,14 +88,21 @@ def taken(counter, n, mine):
 
 def test_every_number_is_dealt_out_once():
     """Threads take numbers at once; were two given the same, or one left out, the sums would show it."""
-    n, counter = 400_000, np.zeros(1, np.int64)
-    mine = np.zeros((3, n), np.int64)
-    taken(np.zeros(1, np.int64), 2, mine[0])
-    mine[:] = 0
-    with Crew(3) as crew:
-        crew.share([partial(taken, counter, n, each) for each in mine])
-    assert (mine.sum(0) == 1).all()
-    assert (mine.sum(1) > 0).sum() > 1, "the test needs several threads at work"
+    n, meeting = 400_000, threading.Barrier(3, timeout=30)
+    taken(np.zeros(1, np.int64), 1, np.zeros(1, np.int64))  # compiled
+
+    def task(counter, mine):
+        meeting.wait()
+        taken(counter, n, mine)
+
+    for _ in range(200):  # on a busy machine one thread may be done before the others are woken
+        counter, mine = np.zeros(1, np.int64), np.zeros((3, n), np.int64)
+        with Crew(3) as crew:
+            crew.share([partial(task, counter, each) for each in mine])
+        assert (mine.sum(0) == 1).all()
+        if (mine.sum(1) > 0).sum() > 1:
+            return
+    pytest.fail("no two threads were at work at once")
 
 
 def test_a_crew_does_every_task_once_and_together():
