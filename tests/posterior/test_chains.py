@@ -32,7 +32,8 @@ def test_different_seeds_and_chains_differ():
     assert not np.any(one.draws.mu == other.draws.mu)
     assert len(np.unique(one.draws.mu)) == SHORT.chains * SHORT.draws
     free, again = (complete(Y, 1, sampling=SHORT) for _ in range(2))
-    assert np.intersect1d(free.draws.mu, again.draws.mu).size == 0  # a chain of one may be stuck, and left out
+    # as sets: a chain of one may be stuck, and left out
+    assert np.intersect1d(free.draws.mu, again.draws.mu).size == 0
 
 
 @pytest.mark.parametrize("threads", [1, 2])
