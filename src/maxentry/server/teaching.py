@@ -16,7 +16,6 @@ from maxentry.acquisition.variance import gram
 from maxentry.campaign.state import State
 from maxentry.plots.factors import mean_coherences
 from maxentry.posterior.posterior import Posterior
-from maxentry.server.plain import plain
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -68,7 +67,7 @@ def reasons(state: State, posterior: Posterior | None, rows: Indices, cols: Indi
     found = _of_posterior(posterior, rows[inside], cols[inside])
     place = np.cumsum(inside) - 1
     return [
-        line | ({name: plain(float(x[place[k]])) for name, x in found.items()} if inside[k] else nothing)
+        line | ({name: float(x[place[k]]) for name, x in found.items()} if inside[k] else nothing)
         for k, line in enumerate(counted)
     ]
 

@@ -16,7 +16,7 @@ from maxentry.plots.bins import Bins
 from maxentry.posterior.posterior import Posterior
 from maxentry.server import believed
 from maxentry.server.believed import Cells
-from maxentry.server.plain import labels
+from maxentry.server.json import encode_labels as labels
 
 Array = NDArray[np.float64]
 What = Literal["mean", "sd", "width", "value", "observed", "pending", "failed", "available"]
