@@ -43,7 +43,7 @@ CHECKS = [
 ]
 
 
-@pytest.fixture(scope="module", params=("file", "postgresql"))
+@pytest.fixture(scope="module", params=("file", pytest.param("postgresql", marks=pytest.mark.postgres)))
 def client(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
@@ -112,7 +112,7 @@ def fuzz(operation: Any, mode: Any, examples: int = EXAMPLES) -> Counter[int]:
 
 def reported(what: str, client: httpx.Client, seen: Counter[int], began: float) -> None:
     """A line for whoever looks, and for the table of a long run."""
-    kind = client.app.state.lab.storage.url.get_backend_name()  # type: ignore[attr-defined]
+    kind = client.app.state.service.storage.url.get_backend_name()  # type: ignore[attr-defined]
     came = ", ".join(f"{n} x {status}" for status, n in sorted(seen.items()))
     line = f"| {what} | {kind} | {seen.total()} | {came} | {time.monotonic() - began:.0f} s |"
     print(line, flush=True)

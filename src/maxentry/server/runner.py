@@ -80,7 +80,7 @@ class Server(uvicorn.Server):
             http="h11",
             ws="none",
             log_level="info",
-            access_log=False,  # addresses hold labels; the application logs what matters
+            access_log=False,
             server_header=False,
             date_header=True,
             timeout_keep_alive=30,
@@ -91,6 +91,8 @@ class Server(uvicorn.Server):
             ssl_keyfile=key,
         )
         super().__init__(config)
+        # Addresses hold labels, and by mistake tokens: they are not logged, however this process logs.
+        logging.getLogger("uvicorn.access").disabled = True
         self._jobs, self._on_start = app.state.service.jobs, started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

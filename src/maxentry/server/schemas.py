@@ -26,6 +26,8 @@ from maxentry.campaign.report import Receipt
 from maxentry.campaign.settings import CHANGEABLE, Settings
 from maxentry.campaign.views import Status
 from maxentry.server.problems import Problem
+from maxentry.summary.error_curve import ErrorPoint
+from maxentry.summary.reasons import Reason as EntryReason
 
 LARGEST = 2**53  # programs differ in how they read larger whole numbers
 DEEPEST = 20
@@ -512,7 +514,7 @@ class AccessResponse(ResponseBody):
     may: Literal["read", "write"]
 
 
-class ReasonNumbers(ResponseBody):
+class ReasonNumbers(_response(EntryReason)):  # type: ignore[misc]
     """Why an entry is worth measuring.
 
     mean_now, sd_now: by the last fit. sd_ratio: the sd in units of the typical one. row_coherence, col_coherence: in
@@ -520,18 +522,6 @@ class ReasonNumbers(ResponseBody):
     teaches_itself, teaches_row, teaches_col: how much of that is its own, of the others of its row and of its column.
     row_told, col_told: measurements there. Null where there is no fit.
     """
-
-    mean_now: Number
-    sd_now: Number
-    sd_ratio: Number
-    row_coherence: Number
-    col_coherence: Number
-    teaches: Number
-    teaches_itself: Number
-    teaches_row: Number
-    teaches_col: Number
-    row_told: int
-    col_told: int
 
 
 class PendingEntry(AskedEntry, ReasonNumbers):
@@ -576,12 +566,8 @@ class NextResponse(ResponseBody):
     outlook: dict[str, Number] | None
 
 
-class ErrorPointResponse(ResponseBody):
+class ErrorPointResponse(_response(ErrorPoint)):  # type: ignore[misc]
     """The expected error after so many measurements, and when the last of them was told."""
-
-    measurements: int
-    error: Number
-    at: Time
 
 
 class CurveResponse(ResponseBody):

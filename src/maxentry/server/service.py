@@ -16,10 +16,10 @@ from maxentry.errors import SizeError
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import Watch
 from maxentry.server import idempotency, problems
-from maxentry.server.curve import Curve
 from maxentry.server.jobs import Job, JobQueue
 from maxentry.server.options import Limits
-from maxentry.server.tiles import Recent
+from maxentry.summary.error_curve import ErrorCurve
+from maxentry.summary.maps import MapCache
 
 MOST_OPEN = 1000  # campaigns that are kept open; others are opened again
 MOST_FITTED = 8  # open campaigns with fits and maps in memory; those of others are in their caches
@@ -32,8 +32,8 @@ class OpenCampaign(NamedTuple):
     campaign: Campaign
     id: str
     fits: CampaignFits
-    curve: Curve
-    maps: Recent
+    curve: ErrorCurve
+    maps: MapCache
 
 
 class Service:
@@ -92,7 +92,7 @@ class Service:
                 folder = campaign.cache if isinstance(campaign.cache, Path) else None
                 fits = CampaignFits(folder, lambda: self._limit_fits(id))
                 campaign.cache = fits.cache
-                self._open[id] = OpenCampaign(campaign, id, fits, Curve(folder), Recent())
+                self._open[id] = OpenCampaign(campaign, id, fits, ErrorCurve(folder), MapCache())
             self._open.move_to_end(id)
             while len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
@@ -106,7 +106,7 @@ class Service:
             others = [self._fitted.popitem(last=False)[1] for _ in range(len(self._fitted) - MOST_FITTED)]
         for other in others:
             other.fits.clear()
-            other.maps.forget()
+            other.maps.clear()
 
     # Jobs
 
@@ -129,7 +129,7 @@ class Service:
         state = opened.campaign.state
 
         def work(watch: Watch) -> Any:
-            opened.curve.add(opened.campaign, state, opened.fits.fit(state, watch))
+            opened.curve.add(state, opened.fits.fit(state, watch))
             return {"version": state.version, "measurements": len(state.standing)}
 
         return self.start("fit", opened, work, state.version)

@@ -22,7 +22,6 @@ from maxentry.campaign.asking import Plates
 from maxentry.campaign.state import State
 from maxentry.errors import ParameterError
 from maxentry.progress import Watch
-from maxentry.server import teaching
 from maxentry.server.json import encode_labels, to_records
 from maxentry.server.routes.dependencies import ACCEPTED, CampaignDep, Level, ServiceDep, Stale, Wait
 from maxentry.server.routes.posterior import entry_response, fit_response
@@ -39,6 +38,7 @@ from maxentry.server.schemas import (
 )
 from maxentry.server.security import parse_bearer
 from maxentry.server.service import OpenCampaign
+from maxentry.summary.reasons import reasons as find_reasons
 
 router = APIRouter(tags=["the dashboard"])
 Position = Annotated[int, Query(ge=0, le=LARGEST, description="Counted from 0, as on maps.")]
@@ -71,10 +71,10 @@ def reasons(here: CampaignDep) -> PendingResponse:
     pending = state.pending_asks(now)
     asks, fit = pending[:MOST_REASONS], here.fits.latest(state)
     rows, cols = (np.array([getattr(ask, side) for ask in asks], dtype=np.int64) for side in ("row", "col"))
-    why = teaching.reasons(state, None if fit is None else fit.posterior, rows, cols)
+    why = find_reasons(state, None if fit is None else fit.posterior, rows, cols)
     lines = to_records(views.asks_in_full(asks, state, now))
     items = [
-        PendingEntry(**line, **reason, i=ask.row, j=ask.col)
+        PendingEntry(**line, **reason._asdict(), i=ask.row, j=ask.col)
         for line, reason, ask in zip(lines, why, asks, strict=True)
     ]
     return PendingResponse(fit=None if fit is None else fit_response(fit), total=len(pending), items=items)
@@ -106,10 +106,10 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
     batch = policy.next_batch(state, n, now, **limits, cache=here.campaign.cache, progress=watch)  # type: ignore[arg-type]
     fit = here.fits.current(state) if state.standing else None
     rows, cols = batch.rows[:MOST_ENTRIES], batch.cols[:MOST_ENTRIES]
-    why = teaching.reasons(
+    why = find_reasons(
         state, None if fit is None else fit.posterior, rows[:MOST_REASONS], cols[:MOST_REASONS]
     )
-    why += teaching.reasons(state, None, rows[MOST_REASONS:], cols[MOST_REASONS:])
+    why += find_reasons(state, None, rows[MOST_REASONS:], cols[MOST_REASONS:])
     labels = (
         encode_labels(names[k] for k in at)
         for names, at in ((state.row_labels, rows), (state.col_labels, cols))
@@ -125,7 +125,7 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
         why=batch.why,
         total=len(batch.rows),
         entries=[
-            NextEntry(**dict(zip(names, line, strict=True)), **reason)
+            NextEntry(**dict(zip(names, line, strict=True)), **reason._asdict())
             for *line, reason in zip(*columns, why, strict=True)
         ],
         outlook=outlook,
@@ -143,7 +143,7 @@ async def curve(
         return known
 
     def work(watch: Watch) -> CurveResponse:
-        here.curve.make(here.campaign, state, here.fits.fit, watch)
+        here.curve.complete(state, lambda: here.fits.fit(state, watch), progress=watch)
         return _curve(here, state)
 
     job = await run_in_threadpool(service.start, "curve", here, work, state.version)
@@ -153,8 +153,8 @@ async def curve(
 
 def _curve(here: OpenCampaign, state: State) -> CurveResponse:
     return CurveResponse(
-        points=[ErrorPointResponse.model_validate(p) for p in here.curve.points(here.campaign, state)],
-        missing=len(here.curve.missing(here.campaign, state)),
+        points=[ErrorPointResponse.model_validate(p) for p in here.curve.points(state)],
+        missing=len(here.curve.missing(state)),
         target_sd=state.settings.target_sd,
     )
 

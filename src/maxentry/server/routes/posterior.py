@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
@@ -15,7 +15,6 @@ from maxentry.campaign.cells import Lookup
 from maxentry.campaign.state import State
 from maxentry.errors import DataError
 from maxentry.progress import Watch
-from maxentry.server import tiles
 from maxentry.server.json import encode_labels, parse_label, to_records
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
@@ -40,7 +39,8 @@ from maxentry.server.schemas import (
     Prediction,
 )
 from maxentry.server.service import OpenCampaign, VersionedPosterior
-from maxentry.server.tiles import What, Window
+from maxentry.summary import maps
+from maxentry.summary.maps import BinnedMap, MapName, StateMap, Window
 
 router = APIRouter(tags=["what is believed"])
 Position = Annotated[int, Query(ge=0, le=LARGEST)]
@@ -186,7 +186,7 @@ def _predict(
 async def heat_map(
     service: ServiceDep,
     here: CampaignDep,
-    what: Annotated[What, Query(description="What the cells show.")] = "mean",
+    what: Annotated[MapName, Query(description="What the cells show.")] = "mean",
     row: Position = 0,
     rows: Size = None,
     col: Position = 0,
@@ -204,14 +204,23 @@ async def heat_map(
     state = await run_in_threadpool(lambda: here.campaign.state)
     cells = min(cells, service.limits.tile)
     if what not in ("mean", "sd", "width"):
-        window = Window.of(state.shape, row, rows, col, cols, cells)
+        window = Window.select(state.shape, row, rows, col, cols, cells)
         pending = state.pending(await run_in_threadpool(here.campaign._now, state))
-        tile = await run_in_threadpool(tiles.of_state, state, what, window, pending)
-        return MapResponse(**tiles.with_labels(tile, state, window), fit=None)
+        shown = await run_in_threadpool(maps.state_map, state, cast(StateMap, what), window, pending)
+        return _map_response(shown, state, None)
     fit = await fitted(service, here, wait, stale)
-    window = Window.of(fit.posterior.shape, row, rows, col, cols, cells)
-    tile = await run_in_threadpool(tiles.of_posterior, fit.posterior, what, window, level, here.maps)
-    return MapResponse(**tiles.with_labels(tile, state, window), fit=fit_response(fit))
+    window = Window.select(fit.posterior.shape, row, rows, col, cols, cells)
+    shown = await run_in_threadpool(here.maps.posterior_map, fit.posterior, what, window, level)
+    return _map_response(shown, state, fit)
+
+
+def _map_response(shown: BinnedMap, state: State, fit: VersionedPosterior | None) -> MapResponse:
+    """A map with the labels of the first row and column of each cell."""
+    body = shown.to_dict()
+    rows = [state.row_labels[i] for i in body["row_starts"] if i < len(state.row_labels)]
+    cols = [state.col_labels[j] for j in body["col_starts"] if j < len(state.col_labels)]
+    labels = {"row_labels": encode_labels(rows), "col_labels": encode_labels(cols)}
+    return MapResponse(**body, **labels, fit=None if fit is None else fit_response(fit))
 
 
 @router.get("/campaigns/{campaign}/outlook", responses=ACCEPTED)
