@@ -234,8 +234,8 @@ class RemoteCampaign:
         """The next n entries to measure, as a frame of id, row, col, mean, sd, gain, cost; they are now pending."""
         frame = frame or self._frame
         views.as_frame({}, frame)  # refuse an impossible frame before anything is asked for
-        body = {"n": _check_count(n), "plates": plates, "per_row": per_row, "per_col": per_col}
-        body["who"] = opening.user(who)
+        limits = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        body = {"n": _check_count(n), **limits, "who": opening.user(who)}
         key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
         while "entries" not in (document := self._session.send("POST", path, body, key=key)):
             self._session.wait_for(document, progress)  # then the same request returns its entries
@@ -327,7 +327,7 @@ class RemoteCampaign:
             known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
             got = "no name" if name is None else repr(name)
             raise CampaignError(
-                f"expected the name of a campaign on {self._session.url} ({known}), got {got}."
+                f"expected the name of one campaign on {self._session.url} ({known}), got {got}."
             )
         return CampaignRef(page["items"][0]["id"], page["items"][0]["name"])
 

@@ -202,7 +202,7 @@ class SettingsBody(RequestBody):
 
 
 def _settings_body(names: Iterable[str]) -> Any:
-    hints, body = get_type_hints(Settings), {}
+    hints, body = get_type_hints(Settings), dict[str, Any]()
     for field in fields(Settings):
         if field.name in names:
             kind, fixed = _json_type(hints[field.name]), field.name not in CHANGEABLE
@@ -251,7 +251,9 @@ class ResponseBody(BaseModel):
 def _response(record: type, **first: Any) -> Any:
     """A body with the fields of a record of the campaign's, after some others."""
     types = {dt.datetime: Time}
-    hints = {name: (types.get(hint, hint), ...) for name, hint in (first | get_type_hints(record)).items()}
+    hints: dict[str, Any] = {
+        name: (types.get(hint, hint), ...) for name, hint in (first | get_type_hints(record)).items()
+    }
     return create_model(record.__name__, __base__=ResponseBody, **hints)
 
 
@@ -568,6 +570,8 @@ class NextResponse(ResponseBody):
 
 class ErrorPointResponse(_response(ErrorPoint)):  # type: ignore[misc]
     """The expected error after so many measurements, and when the last of them was told."""
+
+    error: Number
 
 
 class CurveResponse(ResponseBody):

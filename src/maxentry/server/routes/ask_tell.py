@@ -153,7 +153,7 @@ def _tell(here: OpenCampaign, table: Any, again: bool, who: str | None, key: str
         receipt = idempotency.claimed(here.campaign, claim)._tell(lines, again, who or ANONYMOUS)
     except Repeated as repeated:
         receipt = _past_receipt(here, lines, repeated.span)
-    return ReceiptResponse.model_validate(receipt)
+    return ReceiptResponse(**receipt._asdict())
 
 
 def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Receipt:

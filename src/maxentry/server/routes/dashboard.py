@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, FastAPI, Query, Request
@@ -117,7 +117,7 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
     numbers = (getattr(batch, name).tolist() for name in ("mean", "sd", "gain", "cost"))
     columns = (*labels, rows.tolist(), cols.tolist(), *(column[:MOST_ENTRIES] for column in numbers))
     names = ("row", "col", "i", "j", "mean", "sd", "gain", "cost")
-    outlook = None
+    outlook: dict[str, Any] | None = None
     if fit is not None and policy.design_phase(state, now) is None:
         outlook = stop.outlook(state, fit.posterior, batch, now).to_dict()
     return NextResponse(

@@ -65,10 +65,20 @@ async def _open_stream(request: Request, service: ServiceDep) -> AsyncIterator[N
         streams.discard(request)
 
 
+EVENT = {
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["event", "data"],
+}
 STREAM: dict[str, Any] = {
     "response_class": EventSourceResponse,
     "dependencies": [Depends(_open_stream)],
-    "response_description": "Server-sent events; `data` is JSON.",
+    "responses": {
+        200: {
+            "description": "Server-sent events, each of this form; `data` is JSON.",
+            "content": {"text/event-stream": {"schema": EVENT}},
+        }
+    },
 }
 
 

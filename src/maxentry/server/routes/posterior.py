@@ -219,8 +219,12 @@ def _map_response(shown: BinnedMap, state: State, fit: VersionedPosterior | None
     body = shown.to_dict()
     rows = [state.row_labels[i] for i in body["row_starts"] if i < len(state.row_labels)]
     cols = [state.col_labels[j] for j in body["col_starts"] if j < len(state.col_labels)]
-    labels = {"row_labels": encode_labels(rows), "col_labels": encode_labels(cols)}
-    return MapResponse(**body, **labels, fit=None if fit is None else fit_response(fit))
+    return MapResponse(
+        **body,
+        row_labels=encode_labels(rows),
+        col_labels=encode_labels(cols),
+        fit=None if fit is None else fit_response(fit),
+    )
 
 
 @router.get("/campaigns/{campaign}/outlook", responses=ACCEPTED)
