@@ -22,8 +22,8 @@ from pydantic import (
     model_validator,
 )
 
-from maxentry.campaign.report import Receipt
 from maxentry.campaign.settings import CHANGEABLE, Settings
+from maxentry.campaign.tell import Receipt
 from maxentry.campaign.views import Status
 from maxentry.server.problems import Problem
 from maxentry.summary.error_curve import ErrorPoint

@@ -8,7 +8,8 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from maxentry.campaign import caching, fitting
+from maxentry.campaign import fits as caching
+from maxentry.campaign import fits as fitting
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
 from maxentry.campaign.storage import Storage

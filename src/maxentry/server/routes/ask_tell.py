@@ -10,9 +10,9 @@ from starlette.concurrency import run_in_threadpool
 
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
-from maxentry.campaign.report import Line, Receipt
 from maxentry.campaign.sheets import decoded
-from maxentry.campaign.telling import lines as read_lines
+from maxentry.campaign.tell import Line, Receipt
+from maxentry.campaign.tell import lines as read_lines
 from maxentry.progress import Watch
 from maxentry.server import idempotency
 from maxentry.server.idempotency import Claim, EventSpan, Repeated

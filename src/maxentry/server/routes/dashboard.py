@@ -17,8 +17,8 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from maxentry.campaign import asking, policy, stop, views
-from maxentry.campaign.asking import Plates
+from maxentry.campaign import policy, stop, views
+from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.errors import ParameterError
 from maxentry.progress import Watch
@@ -102,7 +102,7 @@ async def upcoming(
 def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) -> NextResponse:
     state = here.campaign.state
     given = {"plates": plates, "per_row": None, "per_col": None}
-    now, limits = here.campaign._now(state), asking.limits(given, state.settings)
+    now, limits = here.campaign._now(state), policy.limits(given, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=here.campaign.cache, progress=watch)  # type: ignore[arg-type]
     fit = here.fits.current(state) if state.standing else None
     rows, cols = batch.rows[:MOST_ENTRIES], batch.cols[:MOST_ENTRIES]
