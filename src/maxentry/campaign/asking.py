@@ -16,7 +16,7 @@ from maxentry.entries import Entries, Indices
 Plates = Literal["rows", "cols"]
 
 
-class Batch(Protocol):
+class BatchLike(Protocol):
     """What a policy answers: entries in the order chosen, what is believed of them, and why these."""
 
     @property
@@ -56,7 +56,7 @@ def limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def kept(
-    batch: Batch, then: State, latest: State, now: dt.datetime, *, plates: Plates | None, fewer_will_do: bool
+    batch: BatchLike, then: State, latest: State, now: dt.datetime, *, plates: Plates | None, fewer_will_do: bool
 ) -> NDArray[np.bool_] | None:
     """Which entries, chosen in the state `then`, are to be handed out in the latest one; None: choose again."""
     free = _free(batch, then, latest, now)
@@ -68,7 +68,7 @@ def kept(
     return free if paid and (free.all() or (fewer_will_do and free.any())) else None
 
 
-def _free(batch: Batch, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
+def _free(batch: BatchLike, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
     m2 = latest.shape[1]  # columns may have been added since
     taken = _asked_since(then, latest) if then.settings.again else latest.taken_keys(now)
     gone = np.isin(Entries(batch.rows, batch.cols).keys(m2), taken)
@@ -82,7 +82,7 @@ def _within_budget(cost: NDArray[np.float64], latest: State, now: dt.datetime) -
     return budget is None or latest.spent(now) + float(cost.sum()) <= budget * (1 + 1e-12)
 
 
-def asked(batch: Batch, kept: NDArray[np.bool_], then: State, latest: State, now: dt.datetime) -> Asked:
+def asked(batch: BatchLike, kept: NDArray[np.bool_], then: State, latest: State, now: dt.datetime) -> Asked:
     """The event of handing out the entries that are kept."""
     lease = latest.settings.lease
     return Asked(

@@ -53,7 +53,7 @@ class Campaign:
         owned: bool = False,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.Batch] | None = None,
+        policy: Callable[..., asking.BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> None:
         """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
@@ -86,7 +86,7 @@ class Campaign:
         who: str | None = None,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.Batch] | None = None,
+        policy: Callable[..., asking.BatchLike] | None = None,
         frame: FrameKind | None = None,
         **settings: Any,
     ) -> Self:
@@ -129,7 +129,7 @@ class Campaign:
         *,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.Batch] | None = None,
+        policy: Callable[..., asking.BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> Self:
         """Come back to a campaign: that of this name, or the only one there is.
@@ -201,7 +201,7 @@ class Campaign:
         from maxentry.campaign import ahead
 
         state, n = self.state, _how_many(n)
-        return ahead.look(state, n, self._now(state), self.cache, progress=progress)
+        return ahead.look_ahead(state, n, self._now(state), self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
@@ -282,7 +282,7 @@ class Campaign:
 
     def _choose(
         self, state: State, n: int, now: dt.datetime, limits: dict[str, Any], progress: bool | None
-    ) -> asking.Batch:
+    ) -> asking.BatchLike:
         policy = self._policy or _default_policy()
         kept = asking.limits(limits, state.settings)
         batch = policy(state, n, now, **kept, cache=self.cache, progress=progress)
@@ -402,7 +402,7 @@ class Campaign:
         return max(now.astimezone(dt.UTC), state.changed_at)
 
 
-def _default_policy() -> Callable[..., asking.Batch]:
+def _default_policy() -> Callable[..., asking.BatchLike]:
     from maxentry.campaign import policy  # here, since loading the sampler takes its time
 
     return policy.next_batch

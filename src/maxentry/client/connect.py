@@ -169,7 +169,7 @@ class RemoteCampaign:
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending is told, and after the next n entries; and advice."""
         from maxentry.campaign.ahead import Ahead
-        from maxentry.campaign.stop import Outlook
+        from maxentry.campaign.ahead import Outlook
 
         params, found = {"n": _how_many(n), "wait": WAIT}, None
         while found is None:

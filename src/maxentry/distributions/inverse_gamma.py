@@ -11,21 +11,21 @@ from maxentry.errors import ParameterError
 Array = NDArray[np.float64]
 
 
-def draw(shape: float, scale: float, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> Array:
+def draw_inverse_gamma(shape: float, scale: float, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> Array:
     """Draw an array of the given size from IG(shape, scale), whose mean is scale/(shape - 1)."""
-    _check(shape, scale)
+    _check_inverse_gamma(shape, scale)
     return np.asarray(scale / rng.standard_gamma(shape, size))
 
 
-def log_density(x: float, shape: float, scale: float) -> float:
+def inverse_gamma_log_density(x: float, shape: float, scale: float) -> float:
     """Log density of IG(shape, scale) at x."""
-    _check(shape, scale)
+    _check_inverse_gamma(shape, scale)
     if x <= 0:
         return -math.inf
     return float(shape * math.log(scale) - gammaln(shape) - (shape + 1) * math.log(x) - scale / x)
 
 
-def _check(shape: float, scale: float) -> None:
+def _check_inverse_gamma(shape: float, scale: float) -> None:
     for name, value in (("shape", shape), ("scale", scale)):
         if not (math.isfinite(value) and value > 0):
             raise ParameterError(f"an inverse gamma needs a positive finite {name}, got {value!r}")

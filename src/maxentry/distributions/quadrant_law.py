@@ -16,7 +16,7 @@ from maxentry.kernels.quadrant_law import slice_step
 Array = NDArray[np.float64]
 
 
-def draw_centred(R: int, sigma2: float, rng: np.random.Generator) -> Array:
+def draw_centred_quadrant(R: int, sigma2: float, rng: np.random.Generator) -> Array:
     """Draw d ~ QL(0, sigma2) exactly, in random order."""
     _check_scale(sigma2)
     if R < 1:
@@ -25,7 +25,7 @@ def draw_centred(R: int, sigma2: float, rng: np.random.Generator) -> Array:
     return rng.permutation(np.linalg.svd(M, compute_uv=False))
 
 
-def step(d: Array, mu: Array, delta2: float, rng: np.random.Generator) -> Array:
+def quadrant_slice_step(d: Array, mu: Array, delta2: float, rng: np.random.Generator) -> Array:
     """Return d after one slice update of each d_k; this leaves QL(mu, delta2) exactly invariant."""
     d, mu = np.array(d, dtype=float), np.asarray(mu, dtype=float)
     _check_scale(delta2)
@@ -37,7 +37,7 @@ def step(d: Array, mu: Array, delta2: float, rng: np.random.Generator) -> Array:
     return d
 
 
-def log_density(d: Array, mu: Array, delta2: float) -> float:
+def quadrant_log_density(d: Array, mu: Array, delta2: float) -> float:
     """Log density of QL(mu, delta2) at d up to a constant, which is known for mu = 0: `log_normaliser`."""
     d = np.asarray(d, dtype=float)
     if (d < 0).any():
@@ -49,7 +49,7 @@ def log_density(d: Array, mu: Array, delta2: float) -> float:
     return float(np.log(gaps).sum() - 0.5 * ((d - mu) ** 2).sum() / delta2)
 
 
-def log_normaliser(R: int, sigma2: float) -> float:
+def quadrant_log_normaliser(R: int, sigma2: float) -> float:
     """Log of the constant by which exp(log_density(d, 0, sigma2)) must be divided to integrate to one.
 
     It is log[ R! Gamma_R(R/2)^2 2^(R^2/2) / (2^R pi^(R^2/2)) ] + (R^2/2) log sigma2, from the Wishart law of

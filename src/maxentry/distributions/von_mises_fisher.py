@@ -12,19 +12,19 @@ from maxentry.kernels import von_mises_fisher as kernel
 Array = NDArray[np.float64]
 
 
-def log_density(W: Array, F: Array) -> float:
+def von_mises_fisher_log_density(W: Array, F: Array) -> float:
     """tr(F'W): the log density at the frame W, up to the constant log 0F1(; m/2; F'F/4)."""
     return float(np.vdot(F, W))
 
 
-def exact(F: Array, rng: np.random.Generator, max_tries: int = 100_000) -> Array:
+def draw_von_mises_fisher(F: Array, rng: np.random.Generator, max_tries: int = 100_000) -> Array:
     """Draw W ~ MF(m, R, F) by Hoff's (2009) rejection sampler.
 
     Columns are proposed one by one, each from its vector law in the complement of those before it. At high
     concentration about one proposal in prod_{k<l} sqrt(1 + s_l/s_k) is accepted, with s_1 >= s_2 >= ...
     the singular values of F: exact at any concentration, but only for a small R.
     """
-    F = _checked(F)
+    F = _check_von_mises_fisher(F)
     m, R = F.shape
     left, s, right = np.linalg.svd(F, full_matrices=False)
     H = np.ascontiguousarray((left * s).T)
@@ -43,7 +43,7 @@ def exact(F: Array, rng: np.random.Generator, max_tries: int = 100_000) -> Array
     )
 
 
-def column_gibbs_step(W: Array, F: Array, rng: np.random.Generator) -> Array:
+def von_mises_fisher_gibbs_step(W: Array, F: Array, rng: np.random.Generator) -> Array:
     """Return the frame after one Gibbs pass from W; the pass leaves MF(m, R, F) exactly invariant.
 
     1. Rotate W and F by the right singular vectors of F (Hoff 2009).
@@ -53,7 +53,7 @@ def column_gibbs_step(W: Array, F: Array, rng: np.random.Generator) -> Array:
        not in Hoff: at high concentration his columns hardly turn inside their common span.
     4. Rotate back.
     """
-    F = _checked(F)
+    F = _check_von_mises_fisher(F)
     if W.shape != F.shape:
         raise ParameterError(f"the frame W must have the shape of F, {F.shape}, got {W.shape}")
     axes, H = np.array(W.T, order="C", dtype=float), np.array(F.T, order="C")
@@ -70,7 +70,7 @@ def _log_total_mass(kappa: float, q: int) -> float:
     return math.log(float(hyp0f1(0.5 * q, 0.25 * kappa * kappa)))
 
 
-def _checked(F: Array) -> Array:
+def _check_von_mises_fisher(F: Array) -> Array:
     F = np.asarray(F, dtype=float)
     if F.ndim != 2 or not 1 <= F.shape[1] <= F.shape[0]:
         raise ParameterError(f"F must be an m x R matrix with 1 <= R <= m, got shape {F.shape}")

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import ParameterError
-from maxentry.kernels import random as kernel
+from maxentry.kernels.random import wishart as fill_wishart
 
 Array = NDArray[np.float64]
 
 
-def draw(df: float, scale: Array, rng: np.random.Generator) -> Array:
+def draw_wishart(df: float, scale: Array, rng: np.random.Generator) -> Array:
     """Draw an R x R matrix S ~ Wishart(df, scale), E S = df * scale, by Bartlett's decomposition."""
     scale = np.asarray(scale, dtype=float)
     if scale.ndim != 2 or scale.shape[0] != scale.shape[1]:
@@ -26,5 +26,5 @@ def draw(df: float, scale: Array, rng: np.random.Generator) -> Array:
             "the scale of a Wishart law must be positive definite, and this is not"
         ) from None
     S = np.empty((R, R))
-    kernel.wishart(df, factor, S, rng)
+    fill_wishart(df, factor, S, rng)
     return S

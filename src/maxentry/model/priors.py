@@ -38,7 +38,7 @@ class InverseGamma:
 
     def draw(self, rng: np.random.Generator) -> float:
         """One draw from this law."""
-        return float(inverse_gamma.draw(self.shape, self.scale, rng))
+        return float(inverse_gamma.draw_inverse_gamma(self.shape, self.scale, rng))
 
 
 @dataclass(frozen=True, slots=True)

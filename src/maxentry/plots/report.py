@@ -22,7 +22,7 @@ from maxentry.plots.words import advice, counted, unseen
 
 if TYPE_CHECKING:
     from maxentry.campaign.ahead import Ahead
-    from maxentry.campaign.asking import Batch
+    from maxentry.campaign.asking import BatchLike
     from maxentry.campaign.campaign import Campaign
 
 # A figure measures its place when it is drawn, before those beside it are there.
@@ -172,7 +172,7 @@ def _known(subject: Subject, draw: Draw, fitted: bool) -> str:
     return f'<section><h2>What is known</h2>{lead}<div class="maps">{cards}</div></section>'
 
 
-def _next(subject: Subject, batch: Batch, draw: Draw) -> str:
+def _next(subject: Subject, batch: BatchLike, draw: Draw) -> str:
     heading = "<section><h2>What to measure next</h2>"
     card = _figure(maps.next_batch(subject, len(batch.rows), batch=batch), draw, kind="whole")
     if not len(batch.rows):

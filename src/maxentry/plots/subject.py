@@ -18,7 +18,7 @@ from maxentry.plots.records import Array, Indices
 from maxentry.transform import NONE, Transform
 
 if TYPE_CHECKING:
-    from maxentry.campaign.asking import Batch
+    from maxentry.campaign.asking import BatchLike
     from maxentry.campaign.campaign import Campaign
     from maxentry.campaign.state import Ask, State
     from maxentry.posterior.posterior import Posterior
@@ -129,7 +129,7 @@ class Subject:
         """What could not be measured, and is not asked for again."""
         return Entries.none() if self.state is None else self.state.barred
 
-    def upcoming(self, n: int) -> Batch:
+    def upcoming(self, n: int) -> BatchLike:
         """The n entries that `ask` would hand out now, without asking; its `why` says why there are none."""
         from maxentry.campaign import asking, policy
 

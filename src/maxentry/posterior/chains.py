@@ -27,7 +27,7 @@ from maxentry.posterior.conjugate import Data, Kept, State
 from maxentry.posterior.room import MEMORY, Room
 from maxentry.posterior.sampling import Sampling, sweep_work
 from maxentry.posterior.shared import Crew
-from maxentry.posterior.showing import shown
+from maxentry.posterior.showing import run_observed
 from maxentry.posterior.workspace import Workspace
 from maxentry.progress import Progress, compiling_notice
 
@@ -199,7 +199,7 @@ def _run_one(
         state = (
             sweeps(state, n * sampling.thin, here, sampling.thin)
             if see is None
-            else shown(sweeps, state, here, sampling.thin, partial(see, c))
+            else run_observed(sweeps, state, here, sampling.thin, partial(see, c))
         )
         done[c] = start + n
         progress.advance(n * sampling.thin)

@@ -14,9 +14,9 @@ See = Callable[[Kept], None]
 SHOWN_NUMBERS = 4_000_000  # of the states shown together: 32 MB a chain
 
 
-def shown(sweeps: Sweeps, state: State, kept: Kept, thin: int, see: See) -> State:
+def run_observed(sweeps: Sweeps, state: State, kept: Kept, thin: int, see: See) -> State:
     """Fill `kept` with every `thin`-th state and show all of them to `see`; the draws are those without it."""
-    room = _room(kept, thin)
+    room = _state_store(kept, thin)
     most, n = len(room.row), 0
     for d in range(len(kept.row)):
         for start in range(0, thin, most):
@@ -28,7 +28,7 @@ def shown(sweeps: Sweeps, state: State, kept: Kept, thin: int, see: See) -> Stat
     return state
 
 
-def _room(kept: Kept, most: int) -> Kept:
+def _state_store(kept: Kept, most: int) -> Kept:
     """Room for some states, at most so many, of the shapes that `kept` has."""
     numbers = sum(array[:1].size for array in kept)
     n = max(1, min(most, SHOWN_NUMBERS // max(numbers, 1)))

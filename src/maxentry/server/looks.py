@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from maxentry.campaign import asking, policy, stop
+from maxentry.campaign import ahead as outlook_, asking, policy
 from maxentry.campaign.asking import Plates
 from maxentry.campaign.state import State
 from maxentry.progress import Watch
@@ -147,7 +147,7 @@ def upcoming(opened: Opened, n: int, plates: Plates | None, watch: Watch) -> Pla
         for k, (i, j) in enumerate(zip(rows.tolist(), cols.tolist(), strict=True))
     ]
     has_outlook = known is not None and policy.design_phase(state, now) is None
-    ahead = stop.outlook(state, known.posterior, batch, now).to_dict() if known and has_outlook else None
+    ahead = outlook_.outlook(state, known.posterior, batch, now).to_dict() if known and has_outlook else None
     return {
         "version": state.version,
         "why": batch.why,
