@@ -65,7 +65,12 @@ def chain(mu, delta2, rng, n=N, thin=10):
 @pytest.mark.parametrize("R", [1, 2, 4])
 def test_a_step_leaves_the_centred_law_invariant(R):
     rng = np.random.default_rng(1)
-    after = np.array([ql.quadrant_slice_step(ql.draw_centred_quadrant(R, 2.0, rng), np.zeros(R), 2.0, rng) for _ in range(N)])
+    after = np.array(
+        [
+            ql.quadrant_slice_step(ql.draw_centred_quadrant(R, 2.0, rng), np.zeros(R), 2.0, rng)
+            for _ in range(N)
+        ]
+    )
     fresh = np.array([ql.draw_centred_quadrant(R, 2.0, rng) for _ in range(N)])
     for statistic in (lambda d: d.max(axis=1), lambda d: d.min(axis=1), lambda d: d[:, 0]):
         assert ks(statistic(after), statistic(fresh)) > ACCEPT
@@ -73,7 +78,12 @@ def test_a_step_leaves_the_centred_law_invariant(R):
 
 def test_negative_control_a_step_for_another_variance_is_rejected():
     rng = np.random.default_rng(2)
-    after = np.array([ql.quadrant_slice_step(ql.draw_centred_quadrant(2, 2.0, rng), np.zeros(2), 1.5, rng) for _ in range(N)])
+    after = np.array(
+        [
+            ql.quadrant_slice_step(ql.draw_centred_quadrant(2, 2.0, rng), np.zeros(2), 1.5, rng)
+            for _ in range(N)
+        ]
+    )
     fresh = np.array([ql.draw_centred_quadrant(2, 2.0, rng) for _ in range(N)])
     assert ks(after.max(axis=1), fresh.max(axis=1)) < REJECT
 

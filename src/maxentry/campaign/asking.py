@@ -56,7 +56,13 @@ def limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def kept(
-    batch: BatchLike, then: State, latest: State, now: dt.datetime, *, plates: Plates | None, fewer_will_do: bool
+    batch: BatchLike,
+    then: State,
+    latest: State,
+    now: dt.datetime,
+    *,
+    plates: Plates | None,
+    fewer_will_do: bool,
 ) -> NDArray[np.bool_] | None:
     """Which entries, chosen in the state `then`, are to be handed out in the latest one; None: choose again."""
     free = _free(batch, then, latest, now)

@@ -11,7 +11,9 @@ from maxentry.errors import ParameterError
 Array = NDArray[np.float64]
 
 
-def draw_inverse_gamma(shape: float, scale: float, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> Array:
+def draw_inverse_gamma(
+    shape: float, scale: float, rng: np.random.Generator, size: int | tuple[int, ...] = ()
+) -> Array:
     """Draw an array of the given size from IG(shape, scale), whose mean is scale/(shape - 1)."""
     _check_inverse_gamma(shape, scale)
     return np.asarray(scale / rng.standard_gamma(shape, size))

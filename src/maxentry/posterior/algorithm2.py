@@ -105,8 +105,12 @@ def init(
     X = left[:, :R] * D @ right[:R]
     rss = data.within + float((data.counts * (data.mean - X) ** 2).sum())
     noise, signal = priors.noise, priors.signal
-    eta2 = float(inverse_gamma.draw_inverse_gamma(noise.shape + data.counts.sum() / 2, noise.scale + rss / 2, rng))
-    sigma2 = float(inverse_gamma.draw_inverse_gamma(signal.shape + R**2 / 2, signal.scale + (D**2).sum() / 2, rng))
+    eta2 = float(
+        inverse_gamma.draw_inverse_gamma(noise.shape + data.counts.sum() / 2, noise.scale + rss / 2, rng)
+    )
+    sigma2 = float(
+        inverse_gamma.draw_inverse_gamma(signal.shape + R**2 / 2, signal.scale + (D**2).sum() / 2, rng)
+    )
     return State(left[:, :R], D, right[:R].T, sigma2, eta2)
 
 
