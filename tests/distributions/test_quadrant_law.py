@@ -4,8 +4,8 @@ from scipy.integrate import dblquad, quad
 from scipy.stats import truncnorm
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
-from maxentry.distributions import quadrant_law as ql
 from maxentry.errors import ParameterError
+from maxentry.model import laws as ql
 
 N = 4000
 

@@ -3,10 +3,10 @@ import pytest
 from scipy.stats import vonmises_fisher
 from tests.reference.laws import ACCEPT, REJECT, ks
 
-from maxentry.distributions import von_mises_fisher as mf
-from maxentry.distributions.stiefel import uniform_frame
 from maxentry.errors import ParameterError
-from maxentry.kernels import von_mises_fisher as kernel
+from maxentry.kernels import algorithm2 as kernel
+from maxentry.model import laws as mf
+from maxentry.model.laws import uniform_frame
 
 N = 3000
 

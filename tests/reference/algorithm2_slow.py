@@ -5,7 +5,7 @@ It shares no draw with the compiled sweep but the rejection sampler of the von M
 
 import numpy as np
 
-from maxentry.distributions import von_mises_fisher as mf
+from maxentry.model import laws as mf
 from maxentry.posterior.algorithm2 import State
 
 

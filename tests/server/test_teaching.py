@@ -7,7 +7,7 @@ import pytest
 from tests.reference.lessons_slow import lessons_slow
 from tests.server.live import begin, serving
 
-from maxentry.acquisition.draws import Draws
+from maxentry.acquisition.draw_field import Draws
 from maxentry.belief import Belief
 from maxentry.server.teaching import lessons
 

@@ -13,9 +13,8 @@ import datetime as dt
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition import Question, variance
-from maxentry.campaign.seeds import OUTLOOK, stream
-from maxentry.campaign.state import State
+from maxentry.acquisition import Question, total_variance
+from maxentry.campaign.state import OUTLOOK, State, stream
 from maxentry.entries import Entries
 from maxentry.posterior.posterior import Posterior
 from maxentry.transform import NONE
@@ -30,7 +29,7 @@ SAMPLED = 20_000  # entries whose spread is looked at where values are on anothe
 def expected_error(state: State, posterior: Posterior) -> float:
     """The root mean square of what is not known of the entries, in the user's units."""
     belief, (m1, m2) = posterior.belief, state.shape
-    on_scale = mean_square(posterior, variance.total_variance(belief))
+    on_scale = mean_square(posterior, total_variance.total_variance(belief))
     if posterior.transform == NONE:
         return float(np.sqrt(on_scale))
     if m1 * m2 <= SAMPLED:

@@ -16,7 +16,7 @@ from maxentry.plots.records import Array, HeatMap, Indices, Kind, Marks, limits
 from maxentry.plots.subject import Subject
 
 if TYPE_CHECKING:
-    from maxentry.campaign.asking import BatchLike
+    from maxentry.campaign.policy import BatchLike
 
 Order = Literal["clustered"] | None
 

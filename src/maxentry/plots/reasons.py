@@ -11,7 +11,7 @@ from maxentry.plots.factors import mean_coherences
 from maxentry.plots.subject import Subject
 
 if TYPE_CHECKING:
-    from maxentry.campaign.asking import BatchLike
+    from maxentry.campaign.policy import BatchLike
 
 
 class Reason(NamedTuple):

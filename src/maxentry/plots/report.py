@@ -21,9 +21,9 @@ from maxentry.plots.svg import inlined
 from maxentry.plots.words import advice, counted, unseen
 
 if TYPE_CHECKING:
-    from maxentry.campaign.ahead import Ahead
-    from maxentry.campaign.asking import BatchLike
     from maxentry.campaign.campaign import Campaign
+    from maxentry.campaign.outlook import Ahead
+    from maxentry.campaign.policy import BatchLike
 
 # A figure measures its place when it is drawn, before those beside it are there.
 FIT = "<script>addEventListener('load', () => dispatchEvent(new Event('resize')))</script>"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from maxentry.campaign import fitting, stop
+from maxentry.campaign import fits, stop
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
 from maxentry.plots import past
@@ -60,7 +60,7 @@ class Curve:
             if n == len(state.standing):
                 posterior = latest(state, watch)
             else:  # not through the cache, where they would push out what `ask` needs
-                posterior = fitting.posterior(then, None, progress=watch)  # type: ignore[arg-type]
+                posterior = fits.posterior(then, None, progress=watch)  # type: ignore[arg-type]
             self._keep(past._name(subject, n), then, posterior)
 
     def _keep(self, name: str, state: State, posterior: Posterior) -> None:

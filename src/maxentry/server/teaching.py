@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition.draws import Draws
-from maxentry.acquisition.variance import gram
+from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition.total_variance import gram
 from maxentry.campaign.state import State
 from maxentry.plots.factors import mean_coherences
 from maxentry.posterior.posterior import Posterior
