@@ -120,7 +120,7 @@ def levelled(
     """As many entries, moved so that sum (R + new)^2 + sum (C + new)^2 is least. L: any number, best near right.
 
     For a price L of an entry, sum of squares - 2 L (number of entries) changes by 2 (2 - rise) when a path from u
-    up to v is followed (heights as in `kernels/levelling.py`). It is least when no path rises by 2 or more, as the
+    up to v is followed (heights as in `kernels/design.py`). It is least when no path rises by 2 or more, as the
     residual network of the flow then has no negative cycle. From there, paths that cross from a row to a column (one
     more entry) or back (one less) and rise by exactly 1 keep it least. What is least for some price is
     least for its number of entries; the number grows with the price, so the price is found by bisection.

@@ -1,6 +1,6 @@
 """How a campaign went: the expected error as measurements came in, surprises along the way, and the pace.
 
-The expected error after n measurements needs a posterior of them. Fits from nothing (anchors, `campaign/fitting.py`)
+The expected error after n measurements needs a posterior of them. Fits from nothing (anchors, `campaign/fits.py`)
 are one fit each instead of two, so points are taken there; each is kept as a number in the cache of the campaign, and
 computed once. What was believed when entries were asked for is in the events, and costs nothing.
 """

@@ -1,6 +1,6 @@
 """Why an entry is worth measuring, in numbers: how uncertain it is, how its row and column stand, what it would teach.
 
-With the draws as a Gaussian field (`acquisition/draws.py`), measuring entry a lowers the variance of entry b by
+With the draws as a Gaussian field (`acquisition/draw_field.py`), measuring entry a lowers the variance of entry b by
 Cov(a, b)^2 / (Var(a) + noise). Summed over all b that is what a would teach; over its row and its column, about those.
 """
 
