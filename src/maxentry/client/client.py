@@ -16,20 +16,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from maxentry import frames
-from maxentry import labels as label_codec
-from maxentry.campaign import campaign as opening
-from maxentry.campaign import cells, events, policy, views
-from maxentry.campaign import settings as workable
-from maxentry.campaign import tell as telling
+from maxentry.campaign import cells, events, views
+from maxentry.campaign.campaign import check_names, user
 from maxentry.campaign.costs import Prices
 from maxentry.campaign.events import Record
-from maxentry.campaign.settings import Settings
+from maxentry.campaign.policy import Plates
+from maxentry.campaign.settings import Settings, changed, checked
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.tell import Line, Receipt
+from maxentry.campaign.tell import Line, Receipt, lines
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client.http import WAIT, HttpSession, parse
 from maxentry.errors import CampaignError, DataError, ParameterError
-from maxentry.labels import checked_labels
+from maxentry.labels import checked_labels, decode, encode
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
@@ -106,11 +104,11 @@ class RemoteCampaign:
         """Create a campaign on this server."""
         frame = frame or frames.kind_of(values, rows, cols, *settings.values()) or self._frame
         views.check_frame(frame)
-        opening.check_names(settings)
-        checked = workable.checked(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
-        lines = None if values is None else [_line(line) for line in telling.lines(values)]
-        body = _settings(checked, ("name", "rows", "cols", *settings))
-        body |= {"seed": seed, "values": lines, "exist_ok": exist_ok, "who": opening.user(who)}
+        check_names(settings)
+        wanted = checked(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
+        told = None if values is None else [_line(line) for line in lines(values)]
+        body = _settings(wanted, ("name", "rows", "cols", *settings))
+        body |= {"seed": seed, "values": told, "exist_ok": exist_ok, "who": user(who)}
         created = self._session.send("POST", "/campaigns", body)
         ref = CampaignRef(created["id"], created["name"])
         return RemoteCampaign(self._session, ref.name, frame, ref)
@@ -227,7 +225,7 @@ class RemoteCampaign:
         self,
         n: int = 1,
         *,
-        plates: policy.Plates | None = None,
+        plates: Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,
@@ -238,7 +236,7 @@ class RemoteCampaign:
         frame = frame or self._frame
         views.as_frame({}, frame)  # refuse an impossible frame before anything is asked for
         limits = {"plates": plates, "per_row": per_row, "per_col": per_col}
-        body = {"n": _check_count(n), **limits, "who": opening.user(who)}
+        body = {"n": _check_count(n), **limits, "who": user(who)}
         key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
         while "entries" not in (document := self._session.send("POST", path, body, key=key)):
             self._session.wait_for(document, progress)  # then the same request returns its entries
@@ -256,8 +254,8 @@ class RemoteCampaign:
         who: str | None = None,
     ) -> Receipt:
         """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
-        lines = telling.lines(ids, values, row=row, col=col, value=value)
-        body = {"lines": [_line(line) for line in lines], "again": again, "who": opening.user(who)}
+        told = lines(ids, values, row=row, col=col, value=value)
+        body = {"lines": [_line(line) for line in told], "again": again, "who": user(who)}
         return Receipt(**self._session.send("POST", self._at("/tell"), body, key=str(uuid.uuid4())))
 
     def correct(
@@ -306,9 +304,9 @@ class RemoteCampaign:
 
     def set(self, *, who: str | None = None, **settings: Any) -> None:
         """Change settings from now on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
-        changed = workable.changed(self.settings, settings)
+        after = changed(self.settings, settings)
         if settings:
-            body = _settings(changed, settings) | {"who": opening.user(who)}
+            body = _settings(after, settings) | {"who": user(who)}
             self._session.send("PATCH", self._at("/settings"), body)
 
     # Requests
@@ -343,7 +341,7 @@ class RemoteCampaign:
         return views.as_frame(_columns(lines, names), frame or self._frame)
 
     def _post(self, path: str, body: dict[str, Any], who: str | None) -> None:
-        self._session.send("POST", self._at(path), body | {"who": opening.user(who)})
+        self._session.send("POST", self._at(path), body | {"who": user(who)})
 
 
 # From JSON
@@ -362,7 +360,7 @@ def _columns(lines: Iterable[dict[str, Any]], names: Iterable[str]) -> Columns:
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("mean", "sd", "gain", "cost", "value"), lambda x: math.nan if x is None else float(x)),
-    **dict.fromkeys(("row", "col"), lambda x: (label_codec.decode([x]) or ())[0]),
+    **dict.fromkeys(("row", "col"), lambda x: (decode([x]) or ())[0]),
     **dict.fromkeys(
         ("asked_at", "expires_at", "told_at", "at"),
         lambda x: None if x is None else dt.datetime.fromisoformat(x),
@@ -380,7 +378,7 @@ def _line(line: Line) -> dict[str, Any]:
 
 
 def _label(x: Any) -> Any:
-    return (label_codec.encode((x,)) or [None])[0]
+    return (encode((x,)) or [None])[0]
 
 
 def _number(x: Any) -> Any:
@@ -404,7 +402,7 @@ def _new_labels(labels: Iterable[Hashable], side: str, cost: Any) -> dict[str, A
     known = checked_labels(labels, side)
     if not known:
         raise DataError(f"expected {side} labels to add, got none.")
-    return {"labels": label_codec.encode(known), "cost": cost.tolist() if hasattr(cost, "tolist") else cost}
+    return {"labels": encode(known), "cost": cost.tolist() if hasattr(cost, "tolist") else cost}
 
 
 def _settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
@@ -414,7 +412,7 @@ def _settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
 
 def _setting(name: str, value: Any) -> Any:
     if name in ("rows", "cols"):
-        return label_codec.encode(value)
+        return encode(value)
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]
     if isinstance(value, Prices):

@@ -8,8 +8,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from maxentry.campaign import fits as caching
-from maxentry.campaign import fits as fitting
+from maxentry.campaign import fits
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
 from maxentry.campaign.storage import Storage
@@ -158,7 +157,7 @@ class CampaignFits:
     def current(self, state: State) -> VersionedPosterior | None:
         """Return the posterior of all measurements if it is in memory."""
         try:
-            return VersionedPosterior(fitting.posterior(state, _MemoryOnly(self.cache)), state.version, True)
+            return VersionedPosterior(fits.posterior(state, _MemoryOnly(self.cache)), state.version, True)
         except _NotInMemoryError:
             return None
 
@@ -169,7 +168,7 @@ class CampaignFits:
     def fit(self, state: State, watch: Watch) -> Posterior:
         """Return the posterior of all measurements, fitted if need be; `watch` sees the progress."""
         # `progress` reaches `progress.track` as it is, which takes a function too.
-        posterior = fitting.posterior(state, self.cache, progress=watch)  # type: ignore[arg-type]
+        posterior = fits.posterior(state, self.cache, progress=watch)  # type: ignore[arg-type]
         self._remember(posterior, state)
         return posterior
 
@@ -190,7 +189,7 @@ class CampaignFits:
                 self._latest = VersionedPosterior(posterior, state.version, False)
 
 
-class SharedFits(caching.Memory):
+class SharedFits(fits.Memory):
     """The fits used last, in memory and in a folder. A thread that wants a fit another one is making waits for it."""
 
     def __init__(self, folder: Path | None, on_fit: Callable[[], None] = lambda: None) -> None:
@@ -207,11 +206,7 @@ class SharedFits(caching.Memory):
                 self._changed.wait()
             if fit is None:
                 self._makers[name] = me
-        if (
-            fit is None
-            and self._folder is not None
-            and (fit := fitting._kept(self._folder, name)) is not None
-        ):
+        if fit is None and self._folder is not None and (fit := fits._kept(self._folder, name)) is not None:
             self._hold(name, fit)
         return fit
 
@@ -219,13 +214,13 @@ class SharedFits(caching.Memory):
         """Store a fit, for those who wait and for later."""
         self._hold(name, made)
         if self._folder is not None:
-            fitting._keep(made, self._folder, name)
+            fits._keep(made, self._folder, name)
 
     def used(self, name: str) -> None:
         """Mark a fit as recently used, in the folder too."""
         super().used(name)
         if self._folder is not None:
-            fitting._used(self._folder, name)
+            fits._used(self._folder, name)
 
     def peek(self, name: str) -> Posterior | None:
         """Return the fit of this name if it is in memory, without waiting."""
@@ -255,7 +250,7 @@ class _NotInMemoryError(Exception):
     """The fit would have to be made."""
 
 
-class _MemoryOnly(caching.Memory):
+class _MemoryOnly(fits.Memory):
     """A view of the shared fits that makes none: a fit that is missing raises an error."""
 
     def __init__(self, fits: SharedFits) -> None:

@@ -17,7 +17,8 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from maxentry.campaign import policy, stop, views
+from maxentry.campaign import policy, views
+from maxentry.campaign.outlook import outlook as expected_outlook
 from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.errors import ParameterError
@@ -119,7 +120,7 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
     names = ("row", "col", "i", "j", "mean", "sd", "gain", "cost")
     outlook: dict[str, Any] | None = None
     if fit is not None and policy.design_phase(state, now) is None:
-        outlook = stop.outlook(state, fit.posterior, batch, now).to_dict()
+        outlook = expected_outlook(state, fit.posterior, batch, now).to_dict()
     return NextResponse(
         version=state.version,
         why=batch.why,
