@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 from typing import Any
 
@@ -255,7 +256,11 @@ def unlike(one: type, other: type) -> list[str]:
 
     def parameters(method: Any) -> list[tuple[Any, ...]]:
         found = inspect.signature(method).parameters.values()
-        return [(p.name, p.kind, p.default, p.annotation) for p in found if p.name not in ONLY_AT_HAND]
+        return [
+            (p.name, p.kind, p.default, re.sub(r"\w+\.", "", p.annotation))  # from whichever module
+            for p in found
+            if p.name not in ONLY_AT_HAND
+        ]
 
     found = []
     for name in (name for name in vars(one) if not name.startswith("_") or name in ("__enter__", "__exit__")):

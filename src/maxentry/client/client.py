@@ -20,16 +20,17 @@ from maxentry.campaign import cells, events, views
 from maxentry.campaign.campaign import check_names, user
 from maxentry.campaign.costs import Prices
 from maxentry.campaign.events import Record
-from maxentry.campaign.policy import Plates
 from maxentry.campaign.settings import Settings, changed, checked
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.tell import Line, Receipt, lines
+from maxentry.campaign.tell import Line, Receipt
+from maxentry.campaign.tell import lines as read_lines
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client.http import WAIT, HttpSession, parse
 from maxentry.errors import CampaignError, DataError, ParameterError
 from maxentry.labels import checked_labels, decode, encode
 
 if TYPE_CHECKING:
+    from maxentry.campaign import policy
     from maxentry.campaign.outlook import Ahead
     from maxentry.posterior.posterior import Posterior
 
@@ -106,7 +107,7 @@ class RemoteCampaign:
         views.check_frame(frame)
         check_names(settings)
         wanted = checked(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
-        told = None if values is None else [_line(line) for line in lines(values)]
+        told = None if values is None else [_line(line) for line in read_lines(values)]
         body = _settings(wanted, ("name", "rows", "cols", *settings))
         body |= {"seed": seed, "values": told, "exist_ok": exist_ok, "who": user(who)}
         created = self._session.send("POST", "/campaigns", body)
@@ -185,8 +186,7 @@ class RemoteCampaign:
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
-        from maxentry.campaign.outlook import Ahead
-        from maxentry.campaign.stop import Outlook
+        from maxentry.campaign.outlook import Ahead, Outlook
 
         params, document = {"n": _check_count(n), "wait": WAIT}, None
         while document is None:
@@ -225,7 +225,7 @@ class RemoteCampaign:
         self,
         n: int = 1,
         *,
-        plates: Plates | None = None,
+        plates: policy.Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,
@@ -254,7 +254,7 @@ class RemoteCampaign:
         who: str | None = None,
     ) -> Receipt:
         """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
-        told = lines(ids, values, row=row, col=col, value=value)
+        told = read_lines(ids, values, row=row, col=col, value=value)
         body = {"lines": [_line(line) for line in told], "again": again, "who": user(who)}
         return Receipt(**self._session.send("POST", self._at("/tell"), body, key=str(uuid.uuid4())))
 
