@@ -1,13 +1,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup lint types slow fuzz studies docs bench check clean
+.PHONY: demo test rest setup lint types slow fuzz studies docs bench check clean
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
 
-test: setup  ## the quick tests, in parallel
-	$(BIN)/python -m pytest -n auto -m "not slow"
+LONG := slow or process or browser or postgres or pages
+
+test: setup  ## the quick tests, in parallel: no processes, no browser, no database server
+	$(BIN)/python -m pytest -n auto -m "not ($(LONG))"
+
+rest: setup  ## what `make test` leaves out: processes, browsers, PostgreSQL, pages, notebooks, slow laws
+	$(BIN)/python -m pytest -n auto -m "$(LONG)"
 
 setup: .venv/.ready
 
@@ -47,7 +52,7 @@ docs: setup  ## the site, in build/site; warnings are errors, and nothing in it 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m docsite.check build/site
 
-check: lint types test slow studies docs
+check: lint types test rest studies docs
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,13 +1,59 @@
-"""Property tests draw the same examples every time; MAXENTRY_HYPOTHESIS=search looks for new ones, and for long."""
+"""What holds for all tests: examples of property tests, marks, and no processes in `make test`."""
 
+from __future__ import annotations
+
+import contextlib
 import os
+import sys
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
+# Property tests draw the same examples every time; MAXENTRY_HYPOTHESIS=search looks for new ones, and for long.
 settings.load_profile(os.environ.get("MAXENTRY_HYPOTHESIS", "same"))
+
+# `make test` leaves out what has one of these marks; only such tests may start a process.
+MARKS = ("slow", "process", "browser", "postgres", "pages")
+STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"}
+_running: pytest.Item | None = None  # the test that must do without processes
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that ask for a fixture named like a mark: `browser`, `postgres`."""
+    for item in items:
+        for name in {"browser", "postgres"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    global _running
+    _running = None if any(item.get_closest_marker(mark) for mark in MARKS) else item
+    try:
+        return (yield)
+    finally:
+        _running = None
+
+
+def _refuse_processes(event: str, _: object = None) -> None:
+    if _running is not None and event in STARTS:
+        marks = "`process`, `browser`, `postgres`, `pages` or `slow`"
+        raise RuntimeError(f"a test that starts a process needs the mark {marks}: {_running.nodeid}")
+
+
+sys.addaudithook(_refuse_processes)
+with contextlib.suppress(ImportError):
+    import _posixsubprocess  # multiprocessing and joblib call it without any audit event
+
+    def _fork_exec(*words: object, _start: Callable[..., int] = _posixsubprocess.fork_exec) -> int:
+        _refuse_processes("subprocess.Popen")
+        return _start(*words)
+
+    _posixsubprocess.fork_exec = _fork_exec
 
 
 @pytest.fixture(scope="session")

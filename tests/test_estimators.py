@@ -228,6 +228,7 @@ def in_a_new_interpreter(code):
     return done.stdout
 
 
+@pytest.mark.process
 def test_scikit_learn_is_asked_for_only_where_needed():
     assert in_a_new_interpreter("import maxentry, sys; print('sklearn' in sys.modules)") == "False\n"
     without = (

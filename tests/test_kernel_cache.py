@@ -48,6 +48,7 @@ def run(place: Path, **settings: str) -> tuple[Path, int]:
     return Path(folder), hits
 
 
+@pytest.mark.process
 def test_another_environment_finds_what_the_first_has_compiled(environments, tmp_path: Path) -> None:
     one, two = environments
     home = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "LOCALAPPDATA": str(tmp_path / "cache")}
@@ -63,11 +64,13 @@ def test_another_environment_finds_what_the_first_has_compiled(environments, tmp
     assert other != folder
 
 
+@pytest.mark.process
 def test_a_folder_given_to_numba_goes_before(environments, tmp_path: Path) -> None:
     folder, _ = run(environments[0], NUMBA_CACHE_DIR=str(tmp_path / "mine"), XDG_CACHE_HOME=str(tmp_path))
     assert folder.is_relative_to(tmp_path / "mine")
 
 
+@pytest.mark.process
 def test_where_the_users_cache_cannot_be_written_numbas_own_place_serves(
     environments, tmp_path: Path
 ) -> None:
@@ -176,6 +179,7 @@ def test_what_is_compiled_for_another_processor_lies_elsewhere(
     assert compiled.version() != before
 
 
+@pytest.mark.process
 def test_without_any_place_to_write_a_folder_of_the_process_serves(environments, tmp_path: Path) -> None:
     place = environments[0]
     (tmp_path / "file").write_text("in the way")

@@ -14,7 +14,7 @@ LAYERS = {
     "distributions": 3, "model": 3, "design": 3,
     "completion": 4, "acquisition": 4,
     "posterior": 5,
-    "campaign": 6,
+    "campaign": 6, "summary": 6.5,
     "studies": 7, "estimators": 7, "plots": 7, "demo": 7, "client": 7,
     "server": 8,
     "cli": 9, "__main__": 9,

@@ -294,6 +294,7 @@ def test_large_and_sparse_takes_memory_in_proportion_to_the_measurements() -> No
     assert peak < 150 * n + 50 * m  # a byte for each entry would be 10 GB
 
 
+@pytest.mark.process
 def test_importing_is_light() -> None:
     """SciPy and Numba are what it is made of; the rest is loaded by who brings or wants it."""
     heavy = ("pandas", "polars", "narwhals", "sklearn", "arviz", "matplotlib", "rich")

@@ -45,6 +45,7 @@ def run_on_terminal(code: str) -> str:
     return shown.decode()
 
 
+@pytest.mark.process
 def test_the_bar_shows_on_a_terminal_unless_forbidden():
     assert "sampling" in (shown := run_on_terminal(BAR.format(enabled=None)))
     assert "3/3" in shown
@@ -71,6 +72,7 @@ def test_an_error_inside_comes_through():
         1 / 0
 
 
+@pytest.mark.process
 def test_rich_is_imported_only_for_a_bar():
     code = "import sys, maxentry.progress as p\nwith p.track(1, ''): pass\nprint('rich' in sys.modules)"
     done = subprocess.run(
@@ -117,6 +119,7 @@ def use(tmp_path: Path):
     return run
 
 
+@pytest.mark.process
 def test_compilation_is_announced_the_first_time_only(use, tmp_path):
     assert use() == NOTICE
     assert list((tmp_path / "cache").rglob("*.nbi"))
@@ -126,10 +129,12 @@ def test_compilation_is_announced_the_first_time_only(use, tmp_path):
     assert use() == NOTICE
 
 
+@pytest.mark.process
 def test_it_is_announced_once_however_many_kernels_are_missing(use):
     assert use(other="tiny.never_called") == NOTICE
 
 
+@pytest.mark.process
 def test_nothing_is_announced_when_nothing_is_compiled(use):
     assert use(NUMBA_DISABLE_JIT="1") == ""
 

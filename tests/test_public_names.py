@@ -34,6 +34,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         maxentry.solve  # type: ignore[attr-defined]
 
 
+@pytest.mark.process
 def test_a_plain_import_brings_neither_numba_nor_numpy() -> None:
     code = "import sys, maxentry; print([m for m in ('numba', 'numpy', 'rich', 'sqlalchemy') if m in sys.modules])"
     shown = subprocess.run(
@@ -42,6 +43,7 @@ def test_a_plain_import_brings_neither_numba_nor_numpy() -> None:
     assert shown.stdout.strip() == "[]"
 
 
+@pytest.mark.process
 def test_the_check_can_fail() -> None:
     code = "import sys, maxentry; maxentry.Observations; print('numpy' in sys.modules)"
     shown = subprocess.run(

@@ -36,6 +36,7 @@ def blocks():
         yield text.count("\n", 0, found.start(1)), found.group(1)
 
 
+@pytest.mark.pages
 def test_the_python_blocks_run(folder, capsys):
     seen = list(blocks())
     assert len(seen) >= 7
@@ -55,6 +56,7 @@ def test_the_python_blocks_run(folder, capsys):
     assert (folder / "fit.npz").exists()
 
 
+@pytest.mark.pages
 def test_the_lab_loop_runs_line_by_line(folder, compiled):
     """As typed, from a folder with nothing but yields.csv; someone fills in the plate in between."""
     text = README.read_text(encoding="utf-8")

@@ -215,6 +215,7 @@ def test_ours_runs_in_small_and_is_not_run_twice(tmp_path: Path, capsys: pytest.
     assert 0 < timed["before"] <= timed["peak"]
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_all_that_are_installed_run_in_small(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -10,7 +10,8 @@ import pytest
 from tests.campaign.postgres_server import database, server
 
 REQUIRED = "MAXENTRY_TEST_POSTGRES_REQUIRED"  # set in CI, where nothing may be skipped
-KINDS = ("file", "memory", "postgresql")
+POSTGRES = pytest.param("postgresql", marks=pytest.mark.postgres)
+KINDS = ("file", "memory", POSTGRES)
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +30,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     yield from _storage(request.param, request, tmp_path)
 
 
-@pytest.fixture(params=("file", "postgresql"))
+@pytest.fixture(params=("file", POSTGRES))
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A storage of every kind that can be opened twice."""
     yield from _storage(request.param, request, tmp_path)

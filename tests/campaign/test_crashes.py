@@ -14,6 +14,7 @@ from maxentry.campaign.state import replay
 from maxentry.campaign.storage import Storage
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_to_a_kill(lasting: str) -> None:
     campaign(lasting, 20, 15).close()

@@ -63,6 +63,7 @@ def begin(where: str, barrier: object) -> None:
     campaign(where, exist_ok=True).close()
 
 
+@pytest.mark.process
 def test_processes_begin_the_same_campaign_at_once(lasting: str) -> None:
     context = multiprocessing.get_context("fork")
     barrier = context.Barrier(4)
@@ -82,6 +83,7 @@ def use(c: Campaign) -> None:
         c.tell(batch["id"], [value_of(batch["row"][0], batch["col"][0])])
 
 
+@pytest.mark.process
 def test_a_campaign_goes_through_a_fork(lasting: str) -> None:
     c = campaign(lasting, policy=lowest)
     use(c)
@@ -98,6 +100,7 @@ def test_a_campaign_goes_through_a_fork(lasting: str) -> None:
     check(lasting, 15).close()
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_processes_ask_and_tell_at_once(lasting: str) -> None:
     campaign(lasting, 20, 15).close()
@@ -122,6 +125,7 @@ def upgrade(where: str, barrier: object) -> None:
         assert opened.ask(1, frame="columns")["row"]
 
 
+@pytest.mark.process
 def test_processes_upgrade_old_tables_at_once(lasting: str) -> None:
     old(lasting)
     context = multiprocessing.get_context("fork")

@@ -94,6 +94,7 @@ def test_our_own_mistake_says_so_and_how_to_see_more(monkeypatch: pytest.MonkeyP
     assert "Traceback" in run("complete", "x.csv", env={"MAXENTRY_DEBUG": "1"}).stderr
 
 
+@pytest.mark.process
 def test_a_reader_that_goes_away_is_no_error() -> None:
     words = " ".join([*COMMAND, "design", "300x300", "80000", "--seed", "1"])
     shell = f"{words} | head -n 1; echo ${{PIPESTATUS[0]}}"
@@ -102,6 +103,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize(
     "words", [["ask", "1"], ["ask", "1", "--json"], ["status", "--fast", "--json"], ["list"]]
@@ -119,6 +121,7 @@ def test_an_output_that_cannot_be_written_is_said_on_stderr(words: list[str]) ->
     assert result.stderr.splitlines()[-1] == "The system refused: No space left on device."
 
 
+@pytest.mark.process
 def test_an_output_that_cannot_hold_a_label_says_what_to_do() -> None:
     good("new", "lab", "--row", "α", "--row", "b", "--col", "x", "--col", "y")
     result = process("ask", 4, "--json", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
@@ -138,6 +141,7 @@ main.run()
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupt_ends_with_130_and_a_word(as_json: bool) -> None:
     command = [sys.executable, "-c", WAITING, *(["--json"] if as_json else [])]
@@ -153,6 +157,7 @@ def test_an_interrupt_ends_with_130_and_a_word(as_json: bool) -> None:
         assert (answered, said.strip()) == ("", "Interrupted.")
 
 
+@pytest.mark.process
 def test_version() -> None:
     import maxentry
 

@@ -230,6 +230,7 @@ for line in sys.stdin.read().splitlines():
 """
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("yields")
 def test_the_loop_without_pandas_polars_and_pyarrow() -> None:
     """What `pip install maxentry` brings is enough for the command line."""
@@ -258,6 +259,7 @@ except SystemExit:
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("words", "light"),
     [(["--help"], True), (["version"], True), (["ask", "--help"], True), (["list"], False)],
@@ -276,6 +278,7 @@ def complete_words(line: str, *, shell: str = "bash") -> list[str]:
     return result.stdout.decode().split()
 
 
+@pytest.mark.process
 def test_the_shell_completes_commands_options_choices_and_campaigns() -> None:
     assert complete_words("maxentry sta") == ["status"]
     assert set(complete_words("maxentry a")) == {"ask", "add-rows", "add-cols"}
@@ -287,6 +290,7 @@ def test_the_shell_completes_commands_options_choices_and_campaigns() -> None:
     assert complete_words("maxentry status -c k") == ["kinase"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_for_the_shell_is_shown(shell: str) -> None:
     # Without looking for the shell that runs it, Typer takes its name instead.
@@ -296,6 +300,7 @@ def test_the_script_for_the_shell_is_shown(shell: str) -> None:
     assert "_MAXENTRY_COMPLETE" in result.stdout.decode()
 
 
+@pytest.mark.process
 def test_completion_is_installed_for_bash(folder: Path) -> None:
     env = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "HOME": str(folder)}
     result = process("--install-completion", "bash", env=env)

@@ -397,6 +397,7 @@ def on_terminal(*words: object, columns: int = 80) -> tuple[list[str], str]:
     return re.sub(r"\x1b\[[0-9;]*m", "", shown.decode()).splitlines(), said
 
 
+@pytest.mark.process
 def test_claims_are_readable_on_a_terminal_and_csv_down_a_pipe() -> None:
     from maxentry.studies.paper import figure_cells
 
@@ -429,6 +430,7 @@ def test_ratios_are_readable_on_a_terminal(capsys: pytest.CaptureFixture[str]) -
     assert re.split("  +", shown[8]) == ["maxent", "0.50", "1"]
 
 
+@pytest.mark.process
 def test_help_stays_quick() -> None:
     heavy = ("numpy", "joblib", "matplotlib", "distributed", "maxentry.studies")
     code = f"import sys; from maxentry.cli import main; print([m for m in {heavy} if m in sys.modules])"
@@ -438,6 +440,7 @@ def test_help_stays_quick() -> None:
     assert shown.stdout.strip() == "[]"
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_a_real_comparison_in_a_process_of_its_own(my_csv: Path) -> None:
     words = ("study", "compare", "my.csv", "--rank", 2, "--replicates", 2, "--batch", 12, "--json")

@@ -48,7 +48,9 @@ class Local:
         return Campaign.list(self.storage)
 
 
-@pytest.fixture(params=("memory", "file", "server", "server of postgresql"))
+@pytest.fixture(
+    params=("memory", "file", "server", pytest.param("server of postgresql", marks=pytest.mark.postgres))
+)
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     if request.param in ("memory", "file"):
         with Storage(

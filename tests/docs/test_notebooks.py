@@ -15,6 +15,7 @@ def test_there_are_three() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["automl_with_costs", "plate_campaign", "quick_start"]
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     made = page(executed(path, tmp_path), path.stem)
@@ -36,6 +37,7 @@ def notebook_of(*sources: str) -> Any:
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
 
 
+@pytest.mark.pages
 def test_a_broken_cell_fails(tmp_path: Path) -> None:
     path = tmp_path / "broken.ipynb"
     nbformat.write(notebook_of("x = 1", "assert x == 2"), path)
@@ -43,6 +45,7 @@ def test_a_broken_cell_fails(tmp_path: Path) -> None:
         executed(path, tmp_path)
 
 
+@pytest.mark.pages
 def test_what_a_cell_says_is_on_the_page(tmp_path: Path) -> None:
     path = tmp_path / "small.ipynb"
     nbformat.write(notebook_of("print('a word')\n6 * 7"), path)

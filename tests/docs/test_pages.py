@@ -22,6 +22,7 @@ def not_run(texts: dict[str, str]) -> list[tuple[str, Block]]:
     return [(name, block) for name, text in texts.items() for block in blocks(text) if block.not_run]
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("name", WITH_CODE)
 def test_the_blocks_of_a_page_run(name: str, tmp_path: Path) -> None:
     played = list(play(TEXTS[name], tmp_path, f"docs/{name}"))
@@ -67,12 +68,14 @@ def test_a_broken_block_fails_and_its_line_is_named(tmp_path: Path) -> None:
     assert len(list(play(BROKEN.replace("== 2", "== 1"), tmp_path))) == 2
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("line", ["maxentry nonsense", "false; true", "false | cat", "maxentry ask 2"])
 def test_a_broken_command_fails(line: str, tmp_path: Path) -> None:
     with pytest.raises(BlockFailed, match=r"line 2: exit code \d"):
         list(play(f"```sh\n{line}\n```\n", tmp_path))
 
 
+@pytest.mark.pages
 def test_files_environment_and_marks(tmp_path: Path) -> None:
     page = """
 ```csv title="a.csv"

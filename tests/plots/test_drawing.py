@@ -107,6 +107,7 @@ def test_a_missing_library_is_named_with_the_extra(module, call, monkeypatch: py
         assert plot._repr_png_() is None
 
 
+@pytest.mark.process
 def test_neither_library_is_loaded_before_it_draws() -> None:
     code = (
         "import sys; from maxentry import plots; plots.mean; plots.Plot; from maxentry.studies import styles; "

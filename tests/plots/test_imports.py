@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = ("matplotlib", "plotly", "scipy.stats", "scipy.cluster", "numba", "pandas", "polars")
 
 
@@ -14,9 +16,11 @@ def loaded(code: str) -> list[str]:
     return run.stdout.split()
 
 
+@pytest.mark.process
 def test_the_functions_bring_nothing_heavy() -> None:
     assert loaded("from maxentry.plots import calibration, history, mean, sd") == []
 
 
+@pytest.mark.process
 def test_the_check_can_fail() -> None:
     assert loaded("from maxentry.plots import mean; import scipy.stats") != []

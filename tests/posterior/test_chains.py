@@ -211,6 +211,7 @@ def in_a_process(code, way):
     return done.stdout
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("way", WAYS)
 def test_ctrl_c_keeps_what_is_drawn_and_more_goes_on(way):
@@ -235,6 +236,7 @@ def test_ctrl_c_keeps_what_is_drawn_and_more_goes_on(way):
     assert in_a_process(code, way) == "kept\n"
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("way", WAYS)
 def test_ctrl_c_before_the_first_draw_is_an_interrupt(way):

@@ -171,6 +171,7 @@ print("ended")
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("entry", ["0.0", "1e-200", "1.0"])  # zero, zero when squared, of lower rank
 def test_the_change_of_gauge_ends_where_there_is_no_frame(entry):
     """In a process of its own: a compiled loop that does not end cannot be interrupted."""

@@ -64,6 +64,7 @@ def first(tmp_path_factory):
     return cache, found
 
 
+@pytest.mark.process
 @pytest.mark.slow
 def test_the_run_that_compiles_draws_as_later_ones_do(first):
     cache, first = first
@@ -73,6 +74,7 @@ def test_the_run_that_compiles_draws_as_later_ones_do(first):
     assert all(other[name] != first[name] for name in first if name != "careless")
 
 
+@pytest.mark.process
 @pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names x86-64 processors")
 def test_an_interrupted_compilation_and_an_older_processor_draw_the_same(first, tmp_path):

@@ -43,7 +43,7 @@ CHECKS = [
 ]
 
 
-@pytest.fixture(scope="module", params=("file", "postgresql"))
+@pytest.fixture(scope="module", params=("file", pytest.param("postgresql", marks=pytest.mark.postgres)))
 def client(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:

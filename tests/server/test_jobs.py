@@ -291,7 +291,7 @@ def test_fits_of_campaigns_that_are_not_looked_at_are_let_go_of(monkeypatch: pyt
         assert at_hand == [False, False, True, True]
         opened = [client.app.state.lab.opened(f"campaign {k}") for k in range(4)]  # type: ignore[attr-defined]
         assert [len(one.fits.shared) > 0 for one in opened] == at_hand
-        assert [len(one.tiles._kept) > 0 for one in opened] == at_hand
+        assert [len(one.maps) > 0 for one in opened] == at_hand
         assert client.get(f"{paths[0]}/map?what=mean&wait=60").json()["values"] == maps[0]
 
 

@@ -72,6 +72,7 @@ def ready(url: str, **headers: str) -> httpx.Response:
             time.sleep(0.05)
 
 
+@pytest.mark.process
 def test_it_serves_and_ends_in_good_order(folder: Path) -> None:
     with served("--storage", "lab.db") as (url, process, said):
         assert url.startswith("http://127.0.0.1:")
@@ -90,6 +91,7 @@ def test_it_serves_and_ends_in_good_order(folder: Path) -> None:
     assert json.loads(good("export", "--storage", "lab.db", "--json").stdout)["n"] == 2
 
 
+@pytest.mark.process
 def test_the_command_line_and_the_server_share_a_campaign() -> None:
     good("new", "yields", "--shape", "4x5", "--storage", "lab.db", "--acquisition", "balanced")
     with served("--storage", "lab.db") as (url, _, _said):
@@ -98,6 +100,7 @@ def test_the_command_line_and_the_server_share_a_campaign() -> None:
         assert get(f"{url}/api/v1/campaigns/yields").json()["pending"] == 3
 
 
+@pytest.mark.process
 def test_tokens_from_files_and_from_the_environment(folder: Path) -> None:
     (folder / "read").write_text(f"{READ}\n")
     words = ("--host", "0.0.0.0", "--read-token-file", "read")

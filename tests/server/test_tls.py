@@ -36,6 +36,7 @@ def ours(tmp_path: Path) -> tuple[str, str]:
     return certified(tmp_path, "lab")
 
 
+@pytest.mark.process
 def test_a_campaign_over_https(ours: tuple[str, str], tmp_path: Path) -> None:
     with running(str(tmp_path / "lab.db"), certificate=ours, tokens=TOKENS) as (url, _):
         assert url.startswith("https://127.0.0.1:")
@@ -45,6 +46,7 @@ def test_a_campaign_over_https(ours: tuple[str, str], tmp_path: Path) -> None:
             assert campaign.status().told == 2
 
 
+@pytest.mark.process
 def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
     ours: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +60,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
         assert maxentry.connect(url, READ, certificate=ours[0]).list() == []
 
 
+@pytest.mark.process
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
 def test_only_tls_of_today_is_spoken(ours: tuple[str, str]) -> None:
     with running(certificate=ours) as (url, _):
@@ -76,6 +79,7 @@ def test_only_tls_of_today_is_spoken(ours: tuple[str, str]) -> None:
                     assert not spoken
 
 
+@pytest.mark.process
 def test_it_is_served_so_from_the_command_line(ours: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "write").write_text(WRITE)
     words = (
@@ -96,6 +100,7 @@ def test_it_is_served_so_from_the_command_line(ours: tuple[str, str], tmp_path: 
     assert "Traceback" not in "".join(said)
 
 
+@pytest.mark.process
 def test_certificates_that_will_not_do_are_one_sentence(ours: tuple[str, str], tmp_path: Path) -> None:
     _, key = certified(tmp_path, "other")
     (tmp_path / "no.pem").write_text("no certificate")

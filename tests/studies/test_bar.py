@@ -10,9 +10,11 @@ import sys
 import termios
 from pathlib import Path
 
+import pytest
 from tests.studies.test_interrupts import SCRIPT
 
 
+@pytest.mark.process
 def test_on_a_terminal_one_bar_says_how_far_it_is_and_what_is_left(tmp_path: Path) -> None:
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))

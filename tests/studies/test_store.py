@@ -88,6 +88,7 @@ def _write(folder: str, name: str, together: Barrier) -> None:
         store.add(replace(run, looks=run.looks * 1000))  # longer than what is written in one piece anyway
 
 
+@pytest.mark.process
 def test_two_studies_may_write_at_once(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     together = context.Barrier(2)

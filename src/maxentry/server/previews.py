@@ -29,7 +29,7 @@ def curve(lab: Lab, opened: Opened) -> Job:
     state = opened.campaign.state
 
     def work(watch: Watch) -> Any:
-        opened.curve.make(opened.campaign, state, opened.fits.make, watch)
+        opened.curve.complete(state, lambda: opened.fits.make(state, watch), progress=watch)
         return looks.curve(opened, state)
 
     key = ("curve", opened.id, state.version)

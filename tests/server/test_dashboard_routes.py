@@ -1,38 +1,9 @@
-"""Why entries are worth measuring: against the dense covariance, and over HTTP."""
+"""What the dashboard asks for: reasons, the next entries, the error curve, one cell."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from tests.reference.lessons_slow import lessons_slow
 from tests.server.live import begin, serving
-
-from maxentry.acquisition.draws import Draws
-from maxentry.belief import Belief
-from maxentry.server.teaching import lessons
-
-
-def belief(m1: int, m2: int, R: int, S: int = 60, seed: int = 1) -> Belief:
-    rng = np.random.default_rng(seed)
-    return Belief(
-        rng.normal(size=(S, m1, R)),
-        rng.normal(size=(S, m2, R)),
-        rng.normal(size=(S, m1)),
-        0.5 * rng.normal(size=(S, m2)),
-        rng.normal(size=S),
-        rng.uniform(0.1, 0.4, size=S),
-    )
-
-
-@pytest.mark.parametrize(("m1", "m2", "R"), [(5, 4, 2), (3, 9, 1), (12, 2, 0)])
-def test_lessons_are_those_of_the_covariance(m1: int, m2: int, R: int) -> None:
-    known = belief(m1, m2, R)
-    rows, cols = np.divmod(np.arange(m1 * m2), m2)
-    found = lessons(Draws.of(known), rows, cols)
-    wanted = np.array([lessons_slow(known, i, j) for i, j in zip(rows, cols, strict=True)])
-    np.testing.assert_allclose(np.array(found).T, wanted, rtol=1e-9, atol=1e-12)
-    other = np.array([lessons_slow(belief(m1, m2, R, seed=2), i, j) for i, j in zip(rows, cols, strict=True)])
-    assert not np.allclose(np.array(found).T, other, rtol=1e-3)  # the comparison can fail
 
 
 def test_reasons_of_what_is_pending_before_and_after_a_fit(cache: None) -> None:
