@@ -63,7 +63,7 @@ class Info:
     parse: Callable[..., Matrix] = field(repr=False)  # the paths of these files -> Matrix
     copy: str  # where MAXENTRY_DATA may have a copy that is a matrix already
     read_copy: Callable[[Path], Matrix] = field(repr=False)
-    digest: str  # of the values, see `digest`
+    digest: str  # of the values, see `digest_values`
 
     @property
     def url(self) -> str:
@@ -76,7 +76,7 @@ class Info:
         return sum(file.size for file in self.files)
 
 
-def digest(M: Array) -> str:
+def digest_values(M: Array) -> str:
     """Return the SHA-256 of shape and values, in single precision (as copies may be stored), one NaN for all."""
     with np.errstate(over="ignore"):  # values too large for it become infinite, and are none of our data
         values = np.ascontiguousarray(M, dtype="<f4") + np.float32(0)  # -0 becomes 0

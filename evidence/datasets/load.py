@@ -11,7 +11,7 @@ import numpy as np
 
 from evidence.datasets import files
 from evidence.datasets.catalogue import CATALOGUE
-from evidence.datasets.dataset import Dataset, Info, Matrix, digest, shorten_decimals
+from evidence.datasets.dataset import Dataset, Info, Matrix, digest_values, shorten_decimals
 from evidence.datasets.parsers import read_labelled, write_copy
 from maxentry.errors import DataError, MaxentryError, MissingDependencyError, ParameterError
 
@@ -58,7 +58,7 @@ def read(info: Info) -> Dataset:
 
 def check(info: Info, matrix: Matrix, source: Path) -> Dataset:
     """Return the data set if the values are those of the catalogue."""
-    got = digest(matrix.M)
+    got = digest_values(matrix.M)
     if got != info.digest:
         known = int(np.count_nonzero(~np.isnan(matrix.M)))
         raise DataError(
