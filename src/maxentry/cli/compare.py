@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
-from maxentry.cli import codes, measurements, options, output, sides, tables
+from maxentry.cli import codes, measurements, options, output, tables
 from maxentry.cli.options import option
 from maxentry.errors import DataError, ParameterError
 
@@ -379,6 +379,8 @@ def _place(matrix: measurements.Matrix, rows: list[str], cols: list[str]) -> Arr
 def _read_costs(path: str, rows: list[str], cols: list[str], M: Array) -> Array:
     """Return what each entry costs. Only known entries need a cost."""
     import numpy as np
+
+    from maxentry.cli import sides
 
     table = tables.read(path)
     written = {name.strip().lower(): name for name in table.names}
