@@ -31,11 +31,9 @@ from scipy.sparse.linalg import ArpackNoConvergence
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from maxentry import completion
 from maxentry.acquisition import Chosen, choose
-from maxentry.acquisition.maxent import MaxEnt
-from maxentry.acquisition.subspaces import Subspaces, mean_projections
+from maxentry.acquisition.subspace_field import MaxEnt, Subspaces, mean_projections
 from maxentry.belief import Belief
-from maxentry.campaign.seeds import FIT, stream
-from maxentry.campaign.state import State
+from maxentry.campaign.state import FIT, State, stream
 from maxentry.compare.scenario import (
     DASHDOT,
     DASHED,

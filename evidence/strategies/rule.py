@@ -11,10 +11,9 @@ import numpy as np
 
 from maxentry.acquisition import Chosen, Costs, Question
 from maxentry.campaign import stop
-from maxentry.campaign.caching import Cache
+from maxentry.campaign.fits import Cache
 from maxentry.campaign.policy import Batch
-from maxentry.campaign.seeds import CHOICE, stream
-from maxentry.campaign.state import State
+from maxentry.campaign.state import CHOICE, State, stream
 from maxentry.compare.scenario import Array, Policy
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError

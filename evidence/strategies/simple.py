@@ -18,9 +18,9 @@ import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice, find_candidates
 from maxentry.acquisition import Chosen, Question
-from maxentry.acquisition.draws import Draws
+from maxentry.acquisition.draw_field import Draws
 from maxentry.belief import Belief
-from maxentry.campaign import fitting
+from maxentry.campaign import fits
 from maxentry.campaign.state import State
 from maxentry.compare.scenario import (
     DOTTED,
@@ -59,7 +59,7 @@ def choose_top_variance(belief: Belief, question: Question, n: int) -> Chosen:
 
 def _top_variance_policy(truth: Truth, case: Case, seed: int) -> Policy:
     def rule(request: Request) -> Chosen:
-        posterior = fitting.posterior(request.state, request.cache, progress=False)
+        posterior = fits.posterior(request.state, request.cache, progress=False)
         return choose_top_variance(posterior.belief, request.question, request.n)
 
     return as_policy(rule, "top variance")

@@ -25,8 +25,7 @@ from evidence.strategies import smurff_worker
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from evidence.strategies.simple import choose_largest
 from maxentry.acquisition import Chosen
-from maxentry.campaign.seeds import FIT, seed_of
-from maxentry.campaign.state import State
+from maxentry.campaign.state import FIT, State, seed_of
 from maxentry.compare.scenario import (
     DASHED,
     Array,
