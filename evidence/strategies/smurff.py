@@ -3,7 +3,7 @@
 Both choice and estimate are SMURFF's: 400 sweeps of burn-in, 200 samples, AdaptiveNoise(1, 1000), the mean of the
 values taken off first, as its users do. It has no rule for choosing: taking the greatest variances is ours, and it is
 the obvious one. The number of latent dimensions is the case's rank, or 4. Its noise is not among what it keeps, and is
-drawn from the training errors (`smurff_worker`), for intervals of measurements.
+drawn from the training errors (benchmarks/peers/workers/smurff_worker.py), for intervals of measurements.
 
 SMURFF runs in a process of its own, in the interpreter that MAXENTRY_SMURFF_PYTHON names, or in this one if it has it.
 """
@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evidence.strategies import smurff_worker
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from evidence.strategies.simple import choose_largest
 from maxentry.acquisition import Chosen
@@ -44,6 +43,7 @@ from maxentry.plots.colours import PURPLE
 from maxentry.posterior.intervals import Noise, quantiles
 from maxentry.transform import Transform
 
+WORKER = Path(__file__).parents[2] / "benchmarks" / "peers" / "workers" / "smurff_worker.py"
 INTERPRETER = "MAXENTRY_SMURFF_PYTHON"
 RANK, BURNIN, NSAMPLES = 4, 400, 200
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
@@ -100,14 +100,13 @@ def fit(state: State, k: int) -> Fit:
 
 
 def _run(job: dict[str, object]) -> dict[str, Array]:
-    """Run the worker from standard input, so that it cannot import the files beside it by mistake."""
-    program = Path(smurff_worker.__file__).read_text(encoding="utf-8")
+    """Run the benchmarks' worker for one fit."""
     with tempfile.TemporaryDirectory() as folder:
         given, result = Path(folder) / "job.npz", Path(folder) / "result.npz"
         np.savez(given, **job)  # type: ignore[arg-type]
         try:
             ended = subprocess.run(
-                [find_interpreter(), "-", str(given), str(result)], input=program, cwd=folder, text=True,
+                [find_interpreter(), str(WORKER)], input=f"fit {given} {result}\n", cwd=folder, text=True,
                 capture_output=True, env=os.environ | ONE_THREAD,
             )  # fmt: skip
         except OSError as error:
