@@ -141,7 +141,9 @@ def _warn_of_unused(strategies: Sequence[str], cells: Sequence[Cell]) -> None:
 Row = Mapping[str, Any]
 
 
-def show_rows(names: Sequence[str], rows: list[Row], on_terminal: Callable[[list[Row]], None]) -> None:
+def show_rows(
+    names: Sequence[str], rows: Sequence[Row], on_terminal: Callable[[Sequence[Row]], None]
+) -> None:
     """Print rows as tables on a terminal, as CSV down a pipe."""
     if sys.stdout.isatty():
         on_terminal(rows)

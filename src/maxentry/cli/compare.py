@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
-from maxentry.cli import codes, measurements, options, output, tables
+from maxentry.cli import codes, options, output, tables
 from maxentry.cli.options import option
 from maxentry.errors import DataError, ParameterError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from maxentry.cli.measurements import Matrix
     from maxentry.compare.report import Outputs
     from maxentry.compare.runner import Engine, Failure, StudyStopped
     from maxentry.compare.scenario import Cell, Strategy
@@ -352,6 +353,8 @@ class GivenMatrix(NamedTuple):
 
 def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
     """Read a matrix as `complete` does; NaN where nothing is known."""
+    from maxentry.cli import measurements
+
     if path == costs == tables.STD:
         raise DataError("only the matrix or the costs can come from standard input, not both.")
     matrix = measurements.matrix(tables.read(path), names)
@@ -362,7 +365,7 @@ def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
     return GivenMatrix(name, M, None if costs is None else _read_costs(costs, *labels, M), labels)
 
 
-def _place(matrix: measurements.Matrix, rows: list[str], cols: list[str]) -> Array:
+def _place(matrix: Matrix, rows: list[str], cols: list[str]) -> Array:
     """Put the measurements in their places, with the mean of several of one entry. Other labels are ignored."""
     import numpy as np
 
@@ -380,7 +383,7 @@ def _read_costs(path: str, rows: list[str], cols: list[str], M: Array) -> Array:
     """Return what each entry costs. Only known entries need a cost."""
     import numpy as np
 
-    from maxentry.cli import sides
+    from maxentry.cli import measurements, sides
 
     table = tables.read(path)
     written = {name.strip().lower(): name for name in table.names}

@@ -299,7 +299,10 @@ def write_comparison(
     panels = [figures.build_panel(f"{case}: {shown}", by, shown) for shown in ("error", "coverage")]
     drawing = figures.draw_panels([panel for panel in panels if panel.lines], across=2)
     note = "Mean over replicates; shaded: 25% to 75% quantiles. Dotted: 90%."
-    sections = [Picture("Error and coverage along the way", note, drawing), build_table(by)]
+    sections: list[Table | Picture] = [
+        Picture("Error and coverage along the way", note, drawing),
+        build_table(by),
+    ]
     page = Page(f"Would {describe(strategy)} help on {case}?", sections, answer, caveat)
     return write_report(page, runs, folder, figures.save_figure(drawing, folder / "curves"))
 
