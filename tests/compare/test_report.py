@@ -223,7 +223,7 @@ def test_reports_are_never_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         replaced.append(path.name)
         raise OSError("stopped")
 
-    monkeypatch.setattr("maxentry.compare.store.os.replace", stop)
+    monkeypatch.setattr("maxentry._io.os.replace", stop)
     figure = report.figures.new_figure(1, 1)
     writers = (
         lambda: report.figures.save_figure(figure, tmp_path / "curves"),

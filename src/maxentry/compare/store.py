@@ -18,6 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from maxentry._io import write_atomically
 from maxentry.compare.scenario import run_key
 from maxentry.errors import StorageError
 
@@ -205,14 +206,10 @@ else:
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary name to write to, and rename it to `path` when all is written."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Yield a temporary path that becomes `path` when all is written; create its folder if needed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield part
-        os.replace(part, path)
+        with write_atomically(path) as part:
+            yield part
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}.") from None
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
