@@ -8,14 +8,14 @@ import maxentry
 
 ROOT = Path(maxentry.__file__).parent
 LAYERS = {
-    "errors": 1, "folders": 1,
+    "errors": 1, "folders": 1, "wording": 1,
     "observations": 2, "frames": 2, "belief": 2, "kernels": 2, "progress": 2,
     "entries": 2, "transform": 2,
     "distributions": 3, "model": 3, "design": 3,
     "completion": 4, "acquisition": 4,
     "posterior": 5,
-    "campaign": 6, "summary": 6.5,
-    "studies": 7, "estimators": 7, "plots": 7, "demo": 7, "client": 7,
+    "campaign": 6,
+    "summary": 7, "studies": 7, "estimators": 7, "plots": 7, "demo": 7, "client": 7,
     "server": 8,
     "cli": 9, "__main__": 9,
 }  # fmt: skip

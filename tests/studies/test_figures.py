@@ -7,7 +7,7 @@ import pytest
 from tests.studies.made_runs import LOOKS, REAL, SIMULATED, made, many
 
 from maxentry.errors import DataError
-from maxentry.plots.colours import DARK, INK
+from maxentry.plots.style import DARK, INK
 from maxentry.studies import drawing, figures, metrics
 from maxentry.studies.strategies import STRATEGIES
 from maxentry.studies.styles import OTHERS, STYLES, style

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import DataError, MissingDependencyError
-from maxentry.plots.colours import GRID, INK
+from maxentry.plots.style import GRID, INK
 from maxentry.studies.metrics import DEFAULT, Interval
 from maxentry.studies.styles import style
 from maxentry.studies.whole import whole

@@ -11,8 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from pathlib import Path
 
-from maxentry.plots.page_style import STYLE
-from maxentry.plots.svg import inlined
+from maxentry.plots.style import inline_svg, style_sheet
 from maxentry.studies import drawing, figures, metrics, tables, verdict
 from maxentry.studies.metrics import DEFAULT, Study
 from maxentry.studies.plural import counted
@@ -63,7 +62,7 @@ def html(
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(heading)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(heading)}</title>\n<style>{style_sheet()}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(section for section in sections if section)
         + "\n</main>\n</body>\n</html>\n"
     )
@@ -140,7 +139,7 @@ def curves(study: Study, measure: figures.Shown, heading: str, prefix: str = "")
     for k, p in enumerate(panels):
         drawn = drawing.single(p, names)
         what = f"{p.y_label} of {len(p.lines)} strategies on {p.title}"
-        image = inlined(drawn, f"{prefix}{measure}{k}", what)
+        image = inline_svg(drawn, f"{prefix}{measure}{k}", what)
         cards.append(f"<figure><figcaption>{escape(p.title)}</figcaption>{image}</figure>")
     note = "Mean over replicates; shaded: 25% to 75% quantiles." if measure != "coverage" else "Dotted: 90%."
     if set(names) < set(metrics.strategies_of(study)):
@@ -154,7 +153,7 @@ def curves(study: Study, measure: figures.Shown, heading: str, prefix: str = "")
 
 def _legend(names: Sequence[str], prefix: str) -> str:
     items = [
-        f"<li>{inlined(drawing.swatch(name, names), f'{prefix}-key{k}', '')}{escape(title(name))}</li>"
+        f"<li>{inline_svg(drawing.swatch(name, names), f'{prefix}-key{k}', '')}{escape(title(name))}</li>"
         for k, name in enumerate(names)
     ]
     return f'<ul class="key">{"".join(items)}</ul>'

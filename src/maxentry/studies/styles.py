@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from maxentry.plots.colours import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
+from maxentry.plots.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
 
 
 class Style(NamedTuple):
