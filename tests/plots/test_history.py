@@ -9,7 +9,7 @@ from tests.campaign.examples import answer, ask, begun, truth
 from tests.plots.examples import asked
 
 from maxentry import plots
-from maxentry.campaign import fitting
+from maxentry.campaign import fits
 from maxentry.errors import ParameterError
 from maxentry.plots import charts
 from maxentry.plots.subject import Subject
@@ -30,7 +30,7 @@ def test_each_error_is_computed_once_and_the_fits_of_the_campaign_stay(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("fitted again")
 
-    monkeypatch.setattr(fitting, "posterior", refuse)
+    monkeypatch.setattr(fits, "posterior", refuse)
     second = charts.history(Subject(campaign), points=3).panels[0].series[0]
     np.testing.assert_array_equal(first.y, second.y)
     (tmp_path / "cache" / FILE).write_text("[not json")

@@ -15,8 +15,8 @@ from maxentry.cli import maps
 from maxentry.model.coherence import coherence
 from maxentry.plots import charts, report
 from maxentry.plots.subject import Subject
+from maxentry.posterior.diagnostics import ANNEAL_LONGER, without_code
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.verdict import ANNEAL_LONGER, without_code
 from maxentry.wording import count
 
 SHARES = "ranks 0 (50% of chains), 1 (25% of chains), 2 (25% of chains)"

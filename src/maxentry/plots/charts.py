@@ -23,10 +23,10 @@ from maxentry.errors import DataError, ParameterError
 from maxentry.plots.records import Array, Chart, Indices, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.plots.subject import Subject
+from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
+from maxentry.posterior.draws import gram
+from maxentry.posterior.draws import singular_values as spectrum
 from maxentry.posterior.intervals import check_level, quantiles
-from maxentry.posterior.monitored import gram
-from maxentry.posterior.monitored import singular_values as spectrum
-from maxentry.posterior.verdict import LONG_RHAT, POPULATION_RHAT
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, predicted_measurements, surprises
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.wording import count, one_line

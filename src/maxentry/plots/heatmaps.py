@@ -18,7 +18,7 @@ from maxentry.summary.maps import Bins, PosteriorMap, restrict
 from maxentry.wording import one_line, percent
 
 if TYPE_CHECKING:
-    from maxentry.campaign.asking import Batch
+    from maxentry.campaign.policy import Batch
 
 Order = Literal["clustered"] | None
 

@@ -18,17 +18,17 @@ from maxentry.plots import charts, heatmaps, matplotlib, plotly
 from maxentry.plots.records import Chart, Record
 from maxentry.plots.style import inline_svg, render_page
 from maxentry.plots.subject import Subject
-from maxentry.posterior.report import MOSTLY_MEANS, lines
-from maxentry.posterior.verdict import without_code
+from maxentry.posterior.diagnostics import without_code
+from maxentry.posterior.posterior import MOSTLY_MEANS, lines
 from maxentry.summary.error_curve import POINTS
 from maxentry.summary.reasons import STANDS_OUT, Reason, reasons
 from maxentry.transform import NONE, Transform
 from maxentry.wording import count, number, one_line, sentence
 
 if TYPE_CHECKING:
-    from maxentry.campaign.ahead import Ahead
-    from maxentry.campaign.asking import Batch
     from maxentry.campaign.campaign import Campaign
+    from maxentry.campaign.outlook import Ahead
+    from maxentry.campaign.policy import Batch
     from maxentry.posterior.posterior import Posterior
 
 LIBRARIES = ("maxentry", "numpy", "scipy", "numba")

@@ -17,8 +17,8 @@ from maxentry.transform import NONE, Transform
 from maxentry.wording import one_line
 
 if TYPE_CHECKING:
-    from maxentry.campaign.asking import Batch
     from maxentry.campaign.campaign import Campaign
+    from maxentry.campaign.policy import Batch
     from maxentry.campaign.state import Ask, State
     from maxentry.posterior.posterior import Posterior
 
@@ -69,11 +69,11 @@ class Subject:
         """The posterior; a campaign's is fitted, or comes from its cache."""
         if self.campaign is None or self.state is None:
             return self.source  # type: ignore[return-value]
-        from maxentry.campaign import fitting
+        from maxentry.campaign import fits
 
         if not self.state.standing:
             raise CampaignError("expected at least one measurement before there is a posterior, got none.")
-        return fitting.posterior(self.state, self.campaign.cache)
+        return fits.posterior(self.state, self.campaign.cache)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -110,12 +110,12 @@ class Subject:
 
     def next_batch(self, n: int) -> Batch:
         """The n entries that `ask` would hand out now, without asking; its `why` says why there are none."""
-        from maxentry.campaign import asking, policy
+        from maxentry.campaign import policy
 
         campaign, state = self.require_campaign("knows what comes next")
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
-        limits = asking.limits({}, state.settings)
+        limits = policy.limits({}, state.settings)
         return policy.next_batch(state, int(n), self.now, **limits, cache=campaign.cache)
 
     # Words
