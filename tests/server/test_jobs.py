@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.server.live import begin, serving
 
-from maxentry.campaign import fitting
+from maxentry.campaign import fits as fitting
 from maxentry.errors import DataError
 from maxentry.server import lab
 from maxentry.server.fits import Fits

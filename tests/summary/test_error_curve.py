@@ -7,7 +7,8 @@ import pytest
 from tests.campaign.examples import answer, ask, begun, truth
 from tests.plots.examples import asked
 
-from maxentry.campaign import fitting, stop
+from maxentry.campaign import fits as fitting
+from maxentry.campaign import stop
 from maxentry.campaign.campaign import Campaign
 from maxentry.posterior.posterior import Posterior
 from maxentry.summary.error_curve import FILE, ErrorCurve, curve_sizes, predicted_measurements, surprises

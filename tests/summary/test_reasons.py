@@ -13,7 +13,7 @@ from tests.plots.examples import mixed, small
 from tests.reference.reasons_slow import coherences_slow, information_gain_slow, sd_ratio_slow
 
 import maxentry
-from maxentry.acquisition.draws import Draws
+from maxentry.acquisition.draw_field import Draws
 from maxentry.belief import Belief
 from maxentry.campaign.campaign import Campaign
 from maxentry.model.coherence import coherence

@@ -51,6 +51,7 @@ def render_page(template: str, folder: Path = TEMPLATES, **context: Any) -> str:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
     return environment.get_template(template).render(style=style_sheet(), **context)

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from maxentry.campaign import asking, policy, stop
-from maxentry.campaign.asking import Plates
+from maxentry.campaign import outlook as outlook_
+from maxentry.campaign import policy
+from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.progress import Watch
 from maxentry.server import views
@@ -129,7 +130,7 @@ def upcoming(opened: Opened, n: int, plates: Plates | None, watch: Watch) -> Pla
     campaign = opened.campaign
     state = campaign.state
     given = {"plates": plates, "per_row": None, "per_col": None}
-    now, limits = campaign._now(state), asking.limits(given, state.settings)
+    now, limits = campaign._now(state), policy.limits(given, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=campaign.cache, progress=watch)  # type: ignore[arg-type]
     known = opened.fits.at_hand(state) if state.standing else None
     rows, cols = batch.rows[:LISTED], batch.cols[:LISTED]
@@ -147,7 +148,7 @@ def upcoming(opened: Opened, n: int, plates: Plates | None, watch: Watch) -> Pla
         for k, (i, j) in enumerate(zip(rows.tolist(), cols.tolist(), strict=True))
     ]
     has_outlook = known is not None and policy.design_phase(state, now) is None
-    ahead = stop.outlook(state, known.posterior, batch, now).to_dict() if known and has_outlook else None
+    ahead = outlook_.outlook(state, known.posterior, batch, now).to_dict() if known and has_outlook else None
     return {
         "version": state.version,
         "why": batch.why,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxentry.campaign.asking import Plates
+from maxentry.campaign.policy import Plates
 from maxentry.progress import Watch
 from maxentry.server import looks
 from maxentry.server.jobs import Job

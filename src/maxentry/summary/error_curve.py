@@ -80,14 +80,14 @@ class ErrorCurve:
         self, state: State, latest: Callable[[], Posterior], points: int = POINTS, progress: Any = None
     ) -> None:
         """Compute the missing points, the last first; `latest` returns the posterior of all measurements."""
-        from maxentry.campaign import fitting
+        from maxentry.campaign import fits
 
         for n in reversed(self.missing(state, points)):
             if n == len(state.standing):
                 self.add(state, latest())
             else:  # not through the campaign's cache, where old fits would push out those that `ask` needs
                 then = replace(state, measurements=state.standing[:n])
-                self.add(then, fitting.posterior(then, None, progress=progress))
+                self.add(then, fits.posterior(then, None, progress=progress))
 
     def _read(self) -> dict[str, float]:
         if self._folder is not None:
@@ -100,7 +100,7 @@ class ErrorCurve:
 
 def curve_sizes(state: State, points: int = POINTS) -> list[int]:
     """Numbers of measurements that a curve shows: anchors, and all; none while too few are told for a posterior."""
-    from maxentry.campaign.fitting import FIRST_ANCHOR, anchor
+    from maxentry.campaign.fits import FIRST_ANCHOR, anchor
 
     n, least = len(state.standing), max(FIRST_ANCHOR, max(state.shape) / 2)
     if points == 0 or len(state.told_keys) < max(state.shape) / 2 or n == 0:
@@ -116,7 +116,7 @@ def curve_sizes(state: State, points: int = POINTS) -> list[int]:
 
 def _key(state: State, n: int) -> str:
     """A digest of everything that the error after n measurements depends on."""
-    from maxentry.campaign.fitting import LAW
+    from maxentry.campaign.fits import LAW
 
     s = state.settings
     model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n]

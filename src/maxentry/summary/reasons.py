@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from maxentry.posterior.monitored import coherences, gram
+from maxentry.posterior.draws import coherences, gram
 
 if TYPE_CHECKING:
-    from maxentry.acquisition.draws import Draws
+    from maxentry.acquisition.draw_field import Draws
     from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior
 
@@ -73,7 +73,7 @@ def reasons(state: State, posterior: Posterior | None, rows: Indices, cols: Indi
 
 def _model_figures(posterior: Posterior, rows: Indices, cols: Indices) -> tuple[Array, ...]:
     """The figures of `Reason` that need a posterior, in their order."""
-    from maxentry.acquisition.draws import Draws  # here, since loading the kernels takes its time
+    from maxentry.acquisition.draw_field import Draws  # here, since loading the kernels takes its time
 
     field = Draws.of(posterior.belief)
     unknown = np.full(len(rows), np.nan)
@@ -109,9 +109,9 @@ class InformationGain(NamedTuple):
 
 def information_gain(field: Draws, rows: Indices, cols: Indices) -> InformationGain:
     """What each of these entries would teach if it alone were measured."""
-    from maxentry.acquisition import variance
+    from maxentry.acquisition import total_variance
 
-    G, S = variance.gram(field), field.p
+    G, S = total_variance.gram(field), field.p
     F = field.features(rows, cols)
     own = np.einsum("ns,ns->n", F, F)
     noisy = own + field.eta2
