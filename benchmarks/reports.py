@@ -22,7 +22,7 @@ from evidence import datasets
 from maxentry import Campaign, Posterior, Sampling, complete, plots
 from maxentry.design import uniform
 from maxentry.model.smg import draw_smg
-from maxentry.plots.report import html
+from maxentry.plots.report import render_report
 
 Array = NDArray[np.float64]
 LARGE = (3000, 2000)
@@ -125,7 +125,7 @@ def main() -> None:
                 draw(given.folder / name, campaign, OF_A_CAMPAIGN, unit)
             given.folder.mkdir(parents=True, exist_ok=True)
             for interactive in (False, True):
-                page = html(campaign, points=4, interactive=interactive, unit=unit)
+                page = render_report(campaign, points=4, interactive=interactive, unit=unit)
                 file = given.folder / f"{name}{'_interactive' if interactive else ''}.html"
                 file.write_text(page, encoding="utf-8")
                 print(f"{file}: {file.stat().st_size / 1e6:.2f} MB", flush=True)

@@ -17,7 +17,7 @@ from maxentry.compare.figures import (
     trim_axes,
 )
 from maxentry.compare.metrics import Curves, Study
-from maxentry.plots.colours import INK
+from maxentry.plots.style import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

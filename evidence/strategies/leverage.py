@@ -23,7 +23,7 @@ from evidence.strategies.rule import Request, as_policy, build_choice, find_cand
 from maxentry.acquisition import Chosen, Question
 from maxentry.compare.scenario import DASHED, Array, Case, Policy, Strategy, Style, Truth
 from maxentry.entries import Entries
-from maxentry.plots.colours import ORANGE
+from maxentry.plots.style import ORANGE
 from maxentry.transform import Transform
 
 RANK = 5  # where a case names none

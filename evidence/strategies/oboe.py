@@ -44,7 +44,7 @@ from maxentry.compare.scenario import (
 )
 from maxentry.entries import Entries
 from maxentry.errors import DataError, ParameterError
-from maxentry.plots.colours import GREEN
+from maxentry.plots.style import GREEN
 from maxentry.transform import Transform
 
 SHARE = 0.05  # of the largest singular value: smaller ones do not count

@@ -50,7 +50,7 @@ from maxentry.compare.scenario import (
 )
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.plots.colours import GREY, PURPLE, VERMILLION
+from maxentry.plots.style import GREY, PURPLE, VERMILLION
 from maxentry.posterior import algorithm2
 from maxentry.posterior.intervals import Noise, quantiles
 from maxentry.transform import Transform

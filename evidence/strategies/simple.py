@@ -37,7 +37,7 @@ from maxentry.compare.scenario import (
 )
 from maxentry.entries import Entries
 from maxentry.model.effects import row_column_means
-from maxentry.plots.colours import GREY, PURPLE
+from maxentry.plots.style import GREY, PURPLE
 from maxentry.transform import Transform
 
 

@@ -39,7 +39,7 @@ from maxentry.compare.scenario import (
 )
 from maxentry.entries import Entries
 from maxentry.errors import MissingDependencyError
-from maxentry.plots.colours import PURPLE
+from maxentry.plots.style import PURPLE
 from maxentry.posterior.intervals import Noise, quantiles
 from maxentry.transform import Transform
 

@@ -11,7 +11,7 @@ from evidence.strategies import STRATEGIES
 from maxentry.compare import figures, metrics
 from maxentry.compare.scenario import OURS, Strategy
 from maxentry.errors import DataError
-from maxentry.plots.colours import DARK, INK
+from maxentry.plots.style import DARK, INK
 
 FOUR = ("uniform", "maxent", "predictive_variance", "balanced")
 

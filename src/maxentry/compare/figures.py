@@ -26,7 +26,7 @@ from maxentry.compare.scenario import (
 )
 from maxentry.compare.store import atomic_path
 from maxentry.errors import DataError, MissingDependencyError
-from maxentry.plots.colours import GREEN, GRID, INK, ORANGE, PURPLE, SKY
+from maxentry.plots.style import GREEN, GRID, INK, ORANGE, PURPLE, SKY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

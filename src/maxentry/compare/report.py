@@ -23,8 +23,9 @@ from maxentry.compare.metrics import Curves, Interval, Measure
 from maxentry.compare.scenario import BASELINE, OURS, Strategy
 from maxentry.compare.store import Look, Run, atomic_path
 from maxentry.errors import DataError, MissingDependencyError
-from maxentry.plots.page_style import STYLE
-from maxentry.plots.svg import inlined
+from maxentry.plots.style import inline_svg
+from maxentry.plots.style import render_page as fill_template
+from maxentry.wording import count, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -210,9 +211,7 @@ def count_text(x: float) -> str:
 
 def share_text(x: float) -> str:
     """Write a share: 91% or 0.3%; "never" if infinite."""
-    if not math.isfinite(x):
-        return count_text(x)
-    return f"{x:.0%}" if x >= 0.1 else f"{100 * x:.2g}%"
+    return percent(x) if math.isfinite(x) else count_text(x)
 
 
 def seconds_text(x: float) -> str:
@@ -242,13 +241,8 @@ class Page(NamedTuple):
 
 def render_page(page: Page, runs: Sequence[Run], raw: str | None = None) -> str:
     """Return the HTML. raw: the name of the file beside the page with the raw results."""
-    jinja2 = import_module("jinja2")
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    template = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True).get_template(
-        "template.html"
-    )
     drawings = {
-        section.heading: inlined(section.figure, f"figure{k}", section.heading)
+        section.heading: inline_svg(section.figure, f"figure{k}", section.heading)
         for k, section in enumerate(page.sections)
         if isinstance(section, Picture)
     }
@@ -261,12 +255,13 @@ def render_page(page: Page, runs: Sequence[Run], raw: str | None = None) -> str:
         "processor time of all runs": f"{sum(run.cpu_s for run in runs) / 3600:.2f} hours",
     }
     cases = {run.case: json.dumps(dict(run.identity), indent=1) for run in runs}
-    strategies = len({run.strategy for run in runs})
-    return str(
-        template.render(
-            page=page, style=STYLE, drawings=drawings, facts=facts, cases=cases, raw=raw, runs=len(runs),
-            strategies=strategies,
-        )
+    counts = (
+        count(len(runs), "run"), count(len(cases), "matrix", "matrices"),
+        count(len({run.strategy for run in runs}), "strategy", "strategies"),
+    )  # fmt: skip
+    return fill_template(
+        "template.html", Path(__file__).parent, title=page.heading, page=page, drawings=drawings, facts=facts,
+        cases=cases, raw=raw, counts=counts,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from maxentry.campaign.policy import Batch
 from maxentry.campaign.settings import WITHOUT_MODEL
 from maxentry.campaign.state import State
 from maxentry.errors import ParameterError
-from maxentry.plots.colours import BLUE, GREEN, INK, ORANGE, SKY, VERMILLION
+from maxentry.plots.style import BLUE, GREEN, INK, ORANGE, SKY, VERMILLION
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]

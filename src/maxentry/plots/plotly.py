@@ -1,4 +1,4 @@
-"""Records drawn by plotly, for the screen: the same figures, with names and numbers under the pointer."""
+"""Draws records with plotly, for the screen: the same figures, with names and numbers under the pointer."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxentry.errors import MissingDependencyError
-from maxentry.plots.colours import GREY, INK, MARK, MARK_BLUE, PLOTLY
-from maxentry.plots.printed import counted, round_numbers, shortened
-from maxentry.plots.records import Array, Chart, HeatMap, Marks, Panel, Record, Series
+from maxentry.plots.records import LONGEST, Chart, HeatMap, Marks, Panel, Record, Series, log_ticks
+from maxentry.plots.style import GREY, INK, MARK, MARK_BLUE, PLOTLY
+from maxentry.wording import number, shorten
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
-LOOKS: dict[str, dict[str, Any]] = {
+MARKS: dict[str, dict[str, Any]] = {
     "measured": {"symbol": "circle", "color": MARK, "line": {"color": "white", "width": 0.5}},
     "pending": {"symbol": "square-open", "color": MARK_BLUE, "line": {"width": 2}},
     "next": {"symbol": "circle", "color": "white", "line": {"color": MARK, "width": 1.5}},
     "failed": {"symbol": "x", "color": MARK, "line": {"color": "white", "width": 1}},
 }
 CLEAR = "rgba(0,0,0,0)"
-TICKS, ACROSS = 40, 18  # labels of rows, and of columns, that have room in half of a page
+ROW_TICKS, COLUMN_TICKS = 40, 18  # labels that fit into half of a page
 LINES = "rgba(128,128,128,0.3)"
 
 
-def figure(record: Record) -> Figure:
-    """The record as a figure; labels are shown as they are, never as markup."""
+def draw(record: Record) -> Figure:
+    """A record as a plotly figure; labels are shown as they are, never as markup."""
     return _heat_map(record) if isinstance(record, HeatMap) else _chart(record)
 
 
@@ -74,40 +74,37 @@ def _heat_map(record: HeatMap) -> Figure:
     bar: dict[str, Any] = {"title": {"text": escape(record.unit), "side": "right"}}
     if record.logarithmic:
         z, ends = np.log10(z), np.log10([low, high]).tolist()
-        at = round_numbers(low, high)
+        at = log_ticks(low, high)
         bar |= {"tickvals": np.log10(at).tolist(), "ticktext": [f"{x:g}" for x in at]}
     rows, cols = (np.array([escape(name) for name in side.names]) for side in (record.rows, record.cols))
-    made = go.Figure(
+    fig = go.Figure(
         go.Heatmap(
             z=z, zmin=ends[0], zmax=ends[1], colorscale=PLOTLY[record.scale], colorbar=bar, hoverongaps=False,
-            customdata=np.stack(np.broadcast_arrays(rows[:, None], cols), axis=-1), text=_figures(record.values),
+            customdata=np.stack(np.broadcast_arrays(rows[:, None], cols), axis=-1),
+            text=[[number(x) for x in line] for line in record.values.tolist()],
             hovertemplate="%{customdata[0]}, %{customdata[1]}: %{text}<extra></extra>",
         )
     )  # fmt: skip
     for marks in record.marks:
-        made.add_trace(_marks(go, marks, record))
-    made.update_layout(
+        fig.add_trace(_marks(go, marks, record))
+    fig.update_layout(
         _layout(
             record,
-            xaxis=_side(record.cols.names, counted(record.cols), ACROSS) | {"side": "bottom"},
-            yaxis=_side(record.rows.names, counted(record.rows)) | {"autorange": "reversed"},
+            xaxis=_side(record.cols.names, record.cols.heading, COLUMN_TICKS) | {"side": "bottom"},
+            yaxis=_side(record.rows.names, record.rows.heading) | {"autorange": "reversed"},
             legend={"orientation": "h", "y": -0.18, "x": 1, "xanchor": "right"},
             height=int(np.clip(18 * record.values.shape[0], 240, 620)) + 150,
         )
     )
-    return made
+    return fig
 
 
-def _figures(values: Array) -> list[list[str]]:
-    return [["" if x != x else f"{x:.4g}" for x in line] for line in values.tolist()]
-
-
-def _side(names: tuple[str, ...], title: str, most: int = TICKS) -> dict[str, Any]:
+def _side(names: tuple[str, ...], title: str, most: int = ROW_TICKS) -> dict[str, Any]:
     every = -(-len(names) // most)
     at = list(range(0, len(names), every))
     return {
         "tickvals": at,
-        "ticktext": [escape(shortened(names[k])) for k in at],
+        "ticktext": [escape(shorten(names[k], LONGEST)) for k in at],
         "tickfont": {"size": 10},
         "title": {"text": escape(title)},
         "showgrid": False,
@@ -119,13 +116,13 @@ def _marks(go: Any, marks: Marks, record: HeatMap) -> Any:
     n1, n2 = record.values.shape
     share = {"measured": 0.3, "pending": 0.7, "next": 0.7, "failed": 0.5}[marks.kind]
     size = float(np.clip(share * min(620 / n2, np.clip(18 * n1, 240, 620) / n1), 3, 18))
-    numbered = marks.kind == "next" and len(marks.rows) <= 30
+    numbered = marks.numbered
     return go.Scatter(
         x=marks.cols, y=marks.rows, mode="markers+text" if numbered else "markers", name=marks.kind,
-        marker=LOOKS[marks.kind] | {"size": max(size, 14) if numbered else size},
+        marker=MARKS[marks.kind] | {"size": max(size, 14) if numbered else size},
         text=[str(k + 1) for k in range(len(marks.rows))] if numbered else None,
         textfont={"size": 9, "color": MARK},
-        customdata=[escape(said) for said in marks.said], hovertemplate="%{customdata}<extra></extra>",
+        customdata=[escape(hint) for hint in marks.said], hovertemplate="%{customdata}<extra></extra>",
     )  # fmt: skip
 
 
@@ -141,17 +138,17 @@ def _chart(record: Chart) -> Figure:
         return go.Figure(
             layout=_layout(record, xaxis={"visible": False}, yaxis={"visible": False}, height=160)
         )
-    made = make_subplots(1, n, subplot_titles=[escape(panel.title) for panel in record.panels])
+    fig = make_subplots(1, n, subplot_titles=[escape(panel.title) for panel in record.panels])
     for k, panel in enumerate(record.panels, start=1):
         for series in panel.series:
             for trace in _series(go, series, along_x=bool(panel.names)):
-                made.add_trace(trace, 1, k)
-        made.update_xaxes(**_x_axis(panel), row=1, col=k)
-        made.update_yaxes(**_y_axis(panel), row=1, col=k)
+                fig.add_trace(trace, 1, k)
+        fig.update_xaxes(**_x_axis(panel), row=1, col=k)
+        fig.update_yaxes(**_y_axis(panel), row=1, col=k)
     tallest = max((20 * len(panel.names) for panel in record.panels if panel.names), default=0)
     legend = {"orientation": "h", "y": -0.32, "x": 0}
-    made.update_layout(_layout(record, height=max(380, tallest + 160), legend=legend))
-    return made
+    fig.update_layout(_layout(record, height=max(380, tallest + 160), legend=legend))
+    return fig
 
 
 def _x_axis(panel: Panel) -> dict[str, Any]:
@@ -188,7 +185,7 @@ def _series(go: Any, series: Series, *, along_x: bool) -> list[Any]:
     mode = {"dots": "markers", "line and dots": "lines+markers"}.get(series.kind, "lines")
     thin = len(series.y) > 100
     bars = _bars(series, along_x=along_x)
-    said = (
+    hover = (
         {"customdata": [escape(x) for x in series.labels], "hovertemplate": "%{customdata}<extra></extra>"}
         if series.labels
         else {"hoverinfo": "skip"} if series.color == GREY else {}
@@ -198,7 +195,7 @@ def _series(go: Any, series: Series, *, along_x: bool) -> list[Any]:
         go.Scatter(
             x=list(series.x), y=series.y, mode=mode, marker={"color": series.color, "size": 5 if thin else 7},
             line={"color": series.color, "width": 0.7 if thin else 2, "dash": DASHES[series.dashes], **shape},
-            **bars, **said, **common,
+            **bars, **hover, **common,
         )
     ]  # fmt: skip
 

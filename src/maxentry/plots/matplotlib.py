@@ -1,4 +1,4 @@
-"""Records drawn by matplotlib, for print."""
+"""Draws records with matplotlib, for print."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxentry.errors import MissingDependencyError
-from maxentry.plots.colours import GRID, INK, MARK, MARK_BLUE, MATPLOTLIB
-from maxentry.plots.records import Array, Chart, HeatMap, Marks, Panel, Record, Series, Side
+from maxentry.plots.records import LONGEST, Array, Chart, HeatMap, Marks, Panel, Record, Series, log_ticks
+from maxentry.plots.style import GRID, INK, MARK, MARK_BLUE, MATPLOTLIB
+from maxentry.wording import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,24 +18,23 @@ if TYPE_CHECKING:
 
 DPI = 200
 SMALL, SMALLER = 9, 8  # sizes of type
-LONGEST, LONGEST_ROW = 18, 28  # characters of a label on an axis; rows are written along their labels
-ROOM = 0.16, 0.19  # inches for the label of a row, of a column
+LONGEST_ROW = 28  # characters of the label of a row: it is written along the row
+ROW_INCHES, COLUMN_INCHES = 0.16, 0.19  # for a label
 DASHES: dict[str, Any] = {"solid": "-", "dashed": (0, (5.0, 2.0)), "dotted": (0, (1.0, 1.2))}
-LOOKS: dict[str, dict[str, Any]] = {
+MARKS: dict[str, dict[str, Any]] = {
     "measured": {"marker": ".", "facecolor": MARK, "edgecolor": "white", "linewidth": 0.4},
     "pending": {"marker": "s", "facecolor": "none", "edgecolor": MARK_BLUE, "linewidth": 1.6},
     "next": {"marker": "o", "facecolor": "white", "edgecolor": MARK, "linewidth": 1.2},
     "failed": {"marker": "x", "facecolor": MARK, "linewidth": 1.2},
 }
-NUMBERED = 30  # entries of a next batch that have their number written in
 
 
-def figure(record: Record) -> Figure:
-    """The record as a figure."""
+def draw(record: Record) -> Figure:
+    """A record as a matplotlib figure."""
     return _heat_map(record) if isinstance(record, HeatMap) else _chart(record)
 
 
-def _figure(width: float, height: float) -> Figure:
+def _new_figure(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -44,10 +44,10 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def _titled(fig: Figure, title: str, note: str) -> None:
+def _add_title(fig: Figure, title: str, note: str) -> None:
     width = max(40, int(13 * fig.get_figwidth()))
     lines = textwrap.wrap(note, width)
-    fig.suptitle(shortened(title, width), fontsize=11, color=INK, parse_math=False, x=0.02, ha="left")
+    fig.suptitle(shorten(title, width), fontsize=11, color=INK, parse_math=False, x=0.02, ha="left")
     if lines:
         fig.supxlabel(
             "\n".join(lines), fontsize=SMALLER, color=INK, parse_math=False, x=0.02, ha="left"
@@ -61,9 +61,12 @@ def _heat_map(record: HeatMap) -> Figure:
     from matplotlib.colors import LogNorm, Normalize
 
     n1, n2 = record.values.shape
-    width, height = _extent(0.3 * n2, ROOM[1] * n2, 2.6, 7.0), _extent(0.24 * n1, ROOM[0] * n1, 1.8, 6.4)
+    width, height = (
+        _extent(0.3 * n2, COLUMN_INCHES * n2, 2.6, 7.0),
+        _extent(0.24 * n1, ROW_INCHES * n1, 1.8, 6.4),
+    )
     longest = min(max(map(len, record.rows.names)), LONGEST_ROW)
-    fig = _figure(width + 1.5 + 0.07 * longest, height + 1.5)
+    fig = _new_figure(width + 1.5 + 0.07 * longest, height + 1.5)
     ax = fig.subplots()
     low, high = record.limits
     norm = LogNorm(low, high) if record.logarithmic else Normalize(low, high)
@@ -80,7 +83,7 @@ def _heat_map(record: HeatMap) -> Figure:
     if record.logarithmic:
         _plain_numbers(bar.ax.yaxis, low, high)
     bar.outline.set_visible(False)
-    _titled(fig, record.title, record.note)
+    _add_title(fig, record.title, record.note)
     if [m for m in record.marks if len(m.rows)]:
         fig.legend(
             loc="outside lower right", frameon=False, fontsize=SMALLER, labelcolor=INK,
@@ -91,7 +94,7 @@ def _heat_map(record: HeatMap) -> Figure:
 
 
 def _extent(wanted: float, needed: float, least: float, most: float) -> float:
-    """Inches of a side: as wanted within limits, a little beyond them where all labels then have room."""
+    """Inches of a side: as wanted within limits, a little beyond them if all labels fit then."""
     return max(float(np.clip(wanted, least, most)), needed if needed <= 1.3 * most else 0.0)
 
 
@@ -103,34 +106,16 @@ def _extend(record: HeatMap) -> str:
 
 
 def _sides(ax: Axes, record: HeatMap, width: float, height: float) -> None:
-    rows, columns = ticks(record.rows, int(height / ROOM[0])), ticks(record.cols, int(width / ROOM[1]))
-    ax.set_yticks(rows, [shortened(record.rows.names[k], LONGEST_ROW) for k in rows], parse_math=False)
-    names = [shortened(record.cols.names[k]) for k in columns]
+    rows = record.rows.ticks(int(height / ROW_INCHES))
+    columns = record.cols.ticks(int(width / COLUMN_INCHES))
+    ax.set_yticks(rows, [shorten(record.rows.names[k], LONGEST_ROW) for k in rows], parse_math=False)
+    names = [shorten(record.cols.names[k], LONGEST) for k in columns]
     upright = max(map(len, names)) * 0.085 > width / len(names)
     ax.set_xticks(columns, names, parse_math=False, rotation=90 if upright else 0)
     ax.tick_params(labelsize=SMALLER, colors=INK, length=2)
-    ax.set_xlabel(counted(record.cols), fontsize=SMALL, color=INK, parse_math=False)
-    ax.set_ylabel(counted(record.rows), fontsize=SMALL, color=INK, parse_math=False)
+    ax.set_xlabel(record.cols.heading, fontsize=SMALL, color=INK, parse_math=False)
+    ax.set_ylabel(record.rows.heading, fontsize=SMALL, color=INK, parse_math=False)
     ax.spines[:].set_color(GRID)
-
-
-def counted(side: Side) -> str:
-    """What the cells of a side are, and how many where each stands for several."""
-    return f"{shortened(side.title)} ({side.of:,})" if side.binned else shortened(side.title)
-
-
-def ticks(side: Side, most: int) -> list[int]:
-    """Which cells have their names written: all, or every so many where there is no room."""
-    every = -(-len(side.names) // max(most, 1))
-    return list(range(0, len(side.names), every))
-
-
-def shortened(name: str, longest: int = LONGEST) -> str:
-    """A name with its middle left out where it is long."""
-    if len(name) <= longest:
-        return name
-    keep = longest - 1
-    return f"{name[: -(-keep // 2)]}…{name[len(name) - keep // 2 :]}"
 
 
 def _mark(ax: Axes, marks: Marks, cell: float) -> None:
@@ -139,15 +124,12 @@ def _mark(ax: Axes, marks: Marks, cell: float) -> None:
 
     share = {"measured": 0.35, "pending": 0.7, "next": 0.72, "failed": 0.5}[marks.kind]
     size = float(np.clip(72 * cell * share, 2.5, 13.0))
-    numbered = marks.kind == "next" and len(marks.rows) <= NUMBERED
-    if numbered:
+    if marks.numbered:
         size = max(size, 9.0)
-    drawn = ax.scatter(marks.cols, marks.rows, s=size**2, label=marks.kind, zorder=3, **LOOKS[marks.kind])
-    if (
-        marks.kind == "failed"
-    ):  # a cross has no edge of its own, and may lie on nothing, which is dark on a dark page
-        drawn.set_path_effects([withStroke(linewidth=3.0, foreground="white")])
-    if numbered:
+    points = ax.scatter(marks.cols, marks.rows, s=size**2, label=marks.kind, zorder=3, **MARKS[marks.kind])
+    if marks.kind == "failed":  # a cross has no edge, and is invisible on an empty cell of a dark page
+        points.set_path_effects([withStroke(linewidth=3.0, foreground="white")])
+    if marks.numbered:
         for k, (i, j) in enumerate(zip(marks.rows, marks.cols, strict=True)):
             ax.annotate(
                 str(k + 1), (j, i), ha="center", va="center_baseline", fontsize=min(SMALLER, 0.62 * size),
@@ -161,10 +143,10 @@ def _mark(ax: Axes, marks: Marks, cell: float) -> None:
 def _chart(record: Chart) -> Figure:
     n = len(record.panels)
     tallest = max((0.2 * len(p.names) + 0.6 for p in record.panels if p.names), default=2.6)
-    fig = _figure({0: 6.0, 1: 4.6, 2: 8.6}.get(n, 10.5), max(2.6, tallest) + 0.9 if n else 1.2)
+    fig = _new_figure({0: 6.0, 1: 4.6, 2: 8.6}.get(n, 10.5), max(2.6, tallest) + 0.9 if n else 1.2)
     for ax, panel in zip(np.ravel(fig.subplots(1, n)) if n else (), record.panels, strict=True):
         _panel(ax, panel)
-    _titled(fig, record.title, record.note)
+    _add_title(fig, record.title, record.note)
     return fig
 
 
@@ -172,7 +154,7 @@ def _panel(ax: Axes, panel: Panel) -> None:
     for series in panel.series:
         _series(ax, series, along_x=bool(panel.names))
     if panel.names:
-        names = [shortened(name) for name in panel.names]
+        names = [shorten(name, LONGEST) for name in panel.names]
         ax.set_yticks(range(len(names)), names, parse_math=False)
         ax.set_ylim(len(names) - 0.5, -0.5)
     if panel.from_zero:
@@ -205,15 +187,8 @@ def _panel(ax: Axes, panel: Panel) -> None:
 
 def _plain_numbers(axis: Any, low: float, high: float) -> None:
     """1, 2, 5, 10, … instead of powers of ten."""
-    axis.set_ticks(round_numbers(low, high), labels=[f"{x:g}" for x in round_numbers(low, high)])
+    axis.set_ticks(log_ticks(low, high), labels=[f"{x:g}" for x in log_ticks(low, high)])
     axis.set_ticks([], minor=True)
-
-
-def round_numbers(low: float, high: float) -> list[float]:
-    """Round values to write along a logarithmic scale, at most eight or so."""
-    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    inside = [x for k in decades for m in (1, 2, 5) if low <= (x := float(f"{m}e{k}")) <= high]
-    return inside[:: -(-len(inside) // 8)] if len(inside) > 1 else [float(f"{x:.3g}") for x in (low, high)]
 
 
 def _times(ax: Axes) -> None:
@@ -239,7 +214,8 @@ def _series(ax: Axes, series: Series, *, along_x: bool) -> None:
                 reach = np.clip([middle - low, high - middle], 0, None)
                 axis: dict[str, Any] = {"xerr" if along_x else "yerr": reach}
                 ax.errorbar(x, series.y, **axis, fmt="none", ecolor=series.color, elinewidth=1.0, alpha=0.55)
-            ax.plot(x, series.y, ls="", marker="o", ms=_dot(len(series.y)), mew=0, **look)
+            size = 5.0 if len(series.y) <= 40 else 3.5
+            ax.plot(x, series.y, ls="", marker="o", ms=size, mew=0, **look)
         case _:
             thin = len(series.y) > 100
             marker = "o" if series.kind == "line and dots" else ""
@@ -253,7 +229,3 @@ def _ends(series: Series) -> tuple[Array, Array]:
     assert series.low is not None
     assert series.high is not None
     return series.low, series.high
-
-
-def _dot(n: int) -> float:
-    return 5.0 if n <= 40 else 3.5
