@@ -99,14 +99,14 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
 def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
     """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function."""
     belief, transform = posterior.belief, posterior.transform
-    sd, nu = np.sqrt(belief.noise_var), posterior._noise().nu
+    sd, nu = np.sqrt(belief.noise_var), posterior.draws.nu
     z = transform.forward(values)
     place = np.empty(len(z))
     step = max(1, BLOCK_NUMBERS // belief.n_draws)
     for start in range(0, len(z), step):
         part = slice(start, start + step)
         distance = (z[part] - belief.at(entries.rows[part], entries.cols[part])) / sd[:, None]
-        place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
+        place[part] = (ndtr(distance) if nu is None else stdtr(nu.reshape(-1, 1), distance)).mean(0)
     shown, data = _spread(len(z)), posterior.observations
     rows, cols = (
         index[shown] if labels is None else [labels[k] for k in index[shown]]

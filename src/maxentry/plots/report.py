@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import platform
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,7 +87,7 @@ def _card(record: Record, draw: Draw, about: str = "", kind: str = "") -> Card:
 
 def _draw_static() -> Draw:
     """Figures as SVG inside the page."""
-    ids = _figure_ids()
+    ids = (f"f{k}" for k in range(1000))
 
     def draw(record: Record) -> str:
         label = f"{record.title}. {record.note}".removesuffix(". ")
@@ -100,7 +100,7 @@ def _draw_static() -> Draw:
 
 def _draw_interactive() -> Draw:
     """Figures by plotly, whose script is in the page once."""
-    ids = _figure_ids()
+    ids = (f"f{k}" for k in range(1000))
 
     def draw(record: Record) -> str:
         fig = plotly.draw(_bare(record))
@@ -112,10 +112,6 @@ def _draw_interactive() -> Draw:
         return text
 
     return draw
-
-
-def _figure_ids() -> Iterator[str]:
-    return (f"f{k}" for k in range(1000))
 
 
 def _bare(record: Record) -> Record:
@@ -260,7 +256,7 @@ def rank_0_note(posterior: Posterior) -> str:
 def _settings(subject: Subject) -> Facts:
     assert subject.state is not None
     settings = subject.state.settings
-    shown: dict[str, Any] = {k: v for k, v in settings._all().items() if k not in NOT_SHOWN and v is not None}
+    shown: dict[str, Any] = {k: v for k, v in vars(settings).items() if k not in NOT_SHOWN and v is not None}
     shown["acquisition"] = settings.acquisition.replace("_", " ")
     shown |= {"mask": "given"} if settings.mask is not None else {}
     shown |= {"costs": "given"} if settings.costs.given else {}
