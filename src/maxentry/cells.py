@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 from maxentry.errors import DataError
 from maxentry.frames import is_missing, is_number
 from maxentry.labels import Axis, show
-
-DecimalComma = Literal["never", "unambiguous", "always"]  # whether "1,5" is a number, and "1,234" too
+from maxentry.tables import DecimalComma
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")

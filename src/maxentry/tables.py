@@ -10,21 +10,21 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from maxentry import frames
-from maxentry.cells import DecimalComma
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 
 ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv"}
 WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 PARQUET_MAGIC = b"PAR1"
+
+DecimalComma = Literal["never", "unambiguous", "always"]  # whether "1,5" is a number, and whether "1,234" is
 
 
 class Format(StrEnum):
@@ -83,8 +83,11 @@ class Table:
 
 def is_table(data: object) -> bool:
     """Whether `read` takes it: a table, a path, a stream, columns or a frame."""
-    known = isinstance(data, (str, PathLike, Mapping, Table))
-    return known or hasattr(data, "read") or frames.is_frame(data)
+    if isinstance(data, (str, PathLike, Mapping, Table)) or hasattr(data, "read"):
+        return True
+    from maxentry import frames  # with NumPy, which the command line's --help does not need
+
+    return frames.is_frame(data)
 
 
 def read(data: Any, form: Format | None = None, source: str = "") -> Table:
@@ -156,6 +159,8 @@ def _frame_columns(frame: Any) -> dict[str, list[Any]]:
 
 
 def _cells(column: Any) -> list[Any]:
+    from maxentry import frames
+
     single = isinstance(column, (str, bytes)) or not hasattr(column, "__iter__")
     return [column] if single else frames.listed(column)
 

@@ -394,7 +394,7 @@ def test_labels_that_read_alike_are_refused(label: object) -> None:
     with campaign(rows=[0, 1, "2030-01-01"], cols=[0, 1, "2030-01-01"]) as c:
         version = c.state.version
         for add, side in ((c.add_rows, "row"), (c.add_cols, "column")):
-            with pytest.raises(DataError, match=f"expected {side} labels that read differently .*, but "):
+            with pytest.raises(DataError, match=f"expected {side} labels that read differently .*, got "):
                 add(["new", label])
         assert c.state.version == version
         for sides in ({"rows": [0, 1, "2030-01-01", label]}, {"cols": [0, 1, "2030-01-01", label]}):
@@ -408,7 +408,7 @@ def test_labels_that_read_alike_are_refused(label: object) -> None:
 def test_a_campaign_that_has_such_labels_can_still_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = Storage("sqlite://")
     with monkeypatch.context() as before:
-        before.setattr("maxentry.campaign.cells.check_apart", lambda *_: None)
+        before.setattr("maxentry.cells.check_distinct", lambda *_: None)
         campaign(storage, rows=[1, "1"])
     c = campaign(storage, rows=[1, "1"], exist_ok=True)
     c.add_rows([2])

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from tests.campaign.stand_ins import campaign, lowest
 
-from maxentry.campaign import tables
+from maxentry import tables
 from maxentry.campaign.campaign import Campaign
 from maxentry.errors import CampaignError, DataError, LabelError, MissingDependencyError
 
