@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from maxentry._io import write_atomically
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 
 ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
@@ -252,7 +252,9 @@ def _from_parquet(content: bytes, source: str) -> Table:
     except Exception as error:  # each library has errors of its own
         reason = str(error).splitlines()[0]
         raise DataError(f"{source or 'the stream'} is not a Parquet file: {reason}.") from None
-    stored = (getattr(schema, "pandas_metadata", None) or {}).get("index_columns", [])  # pyarrow's schema has it
+    stored = (getattr(schema, "pandas_metadata", None) or {}).get(
+        "index_columns", []
+    )  # pyarrow's schema has it
     index = [name for name in columns if name in stored or name.startswith("__index_level_")]
     names = [*index, *(name for name in columns if name not in index)]
     named = ["" if name == "__index_level_0__" else name for name in names]
@@ -272,8 +274,11 @@ def _to_parquet(table: Table) -> bytes:
             text = [None if cell is None else str(cell) for cell in column]
             return nw.new_series(name, text, nw.String(), backend=library)
 
+    twice = next((name for k, name in enumerate(table.names) if name in table.names[:k]), None)
+    if twice is not None:
+        raise DataError(f"Parquet needs distinct column names, but {twice!r} appears twice.")
     pairs = zip(table.names, table.columns, strict=True)
-    nw.from_dict({name: series(name, column) for name, column in pairs}, backend=library).write_parquet(content)
+    nw.from_dict({name: series(name, column) for name, column in pairs}).write_parquet(content)
     return content.getvalue()
 
 
@@ -298,16 +303,11 @@ def write(table: Table, target: str | BinaryIO, form: Format | None = None) -> N
         with path.open("wb") as stream:
             _pour(content, stream)
         return
-    path = path.resolve()
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as stream:
+        with write_atomically(path.resolve()) as part, part.open("wb") as stream:
             _pour(content, stream)
-        os.replace(part, path)
     except OSError as error:
         raise DataError(f"cannot write {target}: {error.strerror or error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _pour(content: Iterator[bytes], stream: BinaryIO) -> None:

@@ -19,6 +19,7 @@ from maxentry.cells import Lookup
 from maxentry.errors import CampaignError, DataError
 from maxentry.frames import listed
 from maxentry.labels import checked_labels, place
+from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
 
 # Changes as events: each is checked against the state; what cannot be is refused, what is so already is no event.
@@ -193,7 +194,11 @@ def _line(
     status: Any,
     reason: Any,
 ) -> Line:
-    lost = cells.is_failure(value) or cells.is_failure(status) or cells.parse_flag(failed, f"{where}, column failed")
+    lost = (
+        cells.is_failure(value)
+        or cells.is_failure(status)
+        or cells.parse_flag(failed, f"{where}, column failed")
+    )
     known = None if cells.is_failure(value) else cells.parse_number(value, f"{where}, column value", comma)
     if lost and known is not None:
         raise DataError(f"expected a value or a failure in {where}, but both came: {known:g} and failed.")

@@ -71,11 +71,9 @@ def check_nothing_lost(output: str | None, campaign: Campaign) -> None:
     try:
         lost = _untold(tables.read(output), campaign)
     except MaxentryError:
-        lost = "is no plate of this campaign"
+        lost = "it is not a plate of this campaign"
     if lost:
-        raise ParameterError(
-            f"expected a new file, but {output} exists and {lost}: name another, or add --overwrite."
-        )
+        raise ParameterError(f"{output} exists, and {lost}. Name another file, or add --overwrite.")
 
 
 def _untold(table: Table, campaign: Campaign) -> str:
@@ -84,7 +82,7 @@ def _untold(table: Table, campaign: Campaign) -> str:
 
     ids, values = table.role("id"), table.role("value")
     if ids is None or values is None:
-        return "is no plate"
+        return "it is not a plate"
     told = campaign.export(everything=True, frame="columns")
     known = {(id, value) for id, value in zip(told["id"], told["value"], strict=True) if id is not None}
     asked = campaign.asked(frame="columns")
@@ -96,5 +94,5 @@ def _untold(table: Table, campaign: Campaign) -> str:
         if is_failure(value) and id in failed:
             continue
         if is_failure(value) or (id, parse_number(value, "", table.decimal_comma)) not in known:
-            return f"has a value in {table.where(k)} that was not told yet"
+            return f"line {table.lines[k] if table.lines else k + 1} has a value that was not told yet"
     return ""

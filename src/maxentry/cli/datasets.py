@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from maxentry.cli import output, tables
+from maxentry import tables
+from maxentry.cli import output
 from maxentry.errors import DataError, MaxentryError
 
 if TYPE_CHECKING:

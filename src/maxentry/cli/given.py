@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.cli import measurements, sides, tables
+from maxentry.cli import inputs
+from maxentry.cli.output import STD
 from maxentry.errors import DataError
+from maxentry.tables import Table
 
 Array = NDArray[np.float64]
 
@@ -27,17 +29,17 @@ class GivenTable(NamedTuple):
 
 def given(path: str, names: str | None, costs: str | None) -> GivenTable:
     """Read a matrix as `complete` reads it; NaN where nothing is known."""
-    if path == costs == tables.STD:
+    if path == costs == STD:
         raise DataError("expected the matrix or the costs on standard input, but both came.")
-    matrix = measurements.matrix(tables.read(path), names)
+    matrix = inputs.read_matrix(path, names)
     M = _placed(matrix, matrix.row_labels, matrix.col_labels)
     # A name that is not text in UTF-8 can be opened, but neither written nor drawn.
-    name = "standard input" if path == tables.STD else Path(path).name.encode("utf-8", "replace").decode()
+    name = "standard input" if path == STD else Path(path).name.encode("utf-8", "replace").decode()
     labels = matrix.row_labels, matrix.col_labels
     return GivenTable(name, M, None if costs is None else _costs(costs, matrix, M), labels)
 
 
-def _placed(matrix: measurements.Matrix, rows: list[str], cols: list[str]) -> Array:
+def _placed(matrix: inputs.Matrix, rows: list[str], cols: list[str]) -> Array:
     """The measurements by position; of several of one entry, the mean; of other labels, none."""
     row_at, col_at = ({label: k for k, label in enumerate(side)} for side in (rows, cols))
     total, times = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
@@ -49,19 +51,19 @@ def _placed(matrix: measurements.Matrix, rows: list[str], cols: list[str]) -> Ar
     return np.where(times > 0, total / np.maximum(times, 1), np.nan)
 
 
-def _costs(path: str, matrix: measurements.Matrix, M: Array) -> Array:
+def _costs(path: str, matrix: inputs.Matrix, M: Array) -> Array:
     """What each entry costs; only known entries need a cost."""
     rows, cols = matrix.row_labels, matrix.col_labels
-    table = tables.read(path)
-    has = {name: measurements.column(table, *names) is not None for name, names in COST_COLUMNS.items()}
+    table = inputs.read_table(path)
+    has = {name: table.column(*names) is not None for name, names in COST_COLUMNS.items()}
     if has["cost"] and has["row"] != has["col"]:
-        parts = sides.costs([path], rows, cols) or {}
+        parts = inputs.read_costs([path], rows, cols) or {}
         found = parts["row"][:, None] + np.zeros(M.shape) if has["row"] else parts["col"] + np.zeros(M.shape)
     else:
         names = (
             ",".join(_as_written(table, *names) for names in COST_COLUMNS.values()) if has["cost"] else None
         )
-        found = _placed(measurements.matrix(table, names), rows, cols)
+        found = _placed(inputs.parse_matrix(table, names), rows, cols)
     known = np.isfinite(M)
     lacking = np.argwhere(known & ~((found > 0) & (found < np.inf)))
     if len(lacking):
@@ -72,7 +74,7 @@ def _costs(path: str, matrix: measurements.Matrix, M: Array) -> Array:
     return np.asarray(np.where((found > 0) & (found < np.inf), found, found[known].mean()))
 
 
-def _as_written(table: tables.Table, *names: str) -> str:
+def _as_written(table: Table, *names: str) -> str:
     """How this table writes the first of these names that it has; that name, if it has none."""
     written = {name.strip().lower(): name for name in table.names}
     return next((written[name] for name in names if name in written), names[0])

@@ -1,4 +1,4 @@
-"""Files that commands read: plates, matrices with holes, lists of measurements, labels, costs and masks; `-` is stdin."""
+"""Files that commands read: plates, matrices, measurements, labels, costs and masks; `-` is stdin."""
 
 from __future__ import annotations
 
@@ -182,7 +182,9 @@ def _check_labels(side: str, labels: list[str], source: str) -> None:
         if not label:
             raise DataError(f"{source}: expected a name for every column, got an empty one.")
         if label in seen:
-            hint = " If this is a long table (one measurement per line), pass --names." if side == "row" else ""
+            hint = (
+                " If this is a long table (one measurement per line), pass --names." if side == "row" else ""
+            )
             raise DataError(f"{source}: {side} label {label!r} appears twice.{hint}")
         seen.add(label)
 
@@ -260,9 +262,7 @@ def _read_side(table: Table, side: str, labels: Sequence[Hashable]) -> NDArray[n
 
     lookup = _lookup(side, labels)
     costs = np.full(len(labels), np.nan)
-    for k, (cell, price) in enumerate(
-        zip(table.role(side) or [], table.column("cost") or [], strict=True)
-    ):
+    for k, (cell, price) in enumerate(zip(table.role(side) or [], table.column("cost") or [], strict=True)):
         cost = parse_number(price, f"{table.where(k)}, column cost", table.decimal_comma)
         costs[lookup.find(cell)] = np.nan if cost is None else cost
     return costs

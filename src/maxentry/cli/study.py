@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry.cli import choices, grouped, options, output, tables
+from maxentry import tables
+from maxentry.cli import choices, grouped, options, output
 from maxentry.cli.options import option
 
 if TYPE_CHECKING:

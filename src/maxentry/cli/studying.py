@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import typer
 
-from maxentry.cli import codes, output, tables
+from maxentry.cli import codes, output
 from maxentry.errors import MissingDependencyError, ParameterError
 from maxentry.studies import outputs
 from maxentry.studies.case import Cell
@@ -171,7 +171,7 @@ def conclude(study: Asked, runs: list[Run], written: outputs.Outputs, answers: M
 
 def folder_of(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
     """Where a comparison is kept; a table of the same name as another has a folder of its own."""
-    stem = "stdin" if path == tables.STD else Path(path).stem
+    stem = "stdin" if path == output.STD else Path(path).stem
     folder = wanted_folder(out, "compare-" + (re.sub(r"[^\w.-]+", "_", stem) or "table"), quick)
     if out is not None:
         return folder
