@@ -301,7 +301,7 @@ def test_values_are_checked(wrong: object) -> None:
             lambda: c.tell([1, 2], [1.0, wrong]),
             lambda: c.tell(row=["a", "a"], col=["x", "y"], value=[1.0, wrong]),
         ):
-            with pytest.raises(DataError, match="expected|is not a number"):
+            with pytest.raises(DataError, match=r"expected|is not a number"):
                 attempt()
         assert c.status().told == 0
         c.tell([1, 2], [0, 100])
@@ -359,7 +359,7 @@ def test_what_cannot_be_told_is_refused(given: dict[str, object]) -> None:
     with campaign() as c:
         c.ask(2)
         version = c.state.version
-        with pytest.raises(MaxentryError, match="expected|does not exist") as caught:
+        with pytest.raises(MaxentryError, match=r"expected|does not exist") as caught:
             c.tell(**given)  # type: ignore[arg-type]
         assert isinstance(caught.value, (DataError, LabelError))
         assert c.state.version == version
