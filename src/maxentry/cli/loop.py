@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry.cli import hints, inputs, options, output
+from maxentry.cli import hints, options, output
 from maxentry.cli.campaigns import check_nothing_lost, opened, plate_of
 from maxentry.cli.options import option
 
@@ -122,6 +122,8 @@ def tell(
     name: options.Name = None,
 ) -> None:
     """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
+    from maxentry.cli import inputs
+
     report = _one(id, row, col, value) if data is None else _report(inputs.read_table(data, form), names)
     if data is not None and (id, row, col, value) != (None,) * 4:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
@@ -147,6 +149,8 @@ def _one(id: int | None, row: str | None, col: str | None, value: str | None) ->
 
 def _report(table: Table, names: str | None) -> Any:
     """A table as the campaign reads it: a plate or a long one as it stands, a wide one line by line."""
+    from maxentry.cli import inputs
+
     plate = inputs.is_plate(table) or inputs.is_long(table)
     if names is None and plate:
         return table

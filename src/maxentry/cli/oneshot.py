@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from maxentry.cli import inputs, options, output
+from maxentry.cli import options, output
 from maxentry.cli.maps import FACTS, LONG, hand_over
 from maxentry.errors import ParameterError
 from maxentry.tables import Table
@@ -37,6 +37,7 @@ def complete(
     output.check_writable(out, form, sources=[data])
     output.check_writable(save, sources=[data])
     wanted = options.rank_of(rank)
+    from maxentry.cli import inputs
     from maxentry.observations import Observations
     from maxentry.posterior.complete import complete as completed
     from maxentry.posterior.intervals import check_level
@@ -83,6 +84,7 @@ def design(
     """Lay out which entries to measure first: every row and every column about equally often."""
     output.check_writable(out, form, sources=[shape])
     from maxentry import design as designs
+    from maxentry.cli import inputs
     from maxentry.entries import Entries
 
     size = options.shape_of(shape)
@@ -107,6 +109,8 @@ def design(
 
 def _table(path: str) -> Table:
     from pathlib import Path
+
+    from maxentry.cli import inputs
 
     if path != output.STD and not Path(path).exists():
         raise ParameterError(f"expected a shape like 30x20 or a table, but {path!r} is neither.")
