@@ -16,7 +16,7 @@ LAYERS = {
     "posterior": 5,
     "campaign": 6,
     "summary": 7,
-    "studies": 8, "compare": 8, "estimators": 8, "plots": 8, "demo": 8, "client": 8,
+    "compare": 8, "estimators": 8, "plots": 8, "demo": 8, "client": 8,
     "server": 9,
     "cli": 10, "__main__": 10,
 }  # fmt: skip

@@ -110,7 +110,7 @@ def test_a_missing_library_is_named_with_the_extra(module, call, monkeypatch: py
 @pytest.mark.process
 def test_neither_library_is_loaded_before_it_draws() -> None:
     code = (
-        "import sys; from maxentry import plots; plots.mean; plots.Plot; from maxentry.studies import styles; "
+        "import sys; from maxentry import plots; plots.mean; plots.Plot; "
         "print([m for m in ('matplotlib', 'plotly', 'numba') if m in sys.modules])"
     )
     shown = subprocess.run(
