@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
-from maxentry import frames
-from maxentry.campaign import cells, events, views
+from maxentry import cells, frames
+from maxentry.campaign import events, views
 from maxentry.campaign.campaign import check_names, user
 from maxentry.campaign.costs import Prices
 from maxentry.campaign.events import Record
@@ -271,10 +271,10 @@ class RemoteCampaign:
     ) -> None:
         """Correct a value; None strikes it out, and its entry may be asked for again."""
         body = {
-            "id": cells.identity(id, "the id"),
+            "id": cells.parse_id(id, "the id"),
             "row": _label(row),
             "col": _label(col),
-            "number": cells.identity(number, "the number"),
+            "number": cells.parse_id(number, "the number"),
             "value": _number(value),
             "reason": str(reason),
         }
@@ -392,7 +392,7 @@ def _ids(given: Any) -> list[int]:
     many = (
         hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
     )
-    known = [cells.identity(x, "the ids") for x in (frames.listed(given) if many else [given])]
+    known = [cells.parse_id(x, "the ids") for x in (frames.listed(given) if many else [given])]
     if None in known:
         raise DataError("expected ids, got an empty one.")
     return [id for id in known if id is not None]

@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
-from maxentry.campaign.sheets import decoded
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.tell import lines as read_lines
 from maxentry.progress import Watch
@@ -39,6 +38,7 @@ from maxentry.server.schemas import (
     WithdrawRequest,
 )
 from maxentry.server.service import ANONYMOUS, OpenCampaign
+from maxentry.tables import decode
 
 router = APIRouter(tags=["the lab loop"])
 CSV_BODY = {
@@ -134,7 +134,7 @@ async def tell_csv(
     who: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = None,
 ) -> ReceiptResponse:
     """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
-    text = decoded(await request.body(), "the body")
+    text = decode(await request.body(), "the body")
     return await run_in_threadpool(_tell, here, io.StringIO(text), again, who, key)
 
 

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from maxentry.campaign import views
-from maxentry.campaign.cells import Lookup
 from maxentry.campaign.state import State
+from maxentry.cells import Lookup
 from maxentry.errors import DataError
 from maxentry.progress import Watch
 from maxentry.server.json import encode_labels, parse_label, to_records
