@@ -16,7 +16,7 @@ from maxentry.model.coherence import coherence
 from maxentry.plots import chains, factors, past, report
 from maxentry.plots.subject import Subject
 from maxentry.plots.words import counted, unseen
-from maxentry.posterior.diagnostics import ANNEAL_LONGER, without_code
+from maxentry.posterior.diagnostics import ANNEAL_LONGER, strip_code
 
 SHARES = "ranks 0 (50% of chains), 1 (25% of chains), 2 (25% of chains)"
 CODE = re.compile(r"dataclasses|sampling=|thin=|\.predictive_interval|\.interval|rank=")
@@ -94,7 +94,7 @@ def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: 
 def test_advice_of_the_sampler_itself_loses_all_its_code() -> None:
     advice = small().diagnostics.advice
     assert CODE.search(advice)
-    assert not CODE.search(without_code(advice))
+    assert not CODE.search(strip_code(advice))
 
 
 def test_one_is_not_many() -> None:

@@ -21,13 +21,13 @@ LIMITS = {"population": POPULATION_RHAT, "long": LONG_RHAT}
 
 def trace(subject: Subject) -> Chart:
     """Noise, level and leading singular value, a line for each chain; they should overlap and not drift."""
-    from maxentry.posterior.draws import gram, singular_values
+    from maxentry.posterior.draws import gram_matrices, singular_values
 
     posterior = subject.posterior
     draws = posterior.draws
     shown = {"noise sd": np.sqrt(draws.eta2), "overall mean": draws.mu}
     if draws.rank:
-        spectrum = singular_values(gram(draws.left), gram(draws.right))
+        spectrum = singular_values(gram_matrices(draws.left), gram_matrices(draws.right))
         shown["leading singular value"] = spectrum[..., 0]
     colors = (VERMILLION, BLUE, GREEN)
     panels = tuple(

@@ -25,7 +25,7 @@ RANK_0 = "the posterior rests on rank 0, row and column means alone: there is no
 
 def singular_values(subject: Subject, level: float = 0.9) -> Chart:
     """Singular values of the low-rank part, without row and column means, with intervals."""
-    from maxentry.posterior.draws import gram
+    from maxentry.posterior.draws import gram_matrices
     from maxentry.posterior.draws import singular_values as spectrum
     from maxentry.posterior.intervals import check_level, quantiles
 
@@ -35,7 +35,7 @@ def singular_values(subject: Subject, level: float = 0.9) -> Chart:
     if posterior.draws.rank == 0:
         return Chart(title, RANK_0, ())
     with threadpool_limits(1):
-        drawn = spectrum(gram(posterior.draws.left), gram(posterior.draws.right))
+        drawn = spectrum(gram_matrices(posterior.draws.left), gram_matrices(posterior.draws.right))
     values = drawn.reshape(-1, posterior.draws.rank)
     middle = np.median(values, axis=0)
     low, high = quantiles(values, level)
@@ -66,7 +66,7 @@ def coherence(subject: Subject, level: float = 0.9) -> Chart:
     if R == 0:
         return Chart(title, RANK_0, ())
     which = np.array([c for c, chain in enumerate(posterior.chains) if chain.rank == R])
-    draws = posterior.draws.of_chains(which, R)
+    draws = posterior.draws.select_chains(which, R)
     panels = (
         _panel("rows", projections(draws.left, level), subject.row_labels, R),
         _panel("columns", projections(draws.right, level), subject.col_labels, R),
@@ -90,7 +90,7 @@ def mean_coherences(posterior: Posterior) -> tuple[Array, Array] | None:
     if R == 0:
         return None
     which = np.array([c for c, chain in enumerate(posterior.chains) if chain.rank == R])
-    draws = posterior.draws.of_chains(which, R)
+    draws = posterior.draws.select_chains(which, R)
     left, right = (projections(factors, 0.9)[0] for factors in (draws.left, draws.right))
     return left * len(left) / R, right * len(right) / R
 
@@ -105,13 +105,13 @@ def _of_which_chains(posterior: Posterior, rank: int) -> str:
 
 def projections(factors: NDArray[np.floating], level: float) -> tuple[Array, Array, Array]:
     """Mean, low and high of the diagonal of F (F'F)^-1 F', some rows at a time: (m,) each."""
-    from maxentry.posterior.draws import coherences, gram
+    from maxentry.posterior.draws import coherences, gram_matrices
     from maxentry.posterior.intervals import quantiles
 
     chains, draws, m, R = factors.shape
     found = np.empty((3, m))
     with threadpool_limits(1):
-        products = gram(factors)
+        products = gram_matrices(factors)
         step = max(1, BLOCK // (chains * draws * R))
         for start in range(0, m, step):
             rows = slice(start, min(start + step, m))

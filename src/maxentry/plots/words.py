@@ -23,9 +23,9 @@ def shares(posterior: Posterior) -> str:
 
 def advice(posterior: Posterior) -> str:
     """What to do about the sampler, without the code that would do it."""
-    from maxentry.posterior.diagnostics import without_code
+    from maxentry.posterior.diagnostics import strip_code
 
-    return without_code(posterior.diagnostics.advice)
+    return strip_code(posterior.diagnostics.advice)
 
 
 def unseen(posterior: Posterior) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.studies.strategies.told import some, told
 
-from maxentry.acquisition import Question
+from maxentry.acquisition import Problem
 from maxentry.errors import MissingDependencyError
 from maxentry.studies.strategies import smurff_peer
 from maxentry.studies.strategies.rule import Asked
@@ -37,7 +37,7 @@ def a_fit(S=40):
 
 def test_the_entries_whose_draws_vary_most_are_taken(monkeypatch):
     monkeypatch.setattr(smurff_peer, "fit", lambda *_: a_fit())
-    found = most_varying(Asked(None, Question((2, 3)), 3, None, None), 2)
+    found = most_varying(Asked(None, Problem((2, 3)), 3, None, None), 2)
     assert list(zip(found.rows.tolist(), found.cols.tolist(), strict=True)) == [(0, 1), (1, 2), (1, 0)]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxentry.acquisition import Chosen
+from maxentry.acquisition import Selection
 from maxentry.entries import Entries
 from maxentry.studies.case import Case
 from maxentry.studies.sources import Truth
@@ -15,7 +15,7 @@ from maxentry.studies.strategies.rule import Asked, candidates, chosen, policy
 from maxentry.studies.strategies.strategy import Policy, Strategy
 
 
-def cheapest(asked: Asked) -> Chosen:
+def cheapest(asked: Asked) -> Selection:
     """The n entries that cost least; equals in random order."""
     i, j = candidates(asked.question)
     shuffled = asked.rng.permutation(len(i))

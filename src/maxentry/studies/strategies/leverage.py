@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxentry.acquisition import Chosen, Question
+from maxentry.acquisition import Problem, Selection
 from maxentry.entries import Entries
 from maxentry.studies.case import Case
 from maxentry.studies.sources import Truth
@@ -40,7 +40,7 @@ def leverage_scores(zero_filled: Array, r: int) -> tuple[Array, Array]:
     return m1 / r * (U[:, :r] ** 2).sum(1), m2 / r * (Vt[:r] ** 2).sum(0)
 
 
-def sample(mu: Array, nu: Array, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+def sample(mu: Array, nu: Array, question: Problem, n: int, rng: np.random.Generator) -> Selection:
     """n available entries without replacement, each drawn in proportion to mu_i + nu_j among those left.
 
     The n greatest of log p + Gumbel noise are such a sample (Efraimidis and Spirakis 2006), in the order drawn.
@@ -67,7 +67,7 @@ def _policy(truth: Truth, case: Case, seed: int) -> Policy:
     r = rank if isinstance(rank, int) and rank > 0 else RANK
     first = case.initial + (0 if truth.told is None else int((truth.told & ~np.isnan(truth.Y)).sum()))
 
-    def rule(asked: Asked) -> Chosen:
+    def rule(asked: Asked) -> Selection:
         mu, nu = leverage_scores(phase_one(asked, first, centre=not truth.simulated), r)
         return sample(mu, nu, asked.question, asked.n, asked.rng)
 

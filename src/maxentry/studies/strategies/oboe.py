@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition import Chosen, Question
+from maxentry.acquisition import Problem, Selection
 from maxentry.campaign.state import State
 from maxentry.entries import Entries
 from maxentry.errors import DataError, ParameterError
@@ -97,7 +97,7 @@ def residuals(Y: Array, taken: Indices) -> Array:
     return np.where(lengths > DEPENDENT * np.linalg.norm(Y, axis=0).max(), lengths, 0.0)
 
 
-def greedy(embedding: Embedding, question: Question, n: int, t_max: float) -> Chosen:
+def greedy(embedding: Embedding, question: Problem, n: int, t_max: float) -> Selection:
     """n entries, rows in turn: of those that can pay for one, the row with fewest entries, the first of equals."""
     m2 = question.shape[1]
     columns = np.arange(m2)
@@ -146,7 +146,7 @@ def _embedding(truth: Truth, case: Case) -> Embedding:
 def _policy(truth: Truth, case: Case, seed: int) -> Policy:
     embedding = _embedding(truth, case)
 
-    def rule(asked: Asked) -> Chosen:
+    def rule(asked: Asked) -> Selection:
         budget = asked.state.settings.budget
         t_max = np.inf if budget is None else budget / len(embedding.new)
         return greedy(embedding, asked.question, asked.n, t_max)

@@ -29,14 +29,14 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from maxentry import completion
-from maxentry.acquisition import Chosen, choose
+from maxentry.acquisition import Selection, choose
 from maxentry.acquisition.subspace_field import MaxEnt, Subspaces, mean_projections
 from maxentry.belief import Belief
 from maxentry.campaign.state import FIT, State, stream
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import algorithm2
-from maxentry.posterior.intervals import Noise, quantiles
+from maxentry.posterior.intervals import NoiseLaw, quantiles
 from maxentry.studies.case import Case
 from maxentry.studies.sources import Truth
 from maxentry.studies.strategies.rule import Asked, policy
@@ -85,7 +85,7 @@ def fit(state: State, sampler: Sampler) -> Fit:
         center, scale = float(y.mean()), (float(y.std()) or 1.0) / prior_sd(state.shape, sampler.rank)
     y = (y - center) / scale
     rng = stream(state.settings.seed, FIT, len(y))
-    data, priors = algorithm2.entries(*state.told, y, state.shape), Priors.paper()
+    data, priors = algorithm2.entry_means(*state.told, y, state.shape), Priors.paper()
     start = algorithm2.init(data, sampler.rank, priors, rng, nuclear_norm_start(data))
     half = sampler.sweeps // 2
     start, _ = algorithm2.sweeps(start, data, priors, half, rng, thin=half)
@@ -99,7 +99,7 @@ def prior_sd(shape: tuple[int, int], rank: int) -> float:
     return rank * math.sqrt(signal.scale / (signal.shape - 1) / math.prod(shape))
 
 
-def nuclear_norm_start(data: algorithm2.Entries) -> Array:
+def nuclear_norm_start(data: algorithm2.EntryMeans) -> Array:
     """X_0: Eq. (nuc) at a tenth of the largest useful penalty, or the observed values among zeros."""
     i, j = (index.astype(np.int32) for index in np.nonzero(data.counts))
     observed = Observations(data.mean.shape, i, j, data.mean[i, j])
@@ -111,7 +111,7 @@ def nuclear_norm_start(data: algorithm2.Entries) -> Array:
         return data.mean
 
 
-def _belief(draws: algorithm2.Draws) -> Belief:
+def _belief(draws: algorithm2.Algorithm2Draws) -> Belief:
     (S, m1, _), m2 = draws.A.shape, draws.V.shape[1]
     return Belief(draws.A, draws.V, np.zeros((S, m1)), np.zeros((S, m2)), np.zeros(S), draws.eta2)
 
@@ -119,7 +119,7 @@ def _belief(draws: algorithm2.Draws) -> Belief:
 # Choosing
 
 
-def choice(asked: Asked, sampler: Sampler) -> Chosen:
+def choice(asked: Asked, sampler: Sampler) -> Selection:
     """The next entries by Lemma 2, greedily."""
     found = fit(asked.state, sampler)
 
@@ -142,7 +142,7 @@ def estimates(
 ) -> Estimates:
     """Means of the draws, and intervals of the entries, or (noisy) of measurements of them."""
     mean, low, high = np.empty(len(i)), np.empty(len(i)), np.empty(len(i))
-    noise = Noise(found.belief.noise_var, None).stratified()[:, :, None] if noisy else np.zeros((1, 1, 1))
+    noise = NoiseLaw(found.belief.noise_var, None).stratified()[:, :, None] if noisy else np.zeros((1, 1, 1))
     for start in range(0, len(i), BLOCK):
         part = slice(start, start + BLOCK)
         x = found.belief.at(i[part], j[part])

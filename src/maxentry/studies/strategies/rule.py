@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from maxentry.acquisition import Chosen, Costs, Question
+from maxentry.acquisition import Costs, Problem, Selection
 from maxentry.campaign import stop
 from maxentry.campaign.policy import Batch
 from maxentry.campaign.state import CHOICE, State, stream
@@ -23,13 +23,13 @@ class Asked(NamedTuple):
     """What a rule is asked: n entries of those the question leaves open."""
 
     state: State
-    question: Question
+    question: Problem
     n: int
     rng: np.random.Generator
     cache: Path | None
 
 
-Rule = Callable[[Asked], Chosen]
+Rule = Callable[[Asked], Selection]
 
 
 def policy(rule: Rule, name: str) -> Policy:
@@ -63,9 +63,9 @@ def policy(rule: Rule, name: str) -> Policy:
     return next_batch
 
 
-def open_question(state: State, now: dt.datetime) -> Question:
+def open_question(state: State, now: dt.datetime) -> Problem:
     """What may be asked for now: available, neither told nor pending, and paid for by the rest of the budget."""
-    question = Question(
+    question = Problem(
         state.shape,
         observed=state.told,
         pending=state.pending(now),
@@ -78,13 +78,13 @@ def open_question(state: State, now: dt.datetime) -> Question:
     return replace(question, mask=stop.payable(question, left))
 
 
-def candidates(question: Question) -> Entries:
+def candidates(question: Problem) -> Entries:
     """All entries that may be chosen, in order of position."""
     m1, m2 = question.shape
     return Entries.of(*np.nonzero(question.available(np.arange(m1), np.arange(m2))))
 
 
-def chosen(question: Question, entries: Entries, gain: Array | None = None) -> Chosen:
+def chosen(question: Problem, entries: Entries, gain: Array | None = None) -> Selection:
     """Entries in the order given, with what they cost."""
     gain = np.full(len(entries.rows), np.nan) if gain is None else gain
-    return Chosen(*entries, gain, question.costs.at(*entries))
+    return Selection(*entries, gain, question.costs.at(*entries))

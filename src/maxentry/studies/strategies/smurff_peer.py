@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxentry.acquisition import Chosen
+from maxentry.acquisition import Selection
 from maxentry.campaign.state import FIT, State, seed_of
 from maxentry.entries import Entries
 from maxentry.errors import MissingDependencyError
-from maxentry.posterior.intervals import Noise, quantiles
+from maxentry.posterior.intervals import NoiseLaw, quantiles
 from maxentry.studies.case import Case
 from maxentry.studies.sources import Truth
 from maxentry.studies.strategies import smurff_worker
@@ -114,7 +114,7 @@ def _run(job: dict[str, object]) -> dict[str, Array]:
             return dict(found)
 
 
-def most_varying(asked: Asked, k: int) -> Chosen:
+def most_varying(asked: Asked, k: int) -> Selection:
     """The n entries whose draws vary most, per cost."""
     found = fit(asked.state, k)
     variance = np.where(found.place >= 0, found.draws.var(0)[found.place], 0.0)
@@ -127,7 +127,7 @@ def estimates(
     """Means of the draws, and intervals of the entries, or (noisy) of measurements of them."""
     draws = found.draws[:, found.place[i, j]]
     mean = transform.inverse(draws).mean(0)
-    noise = Noise(found.eta2, None).stratified()[0, :, None] if noisy else 0.0
+    noise = NoiseLaw(found.eta2, None).stratified()[0, :, None] if noisy else 0.0
     low, high = quantiles(transform.inverse(draws + noise), level)
     return Estimates(mean, low, high)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxentry.acquisition import Chosen, Question
-from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition import Problem, Selection
+from maxentry.acquisition.draw_field import DrawField
 from maxentry.belief import Belief
 from maxentry.campaign import fits
 from maxentry.entries import Entries
@@ -19,7 +19,7 @@ from maxentry.studies.strategies.rule import Asked, candidates, chosen, policy
 from maxentry.studies.strategies.strategy import Array, Policy, Strategy
 
 
-def largest(score: Array, question: Question, n: int) -> Chosen:
+def largest(score: Array, question: Problem, n: int) -> Selection:
     """The n available entries of greatest score per cost; of equals, those that come first by position."""
     i, j = candidates(question)
     per_cost = score[i, j] / question.costs.at(i, j)
@@ -27,16 +27,16 @@ def largest(score: Array, question: Question, n: int) -> Chosen:
     return chosen(question, Entries(i[most], j[most]), score[i[most], j[most]])
 
 
-def top_variance(belief: Belief, question: Question, n: int) -> Chosen:
+def top_variance(belief: Belief, question: Problem, n: int) -> Selection:
     """The n entries whose draws vary most, by 1/2 log(1 + v / eta2) per cost."""
     m1, m2 = belief.shape
-    field = Draws.of(belief)
+    field = DrawField.from_belief(belief)
     gain = 0.5 * np.log1p(field.variances(np.arange(m1), np.arange(m2)) / field.eta2)
     return largest(gain, question, n)
 
 
 def _policy(truth: Truth, case: Case, seed: int) -> Policy:
-    def rule(asked: Asked) -> Chosen:
+    def rule(asked: Asked) -> Selection:
         posterior = fits.posterior(asked.state, asked.cache, progress=False)
         return top_variance(posterior.belief, asked.question, asked.n)
 
