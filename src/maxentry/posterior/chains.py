@@ -211,7 +211,8 @@ def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextMan
 
 def _run_chain(
     chain: Chain, data: GibbsData, priors: Priors, sampling: Sampling, kept: DrawBuffers, done: list[int], c: int,
-    stop: threading.Event, progress: Progress, team: ThreadTeam | None, observer: Callable[[int, DrawBuffers], None] | None,
+    stop: threading.Event, progress: Progress, team: ThreadTeam | None,
+    observer: Callable[[int, DrawBuffers], None] | None,
 ) -> Chain:  # fmt: skip
     rng, state, rank, workspace = (
         chain.generator(),

@@ -182,7 +182,8 @@ def step(
 ) -> GibbsState:
     """One sweep for each beta; every `thin`-th state goes to `kept` (0: none). The given state is not changed.
 
-    A chain of many steps gives them the same `workspace`. With a team, its threads share each sweep; the draws are the same.
+    A chain of many steps gives them the same `workspace`. With a team, its threads share each sweep; the draws are
+    the same.
     """
     workspace = workspace or Workspace.allocate(data, rank)
     workspace.fill(state, data)
@@ -191,8 +192,8 @@ def step(
         share_sweeps(team, betas, thin, workspace, source, NU_GRID, hyper, scalars, rng, kept)
     else:
         kernel.sweeps(
-            betas, thin, rank, data.effects, workspace.aligned, workspace.left, workspace.right, workspace.room, source, NU_GRID, hyper,
-            scalars, rng, *kept,
+            betas, thin, rank, data.effects, workspace.aligned, workspace.left, workspace.right, workspace.room,
+            source, NU_GRID, hyper, scalars, rng, *kept,
         )  # fmt: skip
     return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64))
 
@@ -325,8 +326,9 @@ def block_edges(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:
 
 
 def share_sweeps(
-    team: ThreadTeam, betas: Array, keep_every: int, workspace: Workspace, source: NDArray[np.int32], nu_grid: Array, hyper: Array,
-    scalars: Array, rng: np.random.Generator, kept: DrawBuffers,
+    team: ThreadTeam, betas: Array, keep_every: int, workspace: Workspace,
+    source: NDArray[np.int32], nu_grid: Array, hyper: Array, scalars: Array,
+    rng: np.random.Generator, kept: DrawBuffers,
 ) -> None:  # fmt: skip
     """As `kernels.conjugate.sweeps`, phase by phase."""
     R, effects, left, right, room = workspace
