@@ -15,8 +15,8 @@ from maxentry.plots import charts, heatmaps, matplotlib, plotly
 from maxentry.plots.records import Chart, Record
 from maxentry.plots.style import inline_svg, library_versions, render_page
 from maxentry.plots.subject import Subject
-from maxentry.posterior.diagnostics import without_code
-from maxentry.posterior.posterior import MOSTLY_MEANS, lines
+from maxentry.posterior.diagnostics import strip_code
+from maxentry.posterior.posterior import MOSTLY_MEANS, summary_lines
 from maxentry.summary.error_curve import POINTS
 from maxentry.summary.reasons import STANDS_OUT, Reason, reasons
 from maxentry.transform import NONE, Transform
@@ -227,10 +227,10 @@ def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
         charts.coherence(subject),
     ]  # fmt: skip
     return {
-        "sampler": f"{verdict} {without_code(diagnostics.advice)}",
+        "sampler": f"{verdict} {strip_code(diagnostics.advice)}",
         "note": rank_0_note(posterior),
         "figures": [_card(r, draw, kind="across" if len(r.panels) > 1 else "") for r in records],
-        "facts": [line for line in lines(posterior) if line[0] not in ("note", "advice")],  # said above
+        "facts": [line for line in summary_lines(posterior) if line[0] not in ("note", "advice")],  # said above
     }
 
 
