@@ -55,7 +55,7 @@ def _map(posterior: Posterior, what: str, level: float) -> Any:
 
 def posterior_facts(posterior: Posterior) -> dict[str, Any]:
     """What was found about the model, for machines."""
-    from maxentry.posterior.diagnostics import without_code
+    from maxentry.posterior.diagnostics import strip_code
 
     diagnostics = posterior.diagnostics
     return {
@@ -66,7 +66,7 @@ def posterior_facts(posterior: Posterior) -> dict[str, Any]:
         "noise_sd": posterior.noise_sd,
         "transform": str(posterior.transform),
         "converged": bool(diagnostics.converged),
-        "advice": without_code(diagnostics.advice),
+        "advice": strip_code(diagnostics.advice),
         "interrupted": posterior.interrupted,
     }
 
@@ -90,7 +90,7 @@ def hand_over(
     verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, say what was found, and end as interrupted if the sampling was."""
-    from maxentry.posterior.diagnostics import without_code
+    from maxentry.posterior.diagnostics import strip_code
 
     if save is not None:
         posterior.save(save)
@@ -104,7 +104,7 @@ def hand_over(
         table = Table(table.names, [*table.columns[:labels], *figures])
     output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
     if not as_json:
-        output.say(without_code(repr(posterior)) if verbose else in_short(posterior), "dim")
+        output.say(strip_code(repr(posterior)) if verbose else in_short(posterior), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(codes.INTERRUPTED)
