@@ -11,7 +11,7 @@ from maxentry import acquisition
 from maxentry.acquisition import Costs, Limits, Problem
 from maxentry.belief import Belief
 from maxentry.campaign.storage import Storage
-from maxentry.client.connect import RemoteCampaign
+from maxentry.client.client import RemoteCampaign
 from maxentry.design.uniform import uniform
 from maxentry.entries import Entries
 from maxentry.posterior import algorithm2
