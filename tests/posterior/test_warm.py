@@ -120,7 +120,7 @@ def test_few_sweeps_are_enough_for_student_noise_too(monkeypatch):
 
     z, bound = against_cold()
     assert z < bound
-    monkeypatch.setattr(MeasurementMatch, "moved", lambda self, _: np.ones(self.n))
+    monkeypatch.setattr(MeasurementMatch, "move", lambda self, _: np.ones(self.n))
     z, bound = against_cold()
     assert z > bound
 

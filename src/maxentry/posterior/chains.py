@@ -185,8 +185,8 @@ def _allocate_buffers(
     m1, m2 = shape
     lead = (n_chains, n_draws)
     shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
-    arrays = [draw_store.zeros(name, array_shape, dtype) for name, array_shape in shapes.items()]
-    return DrawBuffers(*arrays, np.empty((*lead, kernel.N_SCALARS)))
+    left, right, row, col = (draw_store.zeros(name, size, dtype) for name, size in shapes.items())
+    return DrawBuffers(left, right, row, col, np.empty((*lead, kernel.N_SCALARS)))
 
 
 def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextManager[ThreadTeam | None]:
