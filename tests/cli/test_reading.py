@@ -156,7 +156,7 @@ def test_costs_of_rows_columns_and_entries() -> None:
     [
         ("row,cost\nA,1\n", "expected a cost for every row, but row 'B' has none"),
         ("w,x,y\nA,1,2\nB,3,\n", "expected a cost for every entry, but row 'B', column 'y' has none"),
-        ("row,cost\nA,1\nC,1\n", "expected known row labels, but 'C' came"),
+        ("row,cost\nA,1\nC,1\n", "expected known row labels, got 'C'"),
         ("row,cost\nA,dear\n", "expected a number in column cost, line 2 of t.csv"),
     ],
 )

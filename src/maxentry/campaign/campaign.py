@@ -87,7 +87,7 @@ def begun(
     for side, known, came in sides:
         if known[: len(came)] != came:  # more may have been added since
             raise CampaignError(
-                f"expected the {side} labels of the campaign {key.name!r} that is there, but others came."
+                f"expected the {side} labels of the existing campaign {key.name!r}, got others."
             )
     return key, False
 
@@ -105,7 +105,7 @@ def check_names(settings: Iterable[str]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ParameterError(f"expected settings of a campaign, but {name!r} came{hint}.")
+            raise ParameterError(f"expected settings of a campaign, got {name!r}{hint}.")
 
 
 def user(who: str | None) -> str | None:
@@ -281,7 +281,7 @@ class Campaign:
 
         state = self.state
         if not state.standing:
-            raise CampaignError("expected something told before there is a posterior, but nothing was.")
+            raise CampaignError("expected at least one measurement before there is a posterior, got none.")
         return views.framed(fits.posterior(state, self.cache, progress=progress), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
@@ -365,7 +365,7 @@ class Campaign:
             if state is not None:
                 return self._remember(state)
         raise CampaignError(
-            "expected a moment to hand out entries, but others have been quicker each time: ask again."
+            "other processes took the chosen entries each time. Ask again."
         )
 
     def _choose(
@@ -375,7 +375,7 @@ class Campaign:
         kept = asking.limits(limits, state.settings)
         batch = policy(state, n, now, **kept, cache=self.cache, progress=progress)
         if not len(batch.rows):
-            raise NothingToAskError(batch.why or "expected an entry left to ask for, but there is none.")
+            raise NothingToAskError(batch.why or "no entry is left to ask for.")
         return batch
 
     def tell(
@@ -473,7 +473,7 @@ class Campaign:
             except Overtaken:
                 continue
         raise StorageError(
-            f"expected to write to {self._storage.name}, but others have been quicker each time."
+            f"other processes wrote to {self._storage.name} first each time. Try again."
         )
 
     def _remember(self, state: State) -> State:
@@ -486,7 +486,7 @@ class Campaign:
         """The time by the clock that all share; never before the last event, whoever's clock that went by."""
         now = (self._clock or (log or self._storage).now)()
         if now.tzinfo is None:
-            raise ParameterError("expected a clock that knows its time zone, but its time has none.")
+            raise ParameterError("expected a clock with a time zone, got a time without one.")
         return max(now.astimezone(dt.UTC), state.changed_at)
 
 
@@ -502,5 +502,5 @@ def _needs_no_model(settings: Settings) -> bool:
 
 def _how_many(n: Any) -> int:
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
+        raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
     return int(n)

@@ -343,7 +343,7 @@ def _record(line: dict[str, Any]) -> Record:
 def _labels(labels: Iterable[Hashable], side: str, cost: Any) -> dict[str, Any]:
     known = checked_labels(labels, side)
     if not known:
-        raise DataError(f"expected {side} labels to add, but none came.")
+        raise DataError(f"expected {side} labels to add, got none.")
     return {"labels": label_codec.encode(known), "cost": cost.tolist() if hasattr(cost, "tolist") else cost}
 
 
