@@ -6,8 +6,6 @@ Or in a folder: large draws in files of their own, which are mapped into memory 
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import zipfile
 from dataclasses import asdict
 from os import PathLike
@@ -17,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxentry import labels as labels
+from maxentry._io import write_atomically
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
@@ -67,15 +66,11 @@ def save_rest(p: Parts, folder: Folder) -> None:
 
 def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
     text = np.array(json.dumps(meta, default=_number))
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
-        with temporary.open("xb") as file:
+        with write_atomically(target) as temporary, temporary.open("xb") as file:
             np.savez(file, meta=text, **arrays)
-        temporary.replace(target)
     except OSError as error:
         raise DataError(f"expected to write {target}, but that failed: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def load(path: str | PathLike[str]) -> Parts:

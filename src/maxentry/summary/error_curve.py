@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._io import write_atomically
+
 if TYPE_CHECKING:
     from maxentry.campaign.state import Ask, Measurement, State
     from maxentry.posterior.posterior import Posterior
@@ -131,9 +133,8 @@ def _write(folder: Path | None, errors: dict[str, float]) -> None:
     if folder is not None:
         with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            draft = folder / f"{FILE}.{threading.get_ident()}"
-            draft.write_text(json.dumps(errors))
-            draft.replace(folder / FILE)
+            with write_atomically(folder / FILE) as draft:
+                draft.write_text(json.dumps(errors))
 
 
 # Predictions and what came of them
