@@ -294,9 +294,7 @@ def _encode(label: Any) -> Any:
         return {kind: label.isoformat()}
     if label is None or isinstance(label, str | int | float | bool):
         return label
-    raise DataError(
-        f"expected labels that are text, numbers, dates or tuples, got {label!r} ({kind})."
-    )
+    raise DataError(f"expected labels that are text, numbers, dates or tuples, got {label!r} ({kind}).")
 
 
 def _decode(label: Any) -> Any:

@@ -109,13 +109,13 @@ def test_files_that_are_something_else_are_left_alone(tmp_path: Path) -> None:
         with pytest.raises(StorageError, match="a folder"):
             Storage(tmp_path, create=create)
     assert {path: path.read_bytes() for path in (text, other)} == before
-    with pytest.raises(StorageError, match="there is none"):
+    with pytest.raises(StorageError, match="got none"):
         Storage(tmp_path / "missing.db")
     assert not (tmp_path / "missing.db").exists()
     with pytest.raises(StorageError, match="expected the folder"):
         Storage(tmp_path / "no" / "lab.db", create=True)
     empty.touch()
-    with pytest.raises(StorageError, match="begin one first"):
+    with pytest.raises(StorageError, match="Begin one first"):
         Storage(empty)
     with Storage(empty, create=True) as storage:
         assert storage.names() == []

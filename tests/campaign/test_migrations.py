@@ -144,7 +144,7 @@ def test_an_event_of_a_newer_kind_is_refused_with_advice(tmp_path: Path) -> None
             "INSERT INTO maxentry_events VALUES (1, 2, '2030-01-01T00:00:00+00:00', 'sung', NULL, '{}')"
         )
     connection.close()
-    with pytest.raises(StorageError, match="got 'sung'. Upgrade maxentry"):
+    with pytest.raises(StorageError, match=r"got 'sung'\. Upgrade maxentry"):
         Campaign.open(path)
 
 

@@ -185,12 +185,9 @@ def test_the_storage_and_the_campaign_by_option_or_environment() -> None:
 
 def test_no_storage_says_how_to_begin() -> None:
     assert "begin with `maxentry new`" in refused("ask", 3)
-    assert (
-        refused("ask", 3, "-s", "no/lab.db")
-        == "Expected a file of campaigns at no/lab.db, got none."
-    )
+    assert refused("ask", 3, "-s", "no/lab.db") == "Expected a file of campaigns at no/lab.db, got none."
     Path("text.db").write_text("not a database, but long enough to be looked at")
-    assert "it is no SQLite file" in refused("status", "-s", "text.db")
+    assert "got a file that is not SQLite" in refused("status", "-s", "text.db")
     assert "mysql" in refused("status", "-s", "mysql://host/db")
 
 
@@ -290,7 +287,7 @@ def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
             "a,c1,c2\nr1,1,\nr2,,x\n",
             "expected a number in row 'r2', column 'c2', line 3 of t.csv, but 'x' came.",
         ),
-        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected the value told before"),
+        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected the value 1 recorded"),
         ("id,value\n1,2\n", "expected an id that was asked"),
     ):
         Path("t.csv").write_text(content)
@@ -313,11 +310,11 @@ def test_advice_is_in_the_words_of_the_shell() -> None:
     said = refused("tell", "--row", "r1", "--col", "c1", "--value", 2)
     assert "`maxentry correct VALUE --row ROW --col COL` to replace the value, or --again to add" in said
     good("tell", "--row", "r1", "--col", "c1", "--value", 2, "--again")
-    assert "give --number, one of 1, 2" in refused("correct", 3, "--row", "r1", "--col", "c1")
+    assert "Give --number, one of 1, 2" in refused("correct", 3, "--row", "r1", "--col", "c1")
     good("correct", 3, "--number", 2)
     good("ask", 1)
     good("tell", "--id", 1, "--value", 1)
-    assert "`maxentry correct ID --strike` strikes it out" in refused("fail", 1)
+    assert "`maxentry correct 1 --strike` removes the value" in refused("fail", 1)
 
 
 def test_a_file_that_is_told_already_may_be_written_over_and_no_other() -> None:

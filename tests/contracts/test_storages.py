@@ -103,7 +103,7 @@ def test_campaigns_are_found_by_name_and_kept_apart(storage: Storage) -> None:
     second = storage.add("two", [Created(SETTINGS)], START, None)
     assert storage.names() == ["one", "two"]
     assert storage.find("two") == second
-    with pytest.raises(CampaignError, match="there are 'one', 'two'"):
+    with pytest.raises(CampaignError, match="'one', 'two'"):
         storage.find(None)
     with pytest.raises(CampaignError, match="a campaign 'three'"):
         storage.find("three")

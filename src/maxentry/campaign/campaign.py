@@ -364,9 +364,7 @@ class Campaign:
                     state = latest.after(log.append([event], latest.version, now, who))
             if state is not None:
                 return self._remember(state)
-        raise CampaignError(
-            "other processes took the chosen entries each time. Ask again."
-        )
+        raise CampaignError("other processes took the chosen entries each time. Ask again.")
 
     def _choose(
         self, state: State, n: int, now: dt.datetime, limits: dict[str, Any], progress: bool | None
@@ -472,9 +470,7 @@ class Campaign:
                 return result
             except Overtaken:
                 continue
-        raise StorageError(
-            f"other processes wrote to {self._storage.name} first each time. Try again."
-        )
+        raise StorageError(f"other processes wrote to {self._storage.name} first each time. Try again.")
 
     def _remember(self, state: State) -> State:
         with self._turn:

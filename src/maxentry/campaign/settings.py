@@ -153,9 +153,7 @@ class Settings:
             mask[: self.shape[0], : self.shape[1]] = self.mask
         for cost, part, side in ((row_cost, self.costs.row, "row"), (col_cost, self.costs.col, "col")):
             if cost is not None and part is None:
-                raise ParameterError(
-                    f"expected a campaign with {side} costs to add to, got one without."
-                )
+                raise ParameterError(f"expected a campaign with {side} costs to add to, got one without.")
         costs = self.costs.extended(shape, row_cost, col_cost)
         return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs})
 
@@ -347,9 +345,7 @@ def _check_rank(settings: Settings) -> None:
             f"{settings.rank}."
         )
     if settings.rank == 0 and not settings.effects:
-        raise RankError(
-            "expected effects=True with rank 0, got False, which leaves nothing to fit."
-        )
+        raise RankError("expected effects=True with rank 0, got False, which leaves nothing to fit.")
 
 
 def _check_batch_limits(settings: Settings) -> None:

@@ -349,7 +349,7 @@ class Storage:
                 f"expected the name of one campaign in {self.name}, got none. Its campaigns are {listed}."
             )
             return CampaignError(message, code="name_missing", names=names)
-        message = f"expected the name of a campaign in {self.name} ({listed}), got {name!r}."
+        message = f"expected a campaign {name!r} in {self.name}, got {listed}."
         return CampaignError(message, code="unknown_campaign", name=name, names=names)
 
     def name_of(self, mark: str) -> str | None:

@@ -113,7 +113,7 @@ async def fitted(lab: Lab, opened: Opened, wait: float, stale: bool) -> Fit | Jo
     """The posterior that is wanted, or the job that makes it. Nothing told: refused, as `posterior()` does."""
     state = await run_in_threadpool(lambda: opened.campaign.state)
     if not state.standing:
-        raise CampaignError("expected something told before there is a posterior, but nothing was.")
+        raise CampaignError("expected at least one measurement before there is a posterior, got none.")
     found = await run_in_threadpool(opened.fits.latest if stale else opened.fits.at_hand, state)
     if found is not None:
         return found
