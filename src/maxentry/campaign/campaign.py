@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from maxentry import frames
-from maxentry.campaign import cells, fits, tell, views
+from maxentry import cells, frames
+from maxentry.campaign import fits, tell, views
 from maxentry.campaign import policy as asking
 from maxentry.campaign import settings as workable
 from maxentry.campaign import storage as address
@@ -27,6 +27,7 @@ from maxentry.campaign import tell as changes
 from maxentry.campaign import tell as report
 from maxentry.campaign import tell as telling
 from maxentry.campaign.events import Created, Event, Record
+from maxentry.campaign.policy import BatchLike, Plates
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Key, Log, Overtaken, Storage
@@ -94,8 +95,8 @@ def begun(
 
 def check_labels(settings: Settings) -> None:
     """Refuse labels that read alike; not asked of a campaign that is there, which may be older than this rule."""
-    cells.check_apart(settings.rows, "row")
-    cells.check_apart(settings.cols, "column")
+    cells.check_distinct(settings.rows, "row")
+    cells.check_distinct(settings.cols, "column")
 
 
 def check_names(settings: Iterable[str]) -> None:
@@ -141,7 +142,7 @@ class Campaign:
         owned: bool = False,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> None:
         """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
@@ -174,7 +175,7 @@ class Campaign:
         who: str | None = None,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
         **settings: Any,
     ) -> Self:
@@ -217,7 +218,7 @@ class Campaign:
         *,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> Self:
         """Come back to a campaign: that of this name, or the only one there is.
@@ -323,7 +324,7 @@ class Campaign:
         self,
         n: int = 1,
         *,
-        plates: asking.Plates | None = None,
+        plates: Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,
@@ -368,7 +369,7 @@ class Campaign:
 
     def _choose(
         self, state: State, n: int, now: dt.datetime, limits: dict[str, Any], progress: bool | None
-    ) -> asking.BatchLike:
+    ) -> BatchLike:
         policy = self._policy or _default_policy()
         kept = asking.limits(limits, state.settings)
         batch = policy(state, n, now, **kept, cache=self.cache, progress=progress)
@@ -486,7 +487,7 @@ class Campaign:
         return max(now.astimezone(dt.UTC), state.changed_at)
 
 
-def _default_policy() -> Callable[..., asking.BatchLike]:
+def _default_policy() -> Callable[..., BatchLike]:
     from maxentry.campaign import policy  # here, since loading the sampler takes its time
 
     return policy.next_batch

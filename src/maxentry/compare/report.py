@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -23,7 +21,7 @@ from maxentry.compare.metrics import Curves, Interval, Measure
 from maxentry.compare.scenario import BASELINE, OURS, Strategy
 from maxentry.compare.store import Look, Run, atomic_path
 from maxentry.errors import DataError, MissingDependencyError
-from maxentry.plots.style import inline_svg
+from maxentry.plots.style import inline_svg, library_versions
 from maxentry.plots.style import render_page as fill_template
 from maxentry.wording import count, percent
 
@@ -35,7 +33,6 @@ MARKS: dict[metrics.Effect, Mark] = {
     "helps": "good", "harms": "bad", "no difference shown": "even", "unknown": "even",
 }  # fmt: skip
 LEAST_COVERAGE = 0.8  # 90% intervals that cover less than this are marked
-LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
 
 RATIO_NOTE = (
     "Ratios are of the means over paired replicates, with the 90% interval of the logarithm (t): below 1 is better than"
@@ -248,9 +245,7 @@ def render_page(page: Page, runs: Sequence[Run], raw: str | None = None) -> str:
     }
     laws = Counter(run.law for run in runs)
     facts = {
-        "versions at the time of this report": ", ".join(
-            [f"Python {platform.python_version()}", *_versions()]
-        ),
+        "versions at the time of this report": library_versions(),
         "laws of the runs": ", ".join(f"{law} ({n} runs)" for law, n in laws.items()),
         "processor time of all runs": f"{sum(run.cpu_s for run in runs) / 3600:.2f} hours",
     }
@@ -263,14 +258,6 @@ def render_page(page: Page, runs: Sequence[Run], raw: str | None = None) -> str:
         "template.html", Path(__file__).parent, title=page.heading, page=page, drawings=drawings, facts=facts,
         cases=cases, raw=raw, counts=counts,
     )  # fmt: skip
-
-
-def _versions() -> list[str]:
-    found = []
-    for name in LIBRARIES:
-        with suppress(PackageNotFoundError):  # a checkout that was not installed
-            found.append(f"{name} {version(name)}")
-    return found
 
 
 # The folder
