@@ -345,7 +345,7 @@ REFUSED: dict[str, tuple[Call, type[MaxentryError], str]] = {
     "an id that never was": (lambda c: c.tell(7, 1.0), DataError, "an id that was asked, got 7"),
     "an id below 1": (lambda c: c.fail(0), DataError, "an id that was asked, got 0"),
     "an unknown label": (lambda c: c.tell(row="z", col=0, value=1.0), LabelError, "known row labels"),
-    "text as a value": (lambda c: c.tell(1, "much"), DataError, "a number, nothing or 'failed'"),
+    "text as a value": (lambda c: c.tell(1, "much"), DataError, "is not a number"),
     "an infinite value": (lambda c: c.tell(1, math.inf), DataError, "finite numbers"),
     "too few values": (lambda c: c.tell([1, 2], [1.0]), DataError, "as many values as entries"),
     "no entries": (lambda c: c.ask(0), ParameterError, "a whole number of entries from 1 on"),
