@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maxentry.cli.output import spoken
-
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
 
 
 def ahead(campaign: Campaign, n: int) -> dict[str, Any]:
     """The outlook on the next n entries (None before there is a posterior) and the advice, in one sentence."""
-    found = campaign.outlook(n).to_dict()
-    return found | {"advice": spoken(found["advice"])}
+    return campaign.outlook(n).to_dict()

@@ -24,23 +24,27 @@ def opened(storage: str, name: str | None) -> Iterator[Campaign]:
     try:
         campaign = Campaign.open(storage, name)
     except StorageError as error:
-        if storage == STORAGE and "there is none" in str(error):
+        if storage == STORAGE and error.code == "no_storage":
             raise StorageError(
                 "expected a file of campaigns, maxentry.db, in this folder, but there is none: begin with "
                 "`maxentry new`, or name another with --storage or MAXENTRY_STORAGE."
             ) from None
         raise
     except CampaignError as error:
-        raise CampaignError(_named(str(error))) from None
+        raise _with_hint(error) from None
     with campaign:
         yield campaign
 
 
-def _named(text: str) -> str:
+def _with_hint(error: CampaignError) -> CampaignError:
     """The refusal of a campaign, with how to name or begin one."""
-    if "the name of one campaign" in text:
-        return f"{text.removesuffix('.')}: name one by --campaign (-c) or MAXENTRY_CAMPAIGN."
-    return text.replace("there is none yet.", "there is none yet: begin one with `maxentry new`.")
+    hints = {
+        "name_missing": "Name one by --campaign (-c) or MAXENTRY_CAMPAIGN.",
+        "no_campaigns": "Begin one with `maxentry new`.",
+    }
+    return CampaignError(
+        error.message, code=error.code, hint=hints.get(error.code, error.hint), **error.fields
+    )
 
 
 def table_of(columns: Mapping[str, list[Any]], *names: str) -> Table:

@@ -77,15 +77,17 @@ class Commands(TyperGroup):
 
 def _ended(command: Any, *, as_json: bool) -> int:
     """Run; the exit code, after one sentence on stderr (with --json: one document on stdout) if it failed."""
+    from maxentry.cli.output import describe
+
     try:
         code = command()
         return code if isinstance(code, int) else codes.DONE
     except UsageError as error:
         return _usage(error, as_json)
     except NothingToAskError as error:
-        return _failed(error, str(error), codes.NOTHING_LEFT, as_json)
+        return _failed(error, describe(error), codes.NOTHING_LEFT, as_json)
     except MaxentryError as error:
-        return _failed(error, str(error), codes.REFUSED, as_json)
+        return _failed(error, describe(error), codes.REFUSED, as_json)
     except Interrupted as error:
         return _failed(error, str(error), codes.INTERRUPTED, as_json)
     except UnicodeEncodeError as error:
@@ -130,9 +132,8 @@ def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
 
 
 def _report(kind: str, text: str, code: int, as_json: bool) -> int:
-    from maxentry.cli.output import print_json, say, spoken
+    from maxentry.cli.output import print_json, say
 
-    text = spoken(text)
     try:
         sys.stdout.flush()
         if as_json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from maxentry import tables
 from maxentry._io import to_json_data
 from maxentry.cli import terminal
-from maxentry.errors import ParameterError
+from maxentry.errors import MaxentryError, ParameterError
 from maxentry.tables import Format, Table
 
 if TYPE_CHECKING:
@@ -110,18 +109,19 @@ def count(n: int, one: str, many: str | None = None) -> str:
     return f"{n} {one if n == 1 else many or one + 's'}"
 
 
-SPOKEN = (  # advice to programs, as it is followed on the command line
-    ("again=True allows replicates", "`maxentry set --again` allows replicates"),
-    ("correct(id, None)", "`maxentry correct ID --strike`"),
-    ("again=True", "--again"),
-    ("give number= one of", "give --number, one of"),
-)
-
-
-def spoken(text: str) -> str:
-    """A sentence of the library as the command line says it."""
-    for program, shell in SPOKEN:
-        text = text.replace(program, shell)
-    id = re.search(r"\bid (\d+)\b", text)
-    correction = f"{id[1]} VALUE" if id else "VALUE --row ROW --col COL"
-    return text.replace("correct()", f"`maxentry correct {correction}`")
+def describe(error: MaxentryError) -> str:
+    """An error's message with the hint for the command line, where there is one."""
+    id = error.fields.get("id")
+    correct = (
+        "`maxentry correct VALUE --row ROW --col COL`" if id is None else f"`maxentry correct {id} VALUE`"
+    )
+    hint = error.hint
+    if error.code == "has_value":
+        hint = f"`maxentry correct {id} --strike` removes the value."
+    elif error.code == "other_value":
+        hint = f"Use {correct} to replace the value, or --again to add another measurement."
+    elif error.code == "removed_value":
+        hint = f"Use {correct} to restore the value, or --again to add another measurement."
+    elif error.code == "several_measurements":
+        hint = f"Give --number, one of {', '.join(map(str, error.fields['numbers']))}."
+    return f"{error.message} {hint}".rstrip()
