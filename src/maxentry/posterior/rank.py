@@ -30,16 +30,13 @@ def check_rank(rank: object, shape: tuple[int, int], effects: bool) -> None:
     m1, m2 = shape
     most = min(m1, m2) // 2
     if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 0:
-        raise RankError(f"the rank must be 'auto' or a whole number of at least 0, got {rank!r}")
-    if rank > most:
+        raise RankError(f"expected rank 'auto' or a whole number of at least 0, got {rank!r}")
+    if rank > most:  # beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank
         raise RankError(
-            f"a {m1} x {m2} matrix can be fitted with rank at most {most}, half its shorter side "
-            f"(beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank), got {rank}"
+            f"expected rank 'auto' or at most {most}, half the shorter side of a {m1} x {m2} matrix, got {rank}"
         )
     if rank == 0 and not effects:
-        raise RankError(
-            "rank 0 without row and column effects leaves nothing to fit; use effects=True or a rank"
-        )
+        raise RankError("expected effects=True with rank 0, got False, which leaves nothing to fit")
 
 
 @dataclass(frozen=True, eq=False)
