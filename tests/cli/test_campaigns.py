@@ -11,9 +11,8 @@ from tests.cli.run import answer, good, refused, run
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.settings import ACQUISITIONS
-from maxentry.cli import codes
-from maxentry.cli.hints import where
 from maxentry.cli.options import Acquisition
+from maxentry.cli.output import ExitCode, next_options
 
 PLATE = ["id", "row", "col", "mean", "sd", "gain", "cost", "value"]
 
@@ -148,8 +147,8 @@ def test_what_is_pending_from_before_is_named() -> None:
 
 
 def test_passwords_are_not_repeated() -> None:
-    assert where("postgresql://ada:secret@host/lab") == ""
-    assert where("postgresql://host/lab?password=secret") == ""
+    assert next_options("postgresql://ada:secret@host/lab") == ""
+    assert next_options("postgresql://host/lab?password=secret") == ""
 
 
 @pytest.mark.parametrize(
@@ -382,14 +381,14 @@ def test_fewer_than_asked_for_are_said_to_be_so_and_none_is_an_exit_code() -> No
     begin(shape="2x2")
     result = good("ask", 9)
     assert "Only 4 of 9 could be asked" in result.stderr
-    said = refused("ask", 1, code=codes.NOTHING_LEFT)
+    said = refused("ask", 1, code=ExitCode.NOTHING_LEFT)
     assert "4 pending" in said
     as_json = run("ask", 1, "--json")
-    assert as_json.exit_code == codes.NOTHING_LEFT
+    assert as_json.exit_code == ExitCode.NOTHING_LEFT
     assert json.loads(as_json.stdout)["error"]["kind"] == "NothingToAskError"
     for id in range(1, 5):
         good("tell", "--id", id, "--value", id)
-    assert "`maxentry set --again` allows replicates" in refused("ask", 1, code=codes.NOTHING_LEFT)
+    assert "`maxentry set --again` allows replicates" in refused("ask", 1, code=ExitCode.NOTHING_LEFT)
     good("set", "--again")
     good("ask", 1)
 
@@ -397,7 +396,7 @@ def test_fewer_than_asked_for_are_said_to_be_so_and_none_is_an_exit_code() -> No
 def test_the_budget_ends_a_campaign() -> None:
     begin("--budget", 3)
     assert answer("ask", 9)["n"] == 3
-    assert "the budget is spent" in refused("ask", 1, code=codes.NOTHING_LEFT).lower()
+    assert "the budget is spent" in refused("ask", 1, code=ExitCode.NOTHING_LEFT).lower()
     good("set", "--drop", "budget")
     assert answer("ask", 2)["n"] == 2
 
@@ -469,7 +468,7 @@ def test_more_rows_and_columns_and_other_settings() -> None:
     ]
     with Campaign.open("maxentry.db") as campaign:
         assert (campaign.settings.budget, campaign.settings.lease) == (9, 2 * 86400)
-    assert "none came" in refused("set", code=codes.USAGE)
+    assert "got none" in refused("set", code=ExitCode.USAGE)
     assert "'seed'" in refused("set", "--drop", "seed")
     assert "is there already" in refused("add-rows", "n1")
 
@@ -512,9 +511,9 @@ def test_a_correction_as_it_is_said() -> None:
     assert [e["value"] for e in answer("export")["entries"]] == [-7, 6]
     good("correct", 2, "--strike")
     assert [e["value"] for e in answer("export")["entries"]] == [-7]
-    assert "before the value, but 'x' came" in refused("correct", "x", 6, code=codes.USAGE)
-    refused("correct", 1, 6, 7, code=codes.USAGE)
-    refused("correct", 1, 6, "--id", 1, code=codes.USAGE)
+    assert "before the value, got 'x'" in refused("correct", "x", 6, code=ExitCode.USAGE)
+    refused("correct", 1, 6, 7, code=ExitCode.USAGE)
+    refused("correct", 1, 6, "--id", 1, code=ExitCode.USAGE)
 
 
 def test_a_plate_for_excel_and_back() -> None:
@@ -552,7 +551,7 @@ def test_a_decimal_comma_between_commas_is_explained() -> None:
 
 
 def test_no_number_is_refused_in_our_words() -> None:
-    assert "expected a whole number" in refused("ask", "abc", code=codes.USAGE)
+    assert "must be a whole number" in refused("ask", "abc", code=ExitCode.USAGE)
 
 
 def test_the_version_as_an_option() -> None:
@@ -561,8 +560,8 @@ def test_the_version_as_an_option() -> None:
 
 def test_exports_that_exclude_each_other() -> None:
     begin()
-    refused("export", "--wide", "--pending", code=codes.USAGE)
-    refused("export", "--asked", "--pending", code=codes.USAGE)
+    refused("export", "--wide", "--pending", code=ExitCode.USAGE)
+    refused("export", "--asked", "--pending", code=ExitCode.USAGE)
 
 
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
-from maxentry.cli import codes, options, output
+from maxentry.cli import options, output
 from maxentry.cli.options import option
 from maxentry.errors import DataError, ParameterError
+from maxentry.wording import count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +123,7 @@ def compare(
 
     Results are stored as they come: after Ctrl-C, the same command continues where it stopped.
     """
-    wanted = options.rank_of(rank)
+    wanted = options.parse_rank(rank)
     from maxentry.compare import report as reports
     from maxentry.compare.compare import answer, choose_subject, compare_cells
     from maxentry.compare.scenario import OURS
@@ -224,7 +225,7 @@ class Study:
 
     def caveats(self, runs: Sequence[Run]) -> str:
         """Return what readers must know of a report that is not of the whole study."""
-        said, of = [QUICK] if self.quick else [], f"of {output.count(len(self.cells), 'run')}"
+        said, of = [QUICK] if self.quick else [], f"of {count(len(self.cells), 'run')}"
         if self.failures:
             errors = "; ".join(dict.fromkeys(str(f.error).rstrip(".") for f in self.failures))
             said.append(f"{len(self.failures)} {of} failed: {errors}.")
@@ -249,7 +250,7 @@ class Study:
         kept = "all" if self.kept == len(runs) else str(self.kept)
         before = f" ({kept} stored before)" if self.kept and not self.report else ""
         time = f"{sum(run.cpu_s for run in runs) / 60:.1f} min of processor time"
-        output.say(f"{output.count(len(runs), 'run')}{before}, {time}. Wrote {written.page}.", "dim")
+        output.say(f"{count(len(runs), 'run')}{before}, {time}. Wrote {written.page}.", "dim")
         caveats = self.caveats(runs) if not self.failures else ""  # failures are reported at the end
         if caveats:
             output.warn(caveats)
@@ -258,16 +259,16 @@ class Study:
         """Report failures, if any, and exit with the code of a refusal."""
         if self.failures:
             self._say_failures()
-            raise typer.Exit(codes.REFUSED)
+            raise typer.Exit(output.ExitCode.REFUSED)
 
     def _exit_on_interrupt(self, stop: StudyStopped) -> NoReturn:
         if self.as_json:
-            error = {"kind": "Interrupted", "message": str(stop), "code": codes.INTERRUPTED}
+            error = {"kind": "Interrupted", "message": str(stop), "code": output.ExitCode.INTERRUPTED}
             output.print_json({"error": {**error, "done": stop.done, "total": stop.total}})
         else:
             text = str(stop)
             output.say(text[:1].upper() + text[1:], "bold red")
-        raise typer.Exit(codes.INTERRUPTED)
+        raise typer.Exit(output.ExitCode.INTERRUPTED)
 
     def _say_failures(self) -> None:
         """Print each error once, with how many runs it ended."""
@@ -275,7 +276,7 @@ class Study:
             return
         for error, n in Counter(f.error for f in self.failures).items():
             first = next(f for f in self.failures if f.error == error)
-            others = f" ({output.count(n - 1, 'more run')} failed with this error)" if n > 1 else ""
+            others = f" ({count(n - 1, 'more run')} failed with this error)" if n > 1 else ""
             output.say(f"Failed: {first}{others}", "bold red")
             if _debugging() and first.trace:
                 output.say(first.trace)
@@ -335,7 +336,7 @@ def _say_sizes(cells: Sequence[Cell], s: dict[str, int]) -> None:
         then = f"then batches of {s['batch']} until what {case.spend:g} entries cost on average is spent"
     output.say(
         f"{case.name}: {s['rows']} x {s['cols']} with {s['known']} known entries; {s['initial']} at first, {then}; "
-        f"{', '.join(strategies)}, {output.count(len(cells) // len(strategies), 'replicate')} each."
+        f"{', '.join(strategies)}, {count(len(cells) // len(strategies), 'replicate')} each."
     )
 
 
