@@ -85,8 +85,8 @@ def test_our_own_mistake_says_so_and_how_to_see_more(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(tables, "read", broken)
     sentence = (
-        "nexpected ZeroDivisionError: by zero. This is a mistake in maxentry; "
-        "MAXENTRY_DEBUG=1 in the environment shows where."
+        "nexpected ZeroDivisionError: by zero. This is a bug in maxentry. Please report it with this text; "
+        "MAXENTRY_DEBUG=1 in the environment adds where it happened."
     )
     assert refused("complete", "x.csv", code=ExitCode.BUG) == "U" + sentence
     as_json = json.loads(run("complete", "x.csv", "--json").stdout)
@@ -126,7 +126,7 @@ def test_an_output_that_cannot_hold_a_label_says_what_to_do() -> None:
     good("new", "lab", "--row", "α", "--row", "b", "--col", "x", "--col", "y")
     result = process("ask", 4, "--json", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert result.returncode == ExitCode.REFUSED
-    assert "its encoding is ascii: PYTHONUTF8=1" in json.loads(result.stdout)["error"]["message"]
+    assert "encoding, ascii, has no '\\u03b1'. Set PYTHONUTF8=1" in json.loads(result.stdout)["error"]["message"]
 
 
 WAITING = """

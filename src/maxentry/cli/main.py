@@ -30,7 +30,7 @@ EPILOG = "Exit codes: " + "; ".join(f"{code:d} {meaning}" for code, meaning in E
 
 
 class Interrupted(Exception):
-    """Ctrl-C, which Click would end without a word."""
+    """Ctrl-C, which Click would not report."""
 
 
 class Commands(TyperGroup):
@@ -58,7 +58,7 @@ class Commands(TyperGroup):
         return code
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; what Click would end in its own way is ended here."""
+        """Run the command; end a closed pipe and Ctrl-C in our own way, not in Click's."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -96,8 +96,8 @@ def _run(command: Any, *, as_json: bool) -> int:
         return ExitCode.REFUSED
     except Exception as error:
         text = (
-            f"unexpected {type(error).__name__}: {error}. This is a bug in maxentry. Please report it with the text "
-            "above. MAXENTRY_DEBUG=1 in the environment shows where it happened."
+            f"unexpected {type(error).__name__}: {error}. This is a bug in maxentry. Please report it with this "
+            "text; MAXENTRY_DEBUG=1 in the environment adds where it happened."
         )
         return _report_error(error, text, ExitCode.BUG, as_json)
 
@@ -106,7 +106,7 @@ def _report_usage(error: Any, as_json: bool) -> int:
     if error.ctx is not None and not as_json:
         if type(error).__name__ == "NoArgsIsHelpError":
             return ExitCode.USAGE  # the help has been printed
-        sys.stderr.write(f"{error.ctx.get_report_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
+        sys.stderr.write(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
     text = error.format_message()
     for pattern, words in USAGE_WORDS.items():
         text = re.sub(pattern, words, text)
