@@ -14,7 +14,7 @@ from tests.cli.run import answer, good, process, refused, run
 
 from maxentry.cli import compare as command
 from maxentry.cli.output import ExitCode
-from maxentry.compare import runner
+from maxentry.compare import report, runner
 from maxentry.compare.runner import Failure
 from maxentry.compare.scenario import LAW, OURS, Cell
 from maxentry.compare.store import Look, Run, Store
@@ -41,7 +41,11 @@ def invent(cell: Cell) -> Run:
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Stand for the processes; say which cells were begun, and let the strategies under `failing` fail."""
+    """Stand for the processes; say which cells were begun, and let the strategies under `failing` fail.
+
+    Figures are empty here, since drawing takes longest; tests/compare/test_report.py draws them.
+    """
+    monkeypatch.setattr(report, "draw_panels", lambda panels, across: report.new_figure(1, 1))
     seen: dict[str, Any] = {"begun": [], "failing": ("maxent",)}
 
     def run_cells(cells: Sequence[Cell], workers: int | None = None) -> Iterator[tuple[int, Run | Failure]]:
@@ -87,8 +91,8 @@ def test_runs_that_fail_do_not_keep_the_others_from_being_reported(engine: dict,
     assert result.exit_code == ExitCode.REFUSED
     assert result.stdout.startswith("Yes, ")
     assert "Failed: my.csv, maxent, seed 0: no luck (4 more runs failed with this error)" in result.stderr
-    for report in ("report.html", "tables.md"):
-        assert "5 of 15 runs failed: no luck." in Path("out", report).read_text()
+    for name in ("report.html", "tables.md"):
+        assert "5 of 15 runs failed: no luck." in Path("out", name).read_text()
     engine["begun"].clear()
     again = run(*words, "--json")
     assert again.exit_code == ExitCode.REFUSED
@@ -248,6 +252,16 @@ def test_studies_of_the_repository_are_said_to_be_there(words: list[str]) -> Non
     assert said == (
         f"`study {words[0]}` is not part of the package. In a checkout of maxentry, run: python -m evidence {words[0]}"
     )
+
+
+def test_what_a_report_needs_is_asked_for_before_any_work(
+    engine: dict, my_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    assert refused("compare", "my.csv").endswith(
+        "The report needs matplotlib: pip install 'maxentry[studies]'."
+    )
+    assert engine["begun"] == []
 
 
 @pytest.mark.process

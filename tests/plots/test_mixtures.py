@@ -15,7 +15,7 @@ from maxentry.cli import complete as cli
 from maxentry.model.coherence import coherence
 from maxentry.plots import charts, report
 from maxentry.plots.subject import Subject
-from maxentry.posterior.diagnostics import ANNEAL_LONGER, without_code
+from maxentry.posterior.diagnostics import ANNEAL_LONGER, strip_code
 from maxentry.posterior.posterior import Posterior
 from maxentry.wording import count
 
@@ -100,7 +100,7 @@ def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: 
 def test_advice_of_the_sampler_itself_loses_all_its_code() -> None:
     advice = small().diagnostics.advice
     assert CODE.search(advice)
-    assert not CODE.search(without_code(advice))
+    assert not CODE.search(strip_code(advice))
 
 
 def test_one_is_not_many() -> None:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
@@ -14,7 +15,7 @@ import typer
 
 from maxentry.cli import options, output
 from maxentry.cli.options import option
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.wording import count
 
 if TYPE_CHECKING:
@@ -139,9 +140,7 @@ def compare(
         cells, _choose_folder(out, table, cells[0], quick), workers, choose_engine(ctx, dask), progress, any_code,
         report, as_json, quick,
     )  # fmt: skip
-    sizes = _sizes(cells[0])
-    if not as_json:
-        _say_sizes(cells, sizes)
+    sizes = _say_sizes(cells, as_json)
     runs = study.run()
     ran = {run.strategy for run in runs}
     subject = choose_subject(
@@ -191,7 +190,6 @@ class Study:
 
     def run(self) -> list[Run]:
         """Return the results in the order of the cells; with --report, only those that are stored."""
-        from maxentry.compare.report import check_report_dependencies, check_runs
         from maxentry.compare.runner import RunsFailed, StudyStopped, find_runs, run_all
         from maxentry.compare.store import Store
 
@@ -201,9 +199,12 @@ class Study:
         stored = find_runs(self.cells, store, any_law=self.any_law or self.report)
         self.kept = len(stored)
         if self.report:
-            check_runs(list(stored.values()), self.folder)
+            if not stored:
+                raise DataError(f"expected results of this study in {self.folder}, got none.")
             return list(stored.values())
-        check_report_dependencies()
+        for name in ("matplotlib", "jinja2"):  # now, not after an hour
+            if find_spec(name) is None:
+                raise MissingDependencyError(f"the report needs {name}: pip install 'maxentry[studies]'.")
         try:
             return run_all(
                 self.cells, store=store, workers=self.workers, engine=self.engine, progress=self.progress,
@@ -316,28 +317,24 @@ def _choose_folder(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
     return folder if mine in digests or not digests else folder.with_name(f"{folder.name}-{mine[:6]}")
 
 
-def _sizes(cell: Cell) -> dict[str, int]:
-    """Return how large the matrix is and how much of it is measured."""
+def _say_sizes(cells: Sequence[Cell], as_json: bool) -> dict[str, int]:
+    """Say, unless in JSON, how large the matrix is and how much of it is measured; return these numbers."""
     import numpy as np
 
-    case = cell.case
-    M = case.source.truth(0).M
-    return {
-        "rows": M.shape[0], "cols": M.shape[1], "known": int(np.isfinite(M).sum()), "initial": case.initial,
-        "budget": case.budget, "batch": case.batch,
-    }  # fmt: skip
-
-
-def _say_sizes(cells: Sequence[Cell], s: dict[str, int]) -> None:
     case = cells[0].case
+    M = case.source.truth(0).M
+    known = int(np.isfinite(M).sum())
     strategies = list(dict.fromkeys(cell.strategy.name for cell in cells))
-    then = f"then {s['budget']} in batches of {s['batch']}"
+    then = f"then {case.budget} in batches of {case.batch}"
     if case.spend is not None:
-        then = f"then batches of {s['batch']} until what {case.spend:g} entries cost on average is spent"
-    output.say(
-        f"{case.name}: {s['rows']} x {s['cols']} with {s['known']} known entries; {s['initial']} at first, {then}; "
-        f"{', '.join(strategies)}, {count(len(cells) // len(strategies), 'replicate')} each."
-    )
+        then = f"then batches of {case.batch} until what {case.spend:g} entries cost on average is spent"
+    if not as_json:
+        output.say(
+            f"{case.name}: {M.shape[0]} x {M.shape[1]} with {known} known entries; {case.initial} at first, {then}; "
+            f"{', '.join(strategies)}, {count(len(cells) // len(strategies), 'replicate')} each."
+        )
+    sizes = {"rows": M.shape[0], "cols": M.shape[1], "known": known, "initial": case.initial}
+    return sizes | {"budget": case.budget, "batch": case.batch}
 
 
 # The user's matrix

@@ -231,7 +231,7 @@ def _choose_map(posterior: Posterior, what: str, level: float) -> Any:
 
 def list_facts(posterior: Posterior) -> dict[str, Any]:
     """Facts about the fit, for the JSON document."""
-    from maxentry.posterior.diagnostics import without_code
+    from maxentry.posterior.diagnostics import strip_code
 
     diagnostics = posterior.diagnostics
     return {
@@ -242,7 +242,7 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
         "noise_sd": posterior.noise_sd,
         "transform": str(posterior.transform),
         "converged": bool(diagnostics.converged),
-        "advice": without_code(diagnostics.advice),
+        "advice": strip_code(diagnostics.advice),
         "interrupted": posterior.interrupted,
     }
 
@@ -266,7 +266,7 @@ def write_posterior(
     verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, summarize the fit, and exit as interrupted if the sampling was."""
-    from maxentry.posterior.diagnostics import without_code
+    from maxentry.posterior.diagnostics import strip_code
 
     if save is not None:
         posterior.save(save)
@@ -280,7 +280,7 @@ def write_posterior(
         table = Table(table.names, [*table.columns[:labels], *figures])
     output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
     if not as_json:
-        output.say(without_code(repr(posterior)) if verbose else summarize(posterior), "dim")
+        output.say(strip_code(repr(posterior)) if verbose else summarize(posterior), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(output.ExitCode.INTERRUPTED)

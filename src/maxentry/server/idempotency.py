@@ -1,7 +1,7 @@
-"""Idempotency keys: a request told twice is done once, whatever broke in between.
+"""Idempotency keys: a request that is sent twice is done once, whatever broke in between.
 
-The key is written in the transaction of the events that the request made, so that either both are there or neither
-is. The table is the server's own: campaigns know nothing of it, and an older maxentry passes it by.
+The key is written in the transaction of the events that the request made, so that both are there or neither. The table
+belongs to the server: campaigns know nothing of it, and an older maxentry ignores it.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from maxentry.campaign.events import Event, Record
 from maxentry.campaign.storage import LOCK, Key, Log, Storage
 from maxentry.errors import ParameterError
 
-KEPT = dt.timedelta(days=30)
-LONGEST = 200
+REMEMBERED = dt.timedelta(days=30)
+LONGEST_KEY = 200  # characters
 
 CLAIMS = Table(
     "maxentry_claims",
     MetaData(),
     Column("campaign_id", Integer, nullable=False),
-    Column("claim", String(LONGEST), nullable=False),
+    Column("claim", String(LONGEST_KEY), nullable=False),
     Column("digest", String(64), nullable=False),
-    Column("before", Integer, nullable=False),  # the last event before it
+    Column("before", Integer, nullable=False),  # the last event before the request
     Column("after", Integer, nullable=False),  # its own last event; the same where it made none
     Column("at", String(40), nullable=False),
     PrimaryKeyConstraint("campaign_id", "claim"),
@@ -51,59 +51,59 @@ CLAIMS = Table(
 
 
 class Claim(NamedTuple):
-    """The key that came with a request, and a digest of what was asked for."""
+    """The key of a request, and a digest of its content."""
 
     key: str
     digest: str
 
     @classmethod
-    def of(cls, key: str | None, request: Any) -> Claim | None:
-        """The claim of a request (as plain data); None where it has no key."""
+    def from_request(cls, key: str | None, content: Any) -> Claim | None:
+        """The claim of a request with this content (plain data); None if it has no key."""
         if key is None:
             return None
-        if not 0 < len(key) <= LONGEST or not key.isascii() or not key.isprintable():
+        if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
             raise ParameterError(
-                f"expected an Idempotency-Key of 1 to {LONGEST} printable ASCII characters, but another came."
+                f"expected an Idempotency-Key of 1 to {LONGEST_KEY} printable ASCII characters, got another."
             )
-        return cls(key, hashlib.sha256(json.dumps(request, sort_keys=True, default=str).encode()).hexdigest())
+        return cls(key, hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest())
 
 
-class Done(NamedTuple):
-    """The events that a claim stands for: those after `before`, up to `after`."""
+class EventSpan(NamedTuple):
+    """The events of one request: those after `before`, up to `after`."""
 
     before: int
     after: int
 
 
 class Repeated(Exception):
-    """The request was done before; nothing was done now."""
+    """The request was done before, and nothing was done now."""
 
-    def __init__(self, done: Done) -> None:
+    def __init__(self, span: EventSpan) -> None:
         super().__init__("done before")
-        self.done = done
+        self.span = span
 
 
-def prepare(storage: Storage) -> None:
-    """Make the table if it is not there."""
+def create_table(storage: Storage) -> None:
+    """Create the table of keys if the storage has none."""
     with storage._reading() as connection:
-        there = inspect(connection).has_table(CLAIMS.name)
-    if not there:
-        with storage._writing() as connection:
-            if connection.dialect.name == "postgresql":  # where two servers may begin at once
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-            CLAIMS.create(connection, checkfirst=True)
+        if inspect(connection).has_table(CLAIMS.name):
+            return
+    with storage._writing() as connection:
+        if connection.dialect.name == "postgresql":  # where two servers may start at once
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+        CLAIMS.create(connection, checkfirst=True)
 
 
-def done(storage: Storage, key: Key, claim: Claim | None) -> Done | None:
-    """What came of this claim before, if anything did."""
+def find(storage: Storage, key: Key, claim: Claim | None) -> EventSpan | None:
+    """The events of the request with this claim, if it was done before."""
     if claim is None:
         return None
     with storage._reading() as connection:
         return _find(connection, key, claim)
 
 
-def under(campaign: Campaign, claim: Claim | None) -> Campaign:
-    """The campaign, with what it writes next claimed; `Repeated` is raised where that was done before."""
+def claimed(campaign: Campaign, claim: Claim | None) -> Campaign:
+    """The campaign, which writes the claim with its next events; or raises `Repeated` if that was done before."""
     if claim is None:
         return campaign
     twin = copy.copy(campaign)
@@ -135,17 +135,17 @@ class _Noting(Log):
 
     def __init__(self, log: Log, key: Key) -> None:
         super().__init__(log._connection, key)
-        self.done: Done | None = None
+        self.done: EventSpan | None = None
 
     def append(self, news: Any, version: int, at: dt.datetime, who: str | None) -> list[Record]:
         """Write events, and note which."""
         events: list[Event] = list(news)
         records = super().append(events, version, at, who)
-        self.done = Done(version, version + len(events))
+        self.done = EventSpan(version, version + len(events))
         return records
 
 
-def _find(connection: Connection, key: Key, claim: Claim) -> Done | None:
+def _find(connection: Connection, key: Key, claim: Claim) -> EventSpan | None:
     columns = CLAIMS.c.digest, CLAIMS.c.before, CLAIMS.c.after
     which = (CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.claim == claim.key)
     row = connection.execute(select(*columns).where(which)).first()
@@ -153,14 +153,12 @@ def _find(connection: Connection, key: Key, claim: Claim) -> Done | None:
         return None
     digest, before, after = row
     if digest != claim.digest:
-        raise ParameterError(
-            "expected a new Idempotency-Key with a new request, but this one was used for another."
-        )
-    return Done(before, after)
+        raise ParameterError("expected a new Idempotency-Key for a new request, got one used for another.")
+    return EventSpan(before, after)
 
 
-def _write(connection: Connection, key: Key, claim: Claim, done: Done, now: dt.datetime) -> None:
-    old = (now - KEPT).isoformat()
-    connection.execute(delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < old)))
+def _write(connection: Connection, key: Key, claim: Claim, span: EventSpan, now: dt.datetime) -> None:
+    expired = (now - REMEMBERED).isoformat()
+    connection.execute(delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < expired)))
     row = {"campaign_id": key.id, "claim": claim.key, "digest": claim.digest, "at": now.isoformat()}
-    connection.execute(insert(CLAIMS).values(row | done._asdict()))
+    connection.execute(insert(CLAIMS).values(row | span._asdict()))
