@@ -118,7 +118,7 @@ def test_an_output_that_cannot_be_written_is_said_on_stderr(words: list[str]) ->
     assert result.returncode == silent.returncode == ExitCode.REFUSED
     assert "Traceback" not in result.stderr
     assert "Exception ignored" not in result.stderr
-    assert result.stderr.splitlines()[-1] == "The system refused: No space left on device."
+    assert result.stderr.splitlines()[-1] == "System error: No space left on device."
 
 
 @pytest.mark.process

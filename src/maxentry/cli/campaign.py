@@ -98,14 +98,14 @@ def new(
     if as_json:
         output.print_json(created)
         return
-    values = f", {count(created['told'], 'value')} told" if created["told"] else ""
-    output.say(f"Campaign {name}: {created['rows']} rows, {created['cols']} columns{values}.")
+    told = f", {count(created['told'], 'value')} told" if created["told"] else ""
+    output.say(f"Campaign {name}: {created['rows']} rows, {created['cols']} columns{told}.")
     if created["available"]:
         n = min(24, max(created["rows"], created["cols"]), created["available"])
-        output.say(f"Next: maxentry ask {n} -o plate.csv{_where(storage, name)}", "dim")
+        output.say(f"Next: maxentry ask {n} -o plate.csv{_next_options(storage, name)}", "dim")
 
 
-def _where(storage: str, name: str) -> str:
+def _next_options(storage: str, name: str) -> str:
     from maxentry.campaign.campaign import Campaign
 
     return output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
