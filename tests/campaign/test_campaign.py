@@ -250,7 +250,7 @@ def test_a_wrong_value_is_corrected_and_history_stays(where: str) -> None:
         assert c.export(frame="columns")["value"] == [0.1, 1.0]
         assert c.export(frame="columns")["corrected"] == [True, False]
         assert c.history(frame="columns")["what"][-1] == "measurement 1 now 0.1: a slip of the point"
-        kinds = [type(r.event).__name__ for r in c._storage.events(c._key)]
+        kinds = [type(r.event).__name__ for r in c.records()]
         assert kinds == ["Created", "Asked", "Told", "Told", "Corrected"]
         version = c.state.version
         c.correct(1, 0.1)
@@ -474,7 +474,7 @@ def test_state_is_the_same_replayed_or_step_by_step() -> None:
         c.correct(1, 3.0)
         c.withdraw(4)
         c.add_cols(["z"])
-        records = c._storage.events(c._key)
+        records = c.records()
         stepwise = replay(records[:1])
         for record in records[1:]:
             stepwise = stepwise.apply(record)

@@ -6,7 +6,6 @@ belongs to the server: campaigns know nothing of it, and an older maxentry ignor
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
 import hashlib
 import json
@@ -30,7 +29,6 @@ from sqlalchemy import (
 )
 
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.events import Event, Record
 from maxentry.campaign.storage import LOCK, Key, Log, Storage
 from maxentry.errors import ParameterError
 
@@ -85,10 +83,10 @@ class Repeated(Exception):
 
 def create_table(storage: Storage) -> None:
     """Create the table of keys if the storage has none."""
-    with storage._reading() as connection:
+    with storage.reading() as connection:
         if inspect(connection).has_table(CLAIMS.name):
             return
-    with storage._writing() as connection:
+    with storage.writing() as connection:
         if connection.dialect.name == "postgresql":  # where two servers may start at once
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
         CLAIMS.create(connection, checkfirst=True)
@@ -98,51 +96,24 @@ def find(storage: Storage, key: Key, claim: Claim | None) -> EventSpan | None:
     """The events of the request with this claim, if it was done before."""
     if claim is None:
         return None
-    with storage._reading() as connection:
+    with storage.reading() as connection:
         return _find(connection, key, claim)
 
 
 def claimed(campaign: Campaign, claim: Claim | None) -> Campaign:
     """The campaign, which writes the claim with its next events; or raises `Repeated` if that was done before."""
-    if claim is None:
-        return campaign
-    twin = copy.copy(campaign)
-    twin._storage = _Claiming(campaign._storage, claim)
-    return twin
+    return campaign if claim is None else campaign.within(lambda log: _once(log, claim))
 
 
-class _Claiming(Storage):
-    """The same storage; whoever takes the lock leaves the claim with the events."""
-
-    def __init__(self, storage: Storage, claim: Claim) -> None:
-        vars(self).update(vars(storage))
-        self._claim = claim
-
-    @contextmanager
-    def locked(self, key: Key) -> Iterator[Log]:
-        """Hold the campaign's lock, unless the claim is there already."""
-        with super().locked(key) as log:
-            if (known := _find(log._connection, key, self._claim)) is not None:
-                raise Repeated(known)
-            noted = _Noting(log, key)
-            yield noted
-            if noted.done is not None:
-                _write(log._connection, key, self._claim, noted.done, log.now())
-
-
-class _Noting(Log):
-    """A log that notes what is appended."""
-
-    def __init__(self, log: Log, key: Key) -> None:
-        super().__init__(log._connection, key)
-        self.done: EventSpan | None = None
-
-    def append(self, news: Any, version: int, at: dt.datetime, who: str | None) -> list[Record]:
-        """Write events, and note which."""
-        events: list[Event] = list(news)
-        records = super().append(events, version, at, who)
-        self.done = EventSpan(version, version + len(events))
-        return records
+@contextmanager
+def _once(log: Log, claim: Claim) -> Iterator[None]:
+    """Under the campaign's lock: refuse a claim that is there already, else leave it with the events."""
+    if (span := _find(log.connection, log.key, claim)) is not None:
+        raise Repeated(span)
+    yield
+    if log.appended is not None:
+        span = EventSpan(log.appended.start - 1, log.appended.stop - 1)
+        _write(log.connection, log.key, claim, span, log.now())
 
 
 def _find(connection: Connection, key: Key, claim: Claim) -> EventSpan | None:

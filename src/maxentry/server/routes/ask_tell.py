@@ -60,7 +60,7 @@ async def ask(
     """
     limits = {"plates": body.plates, "per_row": body.per_row, "per_col": body.per_col}
     claim = Claim.from_request(key, ["ask", body.n, limits])
-    span = await run_in_threadpool(idempotency.find, service.storage, here.campaign._key, claim)
+    span = await run_in_threadpool(idempotency.find, service.storage, here.campaign.key, claim)
     if span is None:
 
         def work(watch: Watch) -> Any:
@@ -150,7 +150,7 @@ def _tell(here: OpenCampaign, table: Any, again: bool, who: str | None, key: str
     content = [line._replace(where="")._asdict() for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     try:
-        receipt = idempotency.claimed(here.campaign, claim)._tell(lines, again, who or ANONYMOUS)
+        receipt = idempotency.claimed(here.campaign, claim).tell_lines(lines, again, who or ANONYMOUS)
     except Repeated as repeated:
         receipt = _past_receipt(here, lines, repeated.span)
     return ReceiptResponse(**receipt._asdict())
@@ -158,7 +158,7 @@ def _tell(here: OpenCampaign, table: Any, again: bool, who: str | None, key: str
 
 def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Receipt:
     """The receipt of a request that was done before, from its events and from its lines without a value."""
-    records = here.campaign._storage.events(here.campaign._key, span.before)
+    records = here.campaign.records(span.before)
     events = [record.event for record in records if record.number <= span.after]
     told = sum(len(event.ids) for event in events if isinstance(event, Told))
     failed = sum(len(event.ids) for event in events if isinstance(event, Failed))

@@ -145,7 +145,7 @@ def events(here: CampaignDep, page: PageDep) -> dict[str, Any]:
         }
         for record in records
     ]
-    return page.body(lines, state.version, following) | {"now": here.campaign._now(state)}
+    return page.body(lines, state.version, following) | {"now": here.campaign.now(state)}
 
 
 @router.get("/campaigns/{campaign}/asked", response_model=Page[AskedEntry])
@@ -158,7 +158,7 @@ def asked(
 ) -> dict[str, Any]:
     """The entries that were asked for, and their status."""
     state = here.campaign.state
-    now = here.campaign._now(state)
+    now = here.campaign.now(state)
     chosen = [ask for ask in state.asked.values() if status is None or ask.status_at(now) == status]
     asks, following = page.cut(chosen, lambda ask: ask.id)
     return page.body(to_records(views.asks_in_full(asks, state, now)), len(chosen), following)
@@ -220,7 +220,7 @@ def export(
 def _records(here: OpenCampaign, page: PageDep) -> tuple[Sequence[Record], int | None]:
     """The events on a page; one more is read, which tells whether there is another page."""
     after = min(page.after, LAST_EVENT)
-    records = here.campaign._storage.events(here.campaign._key, after, page.limit + 1)
+    records = here.campaign.records(after, page.limit + 1)
     return page.cut(records, lambda record: record.number)
 
 

@@ -68,7 +68,7 @@ def cell(here: CampaignDep, row: Position, col: Position, level: Level = 0.9) ->
 def reasons(here: CampaignDep) -> PendingResponse:
     """Why the pending entries are worth measuring, by the last fit at hand; of many only the first."""
     state = here.campaign.state
-    now = here.campaign._now(state)
+    now = here.campaign.now(state)
     pending = state.pending_asks(now)
     asks, fit = pending[:MOST_REASONS], here.fits.latest(state)
     rows, cols = (np.array([getattr(ask, side) for ask in asks], dtype=np.int64) for side in ("row", "col"))
@@ -103,7 +103,7 @@ async def upcoming(
 def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) -> NextResponse:
     state = here.campaign.state
     given = {"plates": plates, "per_row": None, "per_col": None}
-    now, limits = here.campaign._now(state), policy.limits(given, state.settings)
+    now, limits = here.campaign.now(state), policy.limits(given, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=here.campaign.cache, progress=watch)  # type: ignore[arg-type]
     fit = here.fits.current(state) if state.standing else None
     rows, cols = batch.rows[:MOST_ENTRIES], batch.cols[:MOST_ENTRIES]

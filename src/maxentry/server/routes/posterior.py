@@ -129,7 +129,7 @@ def entry(
 def entry_response(here: OpenCampaign, state: State, i: int, j: int, level: float) -> EntryResponse:
     """Everything about the entry at (i, j); its prediction is null without a fit, or with one that lacks the entry."""
     asks = [ask for ask in state.asked.values() if (ask.row, ask.col) == (i, j)]
-    columns = views.asks_in_full(asks, state, here.campaign._now(state))
+    columns = views.asks_in_full(asks, state, here.campaign.now(state))
     mask, fit = state.settings.mask, here.fits.latest(state)
     if fit is not None and not (i < fit.posterior.shape[0] and j < fit.posterior.shape[1]):
         fit = None
@@ -205,7 +205,7 @@ async def heat_map(
     cells = min(cells, service.limits.tile)
     if what not in ("mean", "sd", "width"):
         window = Window.select(state.shape, row, rows, col, cols, cells)
-        pending = state.pending(await run_in_threadpool(here.campaign._now, state))
+        pending = state.pending(await run_in_threadpool(here.campaign.now, state))
         shown = await run_in_threadpool(maps.state_map, state, cast(StateMap, what), window, pending)
         return _map_response(shown, state, None)
     fit = await fitted(service, here, wait, stale)
