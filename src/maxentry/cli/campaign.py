@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxentry.cli import options, output
 from maxentry.cli.options import option
-from maxentry.errors import CampaignError, StorageError
 from maxentry.tables import Table
 from maxentry.wording import count
 
@@ -21,31 +19,11 @@ if TYPE_CHECKING:
 # Opening, for all commands of a campaign
 
 
-@contextmanager
-def open_campaign(storage: str, name: str | None) -> Iterator[Campaign]:
-    """Open the campaign of this name, or the only one in the storage."""
+def open_campaign(storage: str, name: str | None) -> Campaign:
+    """Open the campaign of this name, or the only one in the storage; to be used in a with statement."""
     from maxentry.campaign.campaign import Campaign
 
-    try:
-        campaign = Campaign.open(storage, name)
-    except StorageError as error:
-        if storage == options.STORAGE and "there is none" in str(error):
-            raise StorageError(
-                "expected a file of campaigns, maxentry.db, in this folder, but there is none: begin with "
-                "`maxentry new`, or name another with --storage or MAXENTRY_STORAGE."
-            ) from None
-        raise
-    except CampaignError as error:
-        raise CampaignError(_named(str(error))) from None
-    with campaign:
-        yield campaign
-
-
-def _named(text: str) -> str:
-    """The refusal of a campaign, with how to name or begin one."""
-    if "the name of one campaign" in text:
-        return f"{text.removesuffix('.')}: name one by --campaign (-c) or MAXENTRY_CAMPAIGN."
-    return text.replace("there is none yet.", "there is none yet: begin one with `maxentry new`.")
+    return Campaign.open(storage, name)
 
 
 def make_table(columns: Mapping[str, list[Any]], *names: str) -> Table:

@@ -78,9 +78,9 @@ def _run(command: Any, *, as_json: bool) -> int:
     except UsageError as error:
         return _report_usage(error, as_json)
     except NothingToAskError as error:
-        return _report_error(error, str(error), ExitCode.NOTHING_LEFT, as_json)
+        return _report_error(error, output.describe_error(error), ExitCode.NOTHING_LEFT, as_json)
     except MaxentryError as error:
-        return _report_error(error, str(error), ExitCode.REFUSED, as_json)
+        return _report_error(error, output.describe_error(error), ExitCode.REFUSED, as_json)
     except Interrupted as error:
         return _report_error(error, str(error), ExitCode.INTERRUPTED, as_json)
     except UnicodeEncodeError as error:
@@ -122,7 +122,6 @@ def _report_error(error: BaseException, text: str, code: int, as_json: bool) -> 
 
 
 def _report(kind: str, text: str, code: int, as_json: bool) -> int:
-    text = output.in_shell_words(text)
     try:
         sys.stdout.flush()
         if as_json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from maxentry import tables
 from maxentry._io import to_json_data
 from maxentry.cli.options import STORAGE
-from maxentry.errors import ParameterError
+from maxentry.errors import MaxentryError, ParameterError
 from maxentry.tables import Format, Table
 from maxentry.wording import count
 
@@ -131,21 +130,21 @@ def refuse_terminal(output: str | None, form: Format | None) -> None:
         raise ParameterError("Parquet cannot be shown on a terminal. Name a file: -o file.parquet")
 
 
-SHELL_WORDS = (  # advice to programs, as it is followed on the command line
-    ("again=True allows replicates", "`maxentry set --again` allows replicates"),
-    ("correct(id, None)", "`maxentry correct ID --strike`"),
-    ("again=True", "--again"),
-    ("give number= one of", "give --number, one of"),
-)
-
-
-def in_shell_words(text: str) -> str:
-    """A sentence of the library with its advice in terms of the command line."""
-    for program, shell in SHELL_WORDS:
-        text = text.replace(program, shell)
-    id = re.search(r"\bid (\d+)\b", text)
-    correction = f"{id[1]} VALUE" if id else "VALUE --row ROW --col COL"
-    return text.replace("correct()", f"`maxentry correct {correction}`")
+def describe_error(error: MaxentryError) -> str:
+    """An error's message, with the hint for the command line in place of the one for Python."""
+    id = error.fields.get("id")
+    correct = "correct VALUE --row ROW --col COL" if id is None else f"correct {id} VALUE"
+    numbers = ", ".join(map(str, error.fields.get("numbers", ())))
+    hints = {
+        "no_storage": "Begin with `maxentry new`, or name another file with --storage or MAXENTRY_STORAGE.",
+        "no_campaigns": "Begin one with `maxentry new`.",
+        "name_missing": "Name one by --campaign (-c) or MAXENTRY_CAMPAIGN.",
+        "has_value": f"`maxentry correct {id} --strike` removes the value.",
+        "other_value": f"Use `maxentry {correct}` to replace the value, or --again to add another measurement.",
+        "removed_value": f"Use `maxentry {correct}` to restore the value, or --again to add another measurement.",
+        "several_measurements": f"Give --number, one of {numbers}.",
+    }
+    return f"{error.message} {hints.get(error.code, error.hint)}".rstrip()
 
 
 # A table on a terminal: as many lines and columns as fit, no number and no label over two lines.

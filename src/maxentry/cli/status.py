@@ -16,8 +16,6 @@ from maxentry.wording import count
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-    from maxentry.campaign.campaign import Campaign
-
 
 def list_campaigns(as_json: options.Json = False, storage: options.Storage = options.STORAGE) -> None:
     """Name the campaigns in a storage."""
@@ -44,7 +42,7 @@ def status(
     with open_campaign(storage, name) as campaign:
         facts = campaign.status().to_dict() | {"outlook": None, "advice": "not looked at (--fast)"}
         if not fast:
-            facts |= _look_ahead(campaign, n)
+            facts |= campaign.outlook(n).to_dict()
     if as_json:
         output.print_json(facts)
         return
@@ -52,12 +50,6 @@ def status(
 
     panel = Panel(_make_grid(facts), title=facts["name"], title_align="left", expand=False)
     output.console(stderr=False).print(panel, soft_wrap=False)
-
-
-def _look_ahead(campaign: Campaign, n: int) -> dict[str, Any]:
-    """The outlook on the next n entries (None before there is a posterior) and the advice, in one sentence."""
-    outlook = campaign.outlook(n).to_dict()
-    return outlook | {"advice": output.in_shell_words(outlook["advice"])}
 
 
 def _make_grid(status: dict[str, Any]) -> RichTable:
