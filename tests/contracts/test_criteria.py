@@ -289,7 +289,7 @@ def test_designs_need_no_belief_and_balanced_levels_the_counts():
 
 
 def test_the_names_are_those_of_the_criteria():
-    assert acquisition.CRITERION_NAMES == tuple(CRITERIA)
+    assert tuple(CRITERIA) == acquisition.CRITERION_NAMES
     for name in acquisition.CRITERION_NAMES:
         problem = Problem((3, 3))
         if name in acquisition.WITHOUT_BELIEF:
