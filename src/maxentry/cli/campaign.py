@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxentry.cli import options, output
-from maxentry.cli.options import option
-from maxentry.tables import Table
+from maxentry.cli.options import open_campaign, option
 from maxentry.wording import count
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
-
-
-# Opening, for all commands of a campaign
-
-
-def open_campaign(storage: str, name: str | None) -> Campaign:
-    """Open the campaign of this name, or the only one in the storage; to be used in a with statement."""
-    from maxentry.campaign.campaign import Campaign
-
-    return Campaign.open(storage, name)
-
-
-def make_table(columns: Mapping[str, list[Any]], *names: str) -> Table:
-    """The campaign's columns as a table: all, or those named."""
-    wanted = names or tuple(columns)
-    return Table(list(wanted), [columns[name] for name in wanted])
-
-
-# Commands
 
 
 def new(

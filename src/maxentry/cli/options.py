@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from maxentry.tables import Format
+
+if TYPE_CHECKING:
+    from maxentry.campaign.campaign import Campaign
 
 STORAGE = "sqlite:///maxentry.db"
 
@@ -145,6 +148,13 @@ def complete_campaign(ctx: typer.Context, incomplete: str) -> list[str]:
     except Exception:  # a Tab must never print an error into what is being typed
         return []
     return [name for name in names if name.startswith(incomplete)]
+
+
+def open_campaign(storage: str, name: str | None) -> Campaign:
+    """Open the campaign of this name, or the only one in the storage; to be used in a with statement."""
+    from maxentry.campaign.campaign import Campaign
+
+    return Campaign.open(storage, name)
 
 
 Storage = Annotated[
