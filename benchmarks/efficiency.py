@@ -22,8 +22,8 @@ import numpy as np
 from maxentry import Priors, Sampling, complete
 from maxentry.model.smg import Simulation, simulate
 from maxentry.observations import Observations
-from maxentry.posterior import algorithm2, conjugate
-from maxentry.posterior.convergence import ess_bulk, split_rhat
+from maxentry.posterior import algorithm2, gibbs
+from maxentry.posterior.rhat_ess import ess_bulk, split_rhat
 
 SHAPE, RANK, N = (30, 30), 3, 80
 PRIORS = Priors.paper()
@@ -48,7 +48,7 @@ class Figures(NamedTuple):
 QUANTITIES = ("X, median entry", "X, worst entry", "eta2", "sigma2")
 
 
-def starts(data: Simulation, seed: int) -> list[conjugate.State]:
+def starts(data: Simulation, seed: int) -> list[gibbs.State]:
     """Annealed and settled states, one for each chain."""
     plan = Sampling("long", CHAINS, anneal=1000, settle=20_000, draws=1, thin=1)
     posterior = complete(
@@ -69,23 +69,23 @@ def at(left, right, eta2, sigma2, i, j):
     return np.column_stack([np.einsum("snr,snr->sn", left[:, i], right[:, j]), eta2, sigma2])
 
 
-def conjugate_chain(data: Simulation, start: conjugate.State, draws: int, thin: int, entries, rng):
+def conjugate_chain(data: Simulation, start: gibbs.State, draws: int, thin: int, entries, rng):
     observations = Observations(SHAPE, data.rows, data.cols, data.values)
-    prepared = conjugate.prepare(observations, False, "gaussian", False, None)
-    room = conjugate.Kept(
+    prepared = gibbs.prepare(observations, False, "gaussian", False, None)
+    room = gibbs.Kept(
         *(np.empty((draws, m, RANK)) for m in SHAPE),
         *(np.empty((draws, m)) for m in SHAPE),
         np.empty((draws, start.scalars.size)),
     )
-    hyper, ones = conjugate.hyperparameters(PRIORS), np.ones(draws * thin)
+    hyper, ones = gibbs.hyperparameters(PRIORS), np.ones(draws * thin)
     begin = time.process_time()
-    conjugate.step(start, prepared, RANK, hyper, rng, ones, room, thin)
+    gibbs.step(start, prepared, RANK, hyper, rng, ones, room, thin)
     seconds = time.process_time() - begin
     sigma2, eta2 = room.scalars[:, 1], room.scalars[:, 2]
     return at(room.left, room.right, eta2, sigma2, *entries), seconds
 
 
-def algorithm2_chain(data: Simulation, start: conjugate.State, draws: int, thin: int, entries, rng):
+def algorithm2_chain(data: Simulation, start: gibbs.State, draws: int, thin: int, entries, rng):
     U, D, Vt = np.linalg.svd(start.left @ start.right.T, full_matrices=False)
     state = algorithm2.State(U[:, :RANK], D[:RANK], Vt[:RANK].T, *map(float, start.scalars[1:3]))
     measured = algorithm2.entries(data.rows, data.cols, data.values, SHAPE)

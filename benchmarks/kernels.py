@@ -21,12 +21,10 @@ from measures import table
 from threadpoolctl import threadpool_limits
 
 from maxentry import Observations
-from maxentry.kernels import half_sweep
-from maxentry.posterior import chains, conjugate
-from maxentry.posterior.conjugate import Kept
-from maxentry.posterior.fit import Fit
-from maxentry.posterior.shared import Crew
-from maxentry.posterior.workspace import Workspace
+from maxentry.kernels import rows as half_sweep
+from maxentry.posterior import chains, gibbs
+from maxentry.posterior.chains import Fit
+from maxentry.posterior.gibbs import Crew, Kept, Workspace
 
 HERE = Path(__file__).parent
 SIDE = 768  # of the matrices of dgemm
@@ -110,12 +108,12 @@ def chain_of(m1: int, m2: int, n: int, R: int) -> Callable[[Crew | None, int], N
     fit = Fit().in_units_of(obs)
     data, priors = fit.data(obs), fit.priors_of(obs.shape)
     (chain,) = chains.spawn(np.random.SeedSequence(0), data, [R], priors)
-    generator, hyper, desk = chain.generator(), conjugate.hyperparameters(priors(R)), Workspace.of(data, R)
+    generator, hyper, desk = chain.generator(), gibbs.hyperparameters(priors(R)), Workspace.of(data, R)
     nothing, state = Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2))), chain.state
 
     def sweep(crew: Crew | None, sweeps: int) -> None:
         nonlocal state
-        state = conjugate.step(state, data, R, hyper, generator, np.ones(sweeps), nothing, 0, desk, crew)
+        state = gibbs.step(state, data, R, hyper, generator, np.ones(sweeps), nothing, 0, desk, crew)
 
     return sweep
 

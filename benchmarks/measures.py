@@ -7,8 +7,8 @@ import numpy as np
 
 import maxentry
 from maxentry import Observations
-from maxentry.posterior import chains, conjugate
-from maxentry.posterior.fit import Fit
+from maxentry.posterior import chains, gibbs
+from maxentry.posterior.chains import Fit
 
 LEVEL = 0.9
 
@@ -69,13 +69,13 @@ def sweep_seconds(
     fit = Fit(noise).in_units_of(observations)
     data, priors = fit.data(observations), fit.priors_of(observations.shape)
     (chain,) = chains.spawn(np.random.SeedSequence(0), data, [rank], priors)
-    rng, state, hyper = chain.generator(), chain.state, conjugate.hyperparameters(priors(rank))
-    nothing = conjugate.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+    rng, state, hyper = chain.generator(), chain.state, gibbs.hyperparameters(priors(rank))
+    nothing = gibbs.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
 
     def run(n: int) -> float:
         nonlocal state
         begin = time.process_time()  # one thread, so the same as on the clock where nothing else runs
-        state = conjugate.step(state, data, rank, hyper, rng, np.ones(n), nothing, 0)
+        state = gibbs.step(state, data, rank, hyper, rng, np.ones(n), nothing, 0)
         return time.process_time() - begin
 
     run(1)

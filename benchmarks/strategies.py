@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     args = parser.parse_args()
     source = ROOT / "src" / "maxentry"
-    folders = ("acquisition", "design", "kernels", "posterior", "campaign/fitting.py", "campaign/policy.py")
+    folders = ("acquisition", "design", "kernels", "posterior", "campaign/fits.py", "campaign/policy.py")
     settings = fingerprint(Path(__file__), *(source / part for part in folders))
     cache = Cache("strategies")
     todo = [c for c in cells(args.quick) if args.only in c[0]]

@@ -95,9 +95,10 @@ def test_the_default_priors_are_those_of_the_page() -> None:
 
 def test_the_table_of_layers_is_the_one_that_is_checked() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^\| (\d) \| (.+?) \|", text, flags=re.MULTILINE)
+    lines = re.findall(r"^\| (\d+) \| (.+?) \|", text, flags=re.MULTILINE)
     told = {name: int(layer) for layer, parts in lines for name in re.findall(r"`(\w+)(?:\.py|/)`", parts)}
-    assert told == {name: LAYERS[name] for name in {module.split(".")[0] for module in modules()}}
+    assert told == LAYERS
+    assert {module.split(".")[0] for module in modules()} <= set(LAYERS)
 
 
 def test_the_checks_can_fail() -> None:

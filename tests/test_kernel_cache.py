@@ -19,7 +19,7 @@ CODE = """
 import json
 import numpy as np
 import maxentry
-from maxentry.kernels.small_linalg import cholesky
+from maxentry.kernels.gauge import cholesky
 cholesky(np.eye(2), 2)
 found = cholesky.stats
 print(json.dumps([maxentry.__file__, cholesky._cache.cache_path, sum(found.cache_hits.values())]))
@@ -57,7 +57,7 @@ def test_another_environment_finds_what_the_first_has_compiled(environments, tmp
     assert folder.is_relative_to(tmp_path / "cache")
     assert run(two, **home) == (folder, 1)
     # The control: a kernel has changed, though not the one called.
-    with (two / "maxentry" / "kernels" / "student.py").open("a") as file:
+    with (two / "maxentry" / "kernels" / "ridge.py").open("a") as file:
         file.write("# changed\n")
     other, hits = run(two, **home)
     assert hits == 0
@@ -80,40 +80,40 @@ def test_where_the_users_cache_cannot_be_written_numbas_own_place_serves(
 
 
 def test_few_folders_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from maxentry.kernels import compiled
+    from maxentry.kernels import jit_cache
 
-    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
+    monkeypatch.setattr(jit_cache, "user_cache", lambda: tmp_path)
     (tmp_path / "kernels").mkdir(mode=0o700)
     for k in range(9):
         old = tmp_path / "kernels" / f"old{k}"
         old.mkdir()
         os.utime(old, (k, k))
-    made = compiled.shared_folder.__wrapped__()
+    made = jit_cache.shared_folder.__wrapped__()
     left = {folder.name for folder in (tmp_path / "kernels").iterdir()}
     assert left == {made.name, "old4", "old5", "old6", "old7", "old8"}
 
 
 def test_folders_used_lately_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from maxentry.kernels import compiled
+    from maxentry.kernels import jit_cache
 
-    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
+    monkeypatch.setattr(jit_cache, "user_cache", lambda: tmp_path)
     now, day = time.time(), 24 * 3600
     (tmp_path / "kernels").mkdir(mode=0o700)
     for k in range(12):
         used = tmp_path / "kernels" / f"used{k}"
         used.mkdir()
         os.utime(used, (now - k * day, now - k * day))
-    made = compiled.shared_folder.__wrapped__()
+    made = jit_cache.shared_folder.__wrapped__()
     left = {folder.name for folder in (tmp_path / "kernels").iterdir()}
     assert left == {made.name} | {f"used{k}" for k in range(7)}
 
 
 @ON_POSIX
 def test_folders_are_for_the_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from maxentry.kernels import compiled
+    from maxentry.kernels import jit_cache
 
-    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path / "cache" / "maxentry")
-    made = compiled.shared_folder.__wrapped__()
+    monkeypatch.setattr(jit_cache, "user_cache", lambda: tmp_path / "cache" / "maxentry")
+    made = jit_cache.shared_folder.__wrapped__()
     for folder in (made, *list(made.parents)[:3]):
         assert folder.stat().st_mode & 0o777 == 0o700
 
@@ -124,31 +124,31 @@ def test_folders_are_for_the_user_alone(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_a_folder_that_others_can_write_is_not_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: int, which: str
 ) -> None:
-    from maxentry.kernels import compiled
+    from maxentry.kernels import jit_cache
 
-    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
-    made = compiled.shared_folder.__wrapped__()
+    monkeypatch.setattr(jit_cache, "user_cache", lambda: tmp_path)
+    made = jit_cache.shared_folder.__wrapped__()
     folder = made if which == "version" else made.parent
     folder.chmod(mode)
-    assert compiled.shared_folder.__wrapped__() is None
+    assert jit_cache.shared_folder.__wrapped__() is None
     folder.chmod(0o755)
-    assert compiled.shared_folder.__wrapped__() == made
+    assert jit_cache.shared_folder.__wrapped__() == made
 
 
 @ON_POSIX
 def test_a_folder_of_another_user_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from maxentry.kernels import compiled
+    from maxentry.kernels import jit_cache
 
-    monkeypatch.setattr(compiled, "user_cache", lambda: tmp_path)
-    assert compiled.shared_folder.__wrapped__() is not None
+    monkeypatch.setattr(jit_cache, "user_cache", lambda: tmp_path)
+    assert jit_cache.shared_folder.__wrapped__() is not None
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
-    assert compiled.shared_folder.__wrapped__() is None
+    assert jit_cache.shared_folder.__wrapped__() is None
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is no XDG_CACHE_HOME")
 def test_a_relative_cache_home_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from maxentry.folders import user_cache
+    from maxentry._io import user_cache
 
     monkeypatch.setenv("HOME", str(tmp_path))
     for wish in ("", "here", "./here"):
@@ -171,12 +171,12 @@ def test_a_relative_cache_home_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_what_is_compiled_for_another_processor_lies_elsewhere(
     monkeypatch: pytest.MonkeyPatch, where: str, value: object
 ) -> None:
-    from maxentry.kernels import compiled
+    from maxentry.kernels import jit_cache
 
-    before = compiled.version()
-    assert compiled.version() == before
-    monkeypatch.setattr(f"maxentry.kernels.compiled.{where}", value)
-    assert compiled.version() != before
+    before = jit_cache.version()
+    assert jit_cache.version() == before
+    monkeypatch.setattr(f"maxentry.kernels.jit_cache.{where}", value)
+    assert jit_cache.version() != before
 
 
 @pytest.mark.process
@@ -197,11 +197,11 @@ def test_numba_can_warn_of_what_it_cannot_keep(tmp_path: Path) -> None:
     from numba.core.caching import CompileResultCacheImpl
     from numba.core.errors import NumbaWarning
 
-    from maxentry.kernels import compiled
-    from maxentry.kernels.small_linalg import cholesky
+    from maxentry.kernels import jit_cache
+    from maxentry.kernels.gauge import cholesky
 
     kept = CompileResultCacheImpl(cholesky.py_func)
-    kept._locator = compiled.SharedLocator(cholesky.py_func, "small_linalg.py", tmp_path)
+    kept._locator = jit_cache.SharedLocator(cholesky.py_func, "small_linalg.py", tmp_path)
     lifted = SimpleNamespace(
         lifted=[SimpleNamespace(can_cache=False)], fndesc=SimpleNamespace(qualname="small_linalg.cholesky")
     )

@@ -8,16 +8,17 @@ import maxentry
 
 ROOT = Path(maxentry.__file__).parent
 LAYERS = {
-    "errors": 1, "folders": 1,
-    "observations": 2, "frames": 2, "belief": 2, "kernels": 2, "progress": 2,
+    "errors": 1, "_io": 1,
+    "labels": 2, "frames": 2, "observations": 2, "belief": 2, "kernels": 2, "progress": 2,
     "entries": 2, "transform": 2,
-    "distributions": 3, "model": 3, "design": 3,
+    "model": 3, "design": 3,
     "completion": 4, "acquisition": 4,
     "posterior": 5,
     "campaign": 6,
-    "studies": 7, "estimators": 7, "plots": 7, "demo": 7, "client": 7,
-    "server": 8,
-    "cli": 9, "__main__": 9,
+    "summary": 7,
+    "studies": 8, "compare": 8, "estimators": 8, "plots": 8, "demo": 8, "client": 8,
+    "server": 9,
+    "cli": 10, "__main__": 10,
 }  # fmt: skip
 
 
@@ -29,13 +30,6 @@ def modules() -> dict[str, Path]:
 def imported(path: Path, known: dict[str, Path]) -> set[str]:
     names: set[str] = set()
     tree = ast.parse(path.read_text())
-    typing_only = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-    ]
-    for node in typing_only:
-        node.body = []  # names for the type checker only: nothing is imported when the program runs
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("maxentry"):
             base = node.module.removeprefix("maxentry").removeprefix(".")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from maxentry.observations import Observations as Observations
     from maxentry.posterior.complete import complete as complete
     from maxentry.posterior.posterior import Posterior as Posterior
-    from maxentry.posterior.sampling import Sampling as Sampling
+    from maxentry.posterior.schedule import Sampling as Sampling
 else:
     # Names are fetched when they are first used (PEP 562): Numba alone takes longer to import than the command
     # line may take to answer `--help` or a Tab.
@@ -24,7 +24,7 @@ else:
         "Observations": "maxentry.observations",
         "complete": "maxentry.posterior.complete",
         "Posterior": "maxentry.posterior.posterior",
-        "Sampling": "maxentry.posterior.sampling",
+        "Sampling": "maxentry.posterior.schedule",
     }
 
     def __getattr__(name: str) -> object:

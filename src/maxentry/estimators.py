@@ -22,15 +22,15 @@ from scipy.sparse import issparse
 
 from maxentry import frames
 from maxentry.completion import Completion, nuclear_norm
-from maxentry.completion.fold_in import fold_in as fold_in_completion
+from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior.complete import complete
-from maxentry.posterior.conjugate import Noise
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
+from maxentry.posterior.gibbs import Noise
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.sampling import Kind, Sampling
+from maxentry.posterior.schedule import Kind, Sampling
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin

@@ -8,8 +8,8 @@ from tests.acquisition.beliefs import belief, question
 from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
-from maxentry.acquisition import Limits, Question, candidates, draw_bounds, draws, reduction, tiles, variance
-from maxentry.acquisition.select import Search
+from maxentry.acquisition import Limits, Question, draw_field, greedy, total_variance
+from maxentry.acquisition.greedy import Search
 from maxentry.entries import Entries
 
 SHAPE = (12, 10)
@@ -34,7 +34,7 @@ def test_gains_of_integrated_variance_add_up_to_the_fall_of_the_mean_variance():
     b, q = belief(SHAPE), question(SHAPE)
     chosen = choose("integrated_variance", b, q, 9)
     batch = Entries(chosen.rows, chosen.cols)
-    fall = variance.after(b, q.pending) - variance.after(b, q.pending.joined(batch))
+    fall = total_variance.after(b, q.pending) - total_variance.after(b, q.pending.joined(batch))
     assert chosen.gain.sum() == pytest.approx(fall / 120, rel=1e-9)
 
 
@@ -43,7 +43,7 @@ def test_a_batch_is_not_the_top_of_one_map():
     b = belief((20, 20), S=60, R=1, effects=False, spread=1.0)
     first = [choose("predictive_variance", b, Question((20, 20)), 1)]
     joint = choose("predictive_variance", b, Question((20, 20)), 10)
-    v = draws.Draws.of(b).variances(np.arange(20), np.arange(20)).ravel()
+    v = draw_field.Draws.of(b).variances(np.arange(20), np.arange(20)).ravel()
     top = np.argsort(-v)[:10]
     keys = Entries(joint.rows, joint.cols).keys(20)
     assert keys[0] == top[0] == Entries(first[0].rows, first[0].cols).keys(20)[0]
@@ -58,7 +58,7 @@ def test_a_batch_is_not_the_top_of_one_map():
 
 @pytest.mark.parametrize("name", ["maxent_nearest", "predictive_variance"])
 def test_screening_leaves_most_of_a_coherent_matrix_alone(monkeypatch, name):
-    monkeypatch.setattr(tiles, "TILE", 4)
+    monkeypatch.setattr(greedy, "TILE", 4)
     b = belief((120, 100), S=20, R=2, coherent=True, effects=False)
     for observed in (0, 40):
         q = question((120, 100), mask=False, costs=False, observed=observed, pending=0)
@@ -67,13 +67,13 @@ def test_screening_leaves_most_of_a_coherent_matrix_alone(monkeypatch, name):
 
 def test_entries_of_an_opened_tile_are_screened_one_by_one(monkeypatch):
     """Rows and columns alike, so that tiles have like bounds: all are opened, yet few entries are evaluated."""
-    monkeypatch.setattr(tiles, "TILE", 6)
-    monkeypatch.setattr(draw_bounds, "WORTHWHILE", 0)  # as if the matrix were large
+    monkeypatch.setattr(greedy, "TILE", 6)
+    monkeypatch.setattr(draw_field, "WORTHWHILE", 0)  # as if the matrix were large
     b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Question((30, 30))
     b.noise_var[:] = 10.0  # so that scores differ as variances do
     chosen, every = choose("predictive_variance", b, q, 3), slow.choose("predictive_variance", b, q, 3)
     assert Entries(chosen.rows, chosen.cols).keys(30).tolist() == every[0].tolist()
-    monkeypatch.setattr(draws.Draws, "upper", lambda *_: None)
+    monkeypatch.setattr(draw_field.Draws, "upper", lambda *_: None)
     without = choose("predictive_variance", b, q, 3)
     assert without.rows.tolist() == chosen.rows.tolist()
     assert chosen.evaluated < 0.5 * without.evaluated
@@ -81,25 +81,25 @@ def test_entries_of_an_opened_tile_are_screened_one_by_one(monkeypatch):
 
 def test_an_upper_bound_that_is_none_gives_another_answer(monkeypatch):
     """The control: were the bounds of single entries too low, something else would be found."""
-    monkeypatch.setattr(tiles, "TILE", 6)
-    monkeypatch.setattr(draw_bounds, "WORTHWHILE", 0)
+    monkeypatch.setattr(greedy, "TILE", 6)
+    monkeypatch.setattr(draw_field, "WORTHWHILE", 0)
     b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Question((30, 30))
     b.noise_var[:] = 10.0
-    honest, upper = choose("predictive_variance", b, q, 12), draws.Draws.upper
-    monkeypatch.setattr(draws.Draws, "upper", lambda *a: 0.05 * upper(*a))
+    honest, upper = choose("predictive_variance", b, q, 12), draw_field.Draws.upper
+    monkeypatch.setattr(draw_field.Draws, "upper", lambda *a: 0.05 * upper(*a))
     assert choose("predictive_variance", b, q, 12).rows.tolist() != honest.rows.tolist()
 
 
 def test_a_bound_that_is_none_gives_another_answer(monkeypatch):
     """The control: were the bounds too low, the search would not find what exhaustive search finds."""
-    monkeypatch.setattr(tiles, "TILE", 1)
-    honest, wrong, of = [], [], draw_bounds.draw_bounds
+    monkeypatch.setattr(greedy, "TILE", 1)
+    honest, wrong, of = [], [], draw_field.draw_bounds
     for seed in range(10):
         b, q = belief(SHAPE, seed=seed), question(SHAPE, seed)
         keys, _ = slow.choose("predictive_variance", b, q, 3)
         for factor, found in ((1.0, honest), (0.3, wrong)):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(draws, "draw_bounds", lambda *a, f=factor: [(f * P, Q) for P, Q in of(*a)])
+                patch.setattr(draw_field, "draw_bounds", lambda *a, f=factor: [(f * P, Q) for P, Q in of(*a)])
                 chosen = choose("predictive_variance", b, q, 3)
             found.append(Entries(chosen.rows, chosen.cols).keys(10).tolist() == keys.tolist())
     assert all(honest)
@@ -107,10 +107,10 @@ def test_a_bound_that_is_none_gives_another_answer(monkeypatch):
 
 
 def test_candidates_that_were_dropped_are_found_again(monkeypatch):
-    monkeypatch.setattr(tiles, "TILE", 3)
-    monkeypatch.setattr(candidates, "MOST_OPEN", 6)
+    monkeypatch.setattr(greedy, "TILE", 3)
+    monkeypatch.setattr(greedy, "MOST_OPEN", 6)
     b, q = belief(SHAPE, S=30), Question(SHAPE)
-    search, found = Search(draws.Draws.of(b), q, 30), []
+    search, found = Search(draw_field.Draws.of(b), q, 30), []
     while len(found) < 30:
         key, _ = search.next()
         found.append(key)
@@ -120,9 +120,9 @@ def test_candidates_that_were_dropped_are_found_again(monkeypatch):
 
 
 def test_a_shortlist_begins_with_the_best_entry_and_never_leaves_the_available(monkeypatch):
-    monkeypatch.setattr(reduction, "MOST_MAPPED", 50)
-    monkeypatch.setattr(reduction, "HELD_BYTES", 8 * 9 * 25)
-    monkeypatch.setattr(reduction, "CHUNK", 2)
+    monkeypatch.setattr(total_variance, "MOST_MAPPED", 50)
+    monkeypatch.setattr(total_variance, "HELD_BYTES", 8 * 9 * 25)
+    monkeypatch.setattr(total_variance, "CHUNK", 2)
     b, q = belief(SHAPE), question(SHAPE)
     chosen = choose("integrated_variance", b, q, 6)
     keys, gains = slow.choose("integrated_variance", b, q, 6)
@@ -141,14 +141,14 @@ def test_a_shortlist_begins_with_the_best_entry_and_never_leaves_the_available(m
 def test_a_shortlist_reaches_as_far_as_the_limits_want(monkeypatch, lines):
     """Two rows hold nearly all variance: a list of the greatest bounds alone would hold no entry of another."""
     shape = (30, 30)
-    monkeypatch.setattr(reduction, "MOST_MAPPED", 50)
-    monkeypatch.setattr(reduction, "HELD_BYTES", 8 * 9 * 40)
+    monkeypatch.setattr(total_variance, "MOST_MAPPED", 50)
+    monkeypatch.setattr(total_variance, "HELD_BYTES", 8 * 9 * 40)
     b = belief(shape, effects=False)
     side = b.left if lines == "rows" else b.right
     side[:, :2] *= 100
     limits = Limits(per_row=1) if lines == "rows" else Limits(per_col=1)
-    made, candidates_of = [], reduction._candidates
-    monkeypatch.setattr(reduction, "_candidates", lambda *a: made.append(1) or candidates_of(*a))
+    made, candidates_of = [], total_variance._candidates
+    monkeypatch.setattr(total_variance, "_candidates", lambda *a: made.append(1) or candidates_of(*a))
     chosen = choose("integrated_variance", b, Question(shape, limits=limits), 10)
     assert len(set((chosen.rows if lines == "rows" else chosen.cols).tolist())) == 10
     assert len(made) == 1

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.acquisition.beliefs import belief, entries
 from tests.reference import acquisition_slow as slow
 
-from maxentry.acquisition import draw_bounds, draws, field, maxent, subspaces
-from maxentry.acquisition.draws import Draws
+from maxentry.acquisition import draw_field, field, subspace_field
+from maxentry.acquisition.draw_field import Draws
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
-from maxentry.kernels import acquisition as kernel
+from maxentry.kernels import variances as kernel
 from maxentry.model.entropy import lemma2_score
 
 SHAPE = (9, 7)
@@ -29,10 +29,10 @@ def fields(seed=0, coherent=False):
     )
     P_U, P_V, _, sigma2 = slow.projections(b)
     prior = sigma2 * np.kron(P_U, P_V)
-    spaces = subspaces.mean_projections(b, 4096)
+    spaces = subspace_field.mean_projections(b, 4096)
     yield Draws.of(b), slow.draw_covariance(b)
-    yield maxent.lemma2_field(spaces, eta2, few), slow.given(prior, few.keys(7), eta2)
-    yield maxent.lemma2_field(spaces, eta2, many), slow.given(prior, many.keys(7), eta2)
+    yield subspace_field.lemma2_field(spaces, eta2, few), slow.given(prior, few.keys(7), eta2)
+    yield subspace_field.lemma2_field(spaces, eta2, many), slow.given(prior, many.keys(7), eta2)
 
 
 @pytest.mark.parametrize("kind", range(3))
@@ -49,14 +49,14 @@ def test_features_and_variances_are_those_of_the_dense_covariance(kind):
 
 def test_the_forms_of_lemma_2_are_the_two_that_are_meant():
     kinds = [type(f) for f, _ in fields()]
-    assert kinds == [Draws, maxent.SubspaceField, maxent.CoreField]
+    assert kinds == [Draws, subspace_field.SubspaceField, subspace_field.CoreField]
 
 
 def test_maxent_recites_lemma_2():
     b, observed = belief(SHAPE), entries(SHAPE, 90, np.random.default_rng(1))
-    U, V, sigma2 = subspaces.nearest_projections(b, 1024)
+    U, V, sigma2 = subspace_field.nearest_projections(b, 1024)
     eta2 = float(np.mean(b.noise_var))
-    f = maxent.lemma2_field(subspaces.Subspaces(U, V, sigma2), eta2, observed)
+    f = subspace_field.lemma2_field(subspace_field.Subspaces(U, V, sigma2), eta2, observed)
     score = lemma2_score(U, V, *observed, eta2 / sigma2, *ALL)
     v = f.variances(np.arange(9), np.arange(7)).ravel()
     np.testing.assert_allclose(v, sigma2 * score, rtol=1e-9)
@@ -83,8 +83,8 @@ def test_no_entry_is_above_its_bounds(seed, R, S, coherent, spread):
     b = belief((12, 11), S, R, seed, coherent=coherent, spread=spread)
     f = Draws.of(b)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(draw_bounds, "WORTHWHILE", 0)
-        patch.setattr(draws, "BOUND_COST", 0)
+        patch.setattr(draw_field, "WORTHWHILE", 0)
+        patch.setattr(draw_field, "BOUND_COST", 0)
         bounds = f.bounds()
         closer = f.upper(np.arange(12), np.arange(11))
     assert len(bounds) == (2 if f.A.shape[1] else 1)
@@ -108,7 +108,9 @@ def test_no_entry_is_above_its_bounds_given_subspaces(kind, coherent):
 
 def test_rows_and_columns_are_bounded_by_what_is_left_of_them():
     b, observed = belief(SHAPE, effects=False), entries(SHAPE, 90, np.random.default_rng(1))
-    f = maxent.lemma2_field(subspaces.nearest_projections(b, 1024), float(np.mean(b.noise_var)), observed)
+    f = subspace_field.lemma2_field(
+        subspace_field.nearest_projections(b, 1024), float(np.mean(b.noise_var)), observed
+    )
     sd = np.sqrt(f.variances(np.arange(9), np.arange(7)))
     by_coherence, by_row, by_col = ((P @ Q.T) for P, Q in f.bounds())
     for bound in (by_row, by_col):
@@ -117,7 +119,7 @@ def test_rows_and_columns_are_bounded_by_what_is_left_of_them():
 
 
 def test_the_turned_bound_is_the_closer_one_where_draws_agree(monkeypatch):
-    monkeypatch.setattr(draw_bounds, "WORTHWHILE", 0)  # as if the matrix were large
+    monkeypatch.setattr(draw_field, "WORTHWHILE", 0)  # as if the matrix were large
     b = belief((50, 50), S=30, spread=0.02, effects=False)
     rng = np.random.default_rng(0)
     for s in range(30):  # the same draws, each seen from another side
@@ -142,7 +144,7 @@ def test_variances_of_some_entries_are_those_of_the_block():
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_compiled_loops_agree_with_the_draws(monkeypatch, threads):
-    monkeypatch.setattr(draws, "ENTRIES_A_THREAD", 1 if threads > 1 else 10**6)
+    monkeypatch.setattr(draw_field, "ENTRIES_A_THREAD", 1 if threads > 1 else 10**6)
     monkeypatch.setenv("MAXENTRY_THREADS", str(threads))
     b = belief(SHAPE, S=13, R=3, seed=5)
     D = slow.dense_draws(b)
@@ -186,7 +188,7 @@ def test_noise_is_not_below_what_rounding_leaves():
         b.noise_var[:] = noise
         for f in (
             Draws.of(b),
-            maxent.lemma2_field(subspaces.mean_projections(b, 4096), noise, Entries.none()),
+            subspace_field.lemma2_field(subspace_field.mean_projections(b, 4096), noise, Entries.none()),
         ):
             greatest = f.variances(np.arange(9), np.arange(7)).max()
             assert (f.eta2 > noise) == floored
@@ -213,7 +215,7 @@ def test_spread_of_turned_factors_agrees_with_numpy():
 
 
 def test_products_from_factors_are_those_of_features(monkeypatch):
-    monkeypatch.setattr(draws, "BLOCK_NUMBERS", 30)
+    monkeypatch.setattr(draw_field, "BLOCK_NUMBERS", 30)
     f, rng = Draws.of(belief(SHAPE)), np.random.default_rng(0)
     w = rng.normal(size=(2, 9))
     w -= w.mean(1, keepdims=True)
@@ -262,12 +264,12 @@ def test_pending_entries_need_no_matrix_of_their_number():
 def test_mean_projections_are_exact_or_cut_to_what_is_affordable():
     b = belief((12, 10), S=6, R=2)
     P_U, P_V, rank, sigma2 = slow.projections(b)
-    whole = subspaces.mean_projections(b, 4096)
+    whole = subspace_field.mean_projections(b, 4096)
     np.testing.assert_allclose(whole.U @ whole.U.T, P_U, atol=1e-12)
     np.testing.assert_allclose(whole.V @ whole.V.T, P_V, atol=1e-12)
     assert whole.sigma2 == pytest.approx(sigma2, rel=1e-12)
     assert np.trace(P_U) == pytest.approx(rank)
-    cut = subspaces.mean_projections(b, 30)
+    cut = subspace_field.mean_projections(b, 30)
     q1, q2 = cut.U.shape[1], cut.V.shape[1]
     assert q1 * q2 <= 30
     np.testing.assert_allclose(cut.U, whole.U[:, :q1], atol=1e-12)
@@ -280,14 +282,14 @@ def test_mean_projections_are_exact_or_cut_to_what_is_affordable():
 def test_frames_of_many_and_of_few_draws_have_the_same_mean(S):
     b = belief((12, 10), S=S, R=2, effects=False)
     P_U = slow.projections(b)[0]
-    U = subspaces.mean_projections(b, 4096).U
+    U = subspace_field.mean_projections(b, 4096).U
     np.testing.assert_allclose(U @ U.T, P_U, atol=1e-12)
 
 
 def test_nearest_projections_are_projections_of_the_mean_rank():
     b = belief((12, 10), S=6, R=2)
     P_U, _, rank, _ = slow.projections(b)
-    U = subspaces.nearest_projections(b, 1024).U
+    U = subspace_field.nearest_projections(b, 1024).U
     assert U.shape[1] == round(rank) == 4
     np.testing.assert_allclose(U.T @ U, np.eye(4), atol=1e-12)
     np.testing.assert_allclose(U @ U.T, slow.nearest(P_U, 4), atol=1e-12)

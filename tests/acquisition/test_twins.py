@@ -8,8 +8,8 @@ from tests.acquisition.beliefs import belief, question
 from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
-from maxentry.acquisition import Limits, candidates, draw_bounds, draws, reduction, select, tiles
-from maxentry.acquisition.draws import Draws
+from maxentry.acquisition import Limits, draw_field, greedy, total_variance
+from maxentry.acquisition.draw_field import Draws
 from maxentry.acquisition.field import NOISE_FLOOR
 from maxentry.entries import Entries
 
@@ -54,21 +54,21 @@ def agree(name, b, q, n):
 def economy(request, monkeypatch):
     """The ways in which a large matrix is treated, forced on small ones."""
     if request.param == "all held":
-        monkeypatch.setattr(reduction, "PRODUCTS", 0)
+        monkeypatch.setattr(total_variance, "PRODUCTS", 0)
     else:
-        monkeypatch.setattr(tiles, "TILE", 2)
-        monkeypatch.setattr(draw_bounds, "WORTHWHILE", 0)
-        monkeypatch.setattr(draws, "BOUND_COST", 0)
+        monkeypatch.setattr(greedy, "TILE", 2)
+        monkeypatch.setattr(draw_field, "WORTHWHILE", 0)
+        monkeypatch.setattr(draw_field, "BOUND_COST", 0)
     if request.param in ("little held", "few open"):
-        monkeypatch.setattr(candidates, "HELD_BYTES", 0)
-        monkeypatch.setattr(candidates, "FEW", 7)
-        monkeypatch.setattr(reduction, "HELD_BYTES", 0)
-        monkeypatch.setattr(reduction, "LEADING", 2)
-        monkeypatch.setattr(candidates, "CHUNK", 3)
-        monkeypatch.setattr(select, "LOOKED_AT", 2)
-        monkeypatch.setattr(reduction, "CHUNK", 5)
+        monkeypatch.setattr(greedy, "HELD_BYTES", 0)
+        monkeypatch.setattr(greedy, "FEW", 7)
+        monkeypatch.setattr(total_variance, "HELD_BYTES", 0)
+        monkeypatch.setattr(total_variance, "LEADING", 2)
+        monkeypatch.setattr(greedy, "CHUNK", 3)
+        monkeypatch.setattr(greedy, "LOOKED_AT", 2)
+        monkeypatch.setattr(total_variance, "CHUNK", 5)
     if request.param == "few open":
-        monkeypatch.setattr(candidates, "MOST_OPEN", 12)
+        monkeypatch.setattr(greedy, "MOST_OPEN", 12)
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
@@ -94,7 +94,7 @@ def test_screening_gives_the_same_answer_as_exhaustive_search(
     b = belief(shape, S, R, seed, coherent=coherent, spread=spread, noise=10.0 ** (seed % 6 - 4))
     q = question(shape, seed, costs=costs, observed=seed % 4, pending=seed % 3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "TILE", 1 + seed % 4)
+        patch.setattr(greedy, "TILE", 1 + seed % 4)
         agree(name, b, q, 4)
 
 

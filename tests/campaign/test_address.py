@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import make_url
 from tests.campaign.stand_ins import campaign
 
-from maxentry.campaign import address
+from maxentry.campaign import storage as address
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
 from maxentry.errors import CampaignError, MissingDependencyError, StorageError

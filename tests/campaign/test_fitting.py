@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from tests.campaign.examples import answer, ask, begun, truth
 
-from maxentry.campaign import caching, fitting
+from maxentry.campaign import fits as caching
+from maxentry.campaign import fits as fitting
 from maxentry.campaign.campaign import Campaign
 from maxentry.posterior.posterior import Posterior
 

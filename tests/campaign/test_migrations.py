@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 from tests.campaign.stand_ins import START, campaign, uniform
 
-from maxentry.campaign import address, schema
+from maxentry.campaign import storage as address
+from maxentry.campaign import storage as schema
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import KINDS, Created
 from maxentry.campaign.storage import Storage

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxentry.campaign import workable
+from maxentry.campaign import settings as workable
 from maxentry.campaign.settings import CHANGEABLE, Settings
 from maxentry.errors import DataError, MaxentryError, ParameterError
 

@@ -7,7 +7,7 @@ import pytest
 from tests.campaign.examples import answer, ask, begun, truth
 
 from maxentry.acquisition import Costs, Limits, Question
-from maxentry.campaign import policy, stop
+from maxentry.campaign import outlook, policy, stop
 from maxentry.entries import Entries
 
 NOW = dt.datetime.now(dt.UTC)
@@ -33,7 +33,7 @@ def test_the_outlook_is_that_of_dense_covariances() -> None:
     pending = ask(campaign, 2)
     state, posterior = campaign.state, campaign.posterior(progress=False)
     batch = policy.next_batch(state, 5, NOW)
-    found = stop.outlook(state, posterior, batch, NOW)
+    found = outlook.outlook(state, posterior, batch, NOW)
     expected = dense_errors(posterior.belief, Entries.of(pending["row"], pending["col"]), Entries(*batch[:2]))
     assert np.allclose([found.error_now, found.error_with_pending, found.error_after], expected, rtol=1e-8)
     assert found.error_now > found.error_with_pending > found.error_after > 0
@@ -47,7 +47,7 @@ def test_on_another_scale_the_error_is_in_the_users_units() -> None:
     answer(campaign, ask(campaign, 60), np.exp(truth()))
     posterior = campaign.posterior(progress=False)
     batch = policy.next_batch(campaign.state, 3, NOW)
-    found = stop.outlook(campaign.state, posterior, batch, NOW)
+    found = outlook.outlook(campaign.state, posterior, batch, NOW)
     assert found.error_now == pytest.approx(np.sqrt(np.mean(posterior.sd**2)))
     assert found.error_after < found.error_now
 
@@ -96,7 +96,7 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     found = campaign.outlook(5, progress=False)
     assert campaign.status().events == events
     batch = policy.next_batch(campaign.state, 5, NOW)
-    assert found.outlook == stop.outlook(campaign.state, campaign.posterior(progress=False), batch, NOW)
+    assert found.outlook == outlook.outlook(campaign.state, campaign.posterior(progress=False), batch, NOW)
     assert found.advice.startswith("go on: the next batch should lower the expected error by ")
     assert found.to_dict()["outlook"]["entries"] == 5
     campaign.set(target_sd=1e-9)

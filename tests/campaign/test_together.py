@@ -13,7 +13,7 @@ from tests.campaign.stand_ins import campaign, lowest, uniform
 from tests.campaign.test_migrations import old
 from tests.campaign.worker import value_of
 
-from maxentry.campaign import schema
+from maxentry.campaign import storage as schema
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
 

@@ -3,7 +3,7 @@ import pytest
 from tests.completion.conditions import simulated
 
 from maxentry.completion import largest_penalty, nuclear_norm
-from maxentry.completion.fold_in import fold_in
+from maxentry.completion.result import fold_in
 from maxentry.errors import DataError
 
 

@@ -5,11 +5,9 @@ import pytest
 from tests.completion.conditions import simulated
 from tests.reference import nuclear_norm_slow as slow
 
-from maxentry.completion.certificate import certify
-from maxentry.completion.descent import sweep
-from maxentry.completion.entries import Entries, LowRank
-from maxentry.completion.solver import add, drop
-from maxentry.kernels import sparse_low_rank
+from maxentry.completion.result import Entries, LowRank
+from maxentry.completion.solver import add, certify, drop, sweep
+from maxentry.kernels import ridge
 
 OBSERVATIONS = simulated(17, 13, 2, 0.5, 0.2, replicates=40)[0]
 ENTRIES = Entries.of(OBSERVATIONS.shape, OBSERVATIONS.rows, OBSERVATIONS.cols, OBSERVATIONS.values)
@@ -37,10 +35,10 @@ def test_gram_and_solve(n):
     rng = np.random.default_rng(n)
     T, P, b = rng.standard_normal((n, 7)), 0.5 * np.eye(n), rng.standard_normal(n)
     expected = P + T @ T.T
-    sparse_low_rank.add_gram(T, P)
+    ridge.add_gram(T, P)
     assert np.allclose(np.triu(P), np.triu(expected))
     x = b.copy()
-    sparse_low_rank.solve_positive(P, x)
+    ridge.solve_positive(P, x)
     assert np.allclose(expected @ x, b)
 
 
@@ -50,7 +48,7 @@ def test_entries_and_energies():
     seen = W > 0
     assert np.allclose(ENTRIES.at(X), dense[seen])
     half = ENTRIES.by_row
-    h = sparse_low_rank.component_energies(half.start, half.index, half.w, X.U, X.V)
+    h = ridge.component_energies(half.start, half.index, half.w, X.U, X.V)
     assert np.allclose(h, [np.sum(W * np.outer(u, v) ** 2) for u, v in zip(X.U.T, X.V.T, strict=True)])
 
 

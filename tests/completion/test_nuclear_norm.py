@@ -8,8 +8,8 @@ import pytest
 from tests.completion.conditions import simulated, violation
 from tests.reference import nuclear_norm_slow as slow
 
-from maxentry.completion import Status, largest_penalty, nuclear_norm, nuclear_norm_path, solver, spectrum
-from maxentry.completion.certificate import certify
+from maxentry.completion import Status, largest_penalty, nuclear_norm, nuclear_norm_path, solver
+from maxentry.completion.solver import certify
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.effects import row_column_means
 from maxentry.observations import Observations
@@ -81,7 +81,7 @@ def test_the_objective_is_that_of_plain_proximal_gradient(case):
 
 def test_sparse_and_dense_spectra_give_the_same_estimate(case, monkeypatch):
     observations, penalty, dense = case
-    monkeypatch.setattr(spectrum, "DENSE_SIDE", 0)
+    monkeypatch.setattr(solver, "DENSE_SIDE", 0)
     sparse = nuclear_norm(observations, penalty, tol=TIGHT)
     assert sparse.status is Status.CONVERGED
     assert sparse.objective == pytest.approx(dense.objective, rel=1e-7)
@@ -250,7 +250,7 @@ def just_above_the_second_component(observations):
 def test_a_direction_that_is_nearly_active_does_not_stall_the_certificate(monkeypatch):
     observations, _ = simulated(40, 30, 3, 0.4, 0.2)
     penalty = just_above_the_second_component(observations)
-    monkeypatch.setattr(spectrum, "DENSE_SIDE", 0)
+    monkeypatch.setattr(solver, "DENSE_SIDE", 0)
     assert nuclear_norm(observations, penalty, tol=1e-4).converged
     # The control: with a norm known no better than to 1e-2, the certificate cannot be had.
     monkeypatch.setattr(solver, "certify", lambda *given: certify(*given[:-1], 1e-2))

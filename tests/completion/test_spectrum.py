@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, svds
 
-from maxentry.completion import spectrum
-from maxentry.completion.entries import LowRank
+from maxentry.completion import solver
+from maxentry.completion.result import LowRank
 
 
 def problem():
@@ -35,11 +35,11 @@ def test_every_way_finds_the_leading_triplets(way, monkeypatch):
         return svds(*args, **options)
 
     if way != "dense":
-        monkeypatch.setattr(spectrum, "DENSE_SIZE", 0)
+        monkeypatch.setattr(solver, "DENSE_SIZE", 0)
     if way in ("dense at need", "again"):
-        monkeypatch.setattr(spectrum, "svds", stubborn)
+        monkeypatch.setattr(solver, "svds", stubborn)
     if way == "again":
-        monkeypatch.setattr(spectrum, "DENSE_AT_NEED", 0)
-    found = spectrum.outside(G, X, 3, 1e-10)
+        monkeypatch.setattr(solver, "DENSE_AT_NEED", 0)
+    found = solver.outside(G, X, 3, 1e-10)
     np.testing.assert_allclose(found.U * found.d @ found.V.T, expected(G, X, 3), atol=1e-7)
     assert len(calls) == {"dense at need": 1, "again": 2}.get(way, 0)

@@ -5,7 +5,7 @@ import pytest
 from tests.acquisition.beliefs import belief, entries, question
 
 from maxentry import acquisition
-from maxentry.acquisition import CRITERIA, Chosen, Costs, Limits, Question, candidates, tiles
+from maxentry.acquisition import CRITERIA, Chosen, Costs, Limits, Question, greedy
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
@@ -24,9 +24,9 @@ def name(request):
 def economy(request, monkeypatch):
     """Every promise is kept too where a matrix is treated as a large one is: in tiles, with few features held."""
     if request.param == "little held":
-        monkeypatch.setattr(tiles, "TILE", 2)
-        monkeypatch.setattr(candidates, "HELD_BYTES", 0)
-        monkeypatch.setattr(candidates, "FEW", 7)
+        monkeypatch.setattr(greedy, "TILE", 2)
+        monkeypatch.setattr(greedy, "HELD_BYTES", 0)
+        monkeypatch.setattr(greedy, "FEW", 7)
 
 
 def choose(name, q, n=5, b=None, seed=3):

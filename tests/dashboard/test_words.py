@@ -10,7 +10,7 @@ import pytest
 from tests.dashboard.browser import Watched
 from tests.dashboard.lab import SHAPE, address, campaign, fitted
 
-from maxentry.posterior.verdict import ANNEAL_LONGER
+from maxentry.posterior.diagnostics import ANNEAL_LONGER
 
 Reader = Callable[..., Watched]
 BOX = "element => { const b = element.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; }"

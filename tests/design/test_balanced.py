@@ -14,7 +14,7 @@ from tests.reference import balanced_slow as slow
 from maxentry.design import balanced
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
-from maxentry.kernels.filling import fill
+from maxentry.kernels.design import fill
 
 module = sys.modules["maxentry.design.balanced"]
 SEEDS = st.integers(0, 2**32 - 1)

@@ -8,7 +8,7 @@ from tests.reference import latin_slow as slow
 
 from maxentry.design import latin
 from maxentry.errors import ParameterError
-from maxentry.kernels.latin import Square, cyclic, step, walk
+from maxentry.kernels.design import Square, cyclic, step, walk
 
 # All chi-square tests are at this level: one right sampler in ten thousand would fail, at a fixed seed.
 LEVEL = 1e-4

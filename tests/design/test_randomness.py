@@ -8,9 +8,9 @@ from scipy.stats import chi2, norm
 from tests.reference import balanced_slow as slow
 
 from maxentry.design import balanced, uniform
-from maxentry.design.available import available
+from maxentry.design.uniform import available
 from maxentry.entries import Entries
-from maxentry.kernels.trades import trade_all
+from maxentry.kernels.design import trade_all
 
 module = sys.modules["maxentry.design.balanced"]
 # Every test is at this level: one right sampler in ten thousand would fail, at a fixed seed.

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.stats import chi2
 
 from maxentry.design import uniform
-from maxentry.design.available import available
+from maxentry.design.uniform import available
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 

@@ -4,8 +4,8 @@ from scipy.integrate import dblquad, quad
 from scipy.stats import truncnorm
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
-from maxentry.distributions import quadrant_law as ql
 from maxentry.errors import ParameterError
+from maxentry.model import laws as ql
 
 N = 4000
 
@@ -15,7 +15,7 @@ def integral(R, sigma2):
     top = 9 * np.sqrt(sigma2)
 
     def density(*d):
-        return np.exp(ql.log_density(np.array(d), np.zeros(R), sigma2))
+        return np.exp(ql.quadrant_log_density(np.array(d), np.zeros(R), sigma2))
 
     if R == 1:
         return quad(density, 0, top)[0]
@@ -26,17 +26,17 @@ def integral(R, sigma2):
 @pytest.mark.parametrize("sigma2", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("R", [1, 2])
 def test_the_centred_density_is_normalised(R, sigma2):
-    assert np.log(integral(R, sigma2)) == pytest.approx(ql.log_normaliser(R, sigma2), abs=1e-4)
+    assert np.log(integral(R, sigma2)) == pytest.approx(ql.quadrant_log_normaliser(R, sigma2), abs=1e-4)
 
 
 def test_negative_control_the_printed_power_of_sigma_does_not_normalise():
-    printed = ql.log_normaliser(2, 1.0) + 2 / 2 * np.log(4.0)
+    printed = ql.quadrant_log_normaliser(2, 1.0) + 2 / 2 * np.log(4.0)
     assert abs(np.log(integral(2, 4.0)) - printed) > 1
 
 
 def test_centred_draws_match_the_density_and_the_moments():
     rng = np.random.default_rng(0)
-    d = np.array([ql.draw_centred(2, 3.0, rng) for _ in range(N)])
+    d = np.array([ql.draw_centred_quadrant(2, 3.0, rng) for _ in range(N)])
     assert abs(z_score((d**2).sum(axis=1), 2**2 * 3.0)) < 4
     assert ks(d[:, 0], marginal(np.zeros(2), 3.0)) > ACCEPT
     assert ks(d[:, 0], d[:, 1]) > ACCEPT  # unordered
@@ -56,7 +56,7 @@ def marginal(mu, delta2, repulsion=True):
 def chain(mu, delta2, rng, n=N, thin=10):
     d, out = np.linspace(1, 2, mu.size), []
     for t in range(100 + n * thin):
-        d = ql.step(d, mu, delta2, rng)
+        d = ql.quadrant_slice_step(d, mu, delta2, rng)
         if t >= 100 and t % thin == 0:
             out.append(d)
     return np.array(out)
@@ -65,16 +65,26 @@ def chain(mu, delta2, rng, n=N, thin=10):
 @pytest.mark.parametrize("R", [1, 2, 4])
 def test_a_step_leaves_the_centred_law_invariant(R):
     rng = np.random.default_rng(1)
-    after = np.array([ql.step(ql.draw_centred(R, 2.0, rng), np.zeros(R), 2.0, rng) for _ in range(N)])
-    fresh = np.array([ql.draw_centred(R, 2.0, rng) for _ in range(N)])
+    after = np.array(
+        [
+            ql.quadrant_slice_step(ql.draw_centred_quadrant(R, 2.0, rng), np.zeros(R), 2.0, rng)
+            for _ in range(N)
+        ]
+    )
+    fresh = np.array([ql.draw_centred_quadrant(R, 2.0, rng) for _ in range(N)])
     for statistic in (lambda d: d.max(axis=1), lambda d: d.min(axis=1), lambda d: d[:, 0]):
         assert ks(statistic(after), statistic(fresh)) > ACCEPT
 
 
 def test_negative_control_a_step_for_another_variance_is_rejected():
     rng = np.random.default_rng(2)
-    after = np.array([ql.step(ql.draw_centred(2, 2.0, rng), np.zeros(2), 1.5, rng) for _ in range(N)])
-    fresh = np.array([ql.draw_centred(2, 2.0, rng) for _ in range(N)])
+    after = np.array(
+        [
+            ql.quadrant_slice_step(ql.draw_centred_quadrant(2, 2.0, rng), np.zeros(2), 1.5, rng)
+            for _ in range(N)
+        ]
+    )
+    fresh = np.array([ql.draw_centred_quadrant(2, 2.0, rng) for _ in range(N)])
     assert ks(after.max(axis=1), fresh.max(axis=1)) < REJECT
 
 
@@ -102,11 +112,11 @@ def test_negative_control_without_the_repulsion_the_marginal_is_rejected():
 def test_bad_values_are_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ParameterError, match="distinct"):
-        ql.step(np.array([1.0, 1.0]), np.zeros(2), 1.0, rng)
+        ql.quadrant_slice_step(np.array([1.0, 1.0]), np.zeros(2), 1.0, rng)
     with pytest.raises(ParameterError, match="one length"):
-        ql.step(np.array([1.0, 2.0]), np.zeros(3), 1.0, rng)
+        ql.quadrant_slice_step(np.array([1.0, 2.0]), np.zeros(3), 1.0, rng)
     with pytest.raises(ParameterError, match="positive"):
-        ql.draw_centred(2, 0.0, rng)
+        ql.draw_centred_quadrant(2, 0.0, rng)
     with pytest.raises(ParameterError, match="R >= 1"):
-        ql.draw_centred(0, 1.0, rng)
-    assert ql.log_density(np.array([-1.0, 1.0]), np.zeros(2), 1.0) == -np.inf
+        ql.draw_centred_quadrant(0, 1.0, rng)
+    assert ql.quadrant_log_density(np.array([-1.0, 1.0]), np.zeros(2), 1.0) == -np.inf

@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import ortho_group
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
-from maxentry.distributions.stiefel import uniform_frame
 from maxentry.errors import ParameterError
+from maxentry.model.laws import uniform_frame
 
 M, R, N = 5, 2, 4000
 

@@ -3,8 +3,8 @@ import pytest
 from scipy.stats import wishart as scipy_wishart
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
-from maxentry.distributions import wishart
 from maxentry.errors import ParameterError
+from maxentry.model import laws
 
 N = 5000
 SCALE = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.3], [0.0, -0.3, 0.5]])
@@ -12,7 +12,7 @@ SCALE = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.3], [0.0, -0.3, 0.5]])
 
 def draws(df, seed=0):
     rng = np.random.default_rng(seed)
-    return np.array([wishart.draw(df, SCALE, rng) for _ in range(N)])
+    return np.array([laws.draw_wishart(df, SCALE, rng) for _ in range(N)])
 
 
 def statistics(S):
@@ -50,8 +50,8 @@ def test_negative_control_wrong_df_is_rejected():
 def test_bad_parameters_are_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ParameterError, match="df > 2"):
-        wishart.draw(2.0, SCALE, rng)
+        laws.draw_wishart(2.0, SCALE, rng)
     with pytest.raises(ParameterError, match="square"):
-        wishart.draw(5.0, SCALE[:2], rng)
+        laws.draw_wishart(5.0, SCALE[:2], rng)
     with pytest.raises(ParameterError, match="positive definite"):
-        wishart.draw(5.0, -SCALE, rng)
+        laws.draw_wishart(5.0, -SCALE, rng)

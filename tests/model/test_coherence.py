@@ -3,13 +3,13 @@
 import numpy as np
 from scipy.stats import beta, kstest
 
-from maxentry.distributions.stiefel import uniform_frame
 from maxentry.model.coherence import (
     coherence,
     cross_coherence,
     projection_coherence,
     projection_cross_coherence,
 )
+from maxentry.model.laws import uniform_frame
 
 M, R = 7, 3
 U = np.linalg.qr(np.random.default_rng(0).standard_normal((M, R)))[0]

@@ -16,7 +16,7 @@ from maxentry.model.coherence import coherence
 from maxentry.plots import chains, factors, past, report
 from maxentry.plots.subject import Subject
 from maxentry.plots.words import counted, unseen
-from maxentry.posterior.verdict import ANNEAL_LONGER, without_code
+from maxentry.posterior.diagnostics import ANNEAL_LONGER, without_code
 
 SHARES = "ranks 0 (50% of chains), 1 (25% of chains), 2 (25% of chains)"
 CODE = re.compile(r"dataclasses|sampling=|thin=|\.predictive_interval|\.interval|rank=")

@@ -9,7 +9,7 @@ from tests.campaign.examples import answer, ask, begun, truth
 from tests.plots.examples import asked
 
 from maxentry import plots
-from maxentry.campaign import fitting, stop
+from maxentry.campaign import fits, stop
 from maxentry.errors import ParameterError
 from maxentry.plots import past
 from maxentry.plots.subject import Subject
@@ -21,7 +21,7 @@ def test_points_are_anchors_and_the_present() -> None:
     assert past.moments(subject, 3) == [8, 34, 40]
     assert past.moments(subject, 1) == [40]
     assert past.moments(subject, 0) == []
-    assert all(fitting.anchor(n) == n for n in past.moments(subject, 8)[:-1])
+    assert all(fits.anchor(n) == n for n in past.moments(subject, 8)[:-1])
     assert past.moments(Subject.of(begun()), 8) == []
 
 
@@ -52,7 +52,7 @@ def test_each_error_is_computed_once_and_the_fits_of_the_campaign_stay(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("fitted again")
 
-    monkeypatch.setattr(fitting, "posterior", refuse)
+    monkeypatch.setattr(fits, "posterior", refuse)
     second = past.history(Subject.of(campaign), points=3).panels[0].series[0]
     np.testing.assert_array_equal(first.y, second.y)
     (tmp_path / "cache" / past.FILE).write_text("[not json")

@@ -10,10 +10,10 @@ from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import Posterior, Sampling, complete
 from maxentry.errors import ParameterError
-from maxentry.posterior import chains, conjugate
-from maxentry.posterior.conjugate import Kept
-from maxentry.posterior.fit import user_draws
-from maxentry.posterior.room import MEMORY
+from maxentry.posterior import chains, gibbs
+from maxentry.posterior.chains import user_draws
+from maxentry.posterior.draws import MEMORY
+from maxentry.posterior.gibbs import Kept
 from maxentry.progress import track
 
 Y = low_rank()[1]
@@ -80,7 +80,7 @@ def test_a_failure_inside_a_chain_comes_out(monkeypatch):
     def broken(*args):
         raise ArithmeticError("a chain broke")
 
-    monkeypatch.setattr(conjugate, "step", broken)
+    monkeypatch.setattr(gibbs, "step", broken)
     with pytest.raises(ArithmeticError, match="a chain broke"):
         complete(Y, 1, sampling=SHORT, seed=1)
 

@@ -6,11 +6,11 @@ from scipy.stats import invgamma, multivariate_normal, norm
 from tests.reference import conjugate_slow as slow
 from tests.reference.laws import ACCEPT, REJECT, ks
 
-from maxentry.kernels import conjugate as kernel
 from maxentry.kernels import effects, gauge
+from maxentry.kernels import gibbs as kernel
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
-from maxentry.posterior import conjugate
+from maxentry.posterior import gibbs
 
 PRIORS = Priors(
     InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
@@ -135,14 +135,14 @@ def swept(shape, R, n, seed):
     """States of n sweeps, one by one, on noise at half of the entries, and what each sweep keeps."""
     rng, (m1, m2) = np.random.default_rng(seed), shape
     rows, cols = np.divmod(rng.permutation(m1 * m2)[: m1 * m2 // 2], m2)
-    data = conjugate.prepare(
+    data = gibbs.prepare(
         Observations(shape, rows, cols, rng.standard_normal(rows.size)), True, "gaussian", False, None
     )
-    state, hyper = conjugate.init(data, R, PRIORS, rng), conjugate.hyperparameters(PRIORS)
+    state, hyper = gibbs.init(data, R, PRIORS, rng), gibbs.hyperparameters(PRIORS)
     for _ in range(n):
         sizes = (1, m1, R), (1, m2, R), (1, m1), (1, m2), (1, kernel.N_SCALARS)
-        kept = conjugate.Kept(*(np.full(size, np.nan) for size in sizes))
-        state = conjugate.step(state, data, R, hyper, rng, np.ones(1), kept, 1)
+        kept = gibbs.Kept(*(np.full(size, np.nan) for size in sizes))
+        state = gibbs.step(state, data, R, hyper, rng, np.ones(1), kept, 1)
         yield state, kept
 
 
@@ -170,10 +170,10 @@ def test_without_room_there_are_no_aligned_effects(shape, R):
 
 def test_chains_start_from_the_prior_of_the_effects():
     (shape, R, n), rng = ((6, 5), 2, 4000), np.random.default_rng(9)
-    data = conjugate.prepare(
+    data = gibbs.prepare(
         Observations(shape, np.array([0]), np.array([0]), np.zeros(1)), True, "gaussian", False, None
     )
-    starts = [conjugate.init(data, R, PRIORS, rng) for _ in range(n)]
+    starts = [gibbs.init(data, R, PRIORS, rng) for _ in range(n)]
     prior = slow.prior_draws(n, slow.Model(shape, R, PRIORS, effects=True), 1, rng)
     left, right, scalars = (np.array([start[k] for start in starts]) for k in range(3))
     X = left[:, :, :R] @ right[:, :, :R].mT

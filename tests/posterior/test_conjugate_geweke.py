@@ -11,10 +11,10 @@ from tests.reference.conjugate_compiled import Compiled
 from tests.reference.conjugate_slow import Model, State
 from tests.reference.laws import ACCEPT, REJECT, ks
 
-from maxentry.kernels import conjugate as kernel
+from maxentry.kernels import gibbs as kernel
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
-from maxentry.posterior import conjugate
+from maxentry.posterior import gibbs
 
 PRIORS = Priors(
     InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
@@ -31,7 +31,7 @@ class Case(NamedTuple):
     replicates: int = 0
 
     def model(self):
-        grid = conjugate.NU_GRID if self.student else None
+        grid = gibbs.NU_GRID if self.student else None
         return Model(self.shape, self.R, PRIORS, self.effects, grid, self.beta)
 
     def positions(self, rng):
@@ -197,19 +197,17 @@ def chain(case, beta, n, thin, seed):
     rng = np.random.default_rng(seed)
     i, j = case.positions(rng)
     obs = Observations(case.shape, i, j, np.full(i.size, 3.0))
-    data = conjugate.prepare(obs, case.effects, "gaussian", False, None)
+    data = gibbs.prepare(obs, case.effects, "gaussian", False, None)
     (m1, m2), R = case.shape, case.R
-    kept = conjugate.Kept(
+    kept = gibbs.Kept(
         np.empty((n, m1, R)),
         np.empty((n, m2, R)),
         np.empty((n, m1)),
         np.empty((n, m2)),
         np.empty((n, kernel.N_SCALARS)),
     )
-    state = conjugate.init(data, R, PRIORS, rng)
-    conjugate.step(
-        state, data, R, conjugate.hyperparameters(PRIORS), rng, np.full(n * thin, beta), kept, thin
-    )
+    state = gibbs.init(data, R, PRIORS, rng)
+    gibbs.step(state, data, R, gibbs.hyperparameters(PRIORS), rng, np.full(n * thin, beta), kept, thin)
     return kept
 
 

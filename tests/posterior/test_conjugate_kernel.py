@@ -10,13 +10,15 @@ from tests.reference import conjugate_slow as slow
 from tests.reference import sums_slow
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
-from maxentry.kernels import conjugate as kernel
-from maxentry.kernels import gauge, half_sweep, student, tiles
-from maxentry.kernels import row_sums as kernels
-from maxentry.kernels import small_linalg as linalg
+from maxentry.kernels import gauge, simd
+from maxentry.kernels import gauge as linalg
+from maxentry.kernels import gibbs as kernel
+from maxentry.kernels import gibbs as student
+from maxentry.kernels import rows as half_sweep
+from maxentry.kernels import rows as kernels
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
-from maxentry.posterior import conjugate
+from maxentry.posterior import gibbs as conjugate
 
 PRIORS = Priors(
     InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
@@ -101,10 +103,10 @@ def test_sums_over_a_row_are_chains_of_fused_multiply_adds_to_the_bit(R, weighte
 
 @pytest.mark.parametrize("registers", [True, False])
 def test_every_sum_belongs_to_one_pass_for_any_registers(monkeypatch, registers):
-    monkeypatch.setattr(tiles, "many_registers", lambda: registers)
+    monkeypatch.setattr(simd, "many_registers", lambda: registers)
     for strips in range(5):
-        for shape in (tiles.diagonal(strips), tiles.below(strips)):
-            loops = tiles.passes(shape)
+        for shape in (simd.diagonal(strips), simd.below(strips)):
+            loops = simd.passes(shape)
             found = [
                 (r, tile.col + k)
                 for part in loops
@@ -121,7 +123,7 @@ def test_every_sum_belongs_to_one_pass_for_any_registers(monkeypatch, registers)
             assert max(most, default=0) <= (20 if registers else 12)
         lower = {(r, c) for r in range(4 * strips) for c in range(r + 1)}
         borders = {(r, c) for r in (-1, -2) for c in range(4 * strips)}
-        places = {(r, t.col + k) for t in tiles.diagonal(strips) for r in t.rows for k in range(t.width)}
+        places = {(r, t.col + k) for t in simd.diagonal(strips) for r in t.rows for k in range(t.width)}
         assert lower | borders <= places
 
 

@@ -8,7 +8,7 @@ from tests.reference.conjugate_compiled import Compiled
 from tests.reference.conjugate_slow import Model, State
 
 from maxentry.model.priors import InverseGamma, Priors
-from maxentry.posterior import conjugate
+from maxentry.posterior import gibbs
 
 PRIORS = Priors(
     InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
@@ -19,10 +19,10 @@ MODELS = {
     "plain": Model((6, 5), 2, PRIORS),
     "effects": Model((6, 5), 1, PRIORS, effects=True),
     "effects, rank 2": Model((6, 5), 2, PRIORS, effects=True),
-    "effects, student": Model((6, 5), 1, PRIORS, effects=True, nu_grid=conjugate.NU_GRID),
+    "effects, student": Model((6, 5), 1, PRIORS, effects=True, nu_grid=gibbs.NU_GRID),
     "tempered": Model((6, 5), 2, PRIORS, effects=True, beta=0.3),
-    "student, tempered": Model((6, 5), 1, PRIORS, nu_grid=conjugate.NU_GRID, beta=0.5),
-    "rank 0, student": Model((6, 5), 0, PRIORS, effects=True, nu_grid=conjugate.NU_GRID),
+    "student, tempered": Model((6, 5), 1, PRIORS, nu_grid=gibbs.NU_GRID, beta=0.5),
+    "rank 0, student": Model((6, 5), 0, PRIORS, effects=True, nu_grid=gibbs.NU_GRID),
 }
 MISTAKE = {
     "plain": "sigma2 shape",

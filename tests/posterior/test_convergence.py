@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from maxentry.posterior.convergence import drift, ess_between, ess_bulk, ess_tail, split_rhat
+from maxentry.posterior.rhat_ess import drift, ess_between, ess_bulk, ess_tail, split_rhat
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -71,7 +71,7 @@ def test_any_trailing_shape():
 def test_blocks_do_not_show(monkeypatch):
     x = ar1(np.random.default_rng(0), 4, 60, 7, 0.5)
     whole = split_rhat(x), ess_bulk(x), ess_tail(x)
-    monkeypatch.setattr("maxentry.posterior.convergence._BLOCK_VALUES", 4 * 60 * 3)
+    monkeypatch.setattr("maxentry.posterior.rhat_ess._BLOCK_VALUES", 4 * 60 * 3)
     assert np.array_equal(whole, (split_rhat(x), ess_bulk(x), ess_tail(x)))
 
 

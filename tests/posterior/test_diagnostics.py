@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from maxentry.errors import ParameterError
 from maxentry.posterior.diagnostics import Draws, diagnose, split_rhat
-from maxentry.posterior.monitored import (
+from maxentry.posterior.draws import (
     MAX_ENTRIES,
     choose_entries,
     coherences,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxentry import Observations, Sampling, complete
-from maxentry.posterior.fit import Fit
+from maxentry.posterior.chains import Fit
 
 SHAPE, N, RANK = (600, 400), 300_000, 3
 PLAN = Sampling("long", chains=2, anneal=2, settle=2, draws=10, thin=1)

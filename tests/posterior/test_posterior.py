@@ -9,8 +9,8 @@ from tests.posterior.examples import SHORT, low_rank, matrices
 
 from maxentry import Sampling, complete
 from maxentry.errors import LabelError, MaxentryError, ParameterError, SizeError
-from maxentry.posterior import maps as module
-from maxentry.posterior.convergence import split_rhat
+from maxentry.posterior import posterior as module
+from maxentry.posterior.rhat_ess import split_rhat
 
 ROWS = [f"r{i}" for i in range(12)]
 COLS = [f"c{j}" for j in range(9)]

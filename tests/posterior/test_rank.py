@@ -256,7 +256,7 @@ def test_a_clear_rank_is_found():
 
 
 def test_stacked_ranks_answer_as_one(monkeypatch):
-    monkeypatch.setattr("maxentry.posterior.sampling.WORK", 1e6)
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
     _, Y = low_rank(missing=0.6, seed=0)
     fitted = complete(Y, sampling=SHORT, seed=5)
     assert len(fitted.rank_weights) > 1, "the test needs several ranks"

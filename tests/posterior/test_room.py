@@ -10,7 +10,7 @@ from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import Posterior, Sampling, complete
 from maxentry.errors import DataError, ParameterError
-from maxentry.posterior.room import MEMORY, Folder
+from maxentry.posterior.draws import MEMORY, Folder
 
 X, Y = low_rank((12, 9), rank=2, noise=0.1, missing=0.3, seed=1)
 
@@ -103,7 +103,7 @@ def test_a_full_disk_is_our_error(tmp_path, monkeypatch) -> None:
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("maxentry.posterior.room.open_memmap", full)
+    monkeypatch.setattr("maxentry.posterior.draws.open_memmap", full)
     with pytest.raises(DataError, match="No space left"):
         on_disk(tmp_path / "fit")
     assert list(tmp_path.iterdir()) == []

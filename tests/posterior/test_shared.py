@@ -11,12 +11,12 @@ from numba import njit
 from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import complete
-from maxentry.kernels.dealing import take
-from maxentry.kernels.lanes import LANES
+from maxentry.kernels.simd import LANES
+from maxentry.kernels.threads import take
 from maxentry.observations import Observations
-from maxentry.posterior import chains, conjugate
-from maxentry.posterior.fit import Fit
-from maxentry.posterior.shared import BLOCKS, Crew, blocks
+from maxentry.posterior import chains, gibbs
+from maxentry.posterior.chains import Fit
+from maxentry.posterior.gibbs import BLOCKS, Crew, blocks
 
 
 def swept(crew, noise, effects, rank):
@@ -29,9 +29,9 @@ def swept(crew, noise, effects, rank):
     )
     data, priors = fit.data(obs), fit.priors_of(obs.shape)
     (chain,) = chains.spawn(np.random.SeedSequence(1), data, [rank], priors)
-    kept = conjugate.Kept(*(np.zeros((2, *tail)) for tail in ((m1, rank), (m2, rank), (m1,), (m2,), (8,))))
-    hyper, rng = conjugate.hyperparameters(priors(rank)), chain.generator()
-    state = conjugate.step(chain.state, data, rank, hyper, rng, np.full(4, 0.8), kept, 2, None, crew)
+    kept = gibbs.Kept(*(np.zeros((2, *tail)) for tail in ((m1, rank), (m2, rank), (m1,), (m2,), (8,))))
+    hyper, rng = gibbs.hyperparameters(priors(rank)), chain.generator()
+    state = gibbs.step(chain.state, data, rank, hyper, rng, np.full(4, 0.8), kept, 2, None, crew)
     return [*state, *kept, rng.random(1)]
 
 

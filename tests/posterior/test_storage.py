@@ -58,7 +58,7 @@ def test_priors_and_single_precision_come_back(tmp_path):
 
 
 def test_the_choice_of_rank_comes_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("maxentry.posterior.sampling.WORK", 1e6)
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
     fitted = complete(Y, sampling=SHORT, seed=1)
     loaded = there_and_back(fitted, tmp_path)
     assert loaded.rank_choice.__dict__ == fitted.rank_choice.__dict__

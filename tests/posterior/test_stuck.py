@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from maxentry import Observations, Sampling, complete
-from maxentry.kernels import conjugate as kernel
+from maxentry.kernels import gibbs as kernel
 from maxentry.posterior import chains
 from maxentry.posterior.chains import Chain, Run, without_stuck
-from maxentry.posterior.conjugate import Kept, State, prepare
+from maxentry.posterior.gibbs import Kept, State, prepare
 
 
 def run_with_noise(eta, rank=1, shape=(30, 20)):

@@ -139,7 +139,7 @@ def test_no_transform_changes_nothing():
 
 
 def test_the_rank_is_chosen_on_the_scale_of_the_model(monkeypatch):
-    monkeypatch.setattr("maxentry.posterior.sampling.WORK", 1e6)
+    monkeypatch.setattr("maxentry.posterior.schedule.WORK", 1e6)
     y = np.exp(Z)
     one = complete(y, transform="log", sampling=SHORT, seed=1)
     other = complete(np.log(y), sampling=SHORT, seed=1)

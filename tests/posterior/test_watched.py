@@ -10,8 +10,8 @@ from tests.reference.watched_slow import every_sweep, moments
 
 from maxentry import Observations, Posterior, Sampling, complete
 from maxentry.errors import LabelError, ParameterError
-from maxentry.posterior import showing
-from maxentry.posterior.watched import Watched
+from maxentry.posterior import chains
+from maxentry.posterior.streaming import Watched
 
 X, Y = low_rank((12, 9), rank=1, noise=0.2, missing=0.3, seed=2)
 ROWS, COLS = np.array([0, 3, 3, 11]), np.array([8, 0, 5, 2])
@@ -29,7 +29,7 @@ def watched(data=Y, rows=ROWS, cols=COLS, plan=PLAN, **options):
 )
 @pytest.mark.parametrize("shown_together", [1, 4_000_000])
 def test_moments_are_those_of_all_sweeps(data, options, shown_together, monkeypatch) -> None:
-    monkeypatch.setattr(showing, "SHOWN_NUMBERS", shown_together)
+    monkeypatch.setattr(chains, "SHOWN_NUMBERS", shown_together)
     found = watched(data, **options).watched
     mean, sd = moments(every_sweep(data, 1, PLAN, 4, **options), ROWS, COLS)
     assert found.n == 3 * 3 * 7

@@ -5,7 +5,7 @@ It shares no draw with the compiled sweep but the rejection sampler of the von M
 
 import numpy as np
 
-from maxentry.distributions import von_mises_fisher as mf
+from maxentry.model import laws as mf
 from maxentry.posterior.algorithm2 import State
 
 
@@ -50,8 +50,8 @@ def sweep(state, y, mask, priors, rng, slips=()):
     (m1, m2), R = y.shape, state.D.size
     previous = x_of(state)
     Y = (impute_without_core if 3 in slips else impute_current)(state, y, mask, rng)
-    U = mf.exact(Y @ state.V * state.D / state.eta2, rng)
-    V = mf.exact(Y.T @ U * state.D / state.eta2, rng)
+    U = mf.draw_von_mises_fisher(Y @ state.V * state.D / state.eta2, rng)
+    V = mf.draw_von_mises_fisher(Y.T @ U * state.D / state.eta2, rng)
     mu = state.sigma2 * np.diagonal(U.T @ Y @ V) / (state.eta2 + state.sigma2)
     D = quadrant_pass(state.D, mu, state.eta2 * state.sigma2 / (state.eta2 + state.sigma2), rng)
     df = R if 1 in slips else R**2

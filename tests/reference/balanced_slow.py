@@ -65,7 +65,7 @@ def all_balanced(shape, n):
 
 
 def trade_all(allowed, chosen, passes, rng):
-    """Trades of `kernels/trades.py` on lists of columns, with its random numbers in its order."""
+    """Trades of `kernels/design.py` on lists of columns, with its random numbers in its order."""
     chosen = [list(columns) for columns in chosen]
     rows = [i for i, columns in enumerate(chosen) if columns]
     for _ in range(passes):

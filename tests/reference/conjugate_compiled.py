@@ -3,9 +3,9 @@
 import numpy as np
 from tests.reference.conjugate_slow import State
 
-from maxentry.kernels import conjugate as kernel
+from maxentry.kernels import gibbs as kernel
 from maxentry.observations import Observations
-from maxentry.posterior import conjugate
+from maxentry.posterior import gibbs
 
 
 class Compiled:
@@ -17,14 +17,14 @@ class Compiled:
     def __init__(self, model, start, i, j, rng):
         self.model, self.rng = model, rng
         noise = "gaussian" if model.nu_grid is None else "student"
-        assert noise == "gaussian" or np.array_equal(model.nu_grid, conjugate.NU_GRID)
+        assert noise == "gaussian" or np.array_equal(model.nu_grid, gibbs.NU_GRID)
         places = Observations(model.shape, i, j, np.zeros(i.size))
         assert np.array_equal(places.rows, i)
         assert np.array_equal(places.cols, j)
-        self.data = conjugate.prepare(places, model.effects, noise, False, None)
-        self.hyper = conjugate.hyperparameters(model.priors)
+        self.data = gibbs.prepare(places, model.effects, noise, False, None)
+        self.hyper = gibbs.hyperparameters(model.priors)
         self.state = self.factored(start)
-        self.nothing = conjugate.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+        self.nothing = gibbs.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
 
     def factored(self, s):
         R, (U, d, Vt) = self.model.R, np.linalg.svd(s.X, full_matrices=False)
@@ -33,14 +33,14 @@ class Compiled:
             left, right = np.column_stack([left, s.r, s.p]), np.column_stack([right, s.c, s.q])
         scalars = np.array([s.mu, s.sigma2, s.eta2, s.tau2_row, s.tau2_col, s.nu, s.s2_row, s.s2_col])
         weights = np.empty(0) if self.model.nu_grid is None else np.array(s.w)
-        return conjugate.State(np.ascontiguousarray(left), np.ascontiguousarray(right), scalars, weights)
+        return gibbs.State(np.ascontiguousarray(left), np.ascontiguousarray(right), scalars, weights)
 
     def __call__(self, y):
         data, model, R = self.data, self.model, self.model.R
         data.by_row.values[:] = y
         data.by_col.values[:] = y[data.by_col.source]
         betas = np.array([model.beta])
-        self.state = conjugate.step(self.state, data, R, self.hyper, self.rng, betas, self.nothing, 0)
+        self.state = gibbs.step(self.state, data, R, self.hyper, self.rng, betas, self.nothing, 0)
         left, right, k, w = self.state
         m1, m2 = model.shape
         r, p, c, q = np.zeros(m1), np.zeros(m1), np.zeros(m2), np.zeros(m2)

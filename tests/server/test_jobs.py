@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.server.live import begin, serving
 
-from maxentry.campaign import fitting
+from maxentry.campaign import fits as fitting
 from maxentry.errors import DataError
 from maxentry.server import lab
 from maxentry.server.fits import Fits
@@ -291,7 +291,7 @@ def test_fits_of_campaigns_that_are_not_looked_at_are_let_go_of(monkeypatch: pyt
         assert at_hand == [False, False, True, True]
         opened = [client.app.state.lab.opened(f"campaign {k}") for k in range(4)]  # type: ignore[attr-defined]
         assert [len(one.fits.shared) > 0 for one in opened] == at_hand
-        assert [len(one.tiles._kept) > 0 for one in opened] == at_hand
+        assert [len(one.maps) > 0 for one in opened] == at_hand
         assert client.get(f"{paths[0]}/map?what=mean&wait=60").json()["values"] == maps[0]
 
 

@@ -4,8 +4,8 @@ import common
 import numpy as np
 
 import maxentry
-from maxentry.posterior import chains, conjugate
-from maxentry.posterior.fit import Fit
+from maxentry.posterior import chains, gibbs
+from maxentry.posterior.chains import Fit
 from maxentry.progress import track
 
 BLOCK_NUMBERS = 4e6  # of factors that are kept for prediction between two looks: 32 MB
@@ -59,10 +59,10 @@ class Sampler:
         """Every state of so many sweeps, a block at a time; annealed over the first ones as the product does."""
         (chain,) = self.chains
         rng, state = chain.generator(), chain.state
-        hyper = conjugate.hyperparameters(self.priors(self.rank))
+        hyper = gibbs.hyperparameters(self.priors(self.rank))
         betas = maxentry.Sampling("long", 1, anneal=anneal, settle=sweeps - anneal, draws=1, thin=1).betas()
         m1, m2 = self.data.shape
-        kept = conjugate.Kept(
+        kept = gibbs.Kept(
             np.zeros((block, m1, self.rank)), np.zeros((block, m2, self.rank)),
             np.zeros((block, m1)), np.zeros((block, m2)), np.empty((block, state.scalars.size)),
         )  # fmt: skip
@@ -70,7 +70,7 @@ class Sampler:
             now = betas[start : start + block]
             part = kept.part(0, now.size)
             begin = common.now()
-            state = conjugate.step(state, self.data, self.rank, hyper, rng, now, part, 1)
+            state = gibbs.step(state, self.data, self.rank, hyper, rng, now, part, 1)
             yield begin, common.now(), part
 
     def at(self, kept, rows, cols):

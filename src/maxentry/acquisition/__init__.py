@@ -1,8 +1,7 @@
 """The next entries to measure: criteria that read a `Belief` and answer a `Question`."""
 
-from maxentry.acquisition import variance
-from maxentry.acquisition.choose import CRITERIA, choose
-from maxentry.acquisition.criterion import Chosen, Criterion
-from maxentry.acquisition.question import Costs, Limits, Question
+from maxentry.acquisition import total_variance
+from maxentry.acquisition.criteria import CRITERIA, choose
+from maxentry.acquisition.problem import Chosen, Costs, Criterion, Limits, Question
 
-__all__ = ["CRITERIA", "Chosen", "Costs", "Criterion", "Limits", "Question", "choose", "variance"]
+__all__ = ["CRITERIA", "Chosen", "Costs", "Criterion", "Limits", "Question", "choose", "total_variance"]

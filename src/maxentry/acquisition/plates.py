@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
-from maxentry.acquisition.criterion import Chosen
 from maxentry.acquisition.field import Field, compressed, lower, with_pending
-from maxentry.acquisition.question import Question
+from maxentry.acquisition.problem import Chosen, Question
 from maxentry.entries import Entries
-from maxentry.kernels.acquisition import EQUAL
+from maxentry.kernels.variances import EQUAL
 
 Array = NDArray[np.float64]
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import difflib
+import getpass
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -15,22 +19,106 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from maxentry import frames
-from maxentry.campaign import address, asking, caching, changes, opening, report, telling, views, workable
-from maxentry.campaign.events import Event
-from maxentry.campaign.opening import Where
-from maxentry.campaign.report import Line, Receipt
+from maxentry.campaign import cells, fits, tell, views
+from maxentry.campaign import policy as asking
+from maxentry.campaign import settings as workable
+from maxentry.campaign import storage as address
+from maxentry.campaign import tell as changes
+from maxentry.campaign import tell as report
+from maxentry.campaign import tell as telling
+from maxentry.campaign.events import Created, Event, Record
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Key, Log, Overtaken, Storage
+from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
 
 if TYPE_CHECKING:
-    from maxentry.campaign.ahead import Ahead
+    from maxentry.campaign.outlook import Ahead
     from maxentry.posterior.posterior import Posterior
 
-T = TypeVar("T")
 
+# Beginning a campaign and coming back to one.
+Where = str | PathLike[str] | Storage
+
+
+@contextmanager
+def opened(storage: Where, create: bool) -> Iterator[Storage]:
+    """The storage; closed again if no campaign comes of it and it was opened for that."""
+    kept = storage if isinstance(storage, Storage) else Storage(storage, create=create)
+    try:
+        yield kept
+    except BaseException:
+        if kept is not storage:
+            kept.close()
+        raise
+
+
+def first_events(settings: Settings, told: Sequence[Line]) -> list[Event]:
+    """With what a campaign begins: its settings, and what is known already, which is judged as if told."""
+    created, at = Created(settings), dt.datetime.now(dt.UTC)
+    news, _ = tell.judged(told, replay([Record(1, at, None, created)]), False, at)
+    return [created, *news]
+
+
+def begun(
+    storage: Storage,
+    settings: Settings,
+    first: Sequence[Event],
+    at: dt.datetime,
+    who: str | None,
+    exist_ok: bool,
+) -> tuple[Key, bool]:
+    """A new campaign; or, if that is fine, the one of this name that is there and has the same labels.
+
+    And whether it is new.
+    """
+    if exist_ok and settings.name not in storage.names():
+        check_labels(settings)
+    try:
+        return storage.add(settings.name, first, at, who), True
+    except CampaignError:
+        if not exist_ok or settings.name not in storage.names():
+            raise
+    key = storage.find(settings.name)
+    state = replay(storage.events(key))
+    sides = ("row", state.row_labels, settings.rows), ("column", state.col_labels, settings.cols)
+    for side, known, came in sides:
+        if known[: len(came)] != came:  # more may have been added since
+            raise CampaignError(
+                f"expected the {side} labels of the campaign {key.name!r} that is there, but others came."
+            )
+    return key, False
+
+
+def check_labels(settings: Settings) -> None:
+    """Refuse labels that read alike; not asked of a campaign that is there, which may be older than this rule."""
+    cells.check_apart(settings.rows, "row")
+    cells.check_apart(settings.cols, "column")
+
+
+def check_names(settings: Iterable[str]) -> None:
+    """Refuse what is no setting, with a hint."""
+    known = [field.name for field in fields(Settings)]
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ParameterError(f"expected settings of a campaign, but {name!r} came{hint}.")
+
+
+def user(who: str | None) -> str | None:
+    """Who does something: as given, or the name of the user on this machine if there is one."""
+    if who is not None:
+        return str(who).encode(errors="replace").decode()[:200]
+    try:
+        return getpass.getuser()[:200]
+    except (OSError, KeyError, ImportError):  # no such name on this machine
+        return None
+
+
+T = TypeVar("T")
 QUICK = 0.25  # seconds of choosing without a model that the others can be made to wait for after a clash
 CONTENT_WITH_FEWER = 3  # after so many clashes, a batch without the entries that clash will do
 ATTEMPTS = 200  # each is lost only because another process got something done
@@ -53,7 +141,7 @@ class Campaign:
         owned: bool = False,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.Batch] | None = None,
+        policy: Callable[..., asking.BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> None:
         """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
@@ -63,11 +151,11 @@ class Campaign:
         self._clock = clock
         self._policy = policy
         self._turn = threading.Lock()
-        self.cache: caching.Cache
+        self.cache: fits.Cache
         if cache is not None:
             self.cache = Path(cache)
         else:
-            self.cache = caching.Memory() if address.in_memory(storage.url) else caching.folder_of(key.uuid)
+            self.cache = fits.Memory() if address.in_memory(storage.url) else fits.folder_of(key.uuid)
         self._latest = replay(storage.events(key))
 
     # Coming and going
@@ -86,7 +174,7 @@ class Campaign:
         who: str | None = None,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.Batch] | None = None,
+        policy: Callable[..., asking.BatchLike] | None = None,
         frame: FrameKind | None = None,
         **settings: Any,
     ) -> Self:
@@ -104,16 +192,16 @@ class Campaign:
         """
         frame = frame or frames.kind_of(values, rows, cols, *settings.values())
         views.check_frame(frame)
-        opening.check_names(settings)
+        check_names(settings)
         seed = secrets.randbits(32) if seed is None else seed
-        begun = workable.checked(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
+        wanted = workable.checked(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:
-            opening.check_labels(begun)
+            check_labels(wanted)
         told = [] if values is None else telling.lines(values)
-        first = opening.first_events(begun, told)
-        with opening.opened(storage, create=True) as kept:
+        first = first_events(wanted, told)
+        with opened(storage, create=True) as kept:
             at = (clock or kept.now)()
-            key, is_new = opening.begun(kept, begun, first, at, opening.user(who), exist_ok)
+            key, is_new = begun(kept, wanted, first, at, user(who), exist_ok)
             made = cls(
                 kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy, frame=frame
             )
@@ -129,7 +217,7 @@ class Campaign:
         *,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.Batch] | None = None,
+        policy: Callable[..., asking.BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> Self:
         """Come back to a campaign: that of this name, or the only one there is.
@@ -138,7 +226,7 @@ class Campaign:
             if that is installed, else of polars, and the maps of `posterior` are arrays.
         """
         views.check_frame(frame)
-        with opening.opened(storage, create=False) as kept:
+        with opened(storage, create=False) as kept:
             key, owned = kept.find(name), kept is not storage
             return cls(kept, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
 
@@ -189,19 +277,19 @@ class Campaign:
 
     def posterior(self, *, progress: bool | None = None) -> Posterior:
         """The posterior of the whole matrix given all that was told, in the user's units and frames."""
-        from maxentry.campaign import fitting  # here, since loading the sampler takes its time
+        from maxentry.campaign import fits  # here, since loading the sampler takes its time
 
         state = self.state
         if not state.standing:
             raise CampaignError("expected something told before there is a posterior, but nothing was.")
-        return views.framed(fitting.posterior(state, self.cache, progress=progress), self._frame)
+        return views.framed(fits.posterior(state, self.cache, progress=progress), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending is told, and after the next n entries; and advice."""
-        from maxentry.campaign import ahead
+        from maxentry.campaign import outlook as ahead
 
         state, n = self.state, _how_many(n)
-        return ahead.look(state, n, self._now(state), self.cache, progress=progress)
+        return ahead.look_ahead(state, n, self._now(state), self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
@@ -252,7 +340,7 @@ class Campaign:
         frame = frame or self._frame
         views.as_frame({}, frame)  # refuse a frame that cannot be made before anything is handed out
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
-        state = self._ask(n, given, progress, opening.user(who))
+        state = self._ask(n, given, progress, user(who))
         handed = [a for a in state.asked.values() if a.event == state.version]
         return views.as_frame(views.asks(handed, state), frame)
 
@@ -282,7 +370,7 @@ class Campaign:
 
     def _choose(
         self, state: State, n: int, now: dt.datetime, limits: dict[str, Any], progress: bool | None
-    ) -> asking.Batch:
+    ) -> asking.BatchLike:
         policy = self._policy or _default_policy()
         kept = asking.limits(limits, state.settings)
         batch = policy(state, n, now, **kept, cache=self.cache, progress=progress)
@@ -378,7 +466,7 @@ class Campaign:
                     latest = self._latest.after(log.since(self._latest.version))
                     now = self._now(latest, log)
                     events, result = decide(latest, now)
-                    records = log.append(events, latest.version, now, opening.user(who))
+                    records = log.append(events, latest.version, now, user(who))
                     state = latest.after(records)  # before the commit: what cannot be replayed is not written
                 self._remember(state)
                 return result
@@ -402,7 +490,7 @@ class Campaign:
         return max(now.astimezone(dt.UTC), state.changed_at)
 
 
-def _default_policy() -> Callable[..., asking.Batch]:
+def _default_policy() -> Callable[..., asking.BatchLike]:
     from maxentry.campaign import policy  # here, since loading the sampler takes its time
 
     return policy.next_batch

@@ -9,7 +9,7 @@ from typing import Any
 from maxentry.campaign.sheets import DecimalComma
 from maxentry.errors import DataError
 from maxentry.frames import is_missing, is_number
-from maxentry.observations.labels import Axis, show
+from maxentry.labels import Axis, show
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")

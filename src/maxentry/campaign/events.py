@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
+from maxentry import labels as label_codec
 from maxentry.campaign import settings as settings_codec
 from maxentry.campaign.settings import Settings
 from maxentry.errors import DataError, MaxentryError, StorageError
-from maxentry.observations.labels import Labels
-from maxentry.posterior import label_codec
+from maxentry.labels import Labels
 
 
 class Event(Protocol):

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.campaign import aligned
-from maxentry.campaign.packing import frozen, pack, unpack
-from maxentry.campaign.prices import Prices
-from maxentry.errors import DataError, ParameterError
-from maxentry.observations.labels import Labels, checked_labels
-from maxentry.posterior import label_codec
-from maxentry.transform import Transform
+from maxentry import labels as label_codec
+from maxentry.campaign import costs as aligned
+from maxentry.campaign.costs import Prices, frozen, pack, unpack
+from maxentry.errors import DataError, ParameterError, RankError
+from maxentry.labels import Labels, checked_labels
+from maxentry.transform import LARGEST, SMALLEST, Transform
 
 ACQUISITIONS = (
     "maxent",
@@ -278,3 +277,84 @@ def _mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
     if not array.any():
         raise ParameterError("expected a mask that leaves something to measure, but all of it is False.")
     return frozen(array)
+
+
+# Settings that are well-formed and still cannot work: refused when they are chosen, before anything is paid for.
+#
+# Events of older versions are replayed without these checks, so that a stricter one closes no campaign.
+LONGEST_LEASE = 100 * 365.25 * 86400.0  # seconds
+
+
+def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    """These settings with others in their place, checked: only those in CHANGEABLE, and only what can work."""
+    for name in changes:
+        if name not in CHANGEABLE:
+            known = ", ".join(CHANGEABLE)
+            raise ParameterError(f"expected a setting that may change ({known}), but {name!r} came.")
+    return checked(replace(settings, **changes))
+
+
+def checked(settings: Settings) -> Settings:
+    """The settings, if a campaign with them can be asked, told and fitted."""
+    for labels in (settings.rows, settings.cols):
+        _check_text(labels)
+    _check_rank(settings)
+    _check_limits(settings)
+    _check_values(settings)
+    return settings
+
+
+def _check_text(labels: Labels) -> None:
+    try:
+        json.dumps(label_codec.encode(labels), ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start : error.end]
+        raise DataError(f"expected labels that are text in UTF-8, but {wrong!a} came in one.") from None
+
+
+def _check_rank(settings: Settings) -> None:
+    """As `posterior.conjugate.check_rank`, which cannot be had without loading the sampler."""
+    m1, m2 = settings.shape
+    most = min(m1, m2) // 2
+    if settings.rank == "auto":
+        return
+    if settings.rank > most:
+        raise RankError(
+            f"expected rank 'auto' or at most {most}, half the shorter side of a {m1} x {m2} matrix, but "
+            f"{settings.rank} came."
+        )
+    if settings.rank == 0 and not settings.effects:
+        raise RankError(
+            "expected row and column effects with rank 0, but effects=False leaves nothing to fit."
+        )
+
+
+def _check_limits(settings: Settings) -> None:
+    m1, m2 = settings.shape
+    limits = [f"{name}={x}" for name in ("per_row", "per_col") if (x := getattr(settings, name)) is not None]
+    if settings.plates is not None and limits:
+        raise ParameterError(
+            f"expected plates or limits per row and column, but plates={settings.plates!r} and {limits[0]} came."
+        )
+    if settings.n_initial is not None and settings.n_initial > m1 * m2:
+        raise ParameterError(
+            f"expected n_initial of at most all {m1 * m2} entries, but {settings.n_initial} came."
+        )
+    if settings.lease is not None and settings.lease > LONGEST_LEASE:
+        raise ParameterError(f"expected a lease of at most 100 years, but {settings.lease:g} seconds came.")
+
+
+def _check_values(settings: Settings) -> None:
+    """Some value must be in the range and on the scale."""
+    low, high = settings.range or (-math.inf, math.inf)
+    scale = Transform.of(settings.transform)
+    if scale.kind == "log":
+        some = low <= LARGEST and high >= SMALLEST
+    elif scale.kind == "logit":
+        some = low < scale.high and high > scale.low
+    else:
+        some = low < math.inf and high > -math.inf
+    if not some:
+        raise ParameterError(
+            f"expected a range with values for the {scale} scale, but none from {low:g} to {high:g} has a place there."
+        )

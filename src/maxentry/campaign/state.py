@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.campaign.costs import Prices
 from maxentry.campaign.events import (
     Asked,
     Changed,
@@ -28,12 +29,26 @@ from maxentry.campaign.events import (
     Told,
     Withdrawn,
 )
-from maxentry.campaign.prices import Prices
 from maxentry.campaign.settings import Settings
 from maxentry.entries import Entries
 from maxentry.errors import StorageError
+from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
-from maxentry.observations.labels import Axis, Labels
+
+# Random streams of a campaign: no generator is stored, each is made from the seed, its purpose and a number.
+FIT, WARM, CHOICE, OUTLOOK, STATION = range(5)  # purposes
+
+
+def stream(seed: int, purpose: int, number: int) -> np.random.Generator:
+    """The generator of one purpose at one event (or number of measurements)."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, number)))
+
+
+def seed_of(seed: int, purpose: int, number: int) -> int:
+    """The same as one whole number, for what takes a seed."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(purpose, number))
+    return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+
 
 K = TypeVar("K")
 Status = Literal["pending", "told", "failed", "withdrawn", "expired"]

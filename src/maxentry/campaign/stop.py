@@ -9,21 +9,15 @@ by this much. What a batch leaves of it follows from the draws' covariances befo
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition import Question, variance
-from maxentry.campaign.seeds import OUTLOOK, stream
-from maxentry.campaign.state import State
+from maxentry.acquisition import Question, total_variance
+from maxentry.campaign.state import OUTLOOK, State, stream
 from maxentry.entries import Entries
 from maxentry.posterior.posterior import Posterior
 from maxentry.transform import NONE
-
-if TYPE_CHECKING:
-    from maxentry.campaign.policy import Batch
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -32,50 +26,10 @@ BLOCK_ENTRIES = 1_000_000  # whose costs are looked at at once
 SAMPLED = 20_000  # entries whose spread is looked at where values are on another scale than the model
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """What is not known, and what the next batch would change about it; in the user's units."""
-
-    error_now: float
-    error_with_pending: float  # once all that is pending is told
-    error_after: float  # and the next batch too
-    entries: int  # of that batch
-    cost: float
-
-    @property
-    def gain_per_cost(self) -> float:
-        """By how much the error falls for one unit of cost."""
-        return (self.error_with_pending - self.error_after) / self.cost if self.cost else 0.0
-
-    def __str__(self) -> str:
-        waiting = "" if self.error_with_pending == self.error_now else (
-            f", {self.error_with_pending:.3g} once all pending is told"
-        )  # fmt: skip
-        after = f"after {self.entries} more {self.error_after:.3g} for a cost of {self.cost:.4g}"
-        gain = f"{self.gain_per_cost:.3g} less for a unit of it"
-        return f"expected error now {self.error_now:.3g}{waiting}, {after} ({gain})"
-
-    def to_dict(self) -> dict[str, float]:
-        """As plain data."""
-        return asdict(self) | {"gain_per_cost": self.gain_per_cost}
-
-
-def outlook(state: State, posterior: Posterior, batch: Batch, now: dt.datetime) -> Outlook:
-    """What is expected of the pending entries and of a batch."""
-    totals, pending = variance.Totals(posterior.belief), state.pending(now)
-    with_batch = pending.joined(Entries(batch.rows, batch.cols))
-    variances = [totals.now(), totals.after(pending), totals.after(with_batch)]
-    errors = np.sqrt([_mean_square(posterior, total) for total in variances])
-    if posterior.transform != NONE and errors[0] > 0:  # what falls on the model's scale falls in proportion
-        errors *= expected_error(state, posterior) / errors[0]
-    at_once, with_pending, after = errors.tolist()
-    return Outlook(at_once, with_pending, after, len(batch.rows), float(batch.cost.sum()))
-
-
 def expected_error(state: State, posterior: Posterior) -> float:
     """The root mean square of what is not known of the entries, in the user's units."""
     belief, (m1, m2) = posterior.belief, state.shape
-    on_scale = _mean_square(posterior, variance.total_variance(belief))
+    on_scale = mean_square(posterior, total_variance.total_variance(belief))
     if posterior.transform == NONE:
         return float(np.sqrt(on_scale))
     if m1 * m2 <= SAMPLED:
@@ -88,7 +42,7 @@ def expected_error(state: State, posterior: Posterior) -> float:
     return float(np.sqrt(mapped * (1 + unseen(posterior) / seen))) if seen > 0 else 0.0
 
 
-def _mean_square(posterior: Posterior, total: float) -> float:
+def mean_square(posterior: Posterior, total: float) -> float:
     """From a total variance over the draws (divisor S) to the mean square of what is not known of an entry."""
     belief = posterior.belief
     S, (m1, m2) = belief.n_draws, belief.shape

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import re
 import sqlite3
 import threading
 import time
@@ -18,24 +19,208 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from os import PathLike
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, select, text
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    ForeignKey,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+    func,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from maxentry.campaign import address, events, schema
+from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
-from maxentry.campaign.schema import CAMPAIGNS, EVENTS, SCHEMA
-from maxentry.errors import CampaignError, StorageError
+from maxentry.errors import CampaignError, MissingDependencyError, StorageError
+
+# Where campaigns are kept: from what a user writes to an address that SQLAlchemy understands.
+SQLITE_HEADER = b"SQLite format 3\x00"
+EXPECTED = (
+    "expected a storage like 'lab.db', 'sqlite:///lab.db', 'sqlite://' or 'postgresql://user@host/database'"
+)
+ALMOST_URL = re.compile(r"(postgres|sqlite)[a-z]*(\+[a-z0-9]+)?:", re.IGNORECASE)
+MAY_HOLD_A_PASSWORD = re.compile(r":.*@|passw", re.IGNORECASE | re.DOTALL)
+
+
+def parse(storage: str | PathLike[str]) -> URL:
+    """A path of a SQLite file or a URL as an address of SQLite or PostgreSQL."""
+    text = fspath(storage) if isinstance(storage, (str, PathLike)) else ""
+    if not isinstance(text, str) or not text.strip():
+        came = repr(storage) if isinstance(storage, str) else f"one of type {type(storage).__name__}"
+        raise StorageError(f"{EXPECTED}, but {came} came.")
+    if "://" not in text:
+        return _path(text)
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise StorageError(f"{EXPECTED}, but an address came that cannot be read{_scheme(text)}.") from None
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(url)
+    if url.get_backend_name() in ("postgresql", "postgres"):
+        if find_spec("psycopg") is None:
+            raise MissingDependencyError(
+                "expected psycopg to reach PostgreSQL, but it is not installed: pip install 'maxentry[postgres]'."
+            )
+        if "@" in f"{url.host}{url.database}":  # the rest of a password, which no message may show
+            raise StorageError(
+                f"{EXPECTED}, but an address with several @ came{_scheme(text)}: in a password, write @ as %40, "
+                "/ as %2F and : as %3A."
+            )
+        return url.set(drivername="postgresql+psycopg")
+    raise StorageError(f"{EXPECTED}, but one of {url.drivername!r} came.")
+
+
+def _path(text: str) -> URL:
+    """The address of a SQLite file; a URL with a slip, and what may hold a password, is not taken for a file's name."""
+    path = Path(text).expanduser()
+    if not path.exists() and (ALMOST_URL.match(text) or MAY_HOLD_A_PASSWORD.search(text)):
+        raise StorageError(f"{EXPECTED}, but an address without :// came{_scheme(text)}.")
+    return URL.create("sqlite", database=str(path))
+
+
+def _scheme(text: str) -> str:
+    """What of an address can be shown when it cannot be taken apart: how it begins."""
+    found = ALMOST_URL.match(text)
+    return f" ({found[0]}…)" if found else ""
+
+
+def _sqlite(url: URL) -> URL:
+    if url.host:
+        raise StorageError(
+            f"expected three slashes before a path (sqlite:///{url.host}…), or four before an absolute one, "
+            f"but {shown(url)!r} came."
+        )
+    return url.set(drivername="sqlite")
+
+
+def in_memory(url: URL) -> bool:
+    """Whether nothing of it is ever written to a disk."""
+    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+
+
+def file_of(url: URL) -> Path | None:
+    """The SQLite file, where the address is one."""
+    if url.get_backend_name() != "sqlite" or in_memory(url):
+        return None
+    return Path(str(url.database))
+
+
+def shown(url: URL) -> str:
+    """The address as a message may show it: the file, or the URL without its passwords."""
+    path = file_of(url)
+    if path is not None:
+        return str(path)
+    secret = [name for name in url.query if "passw" in name.lower()]
+    return url.update_query_dict(dict.fromkeys(secret, "***")).render_as_string(hide_password=True)
+
+
+def check_file(path: Path, must_exist: bool) -> None:
+    """Refuse what can never become a SQLite file, before anything is made or changed."""
+    try:
+        if path.is_dir():
+            raise StorageError(f"expected a file at {path}, but it is a folder.")
+        if not path.exists():
+            if must_exist:
+                raise StorageError(f"expected a file of campaigns at {path}, but there is none.")
+            if not path.parent.is_dir():
+                raise StorageError(f"expected the folder {path.parent} for {path.name}, but there is none.")
+            return
+        with path.open("rb") as file:
+            start = file.read(len(SQLITE_HEADER))
+    except PermissionError as error:
+        raise StorageError(f"expected to be allowed to read {path}, but {error.strerror}.") from None
+    if start not in (b"", SQLITE_HEADER):
+        raise StorageError(f"expected a file of campaigns at {path}, but it is no SQLite file.")
+
+
+# The tables, and the way of older ones to them.
+#
+# Version 1 had no `who`. To change the tables: change them here, add a step to MIGRATIONS, and freeze a file of the
+# old version in the tests. A step must never import anything that may change later: it is plain SQL.
+VERSION = 2
+METADATA = MetaData()
+SCHEMA = Table("maxentry_schema", METADATA, Column("version", Integer, nullable=False))
+CAMPAIGNS = Table(
+    "maxentry_campaigns",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("uuid", String(36), nullable=False, unique=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("created_at", String(40), nullable=False),
+)
+EVENTS = Table(
+    "maxentry_events",
+    METADATA,
+    Column("campaign_id", Integer, ForeignKey("maxentry_campaigns.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("at", String(40), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("who", String(200)),
+    Column("payload", Text, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "number"),
+)
+
+
+def _who(connection: Connection) -> None:
+    """1 -> 2: events say by whom."""
+    connection.execute(text("ALTER TABLE maxentry_events ADD COLUMN who VARCHAR(200)"))
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _who}
+
+
+def version_of(connection: Connection, where: str) -> int | None:
+    """The version of the tables that are there; None where there are none."""
+    if not inspect(connection).has_table(SCHEMA.name):
+        return None
+    version = connection.execute(select(SCHEMA.c.version)).scalar()
+    if version is None:
+        raise StorageError(f"expected the version of the tables in {where}, but none is written there.")
+    if version > VERSION:
+        raise StorageError(
+            f"expected tables of version {VERSION} or older in {where}, but they are of version {version}: "
+            "upgrade maxentry (pip install -U maxentry) to open it."
+        )
+    return int(version)
+
+
+def make(connection: Connection) -> None:
+    """Make the tables as they are now."""
+    METADATA.create_all(connection)
+    connection.execute(insert(SCHEMA).values(version=VERSION))
+
+
+def upgrade(connection: Connection, version: int) -> None:
+    """Take older tables step by step to the present version, in the transaction of the connection."""
+    while version < VERSION:
+        MIGRATIONS[version](connection)
+        version += 1
+        connection.execute(update(SCHEMA).values(version=version))
+
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
 BUSY = int(1000 * PATIENCE)  # the same, as SQLite counts
 HELD = 30.0  # seconds after which PostgreSQL drops who holds a lock and is not heard of (asleep, stopped, cut off)
 LOCK = 0x6D617865  # of making and migrating the tables, in PostgreSQL
-
-
 LOCK_NOT_AVAILABLE = "55P03"  # as PostgreSQL says that a lock was waited for too long
 # How PostgreSQL is reached, unless its address says otherwise: who cannot answer is given up, soon or in two minutes.
 REACHED = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 9}
@@ -90,15 +275,15 @@ class Storage:
 
     def __init__(self, where: str | PathLike[str], *, create: bool = False) -> None:
         """Open the storage; make its tables if `create` and there are none, migrate them if they are old."""
-        self.url = address.parse(where)
-        self.name = address.shown(self.url)
+        self.url = parse(where)
+        self.name = shown(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
-        path = address.file_of(self.url)
+        path = file_of(self.url)
         if path is not None:
-            address.check_file(path, must_exist=not create)
+            check_file(path, must_exist=not create)
         self._engine = self._sqlite() if self.url.get_backend_name() == "sqlite" else self._postgresql()
         try:
-            self._prepare(create or address.in_memory(self.url))
+            self._prepare(create or in_memory(self.url))
         except BaseException:
             self.close()
             raise
@@ -190,9 +375,9 @@ class Storage:
     def _check_version(self, connection: Connection) -> None:
         """Refuse to write into tables that were upgraded since they were opened; none are until this is committed."""
         version = connection.execute(select(SCHEMA.c.version).with_for_update(read=True)).scalar()
-        if version != schema.VERSION:
+        if version != VERSION:
             raise StorageError(
-                f"expected tables of version {schema.VERSION} in {self.name}, but by now they are of version "
+                f"expected tables of version {VERSION} in {self.name}, but by now they are of version "
                 f"{version}: upgrade maxentry (pip install -U maxentry)."
             )
 
@@ -231,7 +416,7 @@ class Storage:
             raise StorageError(f"expected to read and write {self.name}, but {reason}.") from error
 
     def _sqlite(self) -> Engine:
-        if address.in_memory(self.url):
+        if in_memory(self.url):
             # One connection for all threads, so one thread at a time.
             self._turn = threading.RLock()
             engine = create_engine(
@@ -260,24 +445,24 @@ class Storage:
 
     def _prepare(self, create: bool) -> None:
         with self._reading() as connection:
-            version = schema.version_of(connection, self.name)
-            foreign = version is None and address.file_of(self.url) is not None
+            version = version_of(connection, self.name)
+            foreign = version is None and file_of(self.url) is not None
             if foreign and inspect(connection).get_table_names():
                 raise StorageError(
                     f"expected a file of campaigns at {self.name}, but it is a SQLite file of something else."
                 )
-        if version == schema.VERSION:
+        if version == VERSION:
             return
         if version is None and not create:
             raise StorageError(f"expected campaigns in {self.name}, but there are none: begin one first.")
         with self._writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-            version = schema.version_of(connection, self.name)  # another process may have been quicker
+            version = version_of(connection, self.name)  # another process may have been quicker
             if version is None:
-                schema.make(connection)
+                make(connection)
             else:
-                schema.upgrade(connection, version)
+                upgrade(connection, version)
 
 
 def _now(connection: Connection) -> dt.datetime:
@@ -315,7 +500,7 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
 def _write_ahead(cursor: sqlite3.Cursor) -> None:
     if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
         tables = [name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        if not tables or schema.SCHEMA.name in tables:  # a file of something else is not touched
+        if not tables or SCHEMA.name in tables:  # a file of something else is not touched
             cursor.execute("PRAGMA journal_mode = WAL")
 
 

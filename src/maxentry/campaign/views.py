@@ -25,7 +25,7 @@ from maxentry.campaign.events import (
     Withdrawn,
 )
 from maxentry.campaign.state import Ask, State
-from maxentry.observations.labels import show
+from maxentry.labels import show
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior

@@ -54,7 +54,7 @@ def _map(posterior: Posterior, what: str, level: float) -> Any:
 
 def posterior_facts(posterior: Posterior) -> dict[str, Any]:
     """What was found about the model, for machines."""
-    from maxentry.posterior.verdict import without_code
+    from maxentry.posterior.diagnostics import without_code
 
     diagnostics = posterior.diagnostics
     return {
@@ -89,7 +89,7 @@ def hand_over(
     verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, say what was found, and end as interrupted if the sampling was."""
-    from maxentry.posterior.verdict import without_code
+    from maxentry.posterior.diagnostics import without_code
 
     if save is not None:
         posterior.save(save)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from maxentry._io import to_json_data
 from maxentry.cli import tables, terminal
 from maxentry.cli.tables import Format, Table
 
@@ -34,22 +35,8 @@ def warn(text: str) -> None:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on stdout; what is not a number there (NaN, infinity) is null."""
-    sys.stdout.write(json.dumps(_plain(document), ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(json.dumps(to_json_data(document), ensure_ascii=False, indent=2) + "\n")
     sys.stdout.flush()
-
-
-def _plain(x: Any) -> Any:
-    if isinstance(x, Mapping):
-        return {str(key): _plain(value) for key, value in x.items()}
-    if isinstance(x, list | tuple):
-        return [_plain(item) for item in x]
-    if hasattr(x, "tolist"):  # NumPy's arrays and numbers
-        return _plain(x.tolist())
-    if isinstance(x, float):
-        return x if abs(x) < float("inf") else None
-    if x is None or isinstance(x, str | int):
-        return x
-    return x.isoformat() if hasattr(x, "isoformat") else str(x)
 
 
 def deliver(

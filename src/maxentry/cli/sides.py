@@ -15,7 +15,7 @@ from maxentry.cli.cells import label_text, number, yes_or_no
 from maxentry.cli.measurements import column
 from maxentry.cli.tables import Table
 from maxentry.errors import DataError
-from maxentry.observations.labels import Axis, show
+from maxentry.labels import Axis, show
 
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
 

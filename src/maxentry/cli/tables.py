@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from maxentry._io import write_atomically
 from maxentry.campaign import sheets
 from maxentry.campaign.sheets import DecimalComma
 from maxentry.campaign.sheets import decoded as decoded
@@ -163,15 +164,11 @@ def write(table: Table, output: str | None, form: Format | None = None) -> None:
             _pour(content, stream)
         return
     path = path.resolve()
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as stream:
+        with write_atomically(path) as part, part.open("wb") as stream:
             _pour(content, stream)
-        os.replace(part, path)
     except OSError as error:
         raise DataError(f"expected to write {output}, but: {error.strerror or error}.") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _pour(content: Iterator[bytes], stream: BinaryIO) -> None:

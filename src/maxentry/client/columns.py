@@ -7,14 +7,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from maxentry import labels
 from maxentry.campaign import cells
-from maxentry.campaign.prices import Prices
-from maxentry.campaign.report import Line
+from maxentry.campaign.costs import Prices
 from maxentry.campaign.settings import Settings
+from maxentry.campaign.tell import Line
 from maxentry.campaign.views import Columns
 from maxentry.errors import DataError
 from maxentry.frames import listed
-from maxentry.posterior import label_codec
 
 ASKS = ("id", "row", "col", "mean", "sd", "gain", "cost")
 IN_FULL = (*ASKS, "status", "asked_at", "expires_at", "who", "reason")
@@ -39,7 +39,7 @@ def _number(x: Any) -> float:
 
 
 def _label(x: Any) -> Any:
-    return (label_codec.decode([x]) or ())[0]
+    return (labels.decode([x]) or ())[0]
 
 
 def time_of(x: str | None) -> dt.datetime | None:
@@ -71,7 +71,7 @@ def line(told: Line) -> dict[str, Any]:
 
 def label(x: Any) -> Any:
     """A label, or a cell that means one."""
-    return (label_codec.encode((x,)) or [None])[0]
+    return (labels.encode((x,)) or [None])[0]
 
 
 def number(x: Any) -> Any:
@@ -99,7 +99,7 @@ def settings(of: Settings, names: Iterable[str]) -> dict[str, Any]:
 
 def _setting(name: str, value: Any) -> Any:
     if name in ("rows", "cols"):
-        return label_codec.encode(value)
+        return labels.encode(value)
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]
     if isinstance(value, Prices):

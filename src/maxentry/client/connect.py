@@ -15,20 +15,23 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from maxentry import frames
-from maxentry.campaign import asking, cells, events, opening, telling, views, workable
+from maxentry import labels as label_codec
+from maxentry.campaign import campaign as opening
+from maxentry.campaign import cells, events, policy, views
+from maxentry.campaign import settings as workable
+from maxentry.campaign import tell as telling
 from maxentry.campaign.events import Record
-from maxentry.campaign.report import Receipt
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State, replay
+from maxentry.campaign.tell import Receipt
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client import columns
 from maxentry.client.wire import WAIT, Wire, read
 from maxentry.errors import CampaignError, DataError, ParameterError
-from maxentry.observations.labels import checked_labels
-from maxentry.posterior import label_codec
+from maxentry.labels import checked_labels
 
 if TYPE_CHECKING:
-    from maxentry.campaign.ahead import Ahead
+    from maxentry.campaign.outlook import Ahead
     from maxentry.posterior.posterior import Posterior
 
 
@@ -168,8 +171,7 @@ class RemoteCampaign:
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending is told, and after the next n entries; and advice."""
-        from maxentry.campaign.ahead import Ahead
-        from maxentry.campaign.stop import Outlook
+        from maxentry.campaign.outlook import Ahead, Outlook
 
         params, found = {"n": _how_many(n), "wait": WAIT}, None
         while found is None:
@@ -211,7 +213,7 @@ class RemoteCampaign:
         self,
         n: int = 1,
         *,
-        plates: asking.Plates | None = None,
+        plates: policy.Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,

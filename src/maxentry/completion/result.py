@@ -1,17 +1,148 @@
 """What a point estimate returns: the matrix in factors, its certificate, and advice."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from maxentry.errors import DataError
 from maxentry.frames import Form
+from maxentry.kernels import ridge as sparse_low_rank
 from maxentry.model.effects import Effects
 
+# The distinct observed entries: the mean of each entry's measurements, and how many there were.
 Floats = NDArray[np.float64]
+
+
+class Measured(Protocol):
+    """What a completion reads of observations."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        """Row of each measurement."""
+
+    @property
+    def cols(self) -> NDArray[np.int32]:
+        """Column of each measurement."""
+
+    @property
+    def values(self) -> Floats:
+        """The measurements."""
+
+
+class LowRank(NamedTuple):
+    """X = U diag(d) V' with orthonormal columns in U and V."""
+
+    U: Floats  # (m1, k)
+    d: Floats  # (k,), positive, decreasing
+    V: Floats  # (m2, k)
+
+    @classmethod
+    def zero(cls, shape: tuple[int, int]) -> LowRank:
+        """The zero matrix."""
+        return cls(np.zeros((shape[0], 0)), np.zeros(0), np.zeros((shape[1], 0)))
+
+    @classmethod
+    def of_factors(cls, A: Floats, B: Floats) -> LowRank:
+        """The singular value decomposition of A B'."""
+        Q, R = np.linalg.qr(A)
+        P, S = np.linalg.qr(B)
+        u, d, vt = np.linalg.svd(R @ S.T)
+        return cls(Q @ u, d, P @ vt.T).keep(d > 1e-12 * d.max(initial=0.0))
+
+    def keep(self, which: NDArray[np.bool_]) -> LowRank:
+        """Only these components."""
+        return LowRank(self.U[:, which], self.d[which], self.V[:, which])
+
+    def balanced(self) -> tuple[Floats, Floats]:
+        """A and B with A B' = X and |A|^2 = |B|^2 = |X|_*."""
+        root = np.sqrt(self.d)
+        return self.U * root, self.V * root
+
+
+@dataclass(frozen=True)
+class Half:
+    """The entries compressed by row (or by column): where each row starts, its columns, means and counts."""
+
+    start: NDArray[np.int64]
+    index: NDArray[np.int32]
+    y: Floats
+    w: Floats
+
+    def ridge(self, B: Floats, ridge: float) -> tuple[Floats, float]:
+        """The best A for this B under ridge |A|^2, and sum w y x at A B'."""
+        A = np.empty((self.start.size - 1, B.shape[1]))
+        return A, sparse_low_rank.ridge_rows(self.start, self.index, self.y, self.w, B, ridge, A)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Distinct entries of an m1 x m2 matrix, sorted by row.
+
+    A sum of squares over all measurements is a weighted one over the entries plus a constant:
+    sum_n (y_n - x_n)^2 = sum_e w_e (y_e - x_e)^2 + scatter.
+    """
+
+    shape: tuple[int, int]
+    by_row: Half
+    by_col: Half
+    scatter: float  # of replicates about their mean
+    energy: float  # sum w y^2
+
+    @classmethod
+    def of(
+        cls, shape: tuple[int, int], rows: NDArray[np.int32], cols: NDArray[np.int32], values: Floats
+    ) -> Entries:
+        """Collect measurements into entries."""
+        m1, m2 = shape
+        place, entry, count = np.unique(
+            rows.astype(np.int64) * m2 + cols, return_inverse=True, return_counts=True
+        )
+        w = count.astype(np.float64)
+        y = np.bincount(entry, values) / w
+        i, j = (place // m2).astype(np.int32), (place % m2).astype(np.int32)
+        by_col = np.argsort(j, kind="stable")
+        return cls(
+            (m1, m2),
+            Half(_starts(i, m1), j, y, w),
+            Half(_starts(j, m2), i[by_col], y[by_col], w[by_col]),
+            float(np.sum((values - y[entry]) ** 2)),
+            float(np.sum(w * y * y)),
+        )
+
+    def at(self, X: LowRank) -> Floats:
+        """X at the entries."""
+        x = np.empty_like(self.by_row.y)
+        A, B = np.ascontiguousarray(X.U * X.d), np.ascontiguousarray(X.V)
+        sparse_low_rank.entries(self.by_row.start, self.by_row.index, A, B, x)
+        return x
+
+    def sparse(self, g: Floats) -> csr_array:
+        """The m1 x m2 matrix with g at the entries and nothing elsewhere."""
+        return csr_array((g, self.by_row.index, self.by_row.start), shape=self.shape)
+
+    def residual(self, X: LowRank) -> Floats:
+        """y - x at the entries."""
+        r: Floats = self.by_row.y - self.at(X)
+        return r
+
+    def objective(self, X: LowRank, penalty: float) -> float:
+        """Eq. (nuc) at X, every measurement counted."""
+        rss = float(self.by_row.w @ self.residual(X) ** 2)
+        return rss + self.scatter + penalty * float(X.d.sum())
+
+
+def _starts(index: NDArray[np.int32], m: int) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.bincount(index, minlength=m))]).astype(np.int64)
 
 
 class Status(Enum):
@@ -88,3 +219,38 @@ def _positions(index: ArrayLike, name: str, m: int) -> NDArray[np.intp]:
         came = f"{positions.min()} to {positions.max()}"
         raise DataError(f"expected {name} positions from 0 to {m - 1}, but {came} came.")
     return positions.astype(np.intp)
+
+
+# New rows given the column space of a nuclear-norm estimate.
+#
+# By the variational form |X|_* = min (|A|^2 + |B|^2) / 2 over X = A B', attained at A = U D^(1/2), B = V D^(1/2),
+# the rows of A solve a ridge regression each when B is held: a_i = argmin sum_j (y_ij - b_j'a)^2 + (lambda/2) |a|^2
+# (in terms of the row of U D, the ridge is (lambda/2) D^-1). The rows the estimate was fitted to come back as they
+# are: that is its optimality condition G V = lambda U, row by row.
+ROW_RIDGE = 1.0  # of the row effects in `completion.penalty.centred`
+
+
+def fold_in(completion: Completion, Y: Floats) -> Floats:
+    """The estimate of every entry of new rows Y (n, m2), NaN where missing; a row of NaN gets the column means."""
+    m2 = completion.shape[1]
+    if Y.ndim != 2 or Y.shape[1] != m2:
+        raise DataError(f"expected new rows as an array of n x {m2}, but one of shape {Y.shape} came.")
+    mean = _means(completion, Y)
+    i, j = np.nonzero(~np.isnan(Y))
+    values = (Y - mean)[i, j]
+    _, B = LowRank(completion.U, completion.d, completion.V).balanced()
+    if not (i.size and B.shape[1]):
+        return mean
+    entries = Entries.of((len(Y), m2), i.astype(np.int32), j.astype(np.int32), values)
+    A, _ = entries.by_row.ridge(np.ascontiguousarray(B), 0.5 * completion.penalty)
+    return mean + A @ B.T
+
+
+def _means(completion: Completion, Y: Floats) -> Floats:
+    """mu + r_i + c_j with the effect r_i of each new row fitted as those of the old rows were."""
+    if completion.effects is None:
+        return np.zeros(Y.shape)
+    level = completion.effects.mu + completion.effects.col
+    seen = ~np.isnan(Y)
+    r = np.where(seen, Y - level, 0.0).sum(1) / (seen.sum(1) + ROW_RIDGE)
+    return np.asarray(level + r[:, None])

@@ -21,15 +21,33 @@ from typing import Any
 
 import numpy as np
 
-from maxentry.design.available import Available, available, checked_count, generator
-from maxentry.design.by_label import by_label
-from maxentry.design.levels import level
+from maxentry.design.uniform import Available, available, by_label, checked_count, generator
 from maxentry.entries import Entries, Indices
 from maxentry.errors import ParameterError
-from maxentry.kernels.filling import fill
-from maxentry.kernels.levelling import Links, new_links, raise_all
-from maxentry.kernels.lists import Lists
-from maxentry.kernels.trades import trade_all
+from maxentry.kernels.design import Links, Lists, fill, new_links, raise_all, trade_all
+
+# How many new entries each row (or column) should get, if nothing but its own limit stood in the way.
+
+
+def level(counts: Indices, limits: Indices, n: int) -> Indices:
+    """Whole x with sum n and 0 <= x <= limits that makes sum (counts + x)^2 least; ties go to the first.
+
+    Water is poured in: x = counts raised to a common level t, so far as the limits allow, and what is
+    left of n goes one each to those at t. Any other x has a unit to move from a higher total to a lower.
+    """
+
+    def poured(t: int) -> Indices:
+        return np.clip(t - counts, 0, limits)
+
+    low, high = int(counts.min()), int((counts + limits).max())
+    while low < high:
+        t = (low + high + 1) // 2
+        low, high = (t, high) if poured(t).sum() <= n else (low, t - 1)
+    x = poured(low)
+    open_ = np.flatnonzero((counts + x == low) & (x < limits))
+    x[open_[: n - int(x.sum())]] += 1
+    return x
+
 
 # of trades; information doubles its reach each pass, so this mixes far more rows than memory holds
 PASSES = 32
@@ -102,7 +120,7 @@ def levelled(
     """As many entries, moved so that sum (R + new)^2 + sum (C + new)^2 is least. L: any number, best near right.
 
     For a price L of an entry, sum of squares - 2 L (number of entries) changes by 2 (2 - rise) when a path from u
-    up to v is followed (heights as in `kernels/levelling.py`). It is least when no path rises by 2 or more, as the
+    up to v is followed (heights as in `kernels/design.py`). It is least when no path rises by 2 or more, as the
     residual network of the flow then has no negative cycle. From there, paths that cross from a row to a column (one
     more entry) or back (one less) and rise by exactly 1 keep it least. What is least for some price is
     least for its number of entries; the number grows with the price, so the price is found by bisection.

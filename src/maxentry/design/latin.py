@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxentry.design.available import checked_shape
+from maxentry.design.uniform import checked_shape
 from maxentry.entries import Entries, Indices
 from maxentry.errors import ParameterError
-from maxentry.kernels.latin import cyclic, walk
+from maxentry.kernels.design import cyclic, walk
 
 
 def random_square(m: int, rng: np.random.Generator, visits: int | None = None) -> Indices:

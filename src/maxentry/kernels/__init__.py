@@ -1,5 +1,5 @@
 """Compiled inner loops: plain arrays in and out. Each has a slow, obvious twin in `tests/reference`."""
 
-from maxentry.kernels import compiled
+from maxentry.kernels import jit_cache
 
-compiled.use_shared_folder()
+jit_cache.use_shared_folder()

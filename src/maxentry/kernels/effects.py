@@ -18,9 +18,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from maxentry.kernels.gauge import weighted_gram
-from maxentry.kernels.random import inverse_gamma
-from maxentry.kernels.small_linalg import cholesky, solve_lower, solve_upper
+from maxentry.kernels.gauge import cholesky, solve_lower, solve_upper, weighted_gram
+from maxentry.kernels.rng import inverse_gamma
 
 CALLED = "e546d9c96430"  # a digest of the kernels imported, by which Numba knows when to compile again
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from maxentry.kernels.small_linalg import cholesky, solve_lower, solve_upper
+from maxentry.kernels.gauge import cholesky, solve_lower, solve_upper
 
 CALLED = "f00cb3311d6c"  # a digest of the kernels imported, by which Numba knows when to compile again
 

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from maxentry.errors import ParameterError
+from maxentry.kernels.simd import data_of
 
 VARIABLE = "MAXENTRY_THREADS"
 
@@ -17,3 +23,17 @@ def most_threads() -> int:
     if not (wish.isascii() and wish.isdigit() and int(wish) >= 1):
         raise ParameterError(f"{VARIABLE} must be a whole number of at least 1, got {wish!r}")
     return int(wish)
+
+
+# Numbers dealt out to threads: each gets the next one that nobody has.
+
+
+@intrinsic
+def take(typing: Any, counter: Any) -> Any:
+    """counter[0], and one more for whoever comes next, in one step that no other thread can come between."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = data_of(context, builder, signature.args[0], args[0])
+        return builder.atomic_rmw("add", place, ir.IntType(64)(1), "seq_cst")
+
+    return types.int64(counter), build

@@ -11,8 +11,8 @@ from numbers import Real
 
 import numpy as np
 
-from maxentry.distributions import inverse_gamma
 from maxentry.errors import ParameterError, RankError
+from maxentry.model import laws
 
 
 def _check_positive(what: str, value: float) -> None:
@@ -38,7 +38,7 @@ class InverseGamma:
 
     def draw(self, rng: np.random.Generator) -> float:
         """One draw from this law."""
-        return float(inverse_gamma.draw(self.shape, self.scale, rng))
+        return float(laws.draw_inverse_gamma(self.shape, self.scale, rng))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.distributions.stiefel import uniform_frame
 from maxentry.errors import DataError, ParameterError, RankError
+from maxentry.model.laws import uniform_frame
 from maxentry.model.priors import InverseGamma
 
 Floats = NDArray[np.float64]

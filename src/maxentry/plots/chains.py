@@ -10,7 +10,7 @@ from maxentry.plots.colours import BLUE, GREEN, GREY, PURPLE, VERMILLION
 from maxentry.plots.records import Array, Chart, Panel, Series
 from maxentry.plots.subject import Subject
 from maxentry.plots.words import shares
-from maxentry.posterior.verdict import LONG_RHAT, POPULATION_RHAT
+from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -21,7 +21,7 @@ LIMITS = {"population": POPULATION_RHAT, "long": LONG_RHAT}
 
 def trace(subject: Subject) -> Chart:
     """Noise, level and leading singular value, a line for each chain; they should overlap and not drift."""
-    from maxentry.posterior.monitored import gram, singular_values
+    from maxentry.posterior.draws import gram, singular_values
 
     posterior = subject.posterior
     draws = posterior.draws

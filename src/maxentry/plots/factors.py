@@ -25,9 +25,9 @@ RANK_0 = "the posterior rests on rank 0, row and column means alone: there is no
 
 def singular_values(subject: Subject, level: float = 0.9) -> Chart:
     """Singular values of the low-rank part, without row and column means, with intervals."""
+    from maxentry.posterior.draws import gram
+    from maxentry.posterior.draws import singular_values as spectrum
     from maxentry.posterior.intervals import check_level, quantiles
-    from maxentry.posterior.monitored import gram
-    from maxentry.posterior.monitored import singular_values as spectrum
 
     check_level(level)
     posterior = subject.posterior
@@ -105,8 +105,8 @@ def _of_which_chains(posterior: Posterior, rank: int) -> str:
 
 def projections(factors: NDArray[np.floating], level: float) -> tuple[Array, Array, Array]:
     """Mean, low and high of the diagonal of F (F'F)^-1 F', some rows at a time: (m,) each."""
+    from maxentry.posterior.draws import coherences, gram
     from maxentry.posterior.intervals import quantiles
-    from maxentry.posterior.monitored import coherences, gram
 
     chains, draws, m, R = factors.shape
     found = np.empty((3, m))

@@ -16,7 +16,7 @@ from maxentry.plots.records import Array, HeatMap, Indices, Kind, Marks, limits
 from maxentry.plots.subject import Subject
 
 if TYPE_CHECKING:
-    from maxentry.campaign.asking import Batch
+    from maxentry.campaign.policy import BatchLike
 
 Order = Literal["clustered"] | None
 
@@ -81,7 +81,7 @@ def width(subject: Subject, order: Order = None, level: float = 0.9) -> HeatMap:
     return _posterior_map(subject, "Interval width", unit, "uncertainty", order, between)
 
 
-def next_batch(subject: Subject, n: int = 8, order: Order = None, batch: Batch | None = None) -> HeatMap:
+def next_batch(subject: Subject, n: int = 8, order: Order = None, batch: BatchLike | None = None) -> HeatMap:
     """Where a campaign would measure next, and what it waits for, on the map of uncertainty."""
     chosen = subject.upcoming(n) if batch is None else batch
     assert subject.state is not None
@@ -112,7 +112,7 @@ def chosen_by(why: str) -> str:
     return why if " " in why else f"chosen by {why.replace('_', ' ')}"
 
 
-def _expected(batch: Batch, k: int) -> str:
+def _expected(batch: BatchLike, k: int) -> str:
     place = f"{k + 1} of the next {len(batch.rows)}"
     if not np.isfinite(batch.mean[k]):
         return place

@@ -1,6 +1,6 @@
 """How a campaign went: the expected error as measurements came in, surprises along the way, and the pace.
 
-The expected error after n measurements needs a posterior of them. Fits from nothing (anchors, `campaign/fitting.py`)
+The expected error after n measurements needs a posterior of them. Fits from nothing (anchors, `campaign/fits.py`)
 are one fit each instead of two, so points are taken there; each is kept as a number in the cache of the campaign, and
 computed once. What was believed when entries were asked for is in the events, and costs nothing.
 """
@@ -71,7 +71,7 @@ def _error_panel(subject: Subject, points: int) -> Panel:
 
 def moments(subject: Subject, points: int) -> list[int]:
     """Numbers of measurements that are anchors, and that of all; at most so many, none where too few are told."""
-    from maxentry.campaign.fitting import FIRST_ANCHOR, anchor
+    from maxentry.campaign.fits import FIRST_ANCHOR, anchor
 
     state = subject.state
     assert state is not None
@@ -89,7 +89,7 @@ def moments(subject: Subject, points: int) -> list[int]:
 
 def expected_error(subject: Subject, n: int) -> float:
     """The expected error of the matrix as it is now, given the first n measurements; from the cache if it is there."""
-    from maxentry.campaign import fitting, stop
+    from maxentry.campaign import fits, stop
 
     state, campaign = subject.state, subject.campaign
     assert state is not None
@@ -100,7 +100,7 @@ def expected_error(subject: Subject, n: int) -> float:
         return known
     then = state if now else replace(state, measurements=state.standing[:n])
     # Only the latest fit goes into the campaign's cache, which holds a few: the others would push out what `ask` needs.
-    posterior = subject.posterior if now else fitting.posterior(then, None)
+    posterior = subject.posterior if now else fits.posterior(then, None)
     error = stop.expected_error(then, posterior)
     _keep(campaign.cache, name, error)
     return error
@@ -108,7 +108,7 @@ def expected_error(subject: Subject, n: int) -> float:
 
 def _name(subject: Subject, n: int) -> str:
     """A name for all that the number depends on."""
-    from maxentry.campaign.fitting import LAW
+    from maxentry.campaign.fits import LAW
 
     state = subject.state
     assert state is not None

@@ -11,7 +11,7 @@ from maxentry.plots.factors import mean_coherences
 from maxentry.plots.subject import Subject
 
 if TYPE_CHECKING:
-    from maxentry.campaign.asking import Batch
+    from maxentry.campaign.policy import BatchLike
 
 
 class Reason(NamedTuple):
@@ -26,7 +26,7 @@ class Reason(NamedTuple):
     why: str
 
 
-def reasons(subject: Subject, batch: Batch) -> list[Reason]:
+def reasons(subject: Subject, batch: BatchLike) -> list[Reason]:
     """The entries of a batch in their order, each with why it is worth measuring."""
     state = subject.state
     assert state is not None

@@ -21,9 +21,9 @@ from maxentry.plots.svg import inlined
 from maxentry.plots.words import advice, counted, unseen
 
 if TYPE_CHECKING:
-    from maxentry.campaign.ahead import Ahead
-    from maxentry.campaign.asking import Batch
     from maxentry.campaign.campaign import Campaign
+    from maxentry.campaign.outlook import Ahead
+    from maxentry.campaign.policy import BatchLike
 
 # A figure measures its place when it is drawn, before those beside it are there.
 FIT = "<script>addEventListener('load', () => dispatchEvent(new Event('resize')))</script>"
@@ -172,7 +172,7 @@ def _known(subject: Subject, draw: Draw, fitted: bool) -> str:
     return f'<section><h2>What is known</h2>{lead}<div class="maps">{cards}</div></section>'
 
 
-def _next(subject: Subject, batch: Batch, draw: Draw) -> str:
+def _next(subject: Subject, batch: BatchLike, draw: Draw) -> str:
     heading = "<section><h2>What to measure next</h2>"
     card = _figure(maps.next_batch(subject, len(batch.rows), batch=batch), draw, kind="whole")
     if not len(batch.rows):

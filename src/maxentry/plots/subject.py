@@ -18,8 +18,8 @@ from maxentry.plots.records import Array, Indices
 from maxentry.transform import NONE, Transform
 
 if TYPE_CHECKING:
-    from maxentry.campaign.asking import Batch
     from maxentry.campaign.campaign import Campaign
+    from maxentry.campaign.policy import BatchLike
     from maxentry.campaign.state import Ask, State
     from maxentry.posterior.posterior import Posterior
 
@@ -67,11 +67,11 @@ class Subject:
             return self.given
         assert self.campaign is not None
         assert self.state is not None
-        from maxentry.campaign import fitting
+        from maxentry.campaign import fits
 
         if not self.state.standing:
             raise CampaignError("expected something told before there is a posterior, but nothing was.")
-        return fitting.posterior(self.state, self.campaign.cache)
+        return fits.posterior(self.state, self.campaign.cache)
 
     @property
     def name(self) -> str:
@@ -129,15 +129,15 @@ class Subject:
         """What could not be measured, and is not asked for again."""
         return Entries.none() if self.state is None else self.state.barred
 
-    def upcoming(self, n: int) -> Batch:
+    def upcoming(self, n: int) -> BatchLike:
         """The n entries that `ask` would hand out now, without asking; its `why` says why there are none."""
-        from maxentry.campaign import asking, policy
+        from maxentry.campaign import policy
 
         if self.campaign is None or self.state is None:
             raise ParameterError("expected a Campaign, which knows what comes next, but a Posterior came.")
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
-        limits = asking.limits({}, self.state.settings)
+        limits = policy.limits({}, self.state.settings)
         return policy.next_batch(self.state, int(n), self.now, **limits, cache=self.campaign.cache)
 
     @cached_property

@@ -23,14 +23,14 @@ def shares(posterior: Posterior) -> str:
 
 def advice(posterior: Posterior) -> str:
     """What to do about the sampler, without the code that would do it."""
-    from maxentry.posterior.verdict import without_code
+    from maxentry.posterior.diagnostics import without_code
 
     return without_code(posterior.diagnostics.advice)
 
 
 def unseen(posterior: Posterior) -> str:
     """What intervals leave out where many or all chains know row and column means alone; else nothing."""
-    from maxentry.posterior.report import MOSTLY_MEANS
+    from maxentry.posterior.posterior import MOSTLY_MEANS
 
     alone = posterior.rank_weights.get(0, 0.0)
     if alone < MOSTLY_MEANS:

@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxentry.distributions import inverse_gamma, quadrant_law
-from maxentry.distributions.stiefel import uniform_frame
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.kernels import algorithm2 as kernel
+from maxentry.model import laws
+from maxentry.model.laws import uniform_frame
 from maxentry.model.priors import Priors
 
 Array = NDArray[np.float64]
@@ -93,10 +93,10 @@ def init(
     if not 1 <= R <= min(m1, m2):
         raise RankError(f"the rank of a {m1} x {m2} matrix must lie in 1..{min(m1, m2)}, got {R}")
     if X0 is None:
-        sigma2 = float(inverse_gamma.draw(priors.signal.shape, priors.signal.scale, rng))
-        eta2 = float(inverse_gamma.draw(priors.noise.shape, priors.noise.scale, rng))
+        sigma2 = float(laws.draw_inverse_gamma(priors.signal.shape, priors.signal.scale, rng))
+        eta2 = float(laws.draw_inverse_gamma(priors.noise.shape, priors.noise.scale, rng))
         U, V = uniform_frame(m1, R, rng), uniform_frame(m2, R, rng)
-        return State(U, quadrant_law.draw_centred(R, sigma2, rng), V, sigma2, eta2)
+        return State(U, laws.draw_centred_quadrant(R, sigma2, rng), V, sigma2, eta2)
     X = np.asarray(X0, dtype=float)
     if X.shape != (m1, m2) or not np.isfinite(X).all():
         raise DataError(f"X0 must be a finite {m1} x {m2} matrix, got shape {X.shape} or values not finite")
@@ -105,8 +105,8 @@ def init(
     X = left[:, :R] * D @ right[:R]
     rss = data.within + float((data.counts * (data.mean - X) ** 2).sum())
     noise, signal = priors.noise, priors.signal
-    eta2 = float(inverse_gamma.draw(noise.shape + data.counts.sum() / 2, noise.scale + rss / 2, rng))
-    sigma2 = float(inverse_gamma.draw(signal.shape + R**2 / 2, signal.scale + (D**2).sum() / 2, rng))
+    eta2 = float(laws.draw_inverse_gamma(noise.shape + data.counts.sum() / 2, noise.scale + rss / 2, rng))
+    sigma2 = float(laws.draw_inverse_gamma(signal.shape + R**2 / 2, signal.scale + (D**2).sum() / 2, rng))
     return State(left[:, :R], D, right[:R].T, sigma2, eta2)
 
 

@@ -19,21 +19,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import ParameterError
-from maxentry.kernels import conjugate as kernel
+from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.threads import most_threads
+from maxentry.labels import place
 from maxentry.model.priors import Priors
-from maxentry.posterior import conjugate
-from maxentry.posterior.conjugate import Data, Kept, State
-from maxentry.posterior.room import MEMORY, Room
-from maxentry.posterior.sampling import Sampling, sweep_work
-from maxentry.posterior.shared import Crew
-from maxentry.posterior.showing import shown
-from maxentry.posterior.workspace import Workspace
+from maxentry.observations import Observations
+from maxentry.posterior import gibbs
+from maxentry.posterior.draws import MEMORY, Draws, Room
+from maxentry.posterior.gibbs import Crew, Data, Kept, State, Units, Workspace
+from maxentry.posterior.schedule import Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
+from maxentry.transform import NONE, Transform
+
+# Draws of a chain with every state on the way to them shown, though only some are kept.
+Sweeps = Callable[[State, int, Kept, int], State]  # go on from a state: sweeps, where draws go, how far apart
+See = Callable[[Kept], None]
+SHOWN_NUMBERS = 4_000_000  # of the states shown together: 32 MB a chain
+
+
+def run_observed(sweeps: Sweeps, state: State, kept: Kept, thin: int, see: See) -> State:
+    """Fill `kept` with every `thin`-th state and show all of them to `see`; the draws are those without it."""
+    room = _state_store(kept, thin)
+    most, n = len(room.row), 0
+    for d in range(len(kept.row)):
+        for start in range(0, thin, most):
+            n = min(most, thin - start)
+            state = sweeps(state, n, room.part(0, n), 1)
+            see(room.part(0, n))
+        for array, states in zip(kept, room, strict=True):
+            array[d] = states[n - 1]
+    return state
+
+
+def _state_store(kept: Kept, most: int) -> Kept:
+    """Room for some states, at most so many, of the shapes that `kept` has."""
+    numbers = sum(array[:1].size for array in kept)
+    n = max(1, min(most, SHOWN_NUMBERS // max(numbers, 1)))
+    left, right, row, col, scalars = (np.zeros((n, *array.shape[1:]), array.dtype) for array in kept)
+    return Kept(left, right, row, col, scalars)
+
 
 Array = NDArray[np.float64]
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
-
 STUCK_RATIO, STUCK_NATS = (
     2.0,
     30.0,
@@ -111,7 +138,7 @@ def spawn(
     chains = []
     for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
         rng = np.random.Generator(np.random.PCG64(child))
-        state = conjugate.init(data, rank, priors(rank), rng)
+        state = gibbs.init(data, rank, priors(rank), rng)
         chains.append(Chain(rank, state, _stream(rng)))
     return tuple(chains)
 
@@ -176,19 +203,19 @@ def _run_one(
     stop: threading.Event, progress: Progress, crew: Crew | None, see: Callable[[int, Kept], None] | None,
 ) -> Chain:  # fmt: skip
     rng, state, rank, desk = chain.generator(), chain.state, chain.rank, Workspace.of(data, chain.rank)
-    hyper = conjugate.hyperparameters(priors)
+    hyper = gibbs.hyperparameters(priors)
     nothing = kept.part(0, 0)
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
     betas = sampling.betas()
 
     def sweeps(state: State, n: int, here: Kept, thin: int) -> State:
-        return conjugate.step(state, data, rank, hyper, rng, np.ones(n), here, thin, desk, crew)
+        return gibbs.step(state, data, rank, hyper, rng, np.ones(n), here, thin, desk, crew)
 
     for start in range(0, betas.size, chunk):
         if stop.is_set():
             return Chain(rank, state, _stream(rng))
         part = betas[start : start + chunk]
-        state = conjugate.step(state, data, rank, hyper, rng, part, nothing, 0, desk, crew)
+        state = gibbs.step(state, data, rank, hyper, rng, part, nothing, 0, desk, crew)
         progress.advance(part.size)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):
@@ -199,7 +226,7 @@ def _run_one(
         state = (
             sweeps(state, n * sampling.thin, here, sampling.thin)
             if see is None
-            else shown(sweeps, state, here, sampling.thin, partial(see, c))
+            else run_observed(sweeps, state, here, sampling.thin, partial(see, c))
         )
         done[c] = start + n
         progress.advance(n * sampling.thin)
@@ -248,3 +275,56 @@ def _room(
 
 def _stream(rng: np.random.Generator) -> dict[str, Any]:
     return dict(rng.bit_generator.state)
+
+
+# What was fitted: the scale, noise law, effects, priors and units; and the way from a run to draws on that scale.
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The model of a fit. Priors given by the user are in the data's units, so nothing is standardised then.
+
+    With a transform, the values on its scale take the place of the data throughout, for priors and units too.
+    """
+
+    noise: gibbs.Noise = "gaussian"
+    effects: bool = True
+    priors: Priors | None = None
+    units: Units | None = None
+    transform: Transform = NONE
+
+    def in_units_of(self, observations: Observations) -> Fit:
+        """The same with units fixed: those of an earlier fit, or standard ones of these observations."""
+        return replace(self, units=self.data(observations).units)
+
+    def data(self, observations: Observations) -> gibbs.Data:
+        """The observations, in the user's units, as the sampler wants them."""
+        z = on_scale(self.transform, observations)
+        return gibbs.prepare(z, self.effects, self.noise, self.priors is None, self.units)
+
+    def priors_of(self, shape: tuple[int, int]) -> PriorsOf:
+        """The priors of a chain of a given rank."""
+        given = self.priors
+        return lambda rank: Priors.weak(shape, rank) if given is None else given
+
+
+def on_scale(transform: Transform, observations: Observations) -> Observations:
+    """The observations with values on the scale of the model; one that has no place there is named by its labels."""
+    if transform == NONE:
+        return observations
+    o = observations
+    z = transform.forward(o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]))
+    return replace(o, values=z)
+
+
+def user_draws(run: Run, fit: Fit) -> Draws:
+    """The draws of a run in the units of the (transformed) data; its arrays, often large, are scaled in place."""
+    assert fit.units is not None
+    shift, scale = fit.units
+    left, right, row, col, scalars = run.kept
+    for array in (left, row, col):
+        array *= np.asarray(scale, array.dtype)
+    mu = shift + scale * scalars[..., kernel.MU]
+    eta2, sigma2 = (scale**2 * scalars[..., k] for k in (kernel.ETA2, kernel.SIGMA2))
+    nu = scalars[..., kernel.NU].copy() if fit.noise == "student" else None
+    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu)

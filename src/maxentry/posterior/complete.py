@@ -12,14 +12,14 @@ import numpy as np
 from maxentry.errors import ParameterError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.posterior import chains, conjugate, storage
-from maxentry.posterior.fit import Fit, on_scale, user_draws
+from maxentry.posterior import chains, file_format, gibbs
+from maxentry.posterior.chains import Fit, on_scale, user_draws
+from maxentry.posterior.draws import MEMORY, Folder, Room
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, choose
-from maxentry.posterior.room import MEMORY, Folder, Room
-from maxentry.posterior.sampling import Kind, Sampling
-from maxentry.posterior.warm import restarted
-from maxentry.posterior.watched import Watched
+from maxentry.posterior.schedule import Kind, Sampling
+from maxentry.posterior.streaming import Watched
+from maxentry.posterior.warm_start import restarted
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
@@ -28,7 +28,7 @@ def complete(
     data: Any,
     rank: int | Literal["auto"] = "auto",
     *,
-    noise: conjugate.Noise = "gaussian",
+    noise: gibbs.Noise = "gaussian",
     effects: bool = True,
     priors: Priors | None = None,
     transform: str | Transform = "none",
@@ -108,7 +108,7 @@ def complete(
             observations, fit, plan, run.chains, user_draws(run, fit), choice, run.interrupted, watched
         )
         if isinstance(room, Folder):
-            room.flush(storage.REST)
+            room.flush(file_format.REST)
             made.save_rest(room)
     return made
 
@@ -145,7 +145,7 @@ def _check_options(
     shape: tuple[int, int], rank: object, fit: Fit, sampling: object, start: Posterior | None
 ) -> None:
     if not (isinstance(rank, str) and rank == "auto"):
-        conjugate.check_rank(rank, shape, fit.effects)  # type: ignore[arg-type]
+        gibbs.check_rank(rank, shape, fit.effects)  # type: ignore[arg-type]
     Sampling.of(sampling, shape, 1, 1)  # type: ignore[arg-type]
     if start is None:
         return

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from maxentry.belief import BLOCK_NUMBERS
 from maxentry.errors import DataError, ParameterError
 from maxentry.kernels import fold_in as kernel
-from maxentry.observations.numbers import as_array, floats
+from maxentry.labels import as_array, floats
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import compiling_notice
 from maxentry.transform import NONE

@@ -6,32 +6,92 @@ from collections import Counter
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxentry import frames
 from maxentry.belief import Belief
-from maxentry.errors import ParameterError
+from maxentry.errors import MissingDependencyError, ParameterError, SizeError
 from maxentry.observations import Observations
 from maxentry.posterior import chains as running
-from maxentry.posterior import intervals, report, storage
-from maxentry.posterior.chains import Chain
+from maxentry.posterior import file_format, intervals
+from maxentry.posterior.chains import Chain, Fit, user_draws
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
-from maxentry.posterior.fit import Fit, user_draws
+from maxentry.posterior.draws import Draws, Folder, monitor
 from maxentry.posterior.intervals import Prediction
-from maxentry.posterior.maps import Maps
-from maxentry.posterior.monitored import Draws
 from maxentry.posterior.rank import RankChoice
-from maxentry.posterior.room import Folder
-from maxentry.posterior.sampling import Sampling
-from maxentry.posterior.watched import Watched, positions
+from maxentry.posterior.schedule import Sampling
+from maxentry.posterior.streaming import Watched, positions
 from maxentry.progress import track
-from maxentry.transform import Transform
+from maxentry.transform import NONE, Transform
 
+if TYPE_CHECKING:
+    pass
+
+
+# Dense maps of a posterior as plain arrays, made only when asked for.
 Array = NDArray[np.float64]
+LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
+
+
+class Maps:
+    """The mean, sd, intervals and samples of every entry, m1 x m2 arrays in the user's units."""
+
+    def __init__(self, belief: Belief, noise: intervals.Noise, transform: Transform) -> None:
+        self._belief, self._noise, self._transform = belief, noise, transform
+
+    @cached_property
+    def mean(self) -> Array:
+        """Posterior mean of every entry; read-only, since it is kept: `.copy()` to change it."""
+        self.check_size()
+        return _read_only(intervals.mean_map(self._belief, self._transform))
+
+    @cached_property
+    def sd(self) -> Array:
+        """Posterior standard deviation of every entry; read-only as the mean."""
+        self.check_size()
+        return _read_only(intervals.sd_map(self._belief, self.mean, self._transform))
+
+    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high): each entry, without noise, lies between with this probability."""
+        intervals.check_level(level)
+        self.check_size()
+        return intervals.interval_map(self._belief, level, None, self._transform)
+
+    def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high): a new measurement of the entry falls between with this probability."""
+        intervals.check_level(level)
+        self.check_size()
+        return intervals.interval_map(self._belief, level, self._noise, self._transform)
+
+    def sample(self, n: int = 1, seed: int | None = None) -> Array:
+        """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
+        self.check_size(n)
+        rng, S = np.random.default_rng(seed), self._belief.n_draws
+        which = rng.choice(S, n, replace=n > S)
+        return np.stack([self._transform.inverse(self._belief.draw(int(s))) for s in which])
+
+    def check_size(self, copies: int = 1) -> None:
+        """Refuse so many maps where they would not fit."""
+        m1, m2 = self._belief.shape
+        if m1 * m2 * copies > LARGEST_MAP:
+            raise SizeError(
+                f"a dense map of {m1} x {m2} entries{f', {copies} times,' if copies > 1 else ''} would take "
+                f"{8e-9 * m1 * m2 * copies:.3g} GB; ask for the entries you need with .predict(rows, cols)"
+            )
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
 Map = Literal["mean", "sd", "low", "high"]
 
 
@@ -231,14 +291,14 @@ class Posterior:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle): `Posterior.load` gives it back, ready to go on."""
-        storage.save(self._parts(), path)
+        file_format.save(self._parts(), path)
 
     def save_rest(self, folder: Folder) -> None:
         """Write what the folder of this fit lacks beside its draws (`complete` does so)."""
-        storage.save_rest(self._parts(), folder)
+        file_format.save_rest(self._parts(), folder)
 
-    def _parts(self) -> storage.Parts:
-        return storage.Parts(
+    def _parts(self) -> file_format.Parts:
+        return file_format.Parts(
             self.observations, self.fit, self.sampling, self.chains, self.draws, self.rank_choice,
             self.interrupted, self.watched,
         )  # fmt: skip
@@ -246,17 +306,112 @@ class Posterior:
     @staticmethod
     def load(path: str | PathLike[str]) -> Posterior:
         """Read a posterior written by `save`, or one in a folder, by `complete(..., store=folder)`."""
-        return Posterior(*storage.load(path))
+        return Posterior(*file_format.load(path))
 
     def to_arviz(self) -> Any:
         """ArviZ's InferenceData of mu, eta2, sigma2, singular values and a fixed random subset of entries.
 
         With a transform, the entries are in the user's units, all else is on the scale of the transform.
         """
-        return report.to_arviz(self)
+        return to_arviz(self)
 
     def __repr__(self) -> str:
-        return report.text(self)
+        return text(self)
 
     def _repr_html_(self) -> str:
-        return report.html(self)
+        return html(self)
+
+
+# A posterior in words, in HTML for notebooks, and for ArviZ.
+MOSTLY_MEANS = 0.3  # share of rank 0 from which a user should know what intervals of entries leave out
+LEFT_OUT = (
+    "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
+    "that allow for unseen structure"
+)
+
+
+def lines(posterior: Posterior) -> list[tuple[str, str]]:
+    """(name, value) of what a user wants to see first."""
+    p, data = posterior, posterior.observations
+    (m1, m2), chains, draws = p.shape, *p.draws.mu.shape
+    ranks = ", ".join(f"{rank} ({share:.0%})" for rank, share in p.rank_weights.items())
+    noise = f"{p.noise_sd:.4g}" + (
+        f", Student with {p.noise_df:.3g} degrees of freedom" if p.noise_df else ""
+    )
+    if p.transform != NONE:
+        noise += f", on the {p.transform} scale"
+    found = [
+        ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
+        ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
+        *(
+            [("transform", f"{p.transform}; answers are in the units of the data")]
+            if p.transform != NONE
+            else []
+        ),
+        ("noise sd", noise),
+        ("draws", f"{chains} chains x {draws}" + _what_is_missing(p)),
+    ]
+    if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
+        found.append(("note", _means_note(p.rank_weights[0])))
+    verdict = "converged" if p.diagnostics.converged else "NOT converged"
+    found.append((verdict, f"median R-hat of X {p.diagnostics.median_rhat:.3f}"))
+    if not p.diagnostics.converged:
+        found.append(("advice", p.diagnostics.advice))
+    return found
+
+
+def _means_note(share: float) -> str:
+    if share == 1.0:
+        return f"the data show little beyond row and column means, so what else there is {LEFT_OUT}"
+    return (
+        f"{share:.0%} of the chains have row and column means alone, for which what else there is {LEFT_OUT}"
+    )
+
+
+def _what_is_missing(posterior: Posterior) -> str:
+    if posterior.interrupted:
+        return ", interrupted"
+    lost = posterior.sampling.chains - len(posterior.chains)
+    return f", {lost} left out (stuck in a mode without mass)" if lost > 0 else ""
+
+
+def text(posterior: Posterior) -> str:
+    """The repr."""
+    return "\n".join(["Posterior", *(f"  {name}: {value}" for name, value in lines(posterior))])
+
+
+def html(posterior: Posterior) -> str:
+    """The notebook's view."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
+        for name, value in lines(posterior)
+    )
+    return f"<table><caption>Posterior</caption>{rows}</table>"
+
+
+def to_arviz(posterior: Posterior) -> Any:
+    """InferenceData (a DataTree, from ArviZ 1) with chain and draw in front of every variable."""
+    try:
+        import arviz
+    except ImportError:
+        raise MissingDependencyError("to_arviz needs ArviZ: pip install 'maxentry[arviz]'") from None
+    data, draws = posterior.observations, posterior.draws
+    entry = np.unique(data.rows.astype(np.int64) * data.shape[1] + data.cols)
+    labels = (data.row_labels or range(data.shape[0]), data.col_labels or range(data.shape[1]))
+    watched = monitor(draws, entry, np.random.default_rng(0), labels)
+    found: dict[str, Any] = {"mu": draws.mu}
+    coords, dims = {}, {}
+    for group in dict.fromkeys(watched.groups):
+        members = [k for k, g in enumerate(watched.groups) if g == group]
+        name = group.replace(" ", "_")
+        values = watched.draws[..., members]
+        if group.startswith("X "):
+            values = posterior.transform.inverse(values)
+        if len(members) == 1 and name in ("eta2", "sigma2"):
+            found[name] = values[..., 0]
+            continue
+        found[name], dims[name] = values, [f"{name}_of"]
+        coords[f"{name}_of"] = [watched.names[k] for k in members]
+    if int(arviz.__version__.split(".")[0]) >= 1:
+        return arviz.from_dict({"posterior": found}, coords=coords, dims=dims)
+    return arviz.from_dict(posterior=found, coords=coords, dims=dims)

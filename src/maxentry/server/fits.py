@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from maxentry.campaign import caching, fitting
+from maxentry.campaign import fits as caching
+from maxentry.campaign import fits as fitting
 from maxentry.campaign.state import State
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import Watch

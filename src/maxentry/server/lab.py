@@ -13,12 +13,12 @@ from maxentry.errors import SizeError
 from maxentry.progress import Watch
 from maxentry.server import claims, problems
 from maxentry.server.claims import Claim, Done, Repeated
-from maxentry.server.curve import Curve
 from maxentry.server.fits import Fits
 from maxentry.server.jobs import Job, Jobs
 from maxentry.server.options import Limits
 from maxentry.server.plain import plain
-from maxentry.server.tiles import Recent
+from maxentry.summary.error_curve import ErrorCurve
+from maxentry.summary.maps import MapCache
 
 IN_USE = 1000  # campaigns that are kept open; others are opened again
 WITH_FITS = 8  # of them with fits and maps in memory; those of others are in their caches
@@ -31,8 +31,8 @@ class Opened(NamedTuple):
     campaign: Campaign
     id: str
     fits: Fits
-    curve: Curve
-    tiles: Recent
+    curve: ErrorCurve
+    maps: MapCache
 
 
 class Lab:
@@ -94,7 +94,7 @@ class Lab:
                 folder = campaign.cache if isinstance(campaign.cache, Path) else None
                 fits = Fits(folder, lambda: self._has_fits(id))
                 campaign.cache = fits.shared
-                self._open[id] = Opened(campaign, id, fits, Curve(folder), Recent())
+                self._open[id] = Opened(campaign, id, fits, ErrorCurve(folder), MapCache())
             self._open.move_to_end(id)
             while len(self._open) > IN_USE:
                 self._open.popitem(last=False)
@@ -108,7 +108,7 @@ class Lab:
             others = [self._fitted.popitem(last=False)[1] for _ in range(len(self._fitted) - WITH_FITS)]
         for other in others:
             other.fits.forget()
-            other.tiles.forget()
+            other.maps.clear()
 
     # Work in the background
 
@@ -117,7 +117,7 @@ class Lab:
         state = opened.campaign.state
 
         def work(watch: Watch) -> Any:
-            opened.curve.add(opened.campaign, state, opened.fits.make(state, watch))
+            opened.curve.add(state, opened.fits.make(state, watch))
             return {"version": state.version, "measurements": len(state.standing)}
 
         return self.jobs.begin(self._job("fit", opened), work, ("fit", opened.id, state.version))

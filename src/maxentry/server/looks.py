@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from maxentry.campaign import asking, policy, stop
-from maxentry.campaign.asking import Plates
+from maxentry.campaign import outlook as outlook_
+from maxentry.campaign import policy
+from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.progress import Watch
 from maxentry.server import views
@@ -15,7 +16,7 @@ from maxentry.server.answers import Answer, AskedEntry, FitAnswer, Number
 from maxentry.server.lab import Opened
 from maxentry.server.plain import labels, plain
 from maxentry.server.requests import Label
-from maxentry.server.teaching import reasons
+from maxentry.summary.reasons import reasons
 
 Plain = dict[str, Any]
 REASONED = 200  # entries whose reasons are looked for at once
@@ -118,7 +119,7 @@ def pending(opened: Opened) -> Plain:
     rows, cols = (np.array([getattr(a, side) for a in chosen], dtype=np.int64) for side in ("row", "col"))
     why = reasons(state, None if fit is None else fit.posterior, rows, cols)
     items = [
-        line | more | {"i": a.row, "j": a.col}
+        line | more._asdict() | {"i": a.row, "j": a.col}
         for line, more, a in zip(views.asked(chosen, state, now), why, chosen, strict=True)
     ]
     return {"fit": None if fit is None else views.fit_of(fit), "total": len(waiting), "items": items}
@@ -129,7 +130,7 @@ def upcoming(opened: Opened, n: int, plates: Plates | None, watch: Watch) -> Pla
     campaign = opened.campaign
     state = campaign.state
     given = {"plates": plates, "per_row": None, "per_col": None}
-    now, limits = campaign._now(state), asking.limits(given, state.settings)
+    now, limits = campaign._now(state), policy.limits(given, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=campaign.cache, progress=watch)  # type: ignore[arg-type]
     known = opened.fits.at_hand(state) if state.standing else None
     rows, cols = batch.rows[:LISTED], batch.cols[:LISTED]
@@ -142,12 +143,12 @@ def upcoming(opened: Opened, n: int, plates: Plates | None, watch: Watch) -> Pla
             "i": i,
             "j": j,
             **{name: plain(float(getattr(batch, name)[k])) for name in ("mean", "sd", "gain", "cost")},
-            **why[k],
+            **why[k]._asdict(),
         }
         for k, (i, j) in enumerate(zip(rows.tolist(), cols.tolist(), strict=True))
     ]
     has_outlook = known is not None and policy.design_phase(state, now) is None
-    ahead = stop.outlook(state, known.posterior, batch, now).to_dict() if known and has_outlook else None
+    ahead = outlook_.outlook(state, known.posterior, batch, now).to_dict() if known and has_outlook else None
     return {
         "version": state.version,
         "why": batch.why,
@@ -159,10 +160,9 @@ def upcoming(opened: Opened, n: int, plates: Plates | None, watch: Watch) -> Pla
 
 def curve(opened: Opened, state: State | None = None) -> Plain:
     """The points of the curve that are at hand."""
-    campaign = opened.campaign
-    state = campaign.state if state is None else state
+    state = opened.campaign.state if state is None else state
     return {
-        "points": plain(opened.curve.points(campaign, state)),
-        "missing": len(opened.curve.missing(campaign, state)),
+        "points": plain([point._asdict() for point in opened.curve.points(state)]),
+        "missing": len(opened.curve.missing(state)),
         "target_sd": state.settings.target_sd,
     }

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from starlette.responses import Response
 
+from maxentry import labels as label_codec
 from maxentry.errors import DataError
-from maxentry.posterior import label_codec
 
 LABEL_COLUMNS = ("row", "col")
 

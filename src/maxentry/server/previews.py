@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxentry.campaign.asking import Plates
+from maxentry.campaign.policy import Plates
 from maxentry.progress import Watch
 from maxentry.server import looks
 from maxentry.server.jobs import Job
@@ -29,7 +29,7 @@ def curve(lab: Lab, opened: Opened) -> Job:
     state = opened.campaign.state
 
     def work(watch: Watch) -> Any:
-        opened.curve.make(opened.campaign, state, opened.fits.make, watch)
+        opened.curve.complete(state, lambda: opened.fits.make(state, watch), progress=watch)
         return looks.curve(opened, state)
 
     key = ("curve", opened.id, state.version)

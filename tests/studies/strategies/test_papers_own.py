@@ -79,7 +79,7 @@ def test_each_entry_is_the_greatest_of_lemma_2_given_those_before():
 
 def test_the_chain_is_algorithm_2_from_the_nuclear_norm_its_second_half_kept():
     state = told(Y, HALF)
-    from maxentry.campaign.seeds import FIT, stream
+    from maxentry.campaign.state import FIT, stream
     from maxentry.model.priors import Priors
 
     rng = stream(3, FIT, 28)

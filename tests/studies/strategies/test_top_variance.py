@@ -58,7 +58,7 @@ def test_its_policy_reads_the_campaigns_posterior():
     Y = np.outer(np.arange(1.0, 7.0), np.arange(1.0, 6.0)) + np.eye(6)[:, :5]
     state = told(Y, some(Y, 15), rank=1)
     batch = TOP_VARIANCE.policy(truth(Y), None, 0)(state, 3, NOW)
-    from maxentry.campaign import fitting
+    from maxentry.campaign import fits
 
     question = Question(state.shape, observed=state.told)
-    assert pairs(batch) == pairs(top_variance(fitting.posterior(state).belief, question, 3))
+    assert pairs(batch) == pairs(top_variance(fits.posterior(state).belief, question, 3))

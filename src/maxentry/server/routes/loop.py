@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from maxentry.campaign.report import Receipt
 from maxentry.campaign.sheets import decoded
-from maxentry.campaign.telling import lines as lines_of
+from maxentry.campaign.tell import Receipt
+from maxentry.campaign.tell import lines as lines_of
 from maxentry.server import answers, claims, views
 from maxentry.server.answers import ACCEPTED, described
 from maxentry.server.claims import Claim, Done, Repeated

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from maxentry.campaign.state import State
 from maxentry.errors import DataError
-from maxentry.server import answers, tiles, views
+from maxentry.server import answers, views
 from maxentry.server.answers import ACCEPTED, described
 from maxentry.server.fits import Fit
 from maxentry.server.jobs import Job
-from maxentry.server.plain import Json, label_of
+from maxentry.server.plain import Json, label_of, labels
 from maxentry.server.requests import Look
 from maxentry.server.routes.common import LARGEST, Here, LabHere, Level, Stale, Wait, accepted, fitted, over
-from maxentry.server.tiles import What, Window
+from maxentry.summary import maps
+from maxentry.summary.maps import BinnedMap, MapName, StateMap, Window
 
 router = APIRouter(tags=["what is believed"])
 MOST = 10_000  # entries of one look-up
@@ -107,7 +109,7 @@ async def lookup(lab: LabHere, here: Here, body: Look, wait: Wait = 5.0, stale: 
 async def heat_map(
     lab: LabHere,
     here: Here,
-    what: Annotated[What, Query(description="What the cells hold.")] = "mean",
+    what: Annotated[MapName, Query(description="What the cells hold.")] = "mean",
     row: Position = 0,
     rows: Size = None,
     col: Position = 0,
@@ -125,16 +127,24 @@ async def heat_map(
     state = await run_in_threadpool(lambda: here.campaign.state)
     cells = min(cells, lab.limits.tile)
     if what not in ("mean", "sd", "width"):
-        window = Window.of(state.shape, row, rows, col, cols, cells)
+        window = Window.select(state.shape, row, rows, col, cols, cells)
         pending = state.pending(await run_in_threadpool(here.campaign._now, state))
-        tile = await run_in_threadpool(tiles.of_state, state, what, window, pending)
-        return Json({**tiles.with_labels(tile, state, window), "fit": None})
+        shown = await run_in_threadpool(maps.state_map, state, cast(StateMap, what), window, pending)
+        return Json({**_with_labels(shown, state), "fit": None})
     found = await fitted(lab, here, wait, stale)
     if isinstance(found, Job):
         return accepted(found)
-    window = Window.of(found.posterior.shape, row, rows, col, cols, cells)
-    tile = await run_in_threadpool(tiles.of_posterior, found.posterior, what, window, level, here.tiles)
-    return Json({**tiles.with_labels(tile, state, window), "fit": views.fit_of(found)})
+    window = Window.select(found.posterior.shape, row, rows, col, cols, cells)
+    shown = await run_in_threadpool(here.maps.posterior_map, found.posterior, what, window, level)
+    return Json({**_with_labels(shown, state), "fit": views.fit_of(found)})
+
+
+def _with_labels(shown: BinnedMap, state: State) -> dict[str, Any]:
+    """A map with the labels of the first row and column of each cell."""
+    tile = shown.to_dict()
+    rows = [state.row_labels[i] for i in tile["row_starts"] if i < len(state.row_labels)]
+    cols = [state.col_labels[j] for j in tile["col_starts"] if j < len(state.col_labels)]
+    return tile | {"row_labels": labels(rows), "col_labels": labels(cols)}
 
 
 @router.get("/campaigns/{campaign}/outlook", responses={**described(200, answers.OutlookAnswer), **ACCEPTED})

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from maxentry.campaign.asking import Plates
+from maxentry.campaign.policy import Plates
 from maxentry.errors import ParameterError
 from maxentry.server import answers, looks, previews, tokens, views
 from maxentry.server.answers import ACCEPTED, described

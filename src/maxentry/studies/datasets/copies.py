@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._io import write_atomically
 from maxentry.errors import DataError
 from maxentry.studies.datasets.dataset import Matrix
 from maxentry.studies.datasets.ratings import matrix_of_ratings
@@ -40,15 +40,10 @@ def movielens_1m(path: Path) -> Matrix:
 
 def keep(matrix: Matrix, path: Path) -> None:
     """Write M, rows, cols, all at once: another process sees the whole file or none."""
-    made = path.with_name(f"{path.name}.{os.getpid()}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with made.open("wb") as file:
-            M = matrix.M.astype(np.float32)
-            np.savez_compressed(file, M=M, rows=np.array(matrix.rows), cols=np.array(matrix.cols))
-        made.replace(path)
-    finally:
-        made.unlink(missing_ok=True)
+    with write_atomically(path) as part, part.open("wb") as file:
+        M = matrix.M.astype(np.float32)
+        np.savez_compressed(file, M=M, rows=np.array(matrix.rows), cols=np.array(matrix.cols))
 
 
 @contextmanager

@@ -30,11 +30,9 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from maxentry import completion
 from maxentry.acquisition import Chosen, choose
-from maxentry.acquisition.maxent import MaxEnt
-from maxentry.acquisition.subspaces import Subspaces, mean_projections
+from maxentry.acquisition.subspace_field import MaxEnt, Subspaces, mean_projections
 from maxentry.belief import Belief
-from maxentry.campaign.seeds import FIT, stream
-from maxentry.campaign.state import State
+from maxentry.campaign.state import FIT, State, stream
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import algorithm2

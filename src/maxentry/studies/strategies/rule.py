@@ -13,8 +13,7 @@ import numpy as np
 from maxentry.acquisition import Chosen, Costs, Question
 from maxentry.campaign import stop
 from maxentry.campaign.policy import Batch
-from maxentry.campaign.seeds import CHOICE, stream
-from maxentry.campaign.state import State
+from maxentry.campaign.state import CHOICE, State, stream
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 from maxentry.studies.strategies.strategy import Array, Policy

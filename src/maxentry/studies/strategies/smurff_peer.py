@@ -22,8 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxentry.acquisition import Chosen
-from maxentry.campaign.seeds import FIT, seed_of
-from maxentry.campaign.state import State
+from maxentry.campaign.state import FIT, State, seed_of
 from maxentry.entries import Entries
 from maxentry.errors import MissingDependencyError
 from maxentry.posterior.intervals import Noise, quantiles

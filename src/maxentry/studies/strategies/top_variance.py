@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from maxentry.acquisition import Chosen, Question
-from maxentry.acquisition.draws import Draws
+from maxentry.acquisition.draw_field import Draws
 from maxentry.belief import Belief
-from maxentry.campaign import fitting
+from maxentry.campaign import fits
 from maxentry.entries import Entries
 from maxentry.studies.case import Case
 from maxentry.studies.sources import Truth
@@ -37,7 +37,7 @@ def top_variance(belief: Belief, question: Question, n: int) -> Chosen:
 
 def _policy(truth: Truth, case: Case, seed: int) -> Policy:
     def rule(asked: Asked) -> Chosen:
-        posterior = fitting.posterior(asked.state, asked.cache, progress=False)
+        posterior = fits.posterior(asked.state, asked.cache, progress=False)
         return top_variance(posterior.belief, asked.question, asked.n)
 
     return policy(rule, "top variance")

@@ -1,0 +1,197 @@
+"""Designs as criteria: they need no belief, keep the mask, limits and plates, and have no gain to tell."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from maxentry import design
+from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition.greedy import most_informative
+from maxentry.acquisition.plates import Fall, greedy_plates, n_plates, plates
+from maxentry.acquisition.problem import Chosen, Criterion, Question, Room, require
+from maxentry.acquisition.subspace_field import MaxEnt, mean_projections, nearest_projections
+from maxentry.acquisition.total_variance import gram, steepest
+from maxentry.belief import Belief
+from maxentry.design.uniform import available
+from maxentry.entries import Entries
+from maxentry.errors import ParameterError
+
+Indices = NDArray[np.int64]
+
+
+class Part(NamedTuple):
+    """The rows and columns that have room, as a matrix by itself: positions in mask and taken are its own."""
+
+    rows: Indices
+    cols: Indices
+    mask: NDArray[np.bool_] | None
+    taken: Entries
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns have room."""
+        return len(self.rows), len(self.cols)
+
+    @classmethod
+    def of(cls, question: Question, room: Room, taken: Entries) -> Part:
+        """What of a question has room. Without a mask nothing of the size of the matrix is formed."""
+        rows, cols = np.flatnonzero(room.row > 0), np.flatnonzero(room.col > 0)
+        mask = question.mask
+        if mask is not None and (len(rows), len(cols)) != question.shape:
+            mask = np.asarray(mask)[np.ix_(rows, cols)]
+        here = (room.row[taken.rows] > 0) & (room.col[taken.cols] > 0)
+        places = (np.searchsorted(index, of[here]) for index, of in zip((rows, cols), taken, strict=True))
+        return cls(rows, cols, mask, Entries(*places))
+
+
+Layout = Callable[[int, Part, Entries], Entries]  # n entries by their place in the part; those chosen before
+
+
+def without_gain(question: Question, entries: Entries) -> Chosen:
+    """What a design has chosen."""
+    rows, cols = entries
+    return Chosen(rows, cols, np.full(len(rows), np.nan), question.costs.at(rows, cols))
+
+
+def within_limits(question: Question, n: int, layout: Layout) -> Entries:
+    """n entries laid out within the limits, or as many until no other has room.
+
+    Entries beyond a limit are laid out again elsewhere, on the rows and columns that still have room.
+    """
+    room, chosen = Room(question.shape, question.limits), Entries.none()
+    while True:
+        part = Part.of(question, room, question.taken.joined(chosen))
+        if min(part.shape) == 0:
+            return chosen
+        n_free = available(part.shape, part.mask, part.taken).count
+        rows, cols = layout(min(n - len(chosen.rows), n_free), part, chosen)
+        rows, cols = part.rows[rows], part.cols[cols]
+        kept = np.array([room.takes(i, j) for i, j in zip(rows, cols, strict=True)], dtype=bool)
+        chosen = chosen.joined(Entries(rows[kept], cols[kept]))
+        if kept.all():
+            return chosen
+
+
+# Uniform: entries, or plates, at random; the baseline.
+
+
+class Uniform:
+    """Every available entry, or plate, is as likely as any other."""
+
+    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+        """n entries at random."""
+        if question.limits.plates is not None:
+            return without_gain(question, plates(question, rng.permutation(n_plates(question)), n))
+
+        def layout(k: int, part: Part, chosen: Entries) -> Entries:
+            return design.uniform(part.shape, k, mask=part.mask, taken=part.taken, seed=rng)
+
+        return without_gain(question, within_limits(question, n, layout))
+
+
+# Balanced: rows and columns measured as evenly as the available entries allow, counting observed and pending.
+
+
+class Balanced:
+    """Level counts of rows and of columns; of plates, those measured least come first."""
+
+    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+        """n entries that level the counts."""
+        measured = question.observed.joined(question.pending)
+        if question.limits.plates is not None:
+            lines = measured.rows if question.limits.plates == "rows" else measured.cols
+            count = np.bincount(lines, minlength=n_plates(question))
+            order = np.lexsort((rng.permutation(len(count)), count))
+            return without_gain(question, plates(question, order, n))
+
+        def layout(k: int, part: Part, chosen: Entries) -> Entries:
+            m1, m2 = question.shape
+            counted = measured.joined(chosen)
+            return design.balanced(
+                part.shape, k, part.mask, rng,
+                row_counts=np.bincount(counted.rows, minlength=m1)[part.rows],
+                col_counts=np.bincount(counted.cols, minlength=m2)[part.cols],
+                taken=part.taken,
+            )  # fmt: skip
+
+        return without_gain(question, within_limits(question, n, layout))
+
+
+# Predictive variance: the entropy of the next observations under a Gaussian approximation of the posterior.
+#
+# Cov(x_a, x_b | y) is that of the draws, so the subspaces' uncertainty is in it; a batch is its greedy determinant.
+
+
+class PredictiveVariance:
+    """Gain: 1/2 log(1 + Var(x_ij | y, pending, batch so far) / eta2), in nats."""
+
+    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+        """The entries whose observations have the greatest joint entropy, greedily."""
+        return most_informative(Draws.of(require(belief, question)), question, n)
+
+
+# Integrated variance: the entry whose measurement takes most off the variance of all entries together.
+#
+# Gain: the fall of the mean over all entries of the posterior variance, h_a / (v_a + eta2) (see `reduction`).
+
+
+class IntegratedVariance:
+    """Gain: the fall of the mean over all entries of the posterior variance."""
+
+    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+        """The entries that take most off the mean variance, greedily."""
+        draws = Draws.of(require(belief, question))
+        m1, m2 = draws.shape
+        Gamma = gram(draws) / (draws.p * m1 * m2)
+        if question.limits.plates is not None:
+            return greedy_plates(draws, question, n, Fall(Gamma))
+        return steepest(draws, Gamma, question, n)
+
+
+# The one way in: a criterion by its name, or one of your own.
+CRITERIA: dict[str, Criterion] = {
+    "maxent": MaxEnt(mean_projections),
+    "maxent_nearest": MaxEnt(nearest_projections),
+    "predictive_variance": PredictiveVariance(),
+    "integrated_variance": IntegratedVariance(),
+    "uniform": Uniform(),
+    "balanced": Balanced(),
+}
+
+
+def choose(
+    criterion: str | Criterion,
+    belief: Belief | None,
+    question: Question,
+    n: int,
+    *,
+    rng: np.random.Generator,
+) -> Chosen | Any:
+    """Choose the next n entries (or plates, where the limits say so), in order; fewer where no more are available.
+
+    criterion: one of CRITERIA by name, or any `Criterion`. belief: may be None for "uniform" and "balanced".
+    rng: only these two are random; the others give the same entries whatever it is.
+    A question with a mask or costs in a frame is answered by a frame: row, col (its labels), gain, cost.
+    """
+    if isinstance(criterion, str) and criterion not in CRITERIA:
+        raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {criterion!r}")
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise ParameterError(f"expected a whole number of entries to choose, got {n!r}") from None
+    if n < 0:
+        raise ParameterError(f"expected to choose 0 or more entries, got {n}")
+    which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
+    # Most products here are thin: threads cost more than they give.
+    with nullcontext() if belief is None else threadpool_limits(1):
+        found = which.choose(belief, question, n, rng)
+    if question.form.kind is None:
+        return found
+    return question.form.entries(found.rows, found.cols, {"gain": found.gain, "cost": found.cost})

@@ -1,0 +1,369 @@
+"""A belief's draws as a Gaussian field: the features of an entry are its centred draws, f_a = d_a / sqrt(S).
+
+A, B    m1 x R x S, m2 x R x S    factors, draws last
+a, b    m1 x S, m2 x S            effects less their means over the draws; mu is in a
+d_a     S                         draws of entry a less their mean, so that Cov(x_a, x_b) = d_a . d_b / S
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.acquisition.field import noise_floor
+from maxentry.belief import Belief
+from maxentry.kernels import variances as blocks
+from maxentry.kernels import variances as kernel
+from maxentry.kernels.threads import most_threads
+from maxentry.kernels.variances import turned_spread
+
+# Bounds on the standard deviation of an entry over factored draws, that fall apart into rows and columns.
+#
+# With row factors a_i and column factors b_j of a draw (effects apart), by Minkowski and Cauchy-Schwarz
+#
+#     sd(x_ij) <= sd(a_i . b_j) + sd(row_i) + sd(col_j),
+#     sd(a_i . b_j) <= (E|a_i|^4)^(1/4) (E|b_j|^4)^(1/4)                                                       (far)
+#     sd(a_i . b_j) <= sd(da_i . b_j*) + sd(a_i* . db_j) + (E|da_i|^4)^(1/4) (E|db_j|^4)^(1/4)                 (near)
+#
+# where a_i = a_i* + da_i around the means a_i*, b_j*, and sd(da_i . b_j*) <= |Cov(a_i)|^(1/2) |b_j*| (spectral
+# norm). The draws' factors are turned to each other first (X = A B' = (A O)(B O)' for orthogonal O), so that the
+# means are large and the deviations small; and both sides are scaled (A M)(B M^-T)', so that directions in which
+# one side is small and surely known do not meet deviations of the other that are large. Whatever O and M are, the
+# bound holds.
+#
+# For each entry of a block there is a closer one, which costs two products of inner dimension (R + 1)(R + 2)/2
+# where the variance itself takes R S multiplications an entry: with the effects as one more coordinate,
+#
+#     sd(x_ij) <= (b' Cov(a_i, row_i) b)^(1/2) + (a' Cov(b_j, col_j) a)^(1/2) + (E|da_i|^4)^(1/4) (E|db_j|^4)^(1/4),
+#
+# b = (b_j*, 1) and a = (a_i*, 1).
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+WORTHWHILE = 100  # evaluating so many times as many entries costs as much as the turned bound
+ROUNDING = 1e-10
+RIDGE = 1e-6  # so that directions that hardly are there are not scaled without end
+
+
+class Around(NamedTuple):
+    """The rows of one side around their means: of the turned factors, and of the effect, whose mean is zero."""
+
+    mean: Array  # (m, R)
+    cov: Array  # (m, R + 1, R + 1)
+    fourth: Array  # (m,) (E|dx_i|^4)^(1/4)
+
+    def bound(self) -> list[Array]:
+        """|x_i*|, |Cov(x_i)|^(1/2) of the factors, and (E|dx_i|^4)^(1/4)."""
+        spread = np.linalg.eigvalsh(self.cov[:, :-1, :-1])[:, -1]
+        return [np.linalg.norm(self.mean, axis=1), np.sqrt(np.maximum(spread, 0.0)), self.fourth]
+
+    def forms(self) -> Array:
+        """Cov(x_i) as a vector of its lower triangle, which times `squares` is a quadratic form; rounded up."""
+        K = self.cov.shape[1]
+        lower = np.tril_indices(K)
+        size = np.einsum("itt->i", self.cov)
+        upwards = self.cov + ROUNDING * size[:, None, None] * np.eye(K)
+        return np.ascontiguousarray(upwards[:, *lower] * np.where(lower[0] == lower[1], 1.0, 2.0))
+
+    def squares(self) -> Array:
+        """(x_i*, 1) times itself, its lower triangle as a vector."""
+        with_one = np.concatenate([self.mean, np.ones((len(self.mean), 1))], axis=1)
+        lower = np.tril_indices(with_one.shape[1])
+        return np.ascontiguousarray(with_one[:, lower[0]] * with_one[:, lower[1]])
+
+
+class Closer(NamedTuple):
+    """The closer bound of the entries of a block."""
+
+    row_forms: Array
+    row_squares: Array
+    row_fourth: Array
+    col_forms: Array
+    col_squares: Array
+    col_fourth: Array
+
+    @classmethod
+    def of(cls, rows: Around, cols: Around) -> Closer:
+        """From both sides around their means."""
+        row, col = ((side.forms(), side.squares(), side.fourth) for side in (rows, cols))
+        return cls(*row, *col)
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """Bounds of the variances."""
+        sd: Array = np.multiply.outer(self.row_fourth[rows], self.col_fourth[cols])
+        for left, right in ((self.row_forms, self.col_squares), (self.row_squares, self.col_forms)):
+            form = left[rows] @ right[cols].T
+            np.maximum(form, 0.0, out=form)
+            sd += np.sqrt(form, out=form)
+        sd *= sd
+        return sd
+
+
+def around_means(A: Array, B: Array, a: Array, b: Array) -> tuple[Around, Around] | None:
+    """Both sides around their means, the draws turned; None where that costs more than it could save.
+
+    A is (m1, R, S), B is (m2, R, S); the effects a, b have means of zero.
+    """
+    (m1, R, _), m2 = A.shape, len(B)
+    if R == 0 or m1 * m2 <= WORTHWHILE * R * (m1 + m2):
+        return None
+    turns = _turns(A, B, A[:, :, -1], B[:, :, -1])
+    turns = _turns(A, B, _turned_mean(A, turns), _turned_mean(B, turns))
+    M, inverse = _balance(_turned_mean(A, turns), _turned_mean(B, turns))
+    return _spread(A, a, _then(turns, M)), _spread(B, b, _then(turns, inverse.T))
+
+
+def draw_bounds(
+    A: Array, B: Array, row_sd: Array, col_sd: Array, around: tuple[Around, Around] | None
+) -> list[tuple[Array, Array]]:
+    """Pairs (P, Q) with sd(x_ij) <= P_i . Q_j."""
+    effects = [row_sd, np.ones_like(row_sd)], [np.ones_like(col_sd), col_sd]
+    kinds = [([_fourth(A)], [_fourth(B)])]
+    if around is not None:
+        (A_mean, A_spread, A_fourth), (B_mean, B_spread, B_fourth) = (side.bound() for side in around)
+        kinds.append(([A_spread, A_mean, A_fourth], [B_mean, B_spread, B_fourth]))
+    return [
+        (np.stack(rows + effects[0], axis=1), np.stack(cols + effects[1], axis=1)) for rows, cols in kinds
+    ]
+
+
+def _fourth(X: Array) -> Array:
+    """(E|x_i|^4)^(1/4)."""
+    lengths = np.einsum("irs,irs->is", X, X)
+    fourth: Array = np.sqrt(np.sqrt(np.mean(lengths**2, axis=1)))
+    return fourth
+
+
+def _turns(A: Array, B: Array, A_to: Array, B_to: Array) -> Array:
+    """Orthogonal O_s (R, R, S) that bring [A_s; B_s] O_s nearest to [A_to; B_to] (Procrustes).
+
+    Each side counts by its size, since the draws may hold the scale of X in one of them.
+    """
+    R, S = A.shape[1:]
+    products = np.zeros((R * S, R))
+    for X, to in ((A, A_to), (B, B_to)):
+        products += X.reshape(len(X), R * S).T @ to / max(float((to**2).sum()), np.finfo(float).tiny)
+    u, _, vt = np.linalg.svd(products.reshape(R, S, R).swapaxes(0, 1))
+    return np.ascontiguousarray((u @ vt).transpose(1, 2, 0))
+
+
+def _balance(A_mean: Array, B_mean: Array) -> tuple[Array, Array]:
+    """M and its inverse such that A M and B M^-T have like squares: M M' is the geometric mean of (A'A)^-1 and B'B."""
+    P, Q = (X.T @ X for X in (A_mean, B_mean))
+    R = len(P)
+    if not (np.trace(P) > 0 and np.trace(Q) > 0):
+        return np.eye(R), np.eye(R)
+    P, Q = (X / np.trace(X) + RIDGE * np.eye(R) for X in (P, Q))
+    root, inverse_root = _power(P, 0.5), _power(P, -0.5)
+    M = _power(inverse_root @ _power(root @ Q @ root, 0.5) @ inverse_root, 0.5)
+    return M, np.asarray(np.linalg.inv(M), dtype=np.float64)
+
+
+def _power(X: Array, exponent: float) -> Array:
+    """Of a positive definite matrix."""
+    values, vectors = np.linalg.eigh((X + X.T) / 2)
+    power: Array = (vectors * np.maximum(values, RIDGE**2) ** exponent) @ vectors.T
+    return power
+
+
+def _then(turns: Array, M: Array) -> Array:
+    """Turned, then times M, for each draw."""
+    return np.ascontiguousarray(np.einsum("rts,tq->rqs", turns, M))
+
+
+def _turned_mean(X: Array, turns: Array) -> Array:
+    R, S = X.shape[1:]
+    mean: Array = X.reshape(len(X), R * S) @ turns.swapaxes(1, 2).reshape(R * S, R) / S
+    return mean
+
+
+def _spread(X: Array, effect: Array, turns: Array) -> Around:
+    (m, R, _), mean = X.shape, _turned_mean(X, turns)
+    cov, fourth = np.empty((m, R + 1, R + 1)), np.empty(m)
+    turned_spread(X, effect, turns, mean, cov, fourth)
+    return Around(mean, cov, np.sqrt(np.sqrt(fourth)))
+
+
+ENTRIES_A_THREAD = 8192  # fewer are not worth a thread
+BOUND_COST = (
+    2  # bounding an entry takes so many times (R + 1)(R + 2) multiplications of those of its variance, R S
+)
+SAME = 1e-13  # draws that differ by less than this share of their size differ by rounding
+BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Draws:
+    """The field of a belief's draws; covariances are those of the S draws themselves (divisor S)."""
+
+    A: Array
+    B: Array
+    a: Array
+    b: Array
+    noise_var: float
+    size: float  # of the draws: no number that went into one is much larger
+
+    @classmethod
+    def of(cls, belief: Belief) -> Draws:
+        """The draws of a belief, in the order the compiled loops read them."""
+        used = np.any(belief.left, axis=(0, 1)) & np.any(belief.right, axis=(0, 1))
+        row = np.asarray(belief.row, dtype=float).T + belief.mu
+        col = np.asarray(belief.col, dtype=float).T
+        level = col.mean(0)  # a level may move between rows and columns: held by the rows, bounds are tighter
+        row, col = row + level, col - level
+        A, B = _draws_last(belief.left[:, :, used]), _draws_last(belief.right[:, :, used])
+        return cls(
+            A,
+            B,
+            np.ascontiguousarray(row - row.mean(1, keepdims=True)),
+            np.ascontiguousarray(col - col.mean(1, keepdims=True)),
+            float(np.mean(belief.noise_var)),
+            _longest(A) * _longest(B) + _greatest(belief.row, belief.col, belief.mu),
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return len(self.a), len(self.b)
+
+    @property
+    def p(self) -> int:
+        """S."""
+        return int(self.a.shape[1])
+
+    @property
+    def least(self) -> float:
+        """Variances below this are rounding of equal draws, and count as zero."""
+        return (SAME * self.size) ** 2
+
+    @cached_property
+    def eta2(self) -> float:
+        """The variance of the noise of one measurement, not below what rounding leaves of variances (`noise_floor`)."""
+        return max(self.noise_var, noise_floor(self.bounds()))
+
+    @property
+    def measured(self) -> Array:
+        """Nothing: the observed entries are in the draws."""
+        return np.empty((0, self.p))
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """d_a / sqrt(S) for each entry, (n, S)."""
+        F = np.empty((len(rows), self.p))
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            kernel.centred_draws(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
+
+        in_parts(part, len(rows), 1)
+        return F
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """The variance of the draws at each entry of a block."""
+        v = np.empty((len(rows), len(cols)))
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            blocks.variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
+
+        in_parts(part, len(rows), len(cols))
+        return v
+
+    def variances_at(self, rows: Indices, cols: Indices) -> Array:
+        """The variance of the draws at some entries."""
+        v = np.empty(len(rows))
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            kernel.variances_at(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here])
+
+        in_parts(part, len(rows), 1)
+        return v
+
+    def products(self, w: Array, keys: Indices) -> Array:
+        """f . w for each row of w (which sum to zero) and each entry by its key, (len(w), n), from the factors.
+
+        sum_s w_s x_ij^s is one product of inner dimension S R for all entries of some rows; keys are increasing.
+        """
+        (m1, m2), R = self.shape, self.A.shape[1]
+        found = np.empty((len(w), len(keys)))
+        w = w / np.sqrt(self.p)
+        B = self.B.reshape(m2, -1).T
+        step = max(1, BLOCK_NUMBERS // max(m2, R * self.p))
+        for i in range(0, m1, step):
+            some = slice(*np.searchsorted(keys, (i * m2, (i + step) * m2)))
+            for k, w_k in enumerate(w):
+                A = self.A[i : i + step] * w_k
+                x = A.reshape(len(A), -1) @ B + (self.a[i : i + step] @ w_k)[:, None] + self.b @ w_k
+                found[k, some] = x.ravel()[keys[some] - i * m2]
+        return found
+
+    def bounds(self) -> list[tuple[Array, Array]]:
+        """Bounds on the standard deviation of every entry (see `draw_bounds`)."""
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> list[tuple[Array, Array]]:
+        return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1), self._around)
+
+    @cached_property
+    def _around(self) -> tuple[Around, Around] | None:
+        return around_means(self.A, self.B, self.a, self.b)
+
+    @cached_property
+    def _closer(self) -> Closer | None:
+        return None if self._around is None else Closer.of(*self._around)
+
+    def upper(self, rows: Indices, cols: Indices) -> Array | None:
+        """Bounds of the variances at each entry of a block; None where they would cost as much as these."""
+        R, S = self.A.shape[1:]
+        if BOUND_COST * (R + 1) * (R + 2) > R * S or self._closer is None:
+            return None
+        return self._closer.variances(rows, cols)
+
+
+def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
+    """Do part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
+    threads = min(most_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
+    numbers = np.arange(n)
+    if threads <= 1:
+        if n:
+            part(numbers)
+        return
+    mine, *others = np.array_split(numbers, threads)
+    helping = [_helpers().submit(part, some) for some in others]
+    try:
+        part(mine)
+    finally:
+        wait(helping)
+    for done in helping:
+        done.result()
+
+
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    """Threads that stay: to begin one takes as long as a thousand entries."""
+    return ThreadPoolExecutor(max(1, most_threads() - 1), "maxentry-acquisition")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a fork has none of its parent's threads
+
+
+def _draws_last(factors: NDArray[np.floating]) -> Array:
+    return np.ascontiguousarray(factors.transpose(1, 2, 0), dtype=np.float64)
+
+
+def _longest(X: Array) -> float:
+    """The length of the longest row of any draw."""
+    return float(np.sqrt(np.einsum("irs,irs->is", X, X).max(initial=0.0)))
+
+
+def _greatest(*parts: NDArray[np.floating]) -> float:
+    """The sum of the greatest sizes of the parts."""
+    return sum(float(np.abs(part).max(initial=0.0)) for part in parts)

@@ -1,0 +1,422 @@
+"""Open candidates of a greedy search: what is known of each, and the features of those that may be the best."""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.acquisition.field import Field, direction, of_pending
+from maxentry.acquisition.plates import Information, greedy_plates
+from maxentry.acquisition.problem import Chosen, Costs, Question, Room
+from maxentry.entries import Entries
+from maxentry.kernels import variances as kernel
+from maxentry.kernels.variances import CLOSED, EQUAL
+
+# Exact screening: the matrix in tiles, visited in decreasing order of a bound on their entries.
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+TILE = 128  # a side of a tile holds at least so many rows or columns
+MOST = 48  # tiles a side
+ROUNDING, TINY = 1e-9, 1e-300
+
+
+class Tile(NamedTuple):
+    """Some rows and columns; no entry of them that scores less than `below`, at first, scores above the bound.
+
+    Tiles compare by their bounds, the greatest first, as a heap wants them.
+    """
+
+    order: tuple[float, int]  # (minus the bound, number of the tile)
+    rows: Indices
+    cols: Indices
+    below: float = np.inf
+
+    @property
+    def bound(self) -> float:
+        """No entry scores above."""
+        return -self.order[0]
+
+    @property
+    def number(self) -> int:
+        """The same for a tile and what is left of it, each time the matrix is cut."""
+        return self.order[1]
+
+    def rest(self, bound: float, below: float) -> Tile:
+        """What is left of the tile when entries from `below` on are taken out."""
+        return Tile((-bound, self.order[1]), self.rows, self.cols, below)
+
+
+def tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[Tile]:
+    """All entries in tiles, with bounds on 1/2 log(1 + v/eta2)/cost.
+
+    bounds: pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(v_ij) <= P_i . Q_j for every entry.
+    """
+    if any(len(P) == 0 or len(Q) == 0 for P, Q in bounds):
+        return []
+    row_level, col_level = (
+        sum(np.log(x + TINY) for x in side) for side in zip(*map(_levels, bounds), strict=True)
+    )
+    found: list[Tile] = []
+    for rows in _classes(row_level):
+        for cols in _classes(col_level):
+            sd = min(float(P[rows].max(0) @ Q[cols].max(0)) for P, Q in bounds)
+            v = sd * sd * (1 + ROUNDING)
+            bound = 0.5 * np.log1p(v / eta2) / costs.least(rows, cols)
+            found.append(Tile((-bound, len(found)), rows, cols))
+    return found
+
+
+def _levels(bound: tuple[Array, Array]) -> tuple[Array, Array]:
+    """How high the bound is in a row, and in a column, on average."""
+    P, Q = bound
+    return P @ Q.mean(0), Q @ P.mean(0)
+
+
+def _classes(level: Array) -> list[Indices]:
+    """Indices of like levels together, each class sorted."""
+    n = int(np.clip(len(level) // TILE, 1, MOST))
+    order = np.argsort(-level, kind="stable").astype(np.int64)
+    return [np.sort(part) for part in np.array_split(order, n)]
+
+
+HELD_BYTES = 200_000_000  # features of all candidates are held if they take no more
+FEW = 16_384  # else of so many, the most promising
+MOST_OPEN = 2_000_000  # candidates; 40 bytes each
+CHUNK = 4096  # entries whose features are formed at once
+
+
+class Known(NamedTuple):
+    """What is known of some candidates."""
+
+    keys: Indices
+    version: Indices
+    cost: Array
+    v: Array
+    score: Array
+
+    def only(self, which: NDArray[np.bool_]) -> Known:
+        """Some of them."""
+        keys, version, cost, v, score = self
+        return Known(keys[which], version[which], cost[which], v[which], score[which])
+
+
+class Candidates:
+    """Candidates by key, with variance v and score 1/2 log(1 + v/eta2)/cost after the first `version` directions.
+
+    Scores only fall as directions are added, so those of earlier versions are bounds. The first `held` candidates have
+    their features in F.
+    """
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self.keys, self.version = np.empty(0, np.int64), np.empty(0, np.int64)
+        self.cost, self.v, self.score = np.empty(0), np.empty(0), np.empty(0)
+        self._new: list[Known] = []
+        self._n_new = 0  # candidates in these
+        self.F = np.empty((0, field.p))
+        self.dropped = -np.inf  # no candidate that was dropped scores above
+
+    def add(self, new: Known, W: Array, look: int, floor: float, keep: float) -> tuple[float, float]:
+        """Take in the promising of new candidates: those with scores from the share `keep` of the best on.
+
+        All know of as many directions. The `look` of greatest score are brought up to date with W first; the best is
+        that of these, or the floor.
+        Returns the best, and from where on candidates were taken in.
+        """
+        most = (
+            np.argpartition(-new.score, look - 1)[:look] if look < len(new.keys) else np.arange(len(new.keys))
+        )
+        at_first, later = new.score.copy(), W[new.version.max(initial=0) :]
+        for start in range(0, len(most) if len(later) else 0, CHUNK):
+            some = most[start : start + CHUNK]
+            new.v[some] = remaining(self._features(new.keys[some]), new.v[some], later)
+        new.version[most] = len(W)
+        new.score[most] = self._score(new.v[most], new.cost[most])
+        best = max(floor, float(new.score[most].max(initial=-np.inf)))
+        kept = (at_first >= keep * best) & (new.score > self.dropped)
+        self._new.append(new.only(kept))
+        self._n_new += len(self._new[-1].keys)
+        if len(self.keys) + self._n_new > MOST_OPEN:
+            self._take_in()
+            self._order()
+            self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
+            self._keep(slice(0, MOST_OPEN // 2))
+        return best, keep * best
+
+    def known(self) -> Indices:
+        """The keys of all that were taken in and not dropped since."""
+        self._take_in()
+        return self.keys
+
+    def best(self, W: Array) -> tuple[int, float]:
+        """The candidate of greatest score, the least key of equals, and its score; (-1, -inf) where none is open.
+
+        Where not all are held, the most promising are held afresh once; what is stale and in the way after that is
+        brought up to date without being held, some at a time, until nothing is: however many are equal, this ends.
+        """
+        self._take_in()
+        if len(self.keys) and (self.version == len(W)).all():  # no features are needed to know the best
+            at, _ = self._best_of_all(len(W))
+            return at, float(self.score[at]) if at >= 0 else -np.inf
+        ordered = False
+        while True:
+            self._hold(W)
+            held = len(self.F)
+            at = kernel.best_candidate(
+                self.F, W, len(W), self.field.eta2,
+                self.keys[:held], self.cost[:held], self.v[:held], self.version[:held], self.score[:held],
+            )  # fmt: skip
+            if held < len(self.keys):
+                at, in_the_way = self._best_of_all(len(W))
+                if len(in_the_way):
+                    if ordered:
+                        self._refresh(in_the_way, self._features(self.keys[in_the_way]), W)
+                    else:
+                        self._order()
+                    ordered = True
+                    continue
+            return int(at), float(self.score[at]) if at >= 0 else -np.inf
+
+    def _best_of_all(self, k: int) -> tuple[int, Indices]:
+        """The best of those that know of k directions, and those that do not and might be better, at most CHUNK."""
+        fresh = self.version == k
+        up_to_date = np.where(fresh, self.score, CLOSED)
+        top = float(up_to_date.max())
+        at, in_the_way = -1, ~fresh & (self.score > top)
+        if top != CLOSED:
+            enough = top * (1 - kernel.EQUAL)
+            near = np.flatnonzero(up_to_date >= enough)
+            at = int(near[np.argmin(self.keys[near])])
+            in_the_way |= ~fresh & (self.score >= enough) & (self.keys < self.keys[at])
+        which = np.flatnonzero(in_the_way)
+        if len(which) > CHUNK:
+            which = which[np.argpartition(-self.score[which], CHUNK)[:CHUNK]]
+        return at, which
+
+    def _refresh(self, which: Indices, F: Array, W: Array) -> None:
+        """Let some candidates, with features F, know of all directions."""
+        self.v[which] = remaining(F, np.einsum("ns,ns->n", F, F), W)
+        self.version[which] = len(W)
+        is_open = which[self.score[which] != CLOSED]
+        self.score[is_open] = self._score(self.v[is_open], self.cost[is_open])
+
+    def take(self, at: int, again: bool) -> tuple[int, Array]:
+        """The key and features of a candidate, which stays open if it may be chosen again."""
+        if not again:
+            self.score[at] = CLOSED
+        f = self.F[at] if at < len(self.F) else self._features(self.keys[at : at + 1])[0]
+        return int(self.keys[at]), f
+
+    def close_row(self, i: int) -> None:
+        """Candidates of row i may not be chosen any more."""
+        self.score[self.keys // self.field.shape[1] == i] = CLOSED
+
+    def close_col(self, j: int) -> None:
+        """Candidates of column j may not be chosen any more."""
+        self.score[self.keys % self.field.shape[1] == j] = CLOSED
+
+    def _hold(self, W: Array) -> None:
+        """Form the features of as many of the first candidates as may be held, and bring those up to date."""
+        fits = len(self.keys) * self.field.p * 8 <= HELD_BYTES
+        start, stop = len(self.F), len(self.keys) if fits else min(len(self.keys), FEW)
+        if start >= stop:
+            return
+        if not fits and start == 0:
+            self._order()
+        F = np.empty((stop, self.field.p))
+        F[:start] = self.F
+        for n in range(start, stop, CHUNK):
+            some = slice(n, min(n + CHUNK, stop))
+            F[some] = self._features(self.keys[some])
+            stale = np.flatnonzero(self.version[some] < len(W)) + n
+            if len(stale):
+                self._refresh(stale, F[stale], W)
+        self.F = F
+
+    def _score(self, v: Array, cost: Array) -> Array:
+        score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
+        return score
+
+    def _features(self, keys: Indices) -> Array:
+        return self.field.features(*Entries.from_keys(keys, self.field.shape[1]))
+
+    def _take_in(self) -> None:
+        """Let new candidates stand behind the others."""
+        if self._new:
+            old = Known(self.keys, self.version, self.cost, self.v, self.score)
+            joined = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
+            self.keys, self.version, self.cost, self.v, self.score = joined
+            self._new, self._n_new = [], 0
+
+    def _order(self) -> None:
+        """The greatest scores first; nothing is held then."""
+        self._keep(np.argsort(-self.score, kind="stable"))
+
+    def _keep(self, which: Indices | slice) -> None:
+        self.keys, self.version = self.keys[which], self.version[which]
+        self.cost, self.v, self.score = self.cost[which], self.v[which], self.score[which]
+        self.F = self.F[:0]
+
+
+def remaining(F: Array, v: Array, W: Array) -> Array:
+    """v less what the directions W explain of the features F."""
+    return np.maximum(v - ((F @ W.T) ** 2).sum(1), 0.0) if len(W) else v
+
+
+# The greedy determinant: the batch that is most informative jointly, one entry after the other.
+#
+# The gain of an entry is 1/2 log(1 + v/eta2), v its variance given all that is measured, pending or chosen before
+# it; the gains of a batch add up to 1/2 log det(I + Cov/eta2) (Lemma 1). Gains only fall as entries join, so the
+# search is lazy and exact: tiles of the matrix are opened in decreasing order of their bounds (`tiles`), open
+# candidates are looked at again only where what is known of them is above the best (`candidates`), and an entry is
+# chosen once nothing else can be above it. Of scores equal to 1e-10 the lowest row wins, then the lowest column;
+# only where more than MOST_OPEN candidates are open, and some were dropped, may another of the equals win.
+Flags = NDArray[np.bool_]
+# candidates of a new tile that are brought up to date at once, to know which tiles may stay closed
+LOOKED_AT = 64
+# candidates of an opened tile are taken in from this share of the best score on; where entries are screened one by
+# one a tile that has to be opened again costs little, so that the share may be larger and fewer be evaluated
+KEEP, KEEP_SCREENED = 0.75, 0.92
+EDGE = 1e-8  # blocks and single entries are summed in other orders: what lies so near below an edge may be above it
+SCATTERED = 0.3  # from this share of a tile on, to evaluate all of it costs no more
+
+
+def most_informative(field: Field, question: Question, n: int) -> Chosen:
+    """The greedy determinant of n entries, or of n plates where the limits say so."""
+    if question.limits.plates is not None:
+        return greedy_plates(field, question, n, Information())
+    return greedy(field, question, n)
+
+
+def greedy(field: Field, question: Question, n: int) -> Chosen:
+    """The greedy batch of n entries, with pending ones measured first."""
+    search = Search(field, question, n)
+    picks: list[tuple[int, float]] = []
+    while len(picks) < n and (pick := search.next()) is not None:
+        picks.append(pick)
+    rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), question.shape[1])
+    gain = np.array([gain for _, gain in picks])
+    return Chosen(rows, cols, gain, question.costs.at(rows, cols), search.evaluated)
+
+
+class Search:
+    """One batch in the making: its directions so far, the open candidates, and the tiles not yet opened."""
+
+    def __init__(self, field: Field, question: Question, n: int) -> None:
+        self.field, self.question = field, question
+        measured, pending = field.measured, of_pending(field, question.pending)
+        self.known = len(measured)  # directions that the field's variances reckon with
+        self.k = self.known + len(pending)
+        self.W = np.concatenate([measured, pending, np.zeros((n, field.p))])
+        self.room = Room(question.shape, question.limits)
+        self.keys: list[int] = []
+        # entries evaluated, by the number of their tile: later ones include earlier
+        self.counted: dict[int, int] = {}
+        self.reopened = False  # whether tiles are opened a second time
+        self._close()
+
+    def _close(self) -> None:
+        """No candidate is open, and no tile."""
+        self.tiles = tiles(self.field.bounds(), self.field.eta2, self.question.costs)
+        heapq.heapify(self.tiles)
+        self.open = Candidates(self.field)
+
+    @property
+    def evaluated(self) -> int:
+        """How many entries were evaluated, each counted once."""
+        return sum(self.counted.values())
+
+    def next(self) -> tuple[int, float] | None:
+        """Choose one entry: its key and gain; None where no more are available."""
+        while True:
+            at, score = self.open.best(self.W[: self.k])
+            if self._may_be_above(score):
+                self._open_above(score)
+            elif self.open.dropped > score:
+                self.reopened = True
+                self._close()
+            elif at < 0:
+                return None
+            else:
+                return self._join(at)
+
+    def _may_be_above(self, score: float) -> bool:
+        return bool(self.tiles) and self.tiles[0].bound >= score * (1 - EQUAL)
+
+    def _open_above(self, score: float) -> None:
+        """Open tiles until the bound of the next is below the best score known."""
+        while self._may_be_above(score):
+            score = self._open(heapq.heappop(self.tiles), score)
+
+    def _open(self, tile: Tile, score: float) -> float:
+        """Take in the promising of a tile's available entries, and leave the others in it; the best score known."""
+        free = self.question.available(tile.rows, tile.cols) & self.room.at(tile.rows, tile.cols)
+        bound = self._bound(tile, KEEP_SCREENED * score)
+        keep = KEEP if bound is None else KEEP_SCREENED
+        rows, cols, cost, v, skipped = self._evaluated(tile, free, bound, keep * score)
+        first = self._score(v, cost)
+        keys = Entries(rows, cols).keys(self.field.shape[1])
+        new = self._left(tile, first, keys)
+        if self.keys and not self.question.again:
+            new &= ~np.isin(keys, self.keys)
+        known = Known(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])
+        # opened again, all that may be taken in: else what was dropped would come back as often as it is stale
+        look = int((first[new] >= keep * score).sum()) if self.reopened else LOOKED_AT
+        best, least = self.open.add(known, self.W[: self.k], look, score, keep)
+        left = max(skipped, float(first[new & (first < least)].max(initial=-np.inf)))
+        if left > -np.inf:
+            heapq.heappush(self.tiles, tile.rest(left, least))
+        return best
+
+    def _left(self, tile: Tile, first: Array, keys: Indices) -> Flags:
+        """Which entries, by their first scores, are still in the tile; what is at its edge is looked for outside."""
+        left = first < tile.below
+        edge = np.flatnonzero(np.abs(first - tile.below) <= EDGE * first) if tile.below < np.inf else ()
+        if len(edge):
+            left[edge] = ~np.isin(keys[edge], self.open.known())
+        return left
+
+    def _bound(self, tile: Tile, least: float) -> Array | None:
+        """Bounds of the scores of a tile's entries; None where there are none, or they would spare too few of them."""
+        upper = self.field.upper(tile.rows, tile.cols)
+        if upper is None:
+            return None
+        bound = self._score(upper * (1 + ROUNDING), self.question.costs.at(tile.rows[:, None], tile.cols))
+        return bound if np.mean(bound >= least) < SCATTERED else None
+
+    def _evaluated(
+        self, tile: Tile, free: Flags, bound: Array | None, least: float
+    ) -> tuple[Indices, Indices, Array, Array, float]:
+        """Rows, columns, costs and variances of the free entries of a tile; without those whose bounds are less than
+        `least`, of which the greatest comes last."""
+        looked = free if bound is None else free & (bound >= least)
+        i, j = np.nonzero(looked)
+        rows, cols = tile.rows[i], tile.cols[j]
+        if bound is None:
+            v, skipped = self.field.variances(tile.rows, tile.cols)[i, j], -np.inf
+        else:
+            v = self.field.variances_at(rows, cols)
+            skipped = float(bound[free & ~looked].max(initial=-np.inf))
+        self.counted[tile.number] = max(len(rows), self.counted.get(tile.number, 0))
+        return rows, cols, self.question.costs.at(rows, cols), v, skipped
+
+    def _score(self, v: Array, cost: Array) -> Array:
+        score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
+        return score
+
+    def _join(self, at: int) -> tuple[int, float]:
+        """Measure candidate `at`."""
+        key, f = self.open.take(at, self.question.again)
+        self.W[self.k], v = direction(f, self.W[: self.k], self.field.eta2)
+        self.k += 1
+        self.keys.append(key)
+        i, j = divmod(key, self.field.shape[1])
+        self.room.takes(i, j)
+        if self.room.row[i] == 0:
+            self.open.close_row(i)
+        if self.room.col[j] == 0:
+            self.open.close_col(j)
+        return key, float(0.5 * np.log1p(v / self.field.eta2))

@@ -1,0 +1,262 @@
+"""What is asked of a criterion: which entries may be measured, at what cost, and how a batch may look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.belief import Belief
+from maxentry.design.uniform import checked_shape
+from maxentry.entries import Entries
+from maxentry.errors import ParameterError
+from maxentry.frames import Form, as_flags, kind_of
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Shape = tuple[int, int]
+BLOCK_ENTRIES = 1_000_000  # whose costs are looked at at once
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """cost_ij = entry_ij + row_i + col_j of the parts given; 1 where none is given."""
+
+    entry: Any = None  # (m1, m2)
+    row: Any = None  # (m1,)
+    col: Any = None  # (m2,)
+
+    @property
+    def given(self) -> bool:
+        """Whether any part is given."""
+        return not (self.entry is None and self.row is None and self.col is None)
+
+    def at(self, rows: Any, cols: Any) -> Array:
+        """The cost of the entries (rows, cols), which broadcast as indices do."""
+        i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(cols))
+        if not self.given:
+            return np.ones(i.shape)
+        cost = np.zeros(i.shape)
+        if self.entry is not None:
+            cost += np.asarray(self.entry)[i, j]
+        if self.row is not None:
+            cost += np.asarray(self.row)[i]
+        if self.col is not None:
+            cost += np.asarray(self.col)[j]
+        return cost
+
+    def least(self, rows: Indices, cols: Indices) -> float:
+        """The least cost of an entry of this block."""
+        if self.entry is not None:
+            return float(self.at(rows[:, None], cols).min())
+        if not self.given:
+            return 1.0
+        row = 0.0 if self.row is None else float(np.asarray(self.row)[rows].min())
+        col = 0.0 if self.col is None else float(np.asarray(self.col)[cols].min())
+        return row + col
+
+    def check(self, shape: Shape) -> None:
+        """Every part has the matrix's shape and is finite, and every entry costs more than nothing."""
+        m1, m2 = shape
+        parts = (("entry", self.entry, (m1, m2)), ("row", self.row, (m1,)), ("col", self.col, (m2,)))
+        for name, part, expected in parts:
+            if part is None:
+                continue
+            if np.shape(part) != expected:
+                raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}")
+            if not np.all(np.isfinite(part)):
+                raise ParameterError(f"expected finite {name} costs, got {_first_not_finite(part)}")
+        if not self.given:
+            return
+        least, most = self._extremes(m1, m2)
+        if not least > 0:
+            raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}")
+        if not np.isfinite(most):
+            raise ParameterError("expected finite costs, got parts that add up to an infinite one")
+
+    def _extremes(self, m1: int, m2: int) -> tuple[float, float]:
+        """The least and the greatest cost of an entry."""
+        with np.errstate(over="ignore"):
+            if self.entry is None:
+                parts = [np.asarray(part, dtype=float) for part in (self.row, self.col) if part is not None]
+                return sum(float(part.min()) for part in parts), float(np.sum([part.max() for part in parts]))
+            least, most, step = np.inf, -np.inf, max(1, BLOCK_ENTRIES // m2)
+            for i in range(0, m1, step):
+                cost = self.at(np.arange(i, min(i + step, m1))[:, None], np.arange(m2))
+                least, most = min(least, float(cost.min())), max(most, float(cost.max()))
+        return least, most
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How a batch may look: at most so many in a row or column, or whole rows or columns ("plates")."""
+
+    per_row: int | None = None
+    per_col: int | None = None
+    plates: Literal["rows", "cols"] | None = None
+
+    def __post_init__(self) -> None:
+        for name, most in (("per_row", self.per_row), ("per_col", self.per_col)):
+            if most is not None and most < 1:
+                raise ParameterError(f"expected {name} of at least 1, got {most}")
+        if self.plates not in (None, "rows", "cols"):
+            raise ParameterError(f"expected plates 'rows', 'cols' or None, got {self.plates!r}")
+        if self.plates is not None and (self.per_row is not None or self.per_col is not None):
+            raise ParameterError("expected plates or limits per row and column, got both")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Which entries may be chosen, and what is known to be measured.
+
+    An entry is available where the mask allows it and it is neither observed nor pending. With `again` the observed
+    and the pending are available too, and one batch may hold an entry more than once, since noise makes replicates
+    worthwhile (uniform and balanced batches, and plates, hold it once). Pending entries always count as measured.
+    Where the mask or the costs of entries come in a frame, `choose` answers by a frame of its labels.
+    """
+
+    shape: Shape
+    observed: Entries = field(default_factory=Entries.none)
+    pending: Entries = field(default_factory=Entries.none)
+    mask: Flags | None = None
+    again: bool = False
+    costs: Costs = field(default_factory=Costs)
+    limits: Limits = field(default_factory=Limits)
+    form: Form = field(default=Form(), init=False)  # in which the mask, or the costs of entries, came
+
+    def __post_init__(self) -> None:
+        self._read_frames()
+        m1, m2 = checked_shape(self.shape)
+        if self.mask is not None:
+            mask = np.asarray(self.mask)
+            if mask.shape != (m1, m2):
+                raise ParameterError(f"expected a mask of shape {(m1, m2)}, got {mask.shape}")
+            if mask.dtype != np.bool_:
+                raise ParameterError(f"expected a mask of True and False, got one of {mask.dtype}")
+        for name, entries in (("observed", self.observed), ("pending", self.pending)):
+            for axis, index, m in (("row", entries.rows, m1), ("column", entries.cols, m2)):
+                if index.size and not (index.min() >= 0 and index.max() < m):
+                    wrong = index[(index < 0) | (index >= m)][0]
+                    raise ParameterError(
+                        f"expected {name} entries in {axis}s 0 to {m - 1}, got {axis} {wrong}"
+                    )
+        self.costs.check(self.shape)
+
+    def _read_frames(self) -> None:
+        """A mask and costs of entries that came in frames, as arrays; both must have the same labels."""
+        forms = []
+        if kind_of(self.mask) is not None:
+            form, cells = Form.read(self.mask)
+            forms.append(form)
+            object.__setattr__(self, "mask", as_flags(cells))
+        if kind_of(self.costs.entry) is not None:
+            form, cells = Form.read(self.costs.entry)
+            forms.append(form)
+            object.__setattr__(self, "costs", replace(self.costs, entry=cells))
+        if (
+            len({(form.kind, *map(tuple, (form.row_labels or (), form.col_labels or ()))) for form in forms})
+            > 1
+        ):
+            raise ParameterError("expected a mask and costs with the same labels in the same order")
+        object.__setattr__(self, "form", forms[0] if forms else Form())
+
+    @cached_property
+    def taken(self) -> Entries:
+        """Entries that may not be chosen though the mask allows them, sorted and each once."""
+        if self.again:
+            return Entries.none()
+        m2 = self.shape[1]
+        return Entries.from_keys(np.unique(self.observed.joined(self.pending).keys(m2)), m2)
+
+    @cached_property
+    def _taken_from(self) -> Indices:
+        """Where the taken entries of each row begin, and where the last one's end."""
+        return np.searchsorted(self.taken.rows, np.arange(self.shape[0] + 1))
+
+    def available(self, rows: Indices, cols: Indices) -> Flags:
+        """Which entries of a block of rows and columns may be chosen."""
+        if self.mask is None:
+            free = np.ones((len(rows), len(cols)), dtype=bool)
+        else:
+            free = np.array(np.asarray(self.mask)[np.ix_(rows, cols)])
+        if len(self.taken.rows):
+            start = self._taken_from[rows]
+            n = self._taken_from[rows + 1] - start
+            within = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
+            place = np.full(self.shape[1], -1)
+            place[cols] = np.arange(len(cols))
+            col = place[self.taken.cols[np.repeat(start, n) + within]]
+            inside = col >= 0
+            free[np.repeat(np.arange(len(rows)), n)[inside], col[inside]] = False
+        return free
+
+
+def _first_not_finite(part: Any) -> float:
+    values = np.asarray(part, dtype=float).ravel()
+    return float(values[~np.isfinite(values)][0])
+
+
+# Limits per row and column, as a batch fills them.
+NO_LIMIT = 2**62
+
+
+class Room:
+    """How many more a batch may take of each row and column."""
+
+    def __init__(self, shape: tuple[int, int], limits: Limits) -> None:
+        m1, m2 = shape
+        self.row = np.full(m1, NO_LIMIT if limits.per_row is None else limits.per_row)
+        self.col = np.full(m2, NO_LIMIT if limits.per_col is None else limits.per_col)
+
+    def at(self, rows: Indices, cols: Indices) -> NDArray[np.bool_]:
+        """Where a block still has room."""
+        return (self.row[rows] > 0)[:, None] & (self.col[cols] > 0)
+
+    def takes(self, i: int, j: int) -> bool:
+        """Take one in row i and column j where there is room for it; whether there was."""
+        if self.row[i] == 0 or self.col[j] == 0:
+            return False
+        self.row[i] -= 1
+        self.col[j] -= 1
+        return True
+
+
+# The one protocol of all criteria, and what they answer.
+
+
+class Chosen(NamedTuple):
+    """Entries in the order chosen, each with its gain given those before it, and its cost."""
+
+    rows: Indices
+    cols: Indices
+    gain: Array  # nats, or mean variance for integrated variance; NaN for designs, which measure none
+    cost: Array
+    evaluated: int = 0  # entries whose variance was computed, each counted once; 0 for designs
+
+    @property
+    def entries(self) -> Entries:
+        """Where they are."""
+        return Entries(self.rows, self.cols)
+
+
+class Criterion(Protocol):
+    """A way to choose: n entries (or plates), or fewer where no more are available."""
+
+    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+        """The next entries to measure."""
+
+
+def require(belief: Belief | None, question: Question) -> Belief:
+    """The belief, or an error where there is none or it is of another matrix."""
+    if belief is None:
+        raise ParameterError("expected a belief, got None: only 'uniform' and 'balanced' choose without one")
+    if belief.shape != question.shape:
+        raise ParameterError(f"expected a belief of shape {question.shape}, got {belief.shape}")
+    eta2 = float(np.mean(belief.noise_var))
+    if not (np.isfinite(eta2) and eta2 > 0):
+        raise ParameterError(f"expected noise of mean variance above zero, got {eta2:g}")
+    return belief

@@ -1,0 +1,318 @@
+"""MaxEnt: Lemma 2 of the paper for the subspaces of a belief (`subspaces`).
+
+Given the subspaces x_ij = phi_ij' vec(M), phi_ij = u_i (x) v_j, M iid N(0, sigma2). With the observed entries joined,
+Var(x_ij | y) = eta2 phi_ij' S phi_ij, S = (Phi'Phi + gamma2 I)^-1 (`model.entropy`); no value of y matters. Where there
+are fewer observations than features the same is said by directions (see `field`), and nothing of size p x p is formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, solve_triangular
+
+from maxentry.acquisition.field import directions, lower, noise_floor
+from maxentry.acquisition.greedy import most_informative
+from maxentry.acquisition.problem import Chosen, Question, require
+from maxentry.belief import Belief
+from maxentry.entries import Entries
+from maxentry.model.coherence import coherence
+from maxentry.model.entropy import features, score_factors
+
+# The subspaces of a belief's draws: the mean of their projections, or the projection nearest to it.
+#
+# X_s = L_s R_s'    draw s with its effects in the factors, L = [left, mu + row, 1], R = [right, 1, col]
+# U_s, V_s          frames of its column and row space, q_s columns each (its rank)
+# P_U               mean over the draws of U_s U_s': its trace is the mean rank, its eigenvalues are at most 1
+# U                 m1 x q1, P_U = U U': eigenvectors times roots of eigenvalues, largest first
+# sigma2            mean of ||X_s||_F^2 / q_s^2: E||X||_F^2 = q^2 sigma2 of the SMG model, solved for sigma2
+Array = NDArray[np.float64]
+BLOCK_NUMBERS = 4_000_000  # of the factors of some draws, taken apart at once
+NEGLIGIBLE = 1e-10  # size of a singular value, or eigenvalue, beside the largest that counts as zero
+
+
+class Subspaces(NamedTuple):
+    """Factors of P_U and P_V, and the variance of the core."""
+
+    U: Array  # (m1, q1)
+    V: Array  # (m2, q2)
+    sigma2: float
+
+
+def mean_projections(belief: Belief, most: int) -> Subspaces:
+    """Factors of the posterior-mean projections with q1 q2 <= most.
+
+    They are exact where that is enough; else the pair (q1, q2) is kept whose tr P_U tr P_V is greatest.
+    """
+    frames = _frames(belief)
+    U, V = (_factor(side, min(most, len(side))) for side in (frames.U, frames.V))
+    q1, q2 = _affordable((U**2).sum(0), (V**2).sum(0), most)
+    return Subspaces(U[:, :q1], V[:, :q2], frames.sigma2)
+
+
+def nearest_projections(belief: Belief, most: int) -> Subspaces:
+    """Frames of the projections nearest to the means: leading eigenvectors, as many as the mean rank, rounded."""
+    frames = _frames(belief)
+    q = min(round(frames.rank), int(np.sqrt(most)))
+    U, V = (_factor(side, q) for side in (frames.U, frames.V))
+    U, V = U / np.sqrt((U**2).sum(0)), V / np.sqrt((V**2).sum(0))
+    return Subspaces(U, V, frames.sigma2)
+
+
+class _Frames(NamedTuple):
+    U: Array  # (m1, sum of q_s): U_s / sqrt(S), side by side
+    V: Array
+    sigma2: float
+    rank: float  # mean of q_s
+
+
+def _frames(belief: Belief) -> _Frames:
+    S, parts, sigma2 = belief.n_draws, [], 0.0
+    L, R = _with_effects(belief, slice(0, 1))
+    step = max(1, BLOCK_NUMBERS // max(L.size + R.size, 1))
+    for start in range(0, S, step):
+        u, d, v = _svd(*_with_effects(belief, slice(start, start + step)))
+        kept = d > NEGLIGIBLE * d.max(axis=1, keepdims=True, initial=0.0)
+        q = np.maximum(kept.sum(1), 1)
+        sigma2 += float((np.where(kept, d, 0.0) ** 2 / (q**2)[:, None]).sum()) / S
+        parts.append((_side_by_side(u, kept), _side_by_side(v, kept)))
+    U, V = (np.concatenate(side, axis=1) / np.sqrt(S) for side in zip(*parts, strict=True))
+    return _Frames(U, V, sigma2, U.shape[1] / S)
+
+
+def _with_effects(belief: Belief, draws: slice) -> tuple[Array, Array]:
+    """L_s and R_s of some draws, with columns for the effects where there are any."""
+    left, right = (np.asarray(X[draws], dtype=float) for X in (belief.left, belief.right))
+    row, col = (np.asarray(x[draws], dtype=float)[..., None] for x in (belief.row, belief.col))
+    row = row + belief.mu[draws, None, None]
+    if np.any(belief.row) or np.any(belief.mu):
+        left, right = np.concatenate([left, row], axis=2), np.concatenate([right, np.ones_like(col)], axis=2)
+    if np.any(belief.col):
+        left, right = np.concatenate([left, np.ones_like(row)], axis=2), np.concatenate([right, col], axis=2)
+    return left, right
+
+
+def _svd(L: Array, R: Array) -> tuple[Array, Array, Array]:
+    """Frames and singular values of L_s R_s', through the QR of the factors."""
+    (Q1, T1), (Q2, T2) = np.linalg.qr(L), np.linalg.qr(R)
+    u, d, vt = np.linalg.svd(T1 @ T2.swapaxes(1, 2), full_matrices=False)
+    return Q1 @ u, d, Q2 @ vt.swapaxes(1, 2)
+
+
+def _side_by_side(frames: Array, kept: NDArray[np.bool_]) -> Array:
+    """The columns that are kept of the frames (S, m, k), as one m x n matrix."""
+    columns: Array = frames.transpose(1, 0, 2).reshape(frames.shape[1], -1)[:, kept.ravel()]
+    return columns
+
+
+def _factor(frames: Array, most: int) -> Array:
+    """The leading columns of U with U U' = frames frames', through the smaller of its two Gram matrices."""
+    m, n = frames.shape
+    if min(m, n, most) == 0:
+        return np.empty((m, 0))
+    wide = m <= n
+    gram = frames @ frames.T if wide else frames.T @ frames
+    values, vectors = eigh(gram, subset_by_index=[max(len(gram) - most, 0), len(gram) - 1])
+    values, vectors = values[::-1], vectors[:, ::-1]
+    kept = values > NEGLIGIBLE * values[0]
+    vectors = vectors[:, kept]
+    U: Array = vectors * np.sqrt(values[kept]) if wide else frames @ vectors
+    return U
+
+
+def _affordable(left: Array, right: Array, most: int) -> tuple[int, int]:
+    """q1 and q2 with q1 q2 <= most that keep most of (sum of left) (sum of right), which are decreasing."""
+    if len(left) == 0 or len(right) == 0:
+        return 0, 0
+    q1 = np.arange(1, min(len(left), most) + 1)
+    q2 = np.minimum(most // q1, len(right))
+    best = int(np.argmax(np.cumsum(left)[q1 - 1] * np.cumsum(right)[q2 - 1]))
+    return int(q1[best]), int(q2[best])
+
+
+Indices = NDArray[np.int64]
+MOST_FEATURES = 1024
+MOST_LARGE = 256  # for more than LARGE entries: as many as the bounds of rows and columns can use
+LARGE = 10_000_000
+MOST_SMALL = 4096  # a matrix of so many entries has at most so many features, and none is cut
+FEW_FEATURES = 256  # up to so many, rows and columns are bounded by what is left of them
+BLOCK_NUMBERS = 4_000_000
+UNEQUAL = 4  # from this ratio of q1 and q2 on, or its inverse, products of pairs are more than cores
+
+
+@dataclass(frozen=True)
+class MaxEnt:
+    """Gain: 1/2 log(1 + sigma2 score / eta2) in nats, with the score of Lemma 2."""
+
+    subspaces: Callable[[Belief, int], Subspaces]
+
+    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+        """The entries that maximise the determinant of Lemma 1, greedily."""
+        known = require(belief, question)
+        m1, m2 = question.shape
+        most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
+        eta2 = float(np.mean(known.noise_var))
+        return most_informative(
+            lemma2_field(self.subspaces(known, most), eta2, question.observed), question, n
+        )
+
+
+def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> SubspaceField:
+    """x given the subspaces and the observed entries, in the cheaper of two equal forms."""
+    q = subspaces.U.shape[1] * subspaces.V.shape[1]
+    mu_i, mu_j = (np.sqrt(coherence(X))[:, None] for X in subspaces[:2])
+    eta2 = max(eta2, noise_floor([(np.sqrt(subspaces.sigma2) * mu_i, mu_j)]))
+    prior = SubspaceField(*subspaces, eta2, np.empty((0, q)))
+    if q == 0 or len(observed.rows) < q:
+        return replace(prior, measured=directions(prior.features(*observed), eta2))
+    precision = eta2 * np.eye(q)
+    step = max(1, BLOCK_NUMBERS // q)
+    for start in range(0, len(observed.rows), step):
+        some = slice(start, start + step)
+        F = prior.features(observed.rows[some], observed.cols[some])
+        precision += F.T @ F
+    return CoreField(*subspaces, eta2, prior.measured, lower(precision))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SubspaceField:
+    """Features sigma phi_ij; observed entries are directions."""
+
+    U: Array
+    V: Array
+    sigma2: float
+    eta2: float
+    measured: Array  # (N, p)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return len(self.U), len(self.V)
+
+    @property
+    def p(self) -> int:
+        """q1 q2."""
+        return int(self.U.shape[1] * self.V.shape[1])
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """sigma u_i (x) v_j for each entry."""
+        F: Array = np.sqrt(self.sigma2) * features(self.U, self.V, rows, cols)
+        return F
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """sigma2 (mu_i mu_j - sum_t (u_i' W_t v_j)^2), W_t the directions as q1 x q2 matrices."""
+        prior = np.multiply.outer(coherence(self.U[rows]), coherence(self.V[cols]))
+        return self.sigma2 * np.maximum(prior - self._forms(self._explained, rows, cols), 0.0)
+
+    def variances_at(self, rows: Indices, cols: Indices) -> Array:
+        """The same for some entries, from their features."""
+        F = self.features(rows, cols)
+        v: Array = np.einsum("np,np->n", F, F) - ((F @ self.measured.T) ** 2).sum(1)
+        return np.maximum(v, 0.0)
+
+    def upper(self, rows: Indices, cols: Indices) -> Array | None:
+        """None: the variances are cheap themselves."""
+        return None
+
+    @property
+    def _by_rows(self) -> bool:
+        """Whether rows are the side on which `_cores` costs less."""
+        (m1, q1), (m2, q2) = self.U.shape, self.V.shape
+        return bool(m1 * q2 <= m2 * q1)
+
+    def _cores(self, W: Array) -> Array:
+        """B_i = sum_t W_t' u_i u_i' W_t for each row i, (m1, q2, q2); or the same for each column, (m2, q1, q1)."""
+        W = W.reshape(len(W), self.U.shape[1], self.V.shape[1])
+        X, W = (self.U, W) if self._by_rows else (self.V, W.transpose(0, 2, 1))
+        n, q, p = W.shape
+        flat = np.ascontiguousarray(W.transpose(1, 0, 2)).reshape(q, n * p)
+        B, step = np.empty((len(X), p, p)), max(1, BLOCK_NUMBERS // max(n * p, 1))
+        for start in range(0, len(X), step):
+            some = X[start : start + step]
+            T = (some @ flat).reshape(len(some), n, p)
+            B[start : start + step] = T.swapaxes(1, 2) @ T
+        return B
+
+    def _forms(self, B: Array, rows: Indices, cols: Indices) -> Array:
+        """sum_t (u_i' W_t v_j)^2 of a block of entries, from `_cores`."""
+        X, B = (self.V[cols], B[rows]) if self._by_rows else (self.U[rows], B[cols])
+        found: Array = np.einsum("ijq,jq->ij", X @ B, X)
+        return found if self._by_rows else found.T
+
+    @cached_property
+    def _explained(self) -> Array:
+        """The cores of what is measured."""
+        return self._cores(self.measured)
+
+    @property
+    def core(self) -> Array:
+        """Cov(vec M | y), (p, p)."""
+        return self.sigma2 * (np.eye(self.p) - self.measured.T @ self.measured)
+
+    def bounds(self) -> list[tuple[Array, Array]]:
+        """By coherence: Var(x_ij) <= sigma2 mu_i mu_j; and where p is small, by what is left of each row or column.
+
+        Var(x_ij | y) = v_j' B_i v_j <= mu_j |B_i| (spectral norm), B_i = (u_i (x) I)' Cov(vec M | y) (u_i (x) I).
+        """
+        mu_i, mu_j = (np.sqrt(coherence(X))[:, None] for X in (self.U, self.V))
+        found = [(np.sqrt(self.sigma2) * mu_i, mu_j)]
+        if 0 < self.p <= FEW_FEATURES:
+            q1, q2 = self.U.shape[1], self.V.shape[1]
+            core = self.core.reshape(q1, q2, q1, q2)
+            found.append((_largest(self.U, core), mu_j))
+            found.append((mu_i, _largest(self.V, core.transpose(1, 0, 3, 2))))
+        return found
+
+
+def _largest(U: Array, core: Array) -> Array:
+    """|B_i|^(1/2) for each row of U, as a column; core is (q1, q2, q1, q2)."""
+    q1, q2 = core.shape[:2]
+    pairs = (U[:, :, None] * U[:, None, :]).reshape(len(U), q1 * q1)
+    B = (pairs @ core.transpose(0, 2, 1, 3).reshape(q1 * q1, q2 * q2)).reshape(len(U), q2, q2)
+    largest: Array = np.sqrt(np.maximum(np.linalg.eigvalsh(B)[:, -1:], 0.0))
+    return largest
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoreField(SubspaceField):
+    """The observed entries are in the features sqrt(eta2) C^-1 sigma phi_ij, C C' = sigma2 Phi'Phi + eta2 I."""
+
+    C: Array
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """sqrt(eta2) C^-1 sigma phi_ij for each entry."""
+        F: Array = solve_triangular(self.C, super().features(rows, cols).T, lower=True).T
+        return np.ascontiguousarray(np.sqrt(self.eta2) * F)
+
+    @cached_property
+    def _inverse(self) -> Array:
+        """C^-1."""
+        inverse: Array = solve_triangular(self.C, np.eye(self.p), lower=True)
+        return inverse
+
+    @property
+    def core(self) -> Array:
+        """Cov(vec M | y) = sigma2 eta2 (C C')^-1 = eta2 S."""
+        return self.sigma2 * self.eta2 * (self._inverse.T @ self._inverse)
+
+    @cached_property
+    def factors(self) -> tuple[Array, Array]:
+        """Of the map of Lemma 2."""
+        return score_factors(self.U, self.V, self.core, 1.0)
+
+    @cached_property
+    def _left(self) -> Array:
+        """The cores of what is left of each row, or column."""
+        return self._cores(self._inverse)
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """Lemma 2 in feature space, eta2 phi' S phi: by one product, or where q1 and q2 differ much, by cores."""
+        if max(self.U.shape[1], self.V.shape[1]) ** 2 > UNEQUAL * self.p:
+            return self.sigma2 * self.eta2 * self._forms(self._left, rows, cols)
+        left, right = self.factors
+        return np.maximum(left[rows] @ right[cols].T, 0.0)

@@ -1,0 +1,321 @@
+"""The greedy batch that takes most off the mean variance of all entries.
+
+    Gamma    S x S    G / (S m1 m2): the mean over all entries of the variance, given W, is tr(K Gamma)
+    v_a      -        f_a' K f_a
+    h_a      -        f_a' K Gamma K f_a: the mean over all entries b of Cov(x_a, x_b)^2
+
+Measuring a takes h_a / (v_a + eta2) off. Unlike information this may rise as others join, so every candidate is brought
+up to date at every choice: with the direction w of the entry chosen and g = K Gamma w,
+
+    c = f.w,  e = f.g,  h <- h - 2 c e + c^2 w'Gamma w,  v <- v - c^2                 (two products for all candidates)
+
+At the start h is only bounded, by the leading eigenvectors q_k of K Gamma K (eigenvalues l_k):
+h <= sum l_k (f.q_k)^2 + l_{r+1} (|f|^2 - sum (f.q_k)^2), and a bound it stays, since both sides change alike. It is
+computed where the bound may be the greatest. Of scores equal to 1e-10 the lowest row wins, then the lowest column.
+
+Matrices of more than MOST_MAPPED entries are too large for this: there the candidates of a batch are a shortlist, the
+entries of greatest bound at its start, as many as can be held; where rows or columns are limited, no more of each than
+leaves place for n others. The choice is exact among these; an entry that is not listed could only be better if its gain
+were, or rose, above the least bound of the list. When all of a list is chosen or closed, another is made of the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition.field import direction, with_pending
+from maxentry.acquisition.problem import Chosen, Question, Room
+from maxentry.belief import Belief
+from maxentry.entries import Entries
+from maxentry.kernels.variances import CLOSED, EQUAL
+
+# The variance of all entries together, now and once some entries are measured.
+#
+#     G      S x S    Gram matrix of the centred draws, G_st = sum over all entries of d_s d_t
+#     K      S x S    I - W'W; the covariance of entries a and b given what is measured is d_a' K d_b / S
+#
+# The total variance given the measured is tr(K G) / S: no map of the entries is formed.
+Array = NDArray[np.float64]
+BLOCK_NUMBERS = 4_000_000  # a block of draws or of products of factors holds about this many numbers (32 MB)
+
+
+class Totals:
+    """The total variance of a belief, now and after any entries: G, the dear part, is formed once."""
+
+    def __init__(self, belief: Belief) -> None:
+        self._draws = Draws.of(belief)
+        self._G = gram(self._draws)
+
+    def now(self) -> float:
+        """The sum over all entries of the variance of the draws (divisor S)."""
+        return self.after(Entries.none())
+
+    def after(self, entries: Entries) -> float:
+        """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
+        return remaining(self._G, with_pending(self._draws, entries)) / self._draws.p
+
+
+def total_variance(belief: Belief) -> float:
+    """The sum over all entries of the variance of the draws (divisor S): S x S numbers, no map."""
+    return Totals(belief).now()
+
+
+def after(belief: Belief, entries: Entries) -> float:
+    """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
+    return Totals(belief).after(entries)
+
+
+def remaining(G: Array, W: Array) -> float:
+    """tr(K G) for K = I - W'W."""
+    return float(np.trace(G) - np.einsum("ks,ks->", W @ G, W))
+
+
+def gram(draws: Draws) -> Array:
+    """G, from the draws of all entries or from the factors, whichever is less work."""
+    (m1, m2), q = draws.shape, draws.A.shape[1] + 2
+    return _gram_of_entries(draws) if m1 * m2 <= q * q * (m1 + m2) else _gram_of_factors(draws)
+
+
+def _gram_of_entries(draws: Draws) -> Array:
+    """G = sum of d d' over the entries, some rows at a time."""
+    (m1, m2), S = draws.shape, draws.p
+    G = np.zeros((S, S))
+    step = max(1, BLOCK_NUMBERS // (m2 * S))
+    for start in range(0, m1, step):
+        rows, cols = np.divmod(np.arange(start * m2, min(start + step, m1) * m2), m2)
+        F = draws.features(rows, cols)
+        G += F.T @ F
+    return G * S
+
+
+def _gram_of_factors(draws: Draws) -> Array:
+    """G from <X_s, X_t> = sum of (L_s'L_t) o (R_s'R_t), with L = [A, a, 1] and R = [B, 1, b], twice centred."""
+    q, S = draws.A.shape[1] + 2, draws.p
+    G = np.empty((S, S))
+    step = max(1, BLOCK_NUMBERS // (q * q * S))
+    for start in range(0, S, step):
+        part = slice(start, min(start + step, S))
+        left = _products(draws.A, draws.a, part, effects_first=True)
+        right = _products(draws.B, draws.b, part, effects_first=False)
+        G[part] = np.einsum("asbt,asbt->st", left, right)
+    G -= G.mean(0)
+    G -= G.mean(1, keepdims=True)
+    return (G + G.T) / 2
+
+
+def _products(A: Array, a: Array, part: slice, *, effects_first: bool) -> Array:
+    """L_s'L_t for the draws s of a part and all t, (q, width, q, S), some rows at a time."""
+    (m, R, S), width = A.shape, part.stop - part.start
+    q = R + 2
+    products = np.zeros((q * width, q * S))
+    step = max(1, BLOCK_NUMBERS // (q * S))
+    for i in range(0, m, step):
+        effects = [a[i : i + step, None, :], np.ones_like(a[i : i + step, None, :])]
+        L = np.concatenate([A[i : i + step], *(effects if effects_first else effects[::-1])], axis=1)
+        products += L[:, :, part].reshape(len(L), -1).T @ L.reshape(len(L), -1)
+    return products.reshape(q, width, q, S)
+
+
+Indices = NDArray[np.int64]
+HELD_BYTES = 200_000_000  # of features of candidates
+MOST_MAPPED = 8_000_000  # candidates with v and h; 50 bytes each
+PRODUCTS = 10  # a number is read from memory in the time of so many multiplications of a matrix product
+LEADING = 48  # eigenvectors of K Gamma K in the bound of h
+CHUNK = 4096  # entries whose features are formed at once
+
+
+def steepest(draws: Draws, Gamma: Array, question: Question, n: int) -> Chosen:
+    """The greedy batch of n entries, with pending ones measured first."""
+    room, W = Room(question.shape, question.limits), with_pending(draws, question.pending)
+    chosen: list[int] = []
+    gains: list[float] = []
+    evaluated = 0
+    while len(chosen) < n:
+        start = Start(draws, Gamma, W)
+        listed = _candidates(start, question, room, chosen, n)
+        evaluated = max(evaluated, listed.out_of)
+        batch = Batch(start, question, listed.keys, room)
+        while len(chosen) < n and (pick := batch.next()) is not None:
+            chosen.append(pick[0])
+            gains.append(pick[1])
+        if len(listed.keys) == listed.out_of:
+            break
+        W = batch.W
+    rows, cols = Entries.from_keys(np.array(chosen, dtype=np.int64), question.shape[1])
+    return Chosen(rows, cols, np.array(gains), question.costs.at(rows, cols), evaluated)
+
+
+class Start:
+    """What is known before the batch: the draws, Gamma, the directions W, and the leading part of K Gamma K."""
+
+    def __init__(self, draws: Draws, Gamma: Array, W: Array) -> None:
+        self.draws, self.Gamma, self.W = draws, Gamma, W
+        K = np.eye(draws.p) - W.T @ W
+        values, vectors = eigh(K @ Gamma @ K, subset_by_index=[max(draws.p - LEADING - 1, 0), draws.p - 1])
+        values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+        self.leading, self.vectors = values[:LEADING], np.ascontiguousarray(vectors[:, :LEADING])
+        self.rest = float(values[LEADING]) if draws.p > LEADING else 0.0
+
+    def features(self, keys: Indices) -> Array:
+        """Of the entries with these keys."""
+        return self.draws.features(*Entries.from_keys(keys, self.draws.shape[1]))
+
+    def bounds(self, F: Array) -> tuple[Array, Array]:
+        """v, and a bound of h, of entries with features F."""
+        squares = np.einsum("ns,ns->n", F, F)
+        y2 = (F @ self.vectors) ** 2
+        h = y2 @ self.leading + self.rest * np.maximum(squares - y2.sum(1), 0.0)
+        return np.maximum(squares - ((F @ self.W.T) ** 2).sum(1), 0.0), h
+
+
+class Batch:
+    """One batch in the making: v and h of every candidate, which of these h are exact and which bounds."""
+
+    def __init__(self, start: Start, question: Question, keys: Indices, room: Room) -> None:
+        self.start, self.question, self.keys, self.W = start, question, keys, start.W
+        self.eta2 = start.draws.eta2
+        self.rows, self.cols = Entries.from_keys(keys, question.shape[1])
+        self.cost = question.costs.at(self.rows, self.cols)
+        self.room = room
+        # chosen last: where it is, its direction and its gain
+        self.last: tuple[int, Array, float] | None = None
+        self.is_open, self.exact = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
+        self.v, self.h = np.empty(len(keys)), np.empty(len(keys))
+        self.F = np.empty((len(keys), start.draws.p)) if _held(start.draws, len(keys)) else None
+        for n in range(0, len(keys), CHUNK):
+            some = slice(n, n + CHUNK)
+            F = start.features(keys[some])
+            self.v[some], self.h[some] = start.bounds(F)
+            if self.F is not None:
+                self.F[some] = F
+
+    def next(self) -> tuple[int, float] | None:
+        """Choose one entry: its key and gain; None where no more are available."""
+        self._bring_up_to_date()
+        if not self.is_open.any():
+            return None
+        best = self._best()
+        f = self.start.features(self.keys[best : best + 1])[0]
+        w, _ = direction(f, self.W, self.eta2)
+        gain = float(w @ self.start.Gamma @ w)  # w is K f / sqrt(v + eta2)
+        self.last = best, w, gain
+        return int(self.keys[best]), gain
+
+    def _best(self) -> int:
+        """Where the score is greatest, with h computed wherever its bound might be."""
+        score = np.where(self.is_open, self.h / (self.v + self.eta2) / self.cost, CLOSED)
+        look = 64
+        while True:
+            top = score[self.exact].max(initial=-np.inf)
+            unsure = np.flatnonzero(~self.exact & (score >= (top if top > 0 else 0.0) * (1 - EQUAL)))
+            if len(unsure) == 0:
+                return int(np.argmax(score >= top * (1 - EQUAL)))
+            if len(unsure) > look:
+                unsure = unsure[np.argpartition(-score[unsure], look)[:look]]
+            self._compute(unsure)
+            score[unsure] = self.h[unsure] / (self.v[unsure] + self.eta2) / self.cost[unsure]
+            look = min(2 * look, CHUNK)
+
+    def _compute(self, which: Indices) -> None:
+        """h of some candidates, where it was a bound."""
+        F = self.start.features(self.keys[which])
+        FK = F - (F @ self.W.T) @ self.W
+        self.h[which] = np.einsum("ns,ns->n", FK @ self.start.Gamma, FK)
+        self.exact[which] = True
+
+    def _bring_up_to_date(self) -> None:
+        """Let all candidates know of the last one chosen; not before another is asked for, since this is the work."""
+        if self.last is None:
+            return
+        best, w, gain = self.last
+        self.last = None
+        g = self.start.Gamma @ w
+        g -= self.W.T @ (self.W @ g)
+        c, e = self._products(np.stack([w, g]))
+        self.h = np.maximum(self.h + c * (gain * c - 2 * e), 0.0)
+        self.v = np.maximum(self.v - c * c, 0.0)
+        self.W = np.concatenate([self.W, w[None]])
+        self.room.takes(self.rows[best], self.cols[best])
+        self.is_open &= (self.room.row[self.rows] > 0) & (self.room.col[self.cols] > 0)
+        self.is_open[best] &= self.question.again
+
+    def _products(self, w: Array) -> Array:
+        """f . w for every candidate and each of a few w, from the features or from the factors."""
+        if self.F is not None:
+            return (self.F @ w.T).T
+        return self.start.draws.products(w, self.keys)
+
+
+def _held(draws: Draws, n: int) -> bool:
+    """Whether to hold the features of n candidates: they fit, and reading them beats R products for every entry."""
+    (m1, m2), R = draws.shape, draws.A.shape[1]
+    return n * draws.p * 8 <= HELD_BYTES and n * PRODUCTS < m1 * m2 * R
+
+
+class Listed(NamedTuple):
+    """The keys of the candidates, in order, and out of how many available entries."""
+
+    keys: Indices
+    out_of: int
+
+
+def _candidates(start: Start, question: Question, room: Room, chosen: list[int], n: int) -> Listed:
+    """All available entries, or a shortlist of them for a batch of n, of which some are chosen."""
+    m1, m2 = question.shape
+    keys, bound, out_of = np.empty(0, np.int64), np.empty(0), 0
+    all_listed = m1 * m2 <= MOST_MAPPED
+    most = max(1, HELD_BYTES // (8 * start.draws.p))
+    step = max(1, (m1 * m2 if all_listed else 64 * CHUNK) // m2)
+    for i in range(0, m1, step):
+        rows, cols = np.arange(i, min(i + step, m1)), np.arange(m2)
+        free = np.flatnonzero(question.available(rows, cols) & room.at(rows, cols)) + i * m2
+        if chosen and not question.again:
+            free = free[~np.isin(free, chosen)]
+        keys, out_of = np.concatenate([keys, free]), out_of + len(free)
+        if not all_listed:
+            bound = np.concatenate([bound, _bounds(start, question, rows, free, bound, most)])
+            if len(keys) > most:
+                kept = _most_promising(keys, bound, question, most, n)
+                keys, bound = keys[kept], bound[kept]
+    return Listed(keys, out_of)
+
+
+def _most_promising(keys: Indices, bound: Array, question: Question, most: int, n: int) -> Indices:
+    """Where the bounds are greatest, at most so many; of limited rows and columns, not so many that others lack."""
+    kept, (m2, limits) = np.arange(len(keys)), (question.shape[1], question.limits)
+    for lines, limit in ((keys // m2, limits.per_row), (keys % m2, limits.per_col)):
+        if limit is not None:
+            kept = kept[_greatest_of_each(lines[kept], bound[kept], max(limit, most * limit // n))]
+    if len(kept) > most:
+        kept = kept[np.argpartition(-bound[kept], most)[:most]]
+    return np.sort(kept)
+
+
+def _greatest_of_each(lines: Indices, bound: Array, most: int) -> Indices:
+    """Where the bounds are, in their row or column, among the greatest."""
+    order = np.lexsort((-bound, lines))
+    rank = np.arange(len(order)) - np.searchsorted(lines[order], lines[order])
+    return order[rank < most]
+
+
+def _bounds(
+    start: Start, question: Question, rows: Indices, keys: Indices, listed: Array, most: int
+) -> Array:
+    """Bounds of the scores of the entries with these keys, close ones where they may come on the list."""
+    eta2, m2 = start.draws.eta2, question.shape[1]
+    v = start.draws.variances(rows, np.arange(m2)).ravel()[keys - rows[0] * m2]
+    cost = question.costs.at(*Entries.from_keys(keys, m2))
+    largest = max(float(start.leading[0]), 0.0)
+    bound: Array = largest * v / (v + eta2) / cost
+    least = float(listed.min()) if len(listed) >= most else -np.inf
+    hopeful = np.flatnonzero(bound > least)
+    for n in range(0, len(hopeful), CHUNK):
+        some = hopeful[n : n + CHUNK]
+        v_some, h = start.bounds(start.features(keys[some]))
+        bound[some] = h / (v_some + eta2) / cost[some]
+    return bound

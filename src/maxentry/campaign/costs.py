@@ -1,0 +1,225 @@
+"""What an entry costs: a part of its own, one of its row and one of its column, those that are given."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from narwhals import dependencies
+from numpy.typing import NDArray
+
+from maxentry import frames
+from maxentry.campaign.cells import Lookup
+from maxentry.errors import ParameterError
+from maxentry.labels import Axis, Labels
+
+# Arrays in JSON: little-endian bytes, compressed, as text; booleans eight to a byte.
+
+
+def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
+    """An array of floats or booleans as JSON can hold it."""
+    if array is None:
+        return None
+    kind = "bool" if array.dtype == np.bool_ else "float64"
+    data = np.packbits(array) if kind == "bool" else array.astype("<f8")
+    text = base64.b64encode(zlib.compress(data.tobytes())).decode("ascii")
+    return {"shape": list(array.shape), kind: text}
+
+
+def unpack(packed: dict[str, Any] | None) -> NDArray[Any] | None:
+    """The array that was packed; it cannot be written to."""
+    if packed is None:
+        return None
+    shape = tuple(packed["shape"])
+    kind = "bool" if "bool" in packed else "float64"
+    data = zlib.decompress(base64.b64decode(packed[kind]))
+    if kind == "float64":
+        return np.frombuffer(data, dtype="<f8").reshape(shape)
+    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=int(np.prod(shape)))
+    return frozen(bits.astype(bool).reshape(shape))
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, closed to writing."""
+    array.setflags(write=False)
+    return array
+
+
+# Masks and costs that come in frames: their cells in the order of the campaign's labels, not of the frame's.
+Array = NDArray[np.float64]
+
+
+def matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
+    """The cells of a wide frame by the labels of rows and columns; anything else as it is."""
+    if frames.kind_of(given) is None or not frames.is_frame(given):
+        return given
+    wide = frames.read_wide(given)
+    height = len(wide.columns[0]) if wide.columns else 0
+    i = _places(wide.row_labels, height, Axis("row", len(rows), rows), what)
+    j = _places(wide.col_labels, len(wide.columns), Axis("column", len(cols), cols), what)
+    ordered = np.empty((len(rows), len(cols)), np.result_type(*wide.columns))
+    for column, place in zip(wide.columns, j, strict=True):
+        ordered[i, place] = column
+    return ordered
+
+
+def flags(given: Any, rows: Labels, cols: Labels) -> Any:
+    """A mask by label; where it came in a frame, 1 and 0 are yes and no."""
+    cells = matrix(given, rows, cols, "mask")
+    return given if cells is given else frames.as_flags(cells)
+
+
+def series(given: Any, labels: Labels, name: str) -> Any:
+    """A pandas series with labels as a mapping; anything else as it is."""
+    if not dependencies.is_pandas_series(given):
+        return given
+    came = frames.index_labels(given.index)
+    if came is None:
+        return given
+    places = _places(came, len(came), Axis(name, len(labels), labels), f"{name} cost")
+    ordered = np.empty(len(labels), dtype=object)
+    ordered[places] = list(given)
+    return ordered.tolist()
+
+
+def _places(came: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> list[int]:
+    """Where the labels that came stand on the axis, on which each must come once; in order if there are none."""
+    if came is None:
+        if n != axis.size:
+            raise ParameterError(f"expected a {what} of {axis.size} {axis.name}s, but {n} came.")
+        return list(range(n))
+    find = Lookup(axis).find
+    places = [find(label) for label in came]
+    missing = sorted(set(range(axis.size)) - set(places))
+    if missing:
+        raise ParameterError(
+            f"expected every {axis.name} label in the {what}, but {axis.show(missing[0])} is not there."
+        )
+    if len(places) != axis.size:
+        raise ParameterError(f"expected every {axis.name} label once in the {what}, but one came twice.")
+    return places
+
+
+class Prices(NamedTuple):
+    """cost_ij = entry_ij + row_i + col_j of the parts that are given; 1 where none is."""
+
+    entry: Array | None = None
+    row: Array | None = None
+    col: Array | None = None
+
+    @classmethod
+    def of(cls, costs: Any, rows: Labels, cols: Labels) -> Prices:
+        """Prices from nothing, an m1 x m2 array or wide frame, or parts named entry, row and col.
+
+        Row and column parts may be arrays in the order of the labels, or mappings from each label to a number. Frames
+        and pandas' series are read by their labels.
+        """
+        parts = _parts(costs)
+        prices = cls(
+            _checked(matrix(parts["entry"], rows, cols, "cost"), (len(rows), len(cols)), "entry"),
+            _checked(_by_label(parts["row"], rows, "row"), (len(rows),), "row"),
+            _checked(_by_label(parts["col"], cols, "col"), (len(cols),), "col"),
+        )
+        prices.check()
+        return prices
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Prices:
+        """The prices that were written."""
+        return cls() if data is None else cls(*(unpack(data.get(part)) for part in cls._fields))
+
+    def to_json(self) -> dict[str, Any] | None:
+        """As JSON can hold them; None where no part is given."""
+        given = {name: pack(part) for name, part in self._asdict().items() if part is not None}
+        return given or None
+
+    @property
+    def given(self) -> bool:
+        """Whether any part is."""
+        return any(part is not None for part in self)
+
+    @property
+    def least(self) -> float:
+        """What the cheapest entry costs."""
+        row = 0.0 if self.row is None else self.row[:, None]
+        col = 0.0 if self.col is None else self.col
+        if self.entry is not None:
+            return float((self.entry + row + col).min())
+        return float(np.min(row) + np.min(col)) if self.given else 1.0
+
+    def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
+        """The costs of these entries."""
+        parts = [
+            None if self.entry is None else self.entry[rows, cols],
+            None if self.row is None else self.row[rows],
+            None if self.col is None else self.col[cols],
+        ]
+        given = [part for part in parts if part is not None]
+        return np.sum(given, axis=0) if given else np.ones(len(rows))
+
+    def extended(self, shape: tuple[int, int], row: Any = None, col: Any = None) -> Prices:
+        """Prices of a larger matrix: what is new costs `row` or `col`, else the mean of what was there."""
+        m1, m2 = shape
+        larger = Prices(
+            None if self.entry is None else _grown(self.entry, shape, None),
+            None if self.row is None else _grown(self.row, (m1,), row),
+            None if self.col is None else _grown(self.col, (m2,), col),
+        )
+        larger.check()
+        return larger
+
+    def check(self) -> None:
+        """Refuse entries that cost nothing: choices are by gain per cost."""
+        if not self.least > 0:
+            raise ParameterError("expected every entry to cost something, but one costs nothing.")
+
+
+def _parts(costs: Any) -> dict[str, Any]:
+    if costs is None:
+        return dict.fromkeys(Prices._fields)
+    if isinstance(costs, Mapping):
+        unknown = [name for name in costs if name not in Prices._fields]
+        if unknown:
+            raise ParameterError(f"expected costs named entry, row or col, but {unknown[0]!r} came.")
+        return {name: costs.get(name) for name in Prices._fields}
+    if all(hasattr(costs, name) for name in Prices._fields):
+        return {name: getattr(costs, name) for name in Prices._fields}
+    return {"entry": costs, "row": None, "col": None}
+
+
+def _by_label(part: Any, labels: Labels, name: str) -> Any:
+    if not isinstance(part, Mapping):
+        return series(part, labels, name)
+    missing = [label for label in labels if label not in part]
+    unknown = [label for label in part if label not in set(labels)]
+    if missing or unknown:
+        came = f"{missing[0]!r} has none" if missing else f"{unknown[0]!r} is not a {name}"
+        raise ParameterError(f"expected a cost for every {name} label and no other, but {came}.")
+    return [part[label] for label in labels]
+
+
+def _checked(part: Any, shape: tuple[int, ...], name: str) -> Array | None:
+    if part is None:
+        return None
+    try:
+        array = np.array(part, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"expected numbers as {name} costs, but {part!r:.60} came.") from None
+    if array.shape != shape:
+        wanted = " x ".join(map(str, shape))
+        raise ParameterError(f"expected {wanted} {name} costs, but an array of shape {array.shape} came.")
+    good = np.isfinite(array) & (array >= 0)
+    if not good.all():
+        raise ParameterError(f"expected finite {name} costs from zero on, but {array[~good][0]} came.")
+    return frozen(array)
+
+
+def _grown(part: Array, shape: tuple[int, ...], new: Any) -> Array:
+    larger = np.full(shape, part.mean())
+    larger[tuple(slice(n) for n in part.shape)] = part
+    if new is not None and len(part) < shape[0]:
+        larger[len(part) :] = _checked(new, (shape[0] - len(part),), "new")
+    return frozen(larger)

@@ -1,0 +1,102 @@
+"""Looking ahead: what is expected of the next batch, and whether to go on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from maxentry.acquisition import total_variance
+from maxentry.campaign import fits, policy, stop
+from maxentry.campaign.fits import Cache
+from maxentry.campaign.state import State
+from maxentry.entries import Entries
+from maxentry.posterior.posterior import Posterior
+from maxentry.transform import NONE
+
+HARDLY = 0.01  # a fall of the expected error by less than this share is not worth a batch
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is not known, and what the next batch would change about it; in the user's units."""
+
+    error_now: float
+    error_with_pending: float  # once all that is pending is told
+    error_after: float  # and the next batch too
+    entries: int  # of that batch
+    cost: float
+
+    @property
+    def gain_per_cost(self) -> float:
+        """By how much the error falls for one unit of cost."""
+        return (self.error_with_pending - self.error_after) / self.cost if self.cost else 0.0
+
+    def __str__(self) -> str:
+        waiting = "" if self.error_with_pending == self.error_now else (
+            f", {self.error_with_pending:.3g} once all pending is told"
+        )  # fmt: skip
+        after = f"after {self.entries} more {self.error_after:.3g} for a cost of {self.cost:.4g}"
+        gain = f"{self.gain_per_cost:.3g} less for a unit of it"
+        return f"expected error now {self.error_now:.3g}{waiting}, {after} ({gain})"
+
+    def to_dict(self) -> dict[str, float]:
+        """As plain data."""
+        return asdict(self) | {"gain_per_cost": self.gain_per_cost}
+
+
+def outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
+    """What is expected of the pending entries and of a batch."""
+    totals, pending = total_variance.Totals(posterior.belief), state.pending(now)
+    with_batch = pending.joined(Entries(batch.rows, batch.cols))
+    variances = [totals.now(), totals.after(pending), totals.after(with_batch)]
+    errors = np.sqrt([stop.mean_square(posterior, total) for total in variances])
+    if posterior.transform != NONE and errors[0] > 0:  # what falls on the model's scale falls in proportion
+        errors *= stop.expected_error(state, posterior) / errors[0]
+    at_once, with_pending, after = errors.tolist()
+    return Outlook(at_once, with_pending, after, len(batch.rows), float(batch.cost.sum()))
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """The outlook (None while there is no posterior to have one) and the advice, in one sentence."""
+
+    outlook: Outlook | None
+    advice: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"outlook": None if self.outlook is None else self.outlook.to_dict(), "advice": self.advice}
+
+    def __str__(self) -> str:
+        return self.advice if self.outlook is None else f"{self.outlook}; {self.advice}"
+
+
+def look_ahead(
+    state: State, n: int, now: dt.datetime, cache: Cache | None = None, *, progress: bool | None = None
+) -> Ahead:
+    """What the next n entries would change, without asking for them."""
+    if (over := stop.ended(state, now)) is not None:
+        return Ahead(None, over)
+    if (phase := policy.design_phase(state, now)) is not None:
+        return Ahead(None, f"ask: {phase}.")
+    if 2 * len(state.told_keys) < max(state.shape):  # choices that need no posterior have no initial design
+        return Ahead(None, f"ask: {len(state.told_keys)} told yet, too few for an outlook.")
+    posterior = fits.posterior(state, cache, progress=progress)
+    limits = {name: getattr(state.settings, name) for name in ("plates", "per_row", "per_col")}
+    batch = policy.next_batch(state, n, now, **limits, cache=cache, progress=progress)
+    found = outlook(state, posterior, batch, now)
+    enough = stop.precise_enough(state, posterior) or (batch.why if not len(batch.rows) else None)
+    return Ahead(found, enough or _advice(found, state.settings.target_sd))
+
+
+def _advice(outlook: Outlook, target: float | None) -> str:
+    if target is not None:
+        return f"go on: the expected error is {outlook.error_now:.3g}, and {target:g} was asked for."
+    before = outlook.error_with_pending
+    fall = 1 - outlook.error_after / before if before else 0.0
+    if fall < HARDLY:
+        return "the next batch would hardly change what is known; stop, unless you need single entries."
+    return f"go on: the next batch should lower the expected error by {fall:.0%}."

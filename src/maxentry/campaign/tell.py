@@ -1,0 +1,460 @@
+"""Reports: what was told, in any of its forms, as lines; and lines, against the state, as events."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxentry.campaign import cells, settings, tables
+from maxentry.campaign.cells import Lookup
+from maxentry.campaign.events import Changed, ColsAdded, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
+from maxentry.campaign.sheets import DecimalComma
+from maxentry.campaign.state import Ask, Measurement, State
+from maxentry.errors import CampaignError, DataError
+from maxentry.frames import listed
+from maxentry.labels import checked_labels, place
+from maxentry.transform import Transform
+
+# Changes as events: each is checked against the state; what cannot be is refused, what is so already is no event.
+Outcome = tuple[Sequence[Event], None]
+
+
+class Which(NamedTuple):
+    """How a user names a measurement: by id, by row and column, by its number in the order of telling."""
+
+    id: int | None
+    row: Hashable
+    col: Hashable
+    number: int | None
+
+
+def correction(state: State, which: Which, value: Any, reason: str) -> Outcome:
+    """Another value for a measurement, or none."""
+    measurement = _measurement(state, which)
+    number = cells.number(value, "the correction")
+    if number is not None:
+        check_value(state, number, measurement.row, measurement.col)
+    if number == measurement.value or (number is None and measurement.struck):
+        return [], None
+    return [Corrected(measurement.number, number, str(reason))], None
+
+
+def failure(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
+    """Ids that were tried and gave no value."""
+    news = []
+    for id in _ids(ids):
+        ask = known_ask(state, id)
+        if ask.status == "told":
+            raise CampaignError(
+                f"expected a failure of an entry without a value, but id {id} was told one: "
+                "correct(id, None) strikes it out."
+            )
+        if (ask.status, ask.retry) != ("failed", retry):
+            news.append(id)
+    return [Failed(tuple(news), (str(reason),) * len(news), bool(retry))] if news else [], None
+
+
+def withdrawal(state: State, ids: Any, reason: str) -> Outcome:
+    """Ids that will not be measured."""
+    news = []
+    for id in _ids(ids):
+        ask = known_ask(state, id)
+        if ask.status == "told":
+            raise CampaignError(f"expected to withdraw an entry without a value, but id {id} was told one.")
+        if ask.status != "withdrawn":
+            news.append(id)
+    return [Withdrawn(tuple(news), str(reason))] if news else [], None
+
+
+def rows_added(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
+    """More rows; replaying the event checks the rest."""
+    known = checked_labels(labels, "row")
+    cells.check_apart(known, "row", state.row_labels)
+    return [RowsAdded(known, _costs(cost, len(known)))], None
+
+
+def cols_added(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
+    """More columns."""
+    known = checked_labels(labels, "column")
+    cells.check_apart(known, "column", state.col_labels)
+    return [ColsAdded(known, _costs(cost, len(known)))], None
+
+
+def settings_changed(state: State, changes: Mapping[str, Any]) -> Outcome:
+    """Other settings, as they will be once they are checked."""
+    after = settings.changed(state.settings, changes)
+    return [Changed({name: getattr(after, name) for name in changes})] if changes else [], None
+
+
+def _measurement(state: State, which: Which) -> Measurement:
+    if which.number is not None:
+        if not 1 <= which.number <= len(state.measurements):
+            there = f"there are {len(state.measurements)}"
+            raise DataError(f"expected the number of a measurement, but {which.number!r} came; {there}.")
+        return state.measurements[which.number - 1]
+    if which.id is not None:
+        ask = known_ask(state, which.id)
+        found = [m for m in state.measurements if m.id == ask.id]
+        name = f"id {ask.id}"
+    elif which.row is None or which.col is None:
+        raise DataError("expected an id, a row and a column, or a number, but none of them came.")
+    else:
+        row, col = Lookup(state.row_axis).find(which.row), Lookup(state.col_axis).find(which.col)
+        found = [m for m in state.measurements if (m.row, m.col) == (row, col)]
+        name = place(state.row_axis, row, state.col_axis, col)
+    found = [m for m in found if not m.struck] or found
+    if len(found) != 1:
+        numbers = ", ".join(str(m.number) for m in found)
+        came = f"there are several: give number= one of {numbers}" if found else "nothing was told of it yet"
+        raise CampaignError(f"expected one measurement of {name} to correct, but {came}.")
+    return found[0]
+
+
+def _ids(ids: Any) -> list[int]:
+    many = hasattr(ids, "__iter__") and not isinstance(ids, (str, bytes)) and getattr(ids, "ndim", 1) > 0
+    known = [cells.identity(x, "the ids") for x in (listed(ids) if many else [ids])]
+    if None in known:
+        raise DataError("expected ids, but an empty one came.")
+    return list(dict.fromkeys(id for id in known if id is not None))
+
+
+def _costs(cost: Any, n: int) -> tuple[float, ...] | None:
+    if cost is None:
+        return None
+    try:
+        array = np.asarray(cost, dtype=np.float64)
+        return tuple(float(x) for x in np.broadcast_to(array, (n,)))
+    except (TypeError, ValueError):
+        raise DataError(f"expected one cost, or {n}, as numbers, but {cost!r:.60} came.") from None
+
+
+Entry = tuple[int, int]  # row and column, by position
+
+
+class Line(NamedTuple):
+    """One line of a report: which entry, by id or by labels, and its value, its failure, or nothing yet."""
+
+    id: int | None
+    row: Any
+    col: Any
+    value: float | None
+    failed: bool = False
+    reason: str = ""
+    where: str = ""
+
+
+class Receipt(NamedTuple):
+    """What came of a report: how many values were taken, failed, were known already, or are still awaited."""
+
+    told: int
+    failed: int
+    known: int
+    awaited: int
+
+    def __str__(self) -> str:
+        return f"{self.told} told, {self.failed} failed, {self.known} known already, {self.awaited} still awaited"
+
+
+# Reading
+
+
+def of_table(data: Any) -> list[Line]:
+    """The lines of a frame, of a CSV or Parquet file, or of plain columns.
+
+    Columns: id, or row and col, or both; value; and, where there are any, failed, status and reason.
+    """
+    table = tables.read(data)
+    names = table.columns
+    if not (
+        {"value", "failed", "status"} & names.keys() and ("id" in names or {"row", "col"} <= names.keys())
+    ):
+        came = ", ".join(names) or "none"
+        raise DataError(f"expected columns id (or row and col) and value, but the columns {came} came.")
+    columns = [table.get(name) for name in ("id", "row", "col", "value", "failed", "status", "reason")]
+    return [
+        _line(table.where(k), table.decimal_comma, *line) for k, line in enumerate(zip(*columns, strict=True))
+    ]
+
+
+def _line(
+    where: str,
+    comma: DecimalComma,
+    id: Any,
+    row: Any,
+    col: Any,
+    value: Any,
+    failed: Any,
+    status: Any,
+    reason: Any,
+) -> Line:
+    lost = cells.says_failed(value) or cells.says_failed(status) or cells.yes(failed, where)
+    known = None if cells.says_failed(value) else cells.number(value, where, comma)
+    if lost and known is not None:
+        raise DataError(f"expected a value or a failure in {where}, but both came: {known:g} and failed.")
+    row, col = (None if cells.bare(cell) == "" else cell for cell in (row, col))
+    why = "" if cells.is_empty(reason) else str(reason).strip()
+    return Line(cells.identity(id, where), row, col, known, lost, why, where)
+
+
+def of_ids(ids: Any, values: Any) -> list[Line]:
+    """Lines of ids with their values, one of each or as many."""
+    return _lines({"id": ids, "value": values})
+
+
+def of_entries(row: Any, col: Any, value: Any) -> list[Line]:
+    """Lines of entries by label with their values, one of each or as many."""
+    return _lines({"row": row, "col": col, "value": value})
+
+
+def _lines(given: dict[str, Any]) -> list[Line]:
+    missing = [name for name, column in given.items() if column is None]
+    if missing:
+        raise DataError(f"expected {', '.join(given)} together, but {missing[0]} is missing.")
+    one = not _is_many(given["value"])
+    columns = {name: [x] if one else _many(x, name) for name, x in given.items()}
+    if len({len(column) for column in columns.values()}) > 1:
+        came = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
+        raise DataError(f"expected as many values as entries, but {came} came.")
+    return of_table(columns)
+
+
+def _is_many(x: Any) -> bool:
+    return hasattr(x, "__iter__") and not isinstance(x, (str, bytes)) and getattr(x, "ndim", 1) > 0
+
+
+def _many(x: Any, name: str) -> list[Any]:
+    if not _is_many(x):
+        raise DataError(f"expected several {name}s with several values, but one came: {x!r}.")
+    return listed(x)
+
+
+# Judging
+
+
+@dataclass
+class _Judge:
+    """Lines, one after the other, against what is known, with what the earlier lines say."""
+
+    state: State
+    again: bool
+    now: dt.datetime
+
+    def __post_init__(self) -> None:
+        self.rows, self.cols = Lookup(self.state.row_axis), Lookup(self.state.col_axis)
+        self.told: list[tuple[int | None, int, int, float]] = []
+        self.failed: dict[int, str] = {}
+        self.lost: set[Entry] = set()  # the entries of those
+        self.fresh: dict[object, list[float]] = {}  # values of earlier lines, by id and by entry
+        self.by_labels: set[Entry] = set()  # entries that lines without an id have told
+        self.struck: dict[object, set[float]] = {}  # values that were struck out, by id and by entry
+        for m in self.state.measurements:
+            if m.struck:
+                for key in (m.id, (m.row, m.col)):
+                    self.struck.setdefault(key, set()).update(m.before)
+        self.open: dict[Entry, list[Ask]] = {}
+        for ask in self.state.open:
+            self.open.setdefault((ask.row, ask.col), []).append(ask)
+        self.known = 0
+        self.awaited = 0
+
+    def take(self, line: Line) -> None:
+        if line.failed:
+            self.fail(line)
+        elif line.value is not None:
+            self.tell(line, line.value)
+        else:
+            self.awaited += 1
+
+    # Values
+
+    def tell(self, line: Line, value: float) -> None:
+        row, col = entry = self.entry(line)
+        check_value(self.state, value, row, col)
+        waited_for = line.id is None and bool(self.pending(entry))
+        if line.id is None:
+            self.by_labels.add(entry)
+        if not self.again:
+            earlier = self.values(line.id, entry)
+            if value in earlier:
+                self.known += 1
+                return
+            if earlier and not waited_for:
+                raise CampaignError(_contradiction(line, self.name(entry), earlier[-1]))
+            if value in self.struck.get(entry if line.id is None else line.id, ()):
+                raise CampaignError(_struck_out(line, self.name(entry)))
+        if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
+            which = self.name(entry) if line.id is None else f"id {line.id}"
+            raise CampaignError(f"expected a value or a failure of {which}, but both came ({line.where}).")
+        id = self.answered(line, entry)
+        for key in (id, entry):
+            self.fresh.setdefault(key, []).append(value)
+        self.told.append((id, row, col, value))
+
+    def entry(self, line: Line) -> Entry:
+        """The entry that a line is about."""
+        if line.id is not None:
+            ask = known_ask(self.state, line.id)
+            given = [
+                None if cell is None else lookup.find(cell)
+                for cell, lookup in ((line.row, self.rows), (line.col, self.cols))
+            ]
+            if given[0] not in (None, ask.row) or given[1] not in (None, ask.col):
+                asked = self.name((ask.row, ask.col))
+                came = f"row {line.row!r}, column {line.col!r}"
+                raise DataError(
+                    f"expected {asked} with id {line.id}, as asked, but {came} came ({line.where})."
+                )
+            return ask.row, ask.col
+        if line.row is None or line.col is None:
+            raise DataError(f"expected an id, or a row and a column, in {line.where}, but neither came.")
+        return self.rows.find(line.row), self.cols.find(line.col)
+
+    def answered(self, line: Line, entry: Entry) -> int | None:
+        """The id that a line answers: its own; else the first that is pending, the last that has expired, or none."""
+        if line.id is not None:
+            return line.id
+        left = [a.id for a in self.open.get(entry, ()) if not self.is_answered(a.id)]
+        return next(iter(self.pending(entry) or left[::-1]), None)
+
+    def pending(self, entry: Entry) -> list[int]:
+        """The ids of an entry that are waited for, and of which no earlier line has told."""
+        waiting = (a for a in self.open.get(entry, ()) if a.status_at(self.now) == "pending")
+        return [a.id for a in waiting if not self.is_answered(a.id)]
+
+    def is_answered(self, id: int) -> bool:
+        return id in self.fresh or id in self.failed
+
+    def values(self, id: int | None, entry: Entry) -> list[float]:
+        """What was told before of this id, or, without one, of this entry."""
+        known = self.state.by_entry.get(entry, ()) if id is None else self.state.by_id.get(id, ())
+        return [m.value for m in known] + self.fresh.get(entry if id is None else id, [])
+
+    # Failures
+
+    def fail(self, line: Line) -> None:
+        entry = self.entry(line)
+        id = self.answered(line, entry)
+        if line.id is None and not self.pending(entry):
+            if entry in self.failures or entry in self.lost:
+                self.known += 1
+                return
+            if entry in self.fresh or (id is None and entry in self.state.by_entry):
+                raise CampaignError(_told_and_failed(self.name(entry)))
+        if id is None:
+            raise DataError(
+                f"expected a failure of an entry that was asked for, but none was ({line.where})."
+            )
+        status = self.state.asked[id].status
+        if status == "told" or id in self.fresh:
+            raise CampaignError(_told_and_failed(f"id {id}"))
+        if status == "failed" or id in self.failed:
+            self.known += 1
+        else:
+            self.failed[id] = line.reason
+            self.lost.add(entry)
+
+    @cached_property
+    def failures(self) -> set[Entry]:
+        """The entries that have failed before."""
+        return {(a.row, a.col) for a in self.state.asked.values() if a.status == "failed"}
+
+    # What comes of it
+
+    def settled(self) -> list[int]:
+        """Ids still pending whose entries were told by row and col: nobody need measure them any more.
+
+        Where replicates are asked for, every id wants a value of its own.
+        """
+        if self.state.settings.again:
+            return []
+        return sorted(id for entry in self.by_labels for id in self.pending(entry))
+
+    def name(self, entry: Entry) -> str:
+        row, col = entry
+        return place(self.state.row_axis, row, self.state.col_axis, col)
+
+
+def judged(lines: Sequence[Line], state: State, again: bool, now: dt.datetime) -> tuple[list[Event], Receipt]:
+    """The events that lines amount to, all or none; a line that cannot be is refused."""
+    judge = _Judge(state, again, now)
+    for line in lines:
+        judge.take(line)
+    events: list[Event] = []
+    if judge.told:
+        ids, rows, cols, values = zip(*judge.told, strict=True)
+        events.append(Told(ids, rows, cols, values))
+    if judge.failed:
+        events.append(Failed(tuple(judge.failed), tuple(judge.failed.values())))
+    if settled := judge.settled():
+        events.append(Withdrawn(tuple(settled), "told by row and column"))
+    return events, Receipt(len(judge.told), len(judge.failed), judge.known, judge.awaited)
+
+
+def check_value(state: State, value: float, row: int, col: int) -> None:
+    """A value must be finite, inside the range and on the scale of the campaign."""
+    name = place(state.row_axis, row, state.col_axis, col)
+    if not math.isfinite(value):
+        raise DataError(f"expected finite numbers, but the value at {name} is {value}.")
+    low, high = state.settings.range or (-math.inf, math.inf)
+    if not low <= value <= high:
+        raise DataError(f"expected values from {low:g} to {high:g}, but the value at {name} is {value:g}.")
+    Transform.of(state.settings.transform).forward([value], lambda _: name)
+
+
+def known_ask(state: State, id: int) -> Ask:
+    """What was asked under this id; an id that never was is refused."""
+    if id not in state.asked:
+        there = f"ids are 1 to {len(state.asked)}" if state.asked else "nothing was asked yet"
+        raise DataError(f"expected an id that was asked, but {id} came; {there}.")
+    return state.asked[id]
+
+
+def _contradiction(line: Line, name: str, earlier: float) -> str:
+    return (
+        f"expected the value told before of {_which(line, name)}, {earlier:g}, but {line.value:g} came: correct() puts "
+        "it right, again=True adds it as another measurement."
+    )
+
+
+def _struck_out(line: Line, name: str) -> str:
+    return (
+        f"expected another value of {_which(line, name)} than {line.value:g}, which was struck out: correct() puts it "
+        "back, again=True adds it as another measurement."
+    )
+
+
+def _which(line: Line, name: str) -> str:
+    return name if line.id is None else f"id {line.id} ({name})"
+
+
+def _told_and_failed(which: str) -> str:
+    return f"expected a failure of an entry without a value, but {which} was told one."
+
+
+# The forms in which values are told: ids with values, rows and columns with values, or a table.
+
+
+def lines(
+    ids: Any = None, values: Any = None, *, row: Any = None, col: Any = None, value: Any = None
+) -> list[Line]:
+    """What is told, line by line, from one of the forms."""
+    if tables.is_table(ids):
+        _refuse_beside("a table", values=values, row=row, col=col, value=value)
+        return of_table(ids)
+    if ids is not None:
+        _refuse_beside("ids", row=row, col=col, value=value)
+        return of_ids(ids, values)
+    _refuse_beside("row, col and value", values=values)
+    return of_entries(row, col, value)
+
+
+def _refuse_beside(form: str, **given: Any) -> None:
+    extra = [name for name, x in given.items() if x is not None]
+    if extra:
+        raise DataError(f"expected {form} alone, but {extra[0]} came too.")

@@ -1,0 +1,429 @@
+"""Frames as plain columns: a NumPy array of numbers, or a list of labels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
+
+# Cells and labels as they come from frames, arrays and lists.
+
+
+def is_missing(x: object) -> bool:
+    """None, NaN, NaT, pandas' NA or NumPy's masked."""
+    if x is None or type(x).__name__ in ("NAType", "NaTType", "MaskedConstant"):
+        return True
+    return isinstance(x, (float, np.floating, np.datetime64)) and bool(x != x)
+
+
+def is_number(x: object) -> bool:
+    """A real number of any type (Decimal and Fraction too), not text, not complex."""
+    return hasattr(x, "__float__") and not isinstance(
+        x, (complex, np.complexfloating, np.ndarray, str, bytes)
+    )
+
+
+def object_array(items: Sequence[Any]) -> NDArray[Any]:
+    """A one-dimensional array of objects, also where the objects are sequences."""
+    array = np.empty(len(items), dtype=object)
+    for k, item in enumerate(items):
+        array[k] = item
+    return array
+
+
+def listed(labels: Iterable[Any]) -> list[Any]:
+    """Labels as a list of Python objects (dates stay dates)."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "mM":
+        return list(labels.ravel())
+    for method in ("to_list", "tolist"):
+        if hasattr(labels, method):
+            return list(getattr(labels, method)())
+    return list(labels)
+
+
+UNSAID = ("", "Unnamed: 0")  # what an index without a name is called that pandas' to_csv has written
+LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
+
+
+class Wide(NamedTuple):
+    """A wide frame: one array per column of the matrix; labels are None where there are only positions."""
+
+    kind: str | None
+    row_labels: list[Hashable] | None
+    col_labels: list[Hashable] | None
+    columns: list[NDArray[Any]]
+    row_name: Hashable = None  # what the frame calls its rows, and its columns
+    col_name: Hashable = None
+    numbered: bool = False  # the first column, read as values, looks like the numbers of rows
+
+
+class Long(NamedTuple):
+    """A long frame: one line per measurement."""
+
+    kind: str | None
+    rows: list[Hashable]
+    cols: list[Hashable]
+    values: NDArray[Any]
+    row_name: Hashable = None
+    col_name: Hashable = None
+
+
+class _Table(NamedTuple):
+    """What every frame reduces to: its names, a way to a column, and pandas' index where there is one."""
+
+    kind: str | None
+    names: list[Hashable]
+    column: Callable[[int], Any]  # a pandas or a narwhals series
+    index: Any
+    across: Hashable = None  # the name of pandas' columns
+    counted: bool = False  # the columns are pandas' default ones, 0, 1, ...
+
+    def position(self, name: Hashable) -> int:
+        places = [j for j, known in enumerate(self.names) if known == name]
+        if len(places) != 1:
+            names = ", ".join(map(repr, self.names))
+            came = f"{len(places)} of them" if places else f"the names {names}"
+            raise DataError(f"expected one frame column named {name!r}, but {came} came.")
+        return places[0]
+
+
+def is_frame(data: object) -> bool:
+    """Whether narwhals can read `data` as a data frame."""
+    from narwhals import dependencies
+
+    return dependencies.is_into_dataframe(data) or dependencies.is_polars_lazyframe(data)
+
+
+def kind_of(*things: object) -> Literal["pandas", "polars"] | None:
+    """The library of the first of these that is a frame, a series or an index of pandas or polars."""
+    if not {"pandas", "polars"} & sys.modules.keys():  # a frame cannot come before its library
+        return None
+    from narwhals import dependencies as of
+
+    for thing in things:
+        if of.is_pandas_dataframe(thing) or of.is_pandas_series(thing) or of.is_pandas_index(thing):
+            return "pandas"
+        if of.is_polars_dataframe(thing) or of.is_polars_lazyframe(thing) or of.is_polars_series(thing):
+            return "polars"
+    return None
+
+
+def is_long(data: Any) -> bool:
+    """Whether the frame's columns are recognisably named row, col (or column) and value."""
+    names = set(_table(_index_as_columns(data, {})).names)
+    return all(any(name in names for name in choices) for choices in LONG_NAMES.values())
+
+
+def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
+    """One line per row of the matrix, one column per column.
+
+    The row labels are the column `row_column`; else a first column that is named "row" or holds no numbers
+    (where the frame has no labelled index of its own); else pandas' index; else positions.
+    """
+    table = _table(frame)
+    if not table.names:
+        raise DataError("expected a frame with columns, but an empty frame came.")
+    label_at = _label_column(table) if row_column is None else table.position(row_column)
+    values = [j for j in range(len(table.names)) if j != label_at]
+    row_labels = index_labels(table.index) if label_at is None else table.column(label_at).to_list()
+    col_labels = None if label_at is None and table.counted else [table.names[j] for j in values]
+    row_name = getattr(table.index, "name", None) if label_at is None else _said(table.names[label_at])
+    columns = [_plain(table.column(j)) for j in values]
+    numbered = row_labels is None and _numbered(table.column(0), columns)
+    return Wide(table.kind, row_labels, col_labels, columns, row_name, table.across, numbered)
+
+
+def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Hashable | None) -> Long:
+    """One line per measurement; a role not named is found by its usual name, else by its order among 3."""
+    given = {"row": row, "col": col, "value": value}
+    table = _table(_index_as_columns(frame, given))
+    at = {role: _find(table, role, name) for role, name in given.items()}
+    left = [j for j in range(len(table.names)) if j not in at.values()]
+    for role in (role for role, place in at.items() if place is None):
+        if len(table.names) != 3:
+            wanted = " or ".join(map(repr, LONG_NAMES[role]))
+            came = ", ".join(map(repr, table.names)) or "no column"
+            raise DataError(
+                f"expected a long frame with a column {wanted} (or its name in {role}=), but {came} came."
+            )
+        at[role] = left.pop(0)
+    rows, cols, values = (table.column(place) for place in at.values() if place is not None)
+    names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
+    return Long(table.kind, rows.to_list(), cols.to_list(), _plain(values), *names)
+
+
+def _table(frame: Any) -> _Table:
+    import narwhals as nw
+
+    frame = nw.to_native(frame, pass_through=True)
+    if nw.dependencies.is_pandas_dataframe(frame):
+        # Read pandas by position: narwhals refuses repeated names, and we have a clearer sentence for those.
+        counted = index_labels(frame.columns) is None
+        across = frame.columns.name
+        return _Table("pandas", list(frame.columns), lambda j: frame.iloc[:, j], frame.index, across, counted)
+    table = nw.from_native(frame)
+    eager = table.collect() if isinstance(table, nw.LazyFrame) else table
+    kind = "polars" if eager.implementation.is_polars() else None
+    names: list[Hashable] = list(eager.columns)
+    return _Table(kind, names, lambda j: eager.get_column(str(names[j])), None)
+
+
+def _plain(series: Any) -> NDArray[Any]:
+    """The column as floats with NaN for null, or, where its type is not numeric, as objects."""
+    import narwhals as nw
+
+    # pandas on NumPy needs no narwhals, which takes its time where a frame has very many columns.
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "fiub":
+        return np.asarray(series, dtype=np.float64)
+    column = nw.from_native(series, series_only=True)
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return object_array(column.to_list())
+
+
+def _label_column(table: _Table) -> int | None:
+    index = table.index
+    own_index = index is not None and (index.dtype.kind not in "iu" or index.name is not None)
+    if own_index or not table.names or len(table.names) == 1:
+        return None
+    if table.names[0] in ("row", *UNSAID):
+        return 0
+    first = _plain(table.column(0))
+    known = [x for x in first if not is_missing(x)] if first.dtype == object else []
+    return 0 if known and not any(is_number(x) for x in known) else None
+
+
+def _numbered(first: Any, columns: list[NDArray[Any]]) -> bool:
+    """Whether the first column has distinct whole numbers and no hole, and another has a hole or a fraction."""
+    import narwhals as nw
+
+    if not nw.from_native(first, series_only=True).dtype.is_integer():
+        return False
+    numbers = columns[0]
+    if np.isnan(numbers).any() or np.unique(numbers).size < numbers.size:
+        return False
+    return any(column.dtype != object and bool((column != np.floor(column)).any()) for column in columns[1:])
+
+
+def _said(name: Hashable) -> Hashable:
+    return None if name in UNSAID else name
+
+
+def index_labels(index: Any) -> list[Hashable] | None:
+    """The labels of pandas' index; None where it only counts."""
+    if index is None or (type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)):
+        return None
+    labels: list[Hashable] = index.tolist()
+    return labels
+
+
+def _index_as_columns(frame: Any, given: Mapping[str, Hashable | None]) -> Any:
+    """The frame, its index as columns where that carries a role (a MultiIndex named row, col, say)."""
+    names = getattr(getattr(frame, "index", None), "names", ())
+    named = [name for name in given.values() if name is not None]
+    wanted = {*named, *(name for choices in LONG_NAMES.values() for name in choices)}
+    carried = any(name in wanted and name not in frame.columns for name in names if name is not None)
+    return frame.reset_index() if carried else frame
+
+
+def _find(table: _Table, role: str, name: Hashable | None) -> int | None:
+    if name is not None:
+        return table.position(name)
+    usual = next((n for n in LONG_NAMES[role] if n in table.names), None)
+    return None if usual is None else table.position(usual)
+
+
+# Native frames from plain columns, of the kind that is asked for.
+
+
+def make_frame(
+    columns: Mapping[str, ArrayLike],
+    kind: str | None,
+    index: Sequence[Any] | None = None,
+    index_name: Hashable = None,
+) -> Any:
+    """A native frame with these columns; `index` becomes pandas' index, or polars' first column ("row")."""
+    library = _library(kind)
+    if library.__name__ == "pandas":
+        labels = None if index is None else _pandas_index(library, index, index_name)
+        return library.DataFrame(dict(columns), index=labels)
+    named = dict(columns) if index is None else {_free_name(columns, index_name): index, **columns}
+    return library.DataFrame([_polars_column(library, name, column) for name, column in named.items()])
+
+
+def wide_frame(
+    matrix: ArrayLike,
+    row_labels: Sequence[Any] | None,
+    col_labels: Sequence[Any] | None,
+    kind: str | None,
+    *,
+    row_name: Hashable = None,
+    col_name: Hashable = None,
+) -> Any:
+    """The matrix with its labels: pandas' index and columns, or polars' first column ("row") and names.
+
+    Rows known by position have pandas' default index, and no column of their own in polars.
+    """
+    library, array = _library(kind), np.asarray(matrix)
+    if library.__name__ == "polars":
+        columns = {name: array[:, j] for j, name in enumerate(_polars_names(col_labels, array.shape[1]))}
+        return make_frame(columns, "polars", row_labels, row_name)
+    index, columns = (
+        library.RangeIndex(m, name=name) if labels is None else _pandas_index(library, labels, name)
+        for m, labels, name in zip(array.shape, (row_labels, col_labels), (row_name, col_name), strict=True)
+    )
+    return library.DataFrame(array, index=index, columns=columns, copy=True)
+
+
+def stacked_frame(
+    matrices: NDArray[Any],
+    row_labels: Sequence[Any] | None,
+    col_labels: Sequence[Any] | None,
+    kind: str | None,
+    *,
+    row_name: Hashable = None,
+    col_name: Hashable = None,
+) -> Any:
+    """Matrices (n, m1, m2) below each other: pandas' index is (draw, row), polars' first columns are draw and row."""
+    library, (n, m1, m2) = _library(kind), matrices.shape
+    labels: Sequence[Any] = range(m1) if row_labels is None else row_labels
+    frame = wide_frame(matrices.reshape(n * m1, m2), None, col_labels, library.__name__, col_name=col_name)
+    if library.__name__ == "pandas":
+        sides = [library.RangeIndex(n), _pandas_index(library, labels)]
+        names = ["draw", "row" if row_name is None else row_name]
+        return frame.set_axis(library.MultiIndex.from_product(sides, names=names), axis="index")
+    rows = _polars_column(library, _free_name(frame.columns, row_name), list(labels) * n)
+    draw = library.Series(_free_name([*frame.columns, rows.name], "draw"), np.repeat(np.arange(n), m1))
+    return frame.insert_column(0, draw).insert_column(1, rows)
+
+
+def like(frame: Any, values: NDArray[Any]) -> Any:
+    """The values, one for each cell, as a frame like this one; as they are where it is none of ours."""
+    kind = kind_of(frame)
+    if kind is None:
+        return values
+    if kind == "polars":
+        return _library(kind).DataFrame(values, schema=frame.columns)
+    return _library(kind).DataFrame(values, index=frame.index, columns=frame.columns)
+
+
+def long_frame(
+    rows: NDArray[np.integer[Any]],
+    cols: NDArray[np.integer[Any]],
+    measures: Mapping[str, ArrayLike],
+    row_labels: Sequence[Any] | None,
+    col_labels: Sequence[Any] | None,
+    kind: str | None,
+) -> Any:
+    """One line per (rows[k], cols[k]) position: its labels as "row" and "col", then the measures."""
+    library = _library(kind)
+    columns: dict[str, Any] = {
+        name: positions if labels is None else _taken(library, labels, positions)
+        for name, labels, positions in (("row", row_labels, rows), ("col", col_labels, cols))
+    }
+    return make_frame(columns | dict(measures), library.__name__)
+
+
+def _library(kind: str | None) -> Any:
+    """pandas or polars; without a wish, the first of them that is installed."""
+    from importlib import import_module
+
+    if kind not in ("pandas", "polars", None):
+        raise ParameterError(f"expected a frame of kind 'pandas' or 'polars', but {kind!r} came.")
+    for name in ("pandas", "polars") if kind is None else (kind,):
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    wanted = kind or "pandas or polars"
+    raise MissingDependencyError(
+        f"expected {wanted} to make a frame, but it is not installed: pip install it."
+    )
+
+
+def _pandas_index(pandas: Any, labels: Sequence[Any], name: Hashable = None) -> Any:
+    return pandas.Index(list(labels), tupleize_cols=False, name=name)
+
+
+def _polars_names(labels: Sequence[Any] | None, m: int) -> list[str]:
+    names = [str(label) for label in (range(m) if labels is None else labels)]
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise DataError(
+            f"expected column labels that differ as text for a polars frame, but {twice!r} came twice; "
+            "ask for a long frame instead."
+        )
+    return names
+
+
+def _polars_column(polars: Any, name: str, values: Any) -> Any:
+    try:
+        return polars.Series(name, values)
+    except TypeError:  # polars has no column of mixed types; the labels still read as text
+        return polars.Series(name, [str(x) for x in values])
+
+
+def _taken(library: Any, labels: Sequence[Any], positions: NDArray[np.integer[Any]]) -> Any:
+    if library.__name__ == "pandas":
+        return _pandas_index(library, labels).take(positions)
+    return _polars_column(library, "", list(labels)).gather(positions)
+
+
+def _free_name(taken: Iterable[str], wanted: Hashable = None) -> str:
+    name, names = "row" if wanted is None else str(wanted), set(taken)
+    while name in names:
+        name += "_"
+    return name
+
+
+# How a matrix came in, and so how maps of it go out: arrays for an array, frames with labels for a frame.
+
+
+class Form(NamedTuple):
+    """The kind of frame a matrix came in (None: an array), its labels, and what it calls rows and columns."""
+
+    kind: str | None = None
+    row_labels: Sequence[Any] | None = None
+    col_labels: Sequence[Any] | None = None
+    row_name: Hashable = None
+    col_name: Hashable = None
+
+    @classmethod
+    def read(cls, frame: Any) -> tuple[Form, NDArray[Any]]:
+        """The form of a wide frame, and its cells."""
+        wide = read_wide(frame)
+        form = cls(wide.kind, wide.row_labels, wide.col_labels, wide.row_name, wide.col_name)
+        return form, np.column_stack(wide.columns)
+
+    def of(self, matrix: NDArray[Any]) -> Any:
+        """The matrix in this form."""
+        return matrix if self.kind is None else self.frame(matrix)
+
+    def frame(self, matrix: NDArray[Any]) -> Any:
+        """The matrix as a frame, also where none came in (then of whichever library is installed)."""
+        names = {"row_name": self.row_name, "col_name": self.col_name}
+        return wide_frame(matrix, self.row_labels, self.col_labels, self.kind, **names)
+
+    def stacked(self, matrices: NDArray[Any]) -> Any:
+        """Several matrices, (n, m1, m2): as they are, or below each other in a frame, by draw and row."""
+        if self.kind is None:
+            return matrices
+        names = {"row_name": self.row_name, "col_name": self.col_name}
+        return stacked_frame(matrices, self.row_labels, self.col_labels, self.kind, **names)
+
+    def entries(self, rows: NDArray[Any], cols: NDArray[Any], measures: Mapping[str, Any]) -> Any:
+        """Entries by position as a long frame of their labels, then the measures."""
+        return long_frame(rows, cols, measures, self.row_labels, self.col_labels, self.kind)
+
+
+def as_flags(cells: NDArray[Any]) -> NDArray[np.bool_]:
+    """The cells of a mask that came in a frame; 1 and 0 are yes and no."""
+    odd = ~((cells == 0) | (cells == 1))
+    if odd.any():
+        raise ParameterError(f"expected a mask of True and False, but {cells[odd][0]!r} came.")
+    return cells.astype(bool)

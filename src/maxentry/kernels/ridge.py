@@ -1,0 +1,145 @@
+"""Observed entries of X = A B' and ridge regressions of one factor on the other, without the m1 x m2 array.
+
+Entries come compressed by row: those of row i are `index[start[i]:start[i + 1]]` (their columns), with
+values `y` and weights `w` (how often the entry was measured). Exchange rows and columns for the other factor.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int32]
+Starts = NDArray[np.int64]
+# Sums may be reordered (so that the loops vectorise); NaN and infinity keep their meaning.
+FAST = {"reassoc", "contract"}
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def entries(start: Starts, index: Indices, A: Floats, B: Floats, out: Floats) -> None:
+    """out[e] = <a_i, b_j>, the entry of A B' at each stored place."""
+    for i in range(start.size - 1):
+        a = A[i]
+        for e in range(start[i], start[i + 1]):
+            b = B[index[e]]
+            s = 0.0
+            for r in range(a.size):
+                s += a[r] * b[r]
+            out[e] = s
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def component_energies(start: Starts, index: Indices, w: Floats, U: Floats, V: Floats) -> Floats:
+    """h[r] = sum over the stored places of w (u_ir v_jr)^2."""
+    h = np.zeros(U.shape[1])
+    for i in range(start.size - 1):
+        for e in range(start[i], start[i + 1]):
+            for r in range(h.size):
+                h[r] += w[e] * (U[i, r] * V[index[e], r]) ** 2
+    return h
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_gram(T: Floats, P: Floats) -> None:
+    """P <- P + T T', upper triangle only; in tiles of 2 x 2, so that each row read serves two sums."""
+    k, n = T.shape
+    for r in range(0, k, 2):
+        x0, x1 = T[r], T[min(r + 1, k - 1)]
+        for q in range(r, k, 2):
+            y0, y1 = T[q], T[min(q + 1, k - 1)]
+            s00, s01, s10, s11 = 0.0, 0.0, 0.0, 0.0
+            for p in range(n):
+                s00 += x0[p] * y0[p]
+                s01 += x0[p] * y1[p]
+                s10 += x1[p] * y0[p]
+                s11 += x1[p] * y1[p]
+            P[r, q] += s00
+            if q + 1 < k:
+                P[r, q + 1] += s01
+            if r + 1 < k:
+                P[r + 1, q] += s10
+            if r + 1 < k and q + 1 < k:
+                P[r + 1, q + 1] += s11
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def solve_positive(P: Floats, b: Floats) -> None:
+    """b <- P^-1 b by Cholesky, P = C'C; only P's upper triangle is read, and overwritten by C."""
+    n = b.size
+    for k in range(n):
+        whole = k - k % 4
+        for i in range(0, whole, 4):
+            c0, c1, c2, c3 = P[i, k], P[i + 1, k], P[i + 2, k], P[i + 3, k]
+            for j in range(k, n):
+                P[k, j] -= c0 * P[i, j] + c1 * P[i + 1, j] + c2 * P[i + 2, j] + c3 * P[i + 3, j]
+        for i in range(whole, k):
+            c0 = P[i, k]
+            for j in range(k, n):
+                P[k, j] -= c0 * P[i, j]
+        inverse = 1.0 / math.sqrt(P[k, k])
+        for j in range(k, n):
+            P[k, j] *= inverse
+    for i in range(n):
+        b[i] /= P[i, i]
+        for j in range(i + 1, n):
+            b[j] -= P[i, j] * b[i]
+    for i in range(n - 1, -1, -1):
+        s = b[i]
+        for j in range(i + 1, n):
+            s -= P[i, j] * b[j]
+        b[i] = s / P[i, i]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def ridge(Z: Floats, z: Floats, rho: float, a: Floats) -> float:
+    """a <- argmin |z - Z a|^2 + rho |a|^2; z'Z a.
+
+    Solves the smaller of (Z'Z + rho I) a = Z'z and a = Z'c, (ZZ' + rho I) c = z.
+    """
+    n, k = Z.shape
+    fitted = 0.0
+    if n < k:
+        P = rho * np.eye(n)
+        add_gram(Z, P)
+        c = z.copy()
+        solve_positive(P, c)
+        a[:] = 0.0
+        for p in range(n):
+            fitted += z[p] * (z[p] - rho * c[p])
+            for r in range(k):
+                a[r] += c[p] * Z[p, r]
+        return fitted
+    P = rho * np.eye(k)
+    add_gram(np.ascontiguousarray(Z.T), P)
+    b = np.zeros(k)
+    for p in range(n):
+        for r in range(k):
+            b[r] += z[p] * Z[p, r]
+    a[:] = b
+    solve_positive(P, a)
+    for r in range(k):
+        fitted += b[r] * a[r]
+    return fitted
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def ridge_rows(
+    start: Starts, index: Indices, y: Floats, w: Floats, B: Floats, rho: float, A: Floats
+) -> float:
+    """a_i <- argmin sum_e w_e (y_e - <a_i, b_e>)^2 + rho |a_i|^2 for every row; sum_e w_e y_e <a_i, b_e>."""
+    k = B.shape[1]
+    fitted = 0.0
+    for i in range(start.size - 1):
+        lo, n = start[i], start[i + 1] - start[i]
+        Z = np.empty((n, k))
+        z = np.empty(n)
+        for p in range(n):
+            root = math.sqrt(w[lo + p])
+            z[p] = root * y[lo + p]
+            b = B[index[lo + p]]
+            for r in range(k):
+                Z[p, r] = root * b[r]
+        fitted += ridge(Z, z, rho, A[i])
+    return fitted

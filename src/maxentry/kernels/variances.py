@@ -1,0 +1,313 @@
+"""Entries of factored draws, and the lazy search for the best of many candidates.
+
+A, B    m1 x R x S, m2 x R x S    the draws' factors, draws last so that loops over them are contiguous
+a, b    m1 x S, m2 x S            the draws' effects
+d       S                         an entry's draws less their mean, d_s = A_i.s . B_j.s + a_is + b_js - mean
+F       M x p                     features: the covariance of two candidates is the product of their rows
+W       k x p                     measured entries as directions: K = I - W'W, v = f'K f
+
+No `fastmath`: sums are taken in one order, whatever the processor's vectors hold, so that what is chosen is the same on
+all. `total` and `dot` keep eight sums, which is nearly as fast.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from maxentry.kernels.simd import (
+    LANES,
+    VECTOR,
+    across,
+    data_of,
+    every,
+    fused,
+    load,
+    load_vector,
+    plus,
+    store_vector,
+)
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+CLOSED = -1.0  # the score of a candidate that may not be chosen; scores are at least zero
+EQUAL = 1e-10  # scores that differ by less than this share are a tie
+
+
+@njit(cache=True, nogil=True)
+def total(x: Array) -> float:
+    """The sum of x, in an order of its own."""
+    t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
+    for n in range(x.size // 8):
+        p = x[8 * n : 8 * n + 8]
+        t0, t1, t2, t3 = t0 + p[0], t1 + p[1], t2 + p[2], t3 + p[3]
+        t4, t5, t6, t7 = t4 + p[4], t5 + p[5], t6 + p[6], t7 + p[7]
+    for s in range(x.size - x.size % 8, x.size):
+        t0 += x[s]
+    return ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
+
+
+@njit(cache=True, nogil=True)
+def dot(x: Array, y: Array) -> float:
+    """The sum of x y, in the order of `total`."""
+    t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
+    for n in range(x.size // 8):
+        p, q = x[8 * n : 8 * n + 8], y[8 * n : 8 * n + 8]
+        t0, t1, t2, t3 = t0 + p[0] * q[0], t1 + p[1] * q[1], t2 + p[2] * q[2], t3 + p[3] * q[3]
+        t4, t5, t6, t7 = t4 + p[4] * q[4], t5 + p[5] * q[5], t6 + p[6] * q[6], t7 + p[7] * q[7]
+    for s in range(x.size - x.size % 8, x.size):
+        t0 += x[s] * y[s]
+    return ((t0 + t1) + (t2 + t3)) + ((t4 + t5) + (t6 + t7))
+
+
+@njit(cache=True, nogil=True)
+def spread(d: Array, least: float) -> float:
+    """Take its mean off d; the mean of the squares that are left, both zero if it is below least."""
+    S = d.size
+    mean = total(d) / S
+    for s in range(S):
+        d[s] -= mean
+    v: float = dot(d, d) / S
+    if v < least:
+        d[:] = 0.0
+        return 0.0
+    return v
+
+
+@njit(cache=True, nogil=True)
+def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
+    """Overwrite d by the centred draws of entry (i, j); the mean of their squares, both zero if it is below least."""
+    R, S = A.shape[1], d.size
+    for s in range(S):
+        d[s] = a[i, s] + b[j, s]
+    for r in range(R):
+        for s in range(S):
+            d[s] += A[i, r, s] * B[j, r, s]
+    v: float = spread(d, least)
+    return v
+
+
+@njit(cache=True, nogil=True)
+def centred_draws(
+    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, F: Array
+) -> None:
+    """F[n] <- d / sqrt(S), for the entries (rows, cols)."""
+    S = F.shape[1]
+    for n in range(rows.size):
+        centred(A, B, a, b, rows[n], cols[n], least, F[n])
+        F[n] /= math.sqrt(S)
+
+
+@njit(cache=True, nogil=True)
+def variances_at(
+    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, v: Array
+) -> None:
+    """v[n] <- the variance of the draws of entry (rows[n], cols[n])."""
+    d = np.empty(A.shape[2])
+    for n in range(rows.size):
+        v[n] = centred(A, B, a, b, rows[n], cols[n], least, d)
+
+
+@njit(cache=True, nogil=True)
+def _remaining(f: Array, W: Array, start: int, stop: int, v: float) -> float:
+    """v less what the directions start..stop-1 explain of f."""
+    for t in range(start, stop):
+        c = dot(f, W[t])
+        v -= c * c
+    return max(v, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _refresh(
+    n: int, F: Array, W: Array, k: int, eta2: float, cost: Array, v: Array, version: Indices, score: Array
+) -> None:
+    if version[n] < k:
+        v[n] = _remaining(F[n], W, version[n], k, v[n])
+        version[n] = k
+        if score[n] != CLOSED:
+            score[n] = 0.5 * math.log1p(v[n] / eta2) / cost[n]
+
+
+@njit(cache=True, nogil=True)
+def best_candidate(
+    F: Array, W: Array, k: int, eta2: float, keys: Indices, cost: Array, v: Array, version: Indices, score: Array
+) -> int:  # fmt: skip
+    """The candidate of greatest score 1/2 log(1 + v / eta2) / cost given k directions; the least key of equals.
+
+    v and score may be stale (version < k directions taken off): they only fall, so a candidate whose stale score
+    is below the best need not be looked at (Minoux's lazy greedy search). Returns -1 where all are closed.
+    """
+    M = keys.size
+    if M == 0:
+        return -1
+    best = 0
+    for n in range(1, M):
+        if score[n] > score[best]:
+            best = n
+    _refresh(best, F, W, k, eta2, cost, v, version, score)
+    for n in range(M):
+        if score[n] > score[best]:
+            _refresh(n, F, W, k, eta2, cost, v, version, score)
+            if score[n] > score[best]:
+                best = n
+    top = score[best]
+    if top == CLOSED:
+        return -1
+    enough = top * (1.0 - EQUAL)
+    for n in range(M):
+        if score[n] >= enough and keys[n] < keys[best]:
+            _refresh(n, F, W, k, eta2, cost, v, version, score)
+            if score[n] >= enough:
+                best = n
+    return best
+
+
+@njit(cache=True, nogil=True)
+def turned_spread(X: Array, effect: Array, turns: Array, mean: Array, cov: Array, fourth: Array) -> None:
+    """cov[i] <- covariance over the draws of x_i O_s and the effect, and fourth[i] <- E|x_i O_s - mean_i|^4.
+
+    turns is R x R x S; effects have means of zero.
+    """
+    m, R, S = X.shape
+    d, length = np.empty((R + 1, S)), np.empty(S)
+    for i in range(m):
+        for s in range(S):
+            d[R, s] = effect[i, s]
+        length[:] = 0.0
+        for t in range(R):
+            d[t] = -mean[i, t]
+            for r in range(R):
+                for s in range(S):
+                    d[t, s] += X[i, r, s] * turns[r, t, s]
+            for s in range(S):
+                length[s] += d[t, s] * d[t, s]
+        fourth[i] = dot(length, length) / S
+        for t in range(R + 1):
+            for r in range(t + 1):
+                cov[i, t, r] = cov[i, r, t] = dot(d[t], d[r]) / S
+
+
+# Variances of factored draws over a block of the matrix: sixteen entries at once, four rows times four columns.
+#
+# Draws lie side by side in vectors of eight (`lanes`). Each vector of a row's factor is multiplied by those of four
+# columns, and the other way round: eight loads serve sixteen fused multiply-adds. What four rows or columns need is
+# laid out in the order of reading first.
+SIDE = 4
+INT = ir.IntType(64)
+
+
+@njit(cache=True, nogil=True)
+def _laid_out(X: Array, effect: Array, index: Indices) -> Array:
+    """The factors of index[4 g : 4 g + 4] as [g, s / 8, r, 4, 8], the effect last; draws beyond the last are zero."""
+    R, S = X.shape[1], X.shape[2]
+    groups, vectors = (index.size + SIDE - 1) // SIDE, (S + LANES - 1) // LANES
+    out = np.zeros((groups, vectors, R + 1, SIDE, LANES))
+    for t in range(groups * SIDE):
+        i = index[min(t, index.size - 1)]
+        for r in range(R + 1):
+            x = X[i, r] if r < R else effect[i]
+            for s in range(S):
+                out[t // SIDE, s // LANES, r, t % SIDE, s % LANES] = x[s]
+    return out
+
+
+@intrinsic
+def _sixteen(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any, d: Any) -> Any:
+    """D.flat[d : d + 128] <- eight draws of sixteen entries, of rows laid out at P.flat[p], columns at Q.flat[q]."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        P, p, Q, q, R, D, d = (
+            data_of(context, builder, kind, value) if isinstance(kind, types.Array) else value
+            for kind, value in zip(signature.args, args, strict=True)
+        )
+        step = INT(SIDE * LANES)
+        last = builder.mul(R, step)
+        begin = [
+            builder.fadd(x, y)
+            for x in _four(builder, P, builder.add(p, last))
+            for y in _four(builder, Q, builder.add(q, last))
+        ]
+
+        def add(r: Any, sums: list[Any]) -> list[Any]:
+            here = builder.mul(r, step)
+            x, y = _four(builder, P, builder.add(p, here)), _four(builder, Q, builder.add(q, here))
+            return [fused(builder, x[e // SIDE], y[e % SIDE], total) for e, total in enumerate(sums)]
+
+        for e, total in enumerate(_loop(builder, R, begin, add)):
+            store_vector(builder, total, D, builder.add(d, INT(e * LANES)))
+        return context.get_dummy_value()
+
+    i = types.intp
+    return types.void(P, i, Q, i, i, D, i), build
+
+
+def _four(builder: Any, base: Any, position: Any) -> list[Any]:
+    """Four vectors from base[position] on."""
+    return [load_vector(builder, base, builder.add(position, INT(k * LANES)), VECTOR) for k in range(SIDE)]
+
+
+def _loop(builder: Any, n: Any, begin: list[Any], add: Any) -> list[Any]:
+    """The sums after add(r, sums) for r = 0 .. n - 1, each in a register of its own."""
+    before = builder.block
+    loop, after = builder.append_basic_block("factors"), builder.append_basic_block("done")
+    builder.cbranch(builder.icmp_signed("<", INT(0), n), loop, after)
+    builder.position_at_end(loop)
+    r, sums = builder.phi(INT), [builder.phi(VECTOR) for _ in begin]
+    added, following = add(r, sums), builder.add(r, INT(1))
+    for phi, first, last in zip([r, *sums], [INT(0), *begin], [following, *added], strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(last, loop)
+    builder.cbranch(builder.icmp_signed("<", following, n), loop, after)
+    builder.position_at_end(after)
+    totals = [builder.phi(VECTOR) for _ in begin]
+    for total, first, last in zip(totals, begin, added, strict=True):
+        total.add_incoming(first, before)
+        total.add_incoming(last, loop)
+    return totals
+
+
+@njit(cache=True, nogil=True)
+def _variance(D: Array, e: int, S: int) -> float:
+    """The variance of the S draws of entry e of sixteen: D is [s / 8, entry, 8]."""
+    whole, one = S // LANES, every(1.0)
+    sums = every(0.0)
+    for t in range(whole):
+        sums = plus(one, load(D, (t * SIDE * SIDE + e) * LANES), sums)
+    total = across(sums)
+    for s in range(whole * LANES, S):
+        total += D[whole, e, s - whole * LANES]
+    mean = total / S
+    sums, less = every(0.0), every(-mean)
+    for t in range(whole):
+        d = plus(one, load(D, (t * SIDE * SIDE + e) * LANES), less)
+        sums = plus(d, d, sums)
+    squares: float = across(sums)
+    for s in range(whole * LANES, S):
+        squares += (D[whole, e, s - whole * LANES] - mean) ** 2
+    return squares / S
+
+
+@njit(cache=True, nogil=True)
+def variances(
+    A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, v: Array
+) -> None:
+    """v[n, k] <- the variance of the draws of entry (rows[n], cols[k])."""
+    R, S = A.shape[1], A.shape[2]
+    Q = _laid_out(B, b, cols)
+    vectors = Q.shape[1]
+    D = np.empty((vectors, SIDE * SIDE, LANES))
+    step = (R + 1) * SIDE * LANES
+    for n in range(0, rows.size, SIDE):
+        P = _laid_out(A, a, rows[n : n + SIDE])
+        for k in range(Q.shape[0]):
+            for t in range(vectors):
+                _sixteen(P, t * step, Q, (k * vectors + t) * step, R, D, t * SIDE * SIDE * LANES)
+            for p in range(min(SIDE, rows.size - n)):
+                for q in range(min(SIDE, cols.size - SIDE * k)):
+                    found = _variance(D, SIDE * p + q, S)
+                    v[n + p, SIDE * k + q] = found if found >= least else 0.0

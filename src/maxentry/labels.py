@@ -1,0 +1,310 @@
+"""Labels of rows and columns: the user knows a row by its label, everything inside by its position."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxentry.errors import DataError, LabelError
+from maxentry.frames import is_missing, is_number, listed, object_array
+
+# From whatever came to arrays of floats (missing as NaN) and of positions, naming what cannot be used.
+NOTHING = "expected at least one observation that is not missing, but none came."
+
+
+def as_array(values: ArrayLike) -> NDArray[Any]:
+    """`values` as an array; masked values become NaN, numbers beside text stay numbers."""
+    if isinstance(values, np.ma.MaskedArray):
+        as_type = np.float64 if values.dtype.kind in "fiub" else object
+        return np.where(np.ma.getmaskarray(values), np.nan, values.data.astype(as_type))
+    try:
+        array = np.asarray(values)
+        # NumPy turns [1, "a"] into text throughout; as objects the one text among the numbers can be named.
+        text = array.dtype.kind in "US" and not isinstance(values, np.ndarray)
+        return np.array(values, dtype=object) if text else array
+    except ValueError as error:
+        raise DataError("expected rows of equal length, but a ragged sequence came.") from error
+
+
+def floats(values: ArrayLike, place: Callable[[int], str]) -> NDArray[np.float64]:
+    """A new array of floats in the shape of `values`; `place(k)` names the k-th value in an error."""
+    array = as_array(values)
+    if array.dtype.kind in "fiub":
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf and is refused as such
+            return array.astype(np.float64)
+    flat = array.astype(object).ravel()
+    return np.array([_float(x, k, place) for k, x in enumerate(flat)], dtype=np.float64).reshape(array.shape)
+
+
+def _float(x: Any, k: int, place: Callable[[int], str]) -> float:
+    if is_missing(x):
+        return float("nan")
+    if is_number(x):
+        try:
+            return float(x)
+        except OverflowError:
+            return float("inf")
+    kind = "text" if isinstance(x, (str, bytes)) else type(x).__name__
+    raise DataError(f"expected real numbers, but the value at {place(k)} is {x!r} ({kind}).")
+
+
+def positions_within(items: ArrayLike, size: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The items as integers, and which of them are not integers from 0 to size - 1."""
+    array = as_array(items)
+    kind = array.dtype.kind
+    if kind in "iu":
+        good = (array >= 0) & (array < size)
+    elif kind == "f":
+        good = (array >= 0) & (array < size) & (array == np.floor(array))
+    else:
+        good = np.array([_is_position(x, size) for x in array.ravel()], dtype=bool).reshape(array.shape)
+    safe = array if good.all() else np.where(good, array, 0)
+    return safe.astype(np.int64, copy=False), ~good
+
+
+def _is_position(x: Any, size: int) -> bool:
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and bool(0 <= x < size)
+
+
+def checked_shape(shape: Any) -> tuple[int, int]:
+    """Two whole numbers, each at least 2."""
+    try:
+        pair, bad = positions_within(shape, 2**31)
+    except DataError:
+        pair, bad = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+    if pair.shape != (2,) or bad.any():
+        raise DataError(f"expected a shape of two whole numbers below 2**31, but {shape!r} came.")
+    m1, m2 = int(pair[0]), int(pair[1])
+    if min(m1, m2) < 2:
+        raise DataError(f"expected at least 2 rows and 2 columns, but a matrix of {m1} x {m2} came.")
+    return m1, m2
+
+
+def check_lengths(rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
+    """Rows, columns and values are lists of one length, and there are some."""
+    for name, array in (("rows", rows), ("columns", cols), ("values", values)):
+        if array.ndim != 1:
+            raise DataError(f"expected {name} in one dimension, but an array of {array.ndim} came.")
+    if not rows.size == cols.size == values.size:
+        came = f"{rows.size} rows, {cols.size} columns and {values.size} values"
+        raise DataError(f"expected as many rows as columns and values, but {came} came.")
+    if not rows.size:
+        raise DataError(NOTHING)
+
+
+Labels = tuple[Hashable, ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The rows, or the columns: how many, and by which labels they are known (None: their positions)."""
+
+    name: str
+    size: int
+    labels: Labels | None
+
+    @classmethod
+    def of(cls, name: str, size: int, labels: Iterable[Hashable] | None) -> Axis:
+        """An axis of this size whose labels, if any, are as many, distinct and present."""
+        known = None if labels is None else checked_labels(labels, name)
+        if known is not None and len(known) != size:
+            raise DataError(f"expected {size} {name} labels, but {len(known)} came.")
+        return cls(name, size, known)
+
+    @cached_property
+    def positions(self) -> dict[Hashable, int]:
+        """Position by label."""
+        return {label: i for i, label in enumerate(self.labels or ())}
+
+    def show(self, i: int) -> str:
+        """The label at a position, as written in Python."""
+        return show(int(i) if self.labels is None else self.labels[i])
+
+    def index(self, labels: Any) -> NDArray[np.int64]:
+        """Positions of one label (an array of no dimension) or of a sequence of labels (of its shape)."""
+        if self._is_one_label(labels):
+            return self.look_up([labels.item() if isinstance(labels, np.ndarray) else labels]).reshape(())
+        if isinstance(labels, np.ndarray):
+            return self.look_up(labels.ravel()).reshape(labels.shape)
+        return self.look_up(listed(labels))
+
+    def look_up(self, labels: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
+        """Positions of a list of labels."""
+        if self.labels is None:
+            found, bad = positions_within(labels, self.size)
+            if bad.any():
+                self._refuse([labels[int(k)] for k in np.flatnonzero(bad)])
+            return found
+        wanted = listed(labels)
+        try:
+            return np.fromiter(map(self.positions.__getitem__, wanted), dtype=np.int64, count=len(wanted))
+        except (KeyError, TypeError):
+            self._refuse([x for x in wanted if not self._knows(x)])
+
+    def within(self, items: NDArray[Any]) -> NDArray[np.int64]:
+        """Items that must be positions on this axis."""
+        found, bad = positions_within(items, self.size)
+        if bad.any():
+            k = int(np.argmax(bad))
+            wanted = f"{self.name} indices from 0 to {self.size - 1}"
+            raise DataError(f"expected {wanted}, but measurement {k} has {show(items[k])}.")
+        return found
+
+    def extended(self, labels: Iterable[Hashable]) -> Axis:
+        """This axis with more labels after its own."""
+        own = range(self.size) if self.labels is None else self.labels
+        known = checked_labels((*own, *listed(labels)), self.name)
+        counted = self.labels is None and known == tuple(range(len(known)))
+        return Axis(self.name, len(known), None if counted else known)
+
+    def _is_one_label(self, labels: Any) -> bool:
+        if isinstance(labels, np.ndarray):
+            return labels.ndim == 0
+        # A tuple is a sequence of labels unless it is itself a label.
+        return isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__") or self._knows(labels)
+
+    def _knows(self, label: Any) -> bool:
+        try:
+            return label in self.positions
+        except TypeError:
+            return False
+
+    def _refuse(self, labels: list[Any]) -> NoReturn:
+        more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+        came = ", ".join(show(x) for x in labels[:3]) + more
+        if self.labels is None:
+            raise LabelError(f"expected {self.name} positions from 0 to {self.size - 1}, but {came} came.")
+        by_text = {str(label): label for label in self.labels}
+        near = difflib.get_close_matches(str(labels[0]), by_text, n=1)
+        hint = f" (did you mean {show(by_text[near[0]])}?)" if near else ""
+        raise LabelError(f"expected known {self.name} labels, but {came} came{hint}.")
+
+
+def place(row_axis: Axis, i: int, col_axis: Axis, j: int) -> str:
+    """An entry as errors name it."""
+    return f"row {row_axis.show(i)}, column {col_axis.show(j)}"
+
+
+def show(label: object) -> str:
+    """A label as written in Python, without NumPy's wrapping."""
+    return repr(label.item() if isinstance(label, np.generic) and label.dtype.kind in "iufbU" else label)
+
+
+def checked_labels(labels: Iterable[Hashable], name: str) -> Labels:
+    """The labels as a tuple; one that is missing, not hashable or there twice is an error."""
+    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
+        raise DataError(f"expected a sequence of {name} labels, but {show(labels)} came.")
+    known = tuple(listed(labels))
+    first: dict[Hashable, int] = {}
+    for i, label in enumerate(known):
+        if is_missing(label):
+            raise DataError(f"expected a label for every {name}, but {name} {i} has {show(label)}.")
+        if first.setdefault(_hashable(label, name), i) != i:
+            twice = f"{show(label)} came twice, at {first[label]} and {i}"
+            raise DataError(f"expected distinct {name} labels, but {twice}.")
+    return known
+
+
+def coded(
+    items: Sequence[Any] | NDArray[Any], labels: Iterable[Hashable] | None, name: str
+) -> tuple[NDArray[np.int64], Labels]:
+    """Positions of the items, and all labels: those given, else those that came, in order of appearance."""
+    wanted = listed(items)
+    try:
+        came = dict.fromkeys(wanted)
+    except TypeError:
+        came = {_hashable(x, name): None for x in wanted}  # raises, naming the label
+    if any(is_missing(x) for x in came):
+        k = next(k for k, x in enumerate(wanted) if is_missing(x))
+        raise DataError(
+            f"expected a {name} label with every measurement, but measurement {k} has {show(wanted[k])}."
+        )
+    known = tuple(came) if labels is None else checked_labels(labels, name)
+    return Axis(name, len(known), known).look_up(wanted), known
+
+
+def column_of(items: Any, name: str) -> NDArray[Any]:
+    """One column of triples: whole numbers as they are, anything else as objects."""
+    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
+        raise DataError(f"expected a sequence of {name}s, but {show(items)} came.")
+    array = items.to_numpy() if hasattr(items, "to_numpy") else items
+    if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):
+        return as_array(array)
+    return object_array(listed(items))
+
+
+def positions_or_labels(
+    items: NDArray[Any], labels: Iterable[Hashable] | None, shape: tuple[int, int] | None, side: str
+) -> tuple[NDArray[Any], Labels | None]:
+    """Positions stand for themselves where only a shape is given; anything else is a label."""
+    if labels is None and shape is not None:
+        return items, None
+    name = {"row": "row", "col": "column"}[side]
+    numbered = items.dtype.kind in "iu" or all(is_number(x) for x in items)
+    if labels is None and numbered:
+        raise DataError(f"expected shape= or {side}_labels= with numbered {name}s, but neither came.")
+    return coded(items, labels, name)
+
+
+def _hashable(label: Any, name: str) -> Hashable:
+    try:
+        hash(label)
+    except TypeError:
+        kind = type(label).__name__
+        raise DataError(f"expected hashable {name} labels, but {label!r} ({kind}) came.") from None
+    return label  # type: ignore[no-any-return]
+
+
+# Labels in JSON and back as they were: text and numbers as they are, dates and tuples with their kind.
+
+
+def encode(labels: tuple[Hashable, ...] | None) -> list[Any] | None:
+    """Labels as JSON can hold them; one that cannot be kept is refused rather than turned into text."""
+    return None if labels is None else [_encode(label) for label in labels]
+
+
+def decode(labels: list[Any] | None) -> tuple[Hashable, ...] | None:
+    """The labels that were encoded."""
+    return None if labels is None else tuple(_decode(label) for label in labels)
+
+
+def _encode(label: Any) -> Any:
+    kind = type(label).__name__
+    if isinstance(label, np.datetime64):
+        return {"datetime64": str(label), "unit": np.datetime_data(label.dtype)[0]}
+    if isinstance(label, np.generic):
+        return _encode(label.item())
+    if isinstance(label, tuple):
+        return {"tuple": [_encode(part) for part in label]}
+    if kind == "Timestamp":
+        return {kind: label.isoformat(), "unit": label.unit}  # the unit is the type of an index of them
+    if isinstance(label, dt.datetime | dt.date):
+        return {kind: label.isoformat()}
+    if label is None or isinstance(label, str | int | float | bool):
+        return label
+    raise DataError(
+        f"expected labels that are text, numbers, dates or tuples to write, but {label!r} is a {kind}."
+    )
+
+
+def _decode(label: Any) -> Any:
+    if not isinstance(label, dict):
+        return label
+    if "datetime64" in label:
+        return np.datetime64(label["datetime64"], label["unit"])
+    if "Timestamp" in label:
+        import pandas
+
+        moment = pandas.Timestamp(label["Timestamp"])
+        return moment.as_unit(label["unit"]) if "unit" in label else moment  # files from before had none
+    ((kind, value),) = label.items()
+    if kind == "tuple":
+        return tuple(_decode(part) for part in value)
+    return dt.date.fromisoformat(value) if kind == "date" else dt.datetime.fromisoformat(value)

@@ -1,0 +1,415 @@
+"""Observations: what has been measured of a matrix, from arrays, sparse matrices, frames or triples.
+
+An entry that is NaN, null, masked or not stored is missing; a stored zero is data. The same entry may be
+measured several times, and each measurement counts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxentry import frames
+from maxentry.errors import DataError
+from maxentry.labels import (
+    NOTHING,
+    Axis,
+    Labels,
+    as_array,
+    check_lengths,
+    checked_shape,
+    coded,
+    column_of,
+    floats,
+    place,
+    positions_or_labels,
+    positions_within,
+    show,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """The measurements of one side, CSR-like: those of row (or column) i are at indptr[i]:indptr[i + 1]."""
+
+    indptr: NDArray[np.int64]
+    index: NDArray[np.int32]  # the other side's position
+    values: NDArray[np.float64]
+    source: NDArray[np.int32]  # where each stands in the row-sorted order
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Observations:
+    """Measured entries of an m1 x m2 matrix, sorted by row, then column, replicates in the order they came.
+
+    Make one with `Observations.of(data)` or a `from_...` constructor. The constructor itself takes positions,
+    checks everything once, drops missing values and sorts.
+    """
+
+    shape: tuple[int, int]
+    rows: NDArray[np.int32]
+    cols: NDArray[np.int32]
+    values: NDArray[np.float64]
+    row_labels: Labels | None = None
+    col_labels: Labels | None = None
+    frame_kind: str | None = None
+    row_name: Hashable = None  # what the frame called its rows, and its columns
+    col_name: Hashable = None
+
+    def __post_init__(self) -> None:
+        given_rows, given_cols = as_array(self.rows), as_array(self.cols)
+        check_lengths(given_rows, given_cols, as_array(self.values))
+        if given_rows.size >= 2**31:
+            raise DataError(f"expected fewer than 2**31 measurements, but {given_rows.size} came.")
+        shape = checked_shape(self.shape)
+        row_axis = Axis.of("row", shape[0], self.row_labels)
+        col_axis = Axis.of("column", shape[1], self.col_labels)
+        rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
+        values = floats(self.values, lambda k: place(row_axis, rows[k], col_axis, cols[k]))
+        known = ~np.isnan(values)
+        if not known.any():
+            raise DataError(NOTHING)
+        if np.isinf(values).any():
+            k = int(np.argmax(np.isinf(values)))
+            where = place(row_axis, rows[k], col_axis, cols[k])
+            raise DataError(f"expected finite numbers, but the value at {where} is {values[k]}.")
+        order = _row_order(rows, cols, shape[1], known)
+        self._set("shape", shape)
+        self._set("rows", rows[order].astype(np.int32))
+        self._set("cols", cols[order].astype(np.int32))
+        self._set("values", values[order])
+        self._set("row_labels", row_axis.labels)
+        self._set("col_labels", col_axis.labels)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    # Where they come from
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        *,
+        shape: tuple[int, int] | None = None,
+        row_labels: Iterable[Hashable] | None = None,
+        col_labels: Iterable[Hashable] | None = None,
+        row: Hashable | None = None,
+        col: Hashable | None = None,
+        value: Hashable | None = None,
+        row_column: Hashable | None = None,
+    ) -> Observations:
+        """Observations from Observations, an array, scipy.sparse, a frame or a tuple (rows, cols, values).
+
+        A frame is long where row=, col= or value= is given or its columns are so named, and wide otherwise.
+        """
+        labels = {"row_labels": row_labels, "col_labels": col_labels}
+        names = {"row": row, "col": col, "value": value}
+        options = _given({"shape": shape, "row_column": row_column} | labels | names)
+        if isinstance(data, Observations):
+            _check_options(options, "Observations")
+            return data
+        if isinstance(data, tuple) and len(data) == 3:
+            _check_options(options, "triples", "shape", *labels)
+            return cls.from_triples(*data, **options)
+        if _is_sparse(data):
+            _check_options(options, "a sparse matrix", *labels)
+            return cls.from_sparse(data, **options)
+        if not isinstance(data, (np.ndarray, list, tuple)) and frames.is_frame(data):
+            if options.keys() & names.keys() or (row_column is None and frames.is_long(data)):
+                _check_options(options, "a long frame", *names, *labels)
+                return cls.from_long(data, **options)
+            _check_options(options, "a wide frame", "row_column")
+            return cls._wide_or_hint(data, **options)
+        _check_options(options, "an array", *labels)
+        return cls.from_array(data, **options)
+
+    @classmethod
+    def from_array(
+        cls,
+        array: ArrayLike,
+        row_labels: Iterable[Hashable] | None = None,
+        col_labels: Iterable[Hashable] | None = None,
+    ) -> Self:
+        """A dense matrix, NaN (None, masked) where missing."""
+        given = as_array(array)
+        if given.ndim != 2:
+            came = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {array!r:.40}"
+            raise DataError(f"expected an array of 2 dimensions, but {came} came.")
+        m1, m2 = checked_shape(given.shape)
+        row_axis, col_axis = Axis.of("row", m1, row_labels), Axis.of("column", m2, col_labels)
+        matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
+        return cls._from_matrix(matrix, row_axis, col_axis)
+
+    @classmethod
+    def from_sparse(
+        cls,
+        matrix: Any,
+        row_labels: Iterable[Hashable] | None = None,
+        col_labels: Iterable[Hashable] | None = None,
+    ) -> Self:
+        """A scipy.sparse matrix: unstored is missing, a stored 0 is data, duplicates are replicates."""
+        if not _is_sparse(matrix):
+            raise DataError(f"expected a scipy.sparse matrix, but {type(matrix).__name__} came.")
+        if len(matrix.shape) != 2:
+            raise DataError(f"expected a sparse matrix of 2 dimensions, but one of {len(matrix.shape)} came.")
+        if matrix.format == "dia":  # its tocoo drops stored zeros, so let numbers from 1 stand for the data
+            numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
+            coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
+            values = matrix.data.ravel()[coo.data - 1]
+        else:
+            coo = matrix.tocoo()
+            values = coo.data
+        return cls(matrix.shape, coo.row, coo.col, values, row_labels, col_labels)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_triples(
+        cls,
+        rows: Iterable[Any],
+        cols: Iterable[Any],
+        values: ArrayLike,
+        shape: tuple[int, int] | None = None,
+        row_labels: Iterable[Hashable] | None = None,
+        col_labels: Iterable[Hashable] | None = None,
+    ) -> Self:
+        """Measurements one by one: rows and columns as positions in a shape, or as labels.
+
+        Labels are kept in order of appearance, or in the order of row_labels and col_labels, which may also
+        name rows and columns that were never measured.
+        """
+        row_items, col_items, given = column_of(rows, "row"), column_of(cols, "column"), as_array(values)
+        check_lengths(row_items, col_items, given)
+        row_codes, row_known = positions_or_labels(row_items, row_labels, shape, "row")
+        col_codes, col_known = positions_or_labels(col_items, col_labels, shape, "col")
+        size = (len(row_known or ()), len(col_known or ())) if shape is None else shape
+        return cls(size, row_codes, col_codes, given, row_known, col_known)
+
+    @classmethod
+    def from_wide(cls, frame: Any, row_column: Hashable | None = None) -> Self:
+        """A frame with one line per row of the matrix and one column per column.
+
+        The row labels are in `row_column`; else in a first column that is named "row" or holds no numbers;
+        else in pandas' index; else the rows are known by position, with a warning where a first column of
+        distinct whole numbers looks like labels.
+        """
+        wide = frames.read_wide(frame, row_column)
+        m1, m2 = checked_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
+        row_axis, col_axis = Axis.of("row", m1, wide.row_labels), Axis.of("column", m2, wide.col_labels)
+        matrix = np.empty((m1, m2))
+        for j, column in enumerate(wide.columns):
+            matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]
+        if wide.numbered:
+            warn(_numbered_rows(0 if wide.col_labels is None else wide.col_labels[0]), stacklevel=2)
+        return cls._from_matrix(matrix, row_axis, col_axis, wide.kind, wide.row_name, wide.col_name)
+
+    @classmethod
+    def _wide_or_hint(cls, frame: Any, row_column: Hashable | None = None) -> Self:
+        try:
+            return cls.from_wide(frame, row_column)
+        except DataError as error:
+            if "came twice" not in str(error) and "(text)" not in str(error):
+                raise
+            hint = " (if this is a long frame, one line a measurement, give row=, col= and value=)."
+            raise DataError(str(error).removesuffix(".") + hint) from None
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: Any,
+        row: Hashable | None = None,
+        col: Hashable | None = None,
+        value: Hashable | None = None,
+        row_labels: Iterable[Hashable] | None = None,
+        col_labels: Iterable[Hashable] | None = None,
+    ) -> Self:
+        """A frame with one line per measurement, in columns row, col (or column), value unless named here.
+
+        In a frame of three columns those not so named are taken in order. Labels as in `from_triples`.
+        """
+        long = frames.read_long(frame, row, col, value)
+        if not long.rows:
+            raise DataError(NOTHING)
+        row_codes, row_known = coded(long.rows, row_labels, "row")
+        col_codes, col_known = coded(long.cols, col_labels, "column")
+        shape = (len(row_known), len(col_known))
+        named = (row_known, col_known, long.kind, long.row_name, long.col_name)
+        return cls(shape, row_codes, col_codes, long.values, *named)  # type: ignore[arg-type]
+
+    @classmethod
+    def _from_matrix(cls, matrix: NDArray[np.float64], row_axis: Axis, col_axis: Axis, *came_as: Any) -> Self:
+        rows, cols = np.nonzero(~np.isnan(matrix))
+        labels = (row_axis.labels, col_axis.labels)
+        return cls(matrix.shape, rows, cols, matrix[rows, cols], *labels, *came_as)  # type: ignore[arg-type]
+
+    # What they are
+
+    @property
+    def n(self) -> int:
+        """How many measurements there are, replicates counted."""
+        return self.values.size
+
+    @cached_property
+    def row_axis(self) -> Axis:
+        """The rows and their labels."""
+        return Axis("row", self.shape[0], self.row_labels)
+
+    @cached_property
+    def col_axis(self) -> Axis:
+        """The columns and their labels."""
+        return Axis("column", self.shape[1], self.col_labels)
+
+    @property
+    def form(self) -> frames.Form:
+        """How they came, and so how maps of the matrix go out: arrays, or frames with these labels."""
+        return frames.Form(self.frame_kind, self.row_labels, self.col_labels, self.row_name, self.col_name)
+
+    # Halves are made anew each time: kept, they would be copies beside the standardised ones that a fit works with.
+
+    @property
+    def by_row(self) -> Half:
+        """The measurements row by row."""
+        return self.halves(self.values)[0]
+
+    @property
+    def by_col(self) -> Half:
+        """The measurements column by column."""
+        return self.halves(self.values)[1]
+
+    def halves(self, values: NDArray[np.float64]) -> tuple[Half, Half]:
+        """Both sides, row by row and column by column, with these values in place of the measured ones."""
+        order = self._col_order
+        by_row = Half(_indptr(self.row_counts), self.cols, values, np.arange(self.n, dtype=np.int32))
+        return by_row, Half(_indptr(self.col_counts), self.rows[order], values[order], order)
+
+    @cached_property
+    def _col_order(self) -> NDArray[np.int32]:
+        return np.argsort(self.cols, kind="stable").astype(np.int32)
+
+    @cached_property
+    def row_counts(self) -> NDArray[np.int64]:
+        """Measurements in each row."""
+        return np.bincount(self.rows, minlength=self.shape[0])
+
+    @cached_property
+    def col_counts(self) -> NDArray[np.int64]:
+        """Measurements in each column."""
+        return np.bincount(self.cols, minlength=self.shape[1])
+
+    @cached_property
+    def observed(self) -> csr_array[Any]:
+        """The mask of observed entries, sparse."""
+        from scipy.sparse import csr_array
+
+        new = np.ones(self.n, dtype=bool)
+        new[1:] = (np.diff(self.rows) != 0) | (np.diff(self.cols) != 0)
+        indptr = _indptr(np.bincount(self.rows[new], minlength=self.shape[0]))
+        return csr_array((np.ones(int(new.sum()), dtype=bool), self.cols[new], indptr), shape=self.shape)
+
+    @property
+    def density(self) -> float:
+        """The fraction of entries observed at least once."""
+        return float(self.observed.nnz) / (self.shape[0] * self.shape[1])
+
+    def row_index(self, labels: Any) -> NDArray[np.int64]:
+        """Positions of rows by label: no dimension for one label, else the shape of the labels."""
+        return self.row_axis.index(labels)
+
+    def col_index(self, labels: Any) -> NDArray[np.int64]:
+        """Positions of columns by label: no dimension for one label, else the shape of the labels."""
+        return self.col_axis.index(labels)
+
+    def __repr__(self) -> str:
+        entries = self.observed.nnz
+        again = f", {self.n - entries} of them again" if self.n > entries else ""
+        lines = [
+            f"Observations: {self.shape[0]} x {self.shape[1]}, {self.n} measurements{again}, "
+            f"{100 * self.density:.3g}% of entries observed",
+            *(f"  {a.name}s {a.show(0)} ... {a.show(a.size - 1)}" for a in (self.row_axis, self.col_axis)),
+            f"  values {self.values.min():.4g} to {self.values.max():.4g}, mean {self.values.mean():.4g}",
+        ]
+        return "\n".join(lines)
+
+    # Others like them
+
+    def subset(self, keep: ArrayLike) -> Observations:
+        """Only the measurements of a mask, or of indices into the row-sorted order; same shape and labels."""
+        kept = np.asarray(keep)
+        if kept.dtype == bool and kept.shape != (self.n,):
+            raise DataError(f"expected a mask of length {self.n}, but one of shape {kept.shape} came.")
+        if kept.dtype != bool:
+            kept, bad = positions_within(kept, self.n)
+            if bad.any():
+                came = show(np.asarray(keep).ravel()[np.argmax(bad)])
+                raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, but {came} came.")
+        return self._with(self.rows[kept], self.cols[kept], self.values[kept])
+
+    def append(self, rows: Any, cols: Any, values: ArrayLike) -> Observations:
+        """These and more measurements of known rows and columns, by label."""
+        new_rows, new_cols = np.atleast_1d(self.row_index(rows)), np.atleast_1d(self.col_index(cols))
+        given = np.atleast_1d(as_array(values))
+        check_lengths(new_rows, new_cols, given)
+        new_values = floats(given, lambda k: place(self.row_axis, new_rows[k], self.col_axis, new_cols[k]))
+        return self._with(
+            np.concatenate([self.rows, new_rows]),
+            np.concatenate([self.cols, new_cols]),
+            np.concatenate([self.values, new_values]),
+        )
+
+    def extended(
+        self, row_labels: Iterable[Hashable] = (), col_labels: Iterable[Hashable] = ()
+    ) -> Observations:
+        """The same measurements of a matrix with more rows and columns, not yet measured, after these."""
+        rows, cols = self.row_axis.extended(row_labels), self.col_axis.extended(col_labels)
+        shape = (rows.size, cols.size)
+        return replace(self, shape=shape, row_labels=rows.labels, col_labels=cols.labels)
+
+    def _with(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> Observations:
+        return replace(self, rows=rows, cols=cols, values=values)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: option for name, option in options.items() if option is not None}
+
+
+def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:
+    extra = [name for name in options if name not in allowed]
+    if extra:
+        taken = f"only {', '.join(allowed)}" if allowed else "no option"
+        raise DataError(f"expected {taken} with {kind}, but {', '.join(extra)} came.")
+
+
+def _numbered_rows(name: Hashable) -> str:
+    return (
+        f"the first column, {name!r}, has distinct whole numbers and was read as a column of values, not as labels; "
+        f"if it numbers the rows, say row_column={name!r} (or set_index({name!r}) in pandas, or cast it to text)."
+    )
+
+
+def _is_sparse(data: Any) -> bool:
+    sparse = sys.modules.get("scipy.sparse")  # a sparse matrix cannot come before its module
+    return sparse is not None and bool(sparse.issparse(data))
+
+
+def _row_order(
+    rows: NDArray[np.int64], cols: NDArray[np.int64], m2: int, known: NDArray[np.bool_]
+) -> NDArray[np.int64] | slice:
+    """Where the known measurements stand, by row, then column, then as they came."""
+    entry = rows * m2 + cols
+    if known.all() and (entry[1:] >= entry[:-1]).all():
+        return slice(None)
+    order = np.flatnonzero(known)
+    return order[np.argsort(entry[order], kind="stable")]
+
+
+def _indptr(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

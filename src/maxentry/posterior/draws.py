@@ -1,0 +1,348 @@
+"""What a fit is watched by: quantities that do not depend on the gauge of U and V, from factor-form draws.
+
+X_ij = mu + r_i + c_j + left_i . right_j, for draws `left` (chain, draw, m1, R), `right` (chain, draw, m2, R),
+`row` (chain, draw, m1), `col` (chain, draw, m2) and `mu`, `eta2`, `sigma2` (chain, draw). Entries of U and V
+are never watched: rotations of the frames leave X as it is, so their chains need not agree. Nothing of size
+m1 x m2 is formed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from maxentry.belief import Belief
+from maxentry.errors import DataError, ParameterError
+
+MAX_ENTRIES = 200
+MAX_PROJECTIONS = 8
+Array = NDArray[np.float64]
+Floats = NDArray[np.floating]  # draws may be kept in single precision
+Indices = NDArray[np.int64]
+
+
+class Draws(NamedTuple):
+    """The draws of a fit in factor form, in the user's units (with a transform, on its scale).
+
+    `sigma2` may be None at rank 0, where nothing depends on it; `nu` are the degrees of freedom of Student noise
+    (whose scale squared is eta2), None for Gaussian noise.
+    """
+
+    left: Floats
+    right: Floats
+    row: Floats
+    col: Floats
+    mu: Array
+    eta2: Array
+    sigma2: Array | None
+    nu: Array | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """m1, m2."""
+        return self.left.shape[2], self.right.shape[2]
+
+    @property
+    def rank(self) -> int:
+        """R."""
+        return int(self.left.shape[3])
+
+    def belief(self) -> Belief:
+        """The draws of all chains in one row, as views."""
+        left, right, row, col = (array.reshape(self.mu.size, *array.shape[2:]) for array in self[:4])
+        return Belief(left, right, row, col, self.mu.ravel(), self.eta2.ravel())
+
+    def followed_by(self, later: Draws, places: list[int]) -> Draws:
+        """These draws and later ones of the chains at `places`."""
+        pairs = zip(self, later, strict=True)
+        joined = [
+            None if a is None or b is None else np.concatenate([a[places], b], axis=1) for a, b in pairs
+        ]
+        return Draws(*joined)  # type: ignore[arg-type]
+
+    def of_chains(self, which: NDArray[np.intp], rank: int) -> Draws:
+        """Only some chains, with factors cut to their rank."""
+        pick = slice(None) if which.size == self.mu.shape[0] else which  # all: views, no copy of the draws
+        left, right = self.left[pick][..., :rank], self.right[pick][..., :rank]
+        row, col, mu, eta2 = self.row[pick], self.col[pick], self.mu[pick], self.eta2[pick]
+        sigma2 = self.sigma2[pick] if rank and self.sigma2 is not None else None
+        return Draws(left, right, row, col, mu, eta2, sigma2, None if self.nu is None else self.nu[pick])
+
+
+class Monitored(NamedTuple):
+    """Quantities by name, each in a group, with their draws (chain, draw, quantity)."""
+
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    draws: Array
+
+
+Labels = tuple[Sequence[object], Sequence[object]]
+
+
+def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: Labels) -> Monitored:
+    """Draws of a random subset of X, of eta2, sigma2, the singular values and a few coherences.
+
+    `observed` are the observed entries as sorted distinct numbers i m2 + j.
+    """
+    check_shapes(draws)
+    seen, unseen = choose_entries(draws.shape, observed, rng)
+    i, j = (np.concatenate(pair) for pair in zip(seen, unseen, strict=True))
+    names = [f"X[{labels[0][a]}, {labels[1][b]}]" for a, b in zip(i, j, strict=True)]
+    groups = ["X observed"] * len(seen[0]) + ["X unobserved"] * len(unseen[0])
+    parts = [entries(draws, i, j), draws.eta2[..., None]]
+    names.append("eta2")
+    groups.append("eta2")
+    if draws.rank:
+        for name, group, values in low_rank_quantities(draws, rng, labels):
+            names += name
+            groups += [group] * len(name)
+            parts.append(values)
+    return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2))
+
+
+def check_shapes(draws: Draws) -> None:
+    """Refuse arrays that do not belong to one run."""
+    (m1, m2), rank, run = draws.shape, draws.rank, draws.mu.shape
+    expected = Draws((*run, m1, rank), (*run, m2, rank), (*run, m1), (*run, m2), run, run, run, run)  # type: ignore[arg-type]
+    for name, array, shape in zip(Draws._fields, draws, expected, strict=True):
+        if array is None and rank and name == "sigma2":
+            raise ParameterError(f"draws of {name} are needed at rank {rank}, got None")
+        if array is not None and array.shape != shape:
+            raise ParameterError(f"draws of {name} should have shape {shape}, got {array.shape}")
+
+
+def choose_entries(
+    shape: tuple[int, int], observed: Indices, rng: np.random.Generator
+) -> tuple[tuple[Indices, Indices], tuple[Indices, Indices]]:
+    """Up to `MAX_ENTRIES` distinct entries, half unobserved; one half grows where the other is too small."""
+    m1, m2 = shape
+    free = m1 * m2 - observed.size
+    n_free = min(free, max(MAX_ENTRIES // 2, MAX_ENTRIES - observed.size))
+    n_seen = min(observed.size, MAX_ENTRIES - n_free)
+    seen = observed[rng.choice(observed.size, n_seen, replace=False)]
+    # The k-th entry not in the sorted `observed` is k + how many of them come before it: no m1 x m2 list.
+    k = rng.choice(free, n_free, replace=False)
+    unseen = k + np.searchsorted(observed - np.arange(observed.size), k, side="right")
+    return (seen // m2, seen % m2), (unseen // m2, unseen % m2)
+
+
+def entries(draws: Draws, i: Indices, j: Indices) -> Array:
+    """Draws of X at the entries (i, j), shape (chain, draw, entry)."""
+    return np.stack(
+        [
+            mu[:, None] + row[:, i] + col[:, j] + np.einsum("sea,sea->se", left[:, i], right[:, j])
+            for left, right, row, col, mu in zip(*draws[:5], strict=True)
+        ]
+    ).astype(float)
+
+
+def low_rank_quantities(
+    draws: Draws, rng: np.random.Generator, labels: Labels
+) -> list[tuple[list[str], str, Array]]:
+    """sigma2, the R singular values of left right', diagonals of P_U and P_V: (names, group, draws)."""
+    assert draws.sigma2 is not None
+    i, j = (np.sort(rng.choice(m, min(m, MAX_PROJECTIONS), replace=False)) for m in draws.shape)
+    with threadpool_limits(1):
+        gram_left, gram_right = gram(draws.left), gram(draws.right)
+        values = singular_values(gram_left, gram_right)
+        mu_u = coherences(draws.left[:, :, i], gram_left)
+        mu_v = coherences(draws.right[:, :, j], gram_right)
+    return [
+        (["sigma2"], "sigma2", draws.sigma2[..., None]),
+        ([f"singular value {r + 1}" for r in range(draws.rank)], "singular values", values),
+        ([f"P_U[{labels[0][a]}]" for a in i], "projections", mu_u),
+        ([f"P_V[{labels[1][b]}]" for b in j], "projections", mu_v),
+    ]
+
+
+def gram(factors: Floats) -> Array:
+    """F'F of every draw, (chain, draw, R, R); chain by chain, so that no copy of all the draws is made."""
+    chains = (np.asarray(chain, dtype=float) for chain in factors)
+    return np.stack([np.matmul(chain.swapaxes(1, 2), chain) for chain in chains])
+
+
+def singular_values(gram_left: Array, gram_right: Array) -> Array:
+    """Singular values of left right', largest first: roots of the eigenvalues of G_l^(1/2) G_r G_l^(1/2)."""
+    eigenvalues, vectors = np.linalg.eigh(gram_left)
+    root = vectors * np.sqrt(np.maximum(eigenvalues, 0))[..., None, :]
+    squared = np.linalg.eigvalsh(root.swapaxes(-1, -2) @ gram_right @ root)
+    return np.sqrt(np.maximum(squared, 0))[..., ::-1]
+
+
+def coherences(factor_rows: Floats, gram_matrix: Array) -> Array:
+    """Diagonal of P = F (F'F)^-1 F' at the given rows (chain, draw, row, R)."""
+    inverse = np.linalg.pinv(gram_matrix, hermitian=True)
+    diagonal: Array = np.einsum("csia,csab,csib->csi", factor_rows, inverse, factor_rows)
+    return diagonal
+
+
+# Where the draws of a run go: into memory, or into files of a folder, where draws larger than the memory stay.
+#
+# Files are NumPy's .npy, mapped into memory: the system fetches what is read, and lets go of it where room is short.
+Shape = tuple[int, ...]
+NOT_KNOWN_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # of a file system
+
+
+class Room(Protocol):
+    """Room for arrays of draws (chain, draw, …)."""
+
+    def filled(self) -> AbstractContextManager[None]:
+        """While this lasts the room is filled; if that fails, nothing is left of it."""
+
+    def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
+        """An array of zeros to be filled."""
+
+    def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
+        """The first draws of some chains, the last axis cut to `top`, in one piece; `array` is lost."""
+
+
+class Memory:
+    """Draws in memory."""
+
+    def filled(self) -> AbstractContextManager[None]:
+        """There is nothing to tidy up."""
+        return nullcontext()
+
+    def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
+        """An array of zeros to be filled."""
+        return np.zeros(shape, dtype)
+
+    def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
+        """A copy of what is left."""
+        return np.ascontiguousarray(array[chains, :n_draws, ..., :top])
+
+
+MEMORY = Memory()
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Draws in files of a folder."""
+
+    path: Path
+    _made: list[Path] = field(default_factory=list, init=False, repr=False, compare=False)
+    _maps: list[np.memmap[Any, Any]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, path: str | PathLike[str]) -> Folder:
+        """A folder that may be filled: one that is not there yet, or is empty."""
+        if not isinstance(path, str | PathLike):
+            raise ParameterError(f"store must be the path of a folder or None, got {path!r}")
+        folder = Path(path).expanduser()
+        _check_empty(folder)
+        if not folder.parent.is_dir():
+            why = "is no folder" if folder.parent.exists() else "does not exist"
+            raise DataError(f"expected a folder to put {folder.name} into, but {folder.parent} {why}.")
+        return cls(folder)
+
+    @contextmanager
+    def filled(self) -> Iterator[None]:
+        """The folder is there while it is filled; if that fails, what was made here is gone again, and no more."""
+        new = False
+        try:
+            with contextlib.suppress(FileExistsError):
+                self.path.mkdir()
+                new = True
+            _check_empty(self.path)  # again: the rank may have been chosen since, which takes a while
+            yield
+        except BaseException as error:
+            self._remove(new)
+            if isinstance(error, OSError):
+                raise DataError(
+                    f"expected to write draws into {self.path}, but that failed: {error.strerror or error}."
+                ) from error
+            raise
+        finally:
+            self._made.clear()
+            self._maps.clear()
+
+    def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
+        """A file of zeros, mapped; what has no numbers needs no file."""
+        if 0 in shape:
+            return np.zeros(shape, dtype)
+        file = self.file(name)
+        file.touch(exist_ok=False)  # fails where another fit was faster
+        self._made.append(file)
+        array = open_memmap(file, mode="w+", dtype=dtype, shape=shape)
+        self._maps.append(array)
+        _take_room(file)
+        # As a plain array: Numba and sums know nothing of np.memmap, whose file stays open by the array's base.
+        return np.asarray(array)
+
+    def flush(self, last: str) -> None:
+        """All draws are on disk. `last` is the file to be written next, by which the folder can be loaded."""
+        for array in self._maps:
+            array.flush()
+        self._made.append(self.path / last)
+
+    def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
+        """Moved to the front of the same file, since a mapped file cannot be replaced on every system.
+
+        No number moves towards the end, so what is still to be read is not overwritten.
+        """
+        flat, at = array.reshape(-1), 0
+        for c in chains:
+            for d in range(n_draws):
+                part = array[c, d, ..., :top].copy().ravel()
+                flat[at : at + part.size] = part
+                at += part.size
+        shape = (len(chains), n_draws, *array[0, 0, ..., :top].shape)
+        return flat[:at].reshape(shape)
+
+    def read(self, name: str, shape: Shape, dtype: str) -> Floats:
+        """What was written, as a part of the file of this shape; mapped and read-only."""
+        if 0 in shape:
+            return np.zeros(shape, dtype)
+        whole = np.asarray(open_memmap(self.file(name), mode="r")).reshape(-1)
+        return whole[: int(np.prod(shape))].reshape(shape)
+
+    def file(self, name: str) -> Path:
+        """The file of an array."""
+        return self.path / f"{name}.npy"
+
+    def _remove(self, folder_too: bool) -> None:
+        for file in self._made:
+            with contextlib.suppress(OSError):
+                file.unlink()
+        if folder_too:
+            with contextlib.suppress(OSError):  # somebody else has put something there
+                self.path.rmdir()
+
+
+def _check_empty(folder: Path) -> None:
+    if not folder.exists():
+        return
+    expected = "expected a new or empty folder for the draws, but"
+    if not folder.is_dir():
+        raise DataError(f"{expected} {folder} is a file.")
+    if (folder / "posterior.npz").exists():
+        raise DataError(
+            f"{expected} {folder} holds a posterior: Posterior.load reads it; delete it, or name another folder."
+        )
+    if any(folder.iterdir()):
+        raise DataError(f"{expected} {folder} holds something; name another.")
+
+
+def _take_room(file: Path) -> None:
+    """Take a file's bytes on the disk now: where there are too few later, the system ends the process."""
+    if not hasattr(os, "posix_fallocate"):
+        return
+    with file.open("r+b") as opened:
+        try:
+            os.posix_fallocate(opened.fileno(), 0, file.stat().st_size)
+        except OSError as error:
+            if error.errno not in NOT_KNOWN_HERE:
+                raise

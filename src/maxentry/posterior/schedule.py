@@ -1,0 +1,100 @@
+"""How long to sample: a population of short annealed chains (the default) or a few long ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry.errors import ParameterError
+
+Kind = Literal["population", "long"]
+COLDEST = 0.01  # the likelihood's first power beta: the data hardly speak, every chain roams the prior
+WORK = 2e10  # multiplications of a default population, where a problem is large: some ten seconds on one core
+DRAWS_NUMBERS = 2.5e8  # numbers kept in the draws of a default run: 2 GB
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The length of a run: for each chain, anneal (beta from 0.01 to 1), settle (beta = 1), then keep draws.
+
+    chains: how many chains, each with its own random stream
+    anneal: sweeps of likelihood tempering from the prior; 0 starts at beta = 1
+    settle: sweeps at beta = 1 that are thrown away
+    draws, thin: kept draws of each chain, and how many sweeps lie between two of them
+    """
+
+    kind: Kind = "population"
+    chains: int = 32
+    anneal: int = 150
+    settle: int = 150
+    draws: int = 12
+    thin: int = 12
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("population", "long"):
+            raise ParameterError(f"sampling must be of kind 'population' or 'long', got {self.kind!r}")
+        for name, least in {"chains": 1, "anneal": 0, "settle": 0, "draws": 1, "thin": 1}.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
+            object.__setattr__(self, name, int(value))
+
+    @property
+    def sweeps(self) -> int:
+        """Sweeps of one chain."""
+        return self.anneal + self.settle + self.draws * self.thin
+
+    def betas(self) -> NDArray[np.float64]:
+        """The likelihood's power in each sweep before the kept ones."""
+        # Python's powers, not NumPy's, which round differently on other processors: chains would magnify that.
+        last = max(self.anneal - 1, 1)
+        rising = [COLDEST ** (1.0 - k / last) for k in range(self.anneal)]
+        return np.array(rising + [1.0] * self.settle)
+
+    @classmethod
+    def of(cls, wish: str | Sampling, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
+        """A `Sampling` as it is; "population" or "long" at a length that fits the size of the problem."""
+        if isinstance(wish, Sampling):
+            return wish
+        if wish == "population":
+            return cls.population(shape, n_obs, rank)
+        if wish == "long":
+            return cls.long(shape, n_obs, rank)
+        raise ParameterError(f"sampling must be 'population', 'long' or a Sampling(...), got {wish!r}")
+
+    @classmethod
+    def population(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
+        """32 chains of 450 sweeps where sweeps are cheap; down to 8 of 150 where each one costs."""
+        sweeps = WORK / sweep_work(shape, n_obs, rank)
+        chains = int(np.clip(sweeps / 200, 8, 32))
+        third = int(np.clip(sweeps / chains, 150, 450)) // 3
+        return cls("population", chains, third, third, 12, third // 12).in_memory(shape, rank)
+
+    def in_memory(self, shape: tuple[int, int], rank: int) -> Sampling:
+        """The same sweeps with fewer of them kept where the draws of this rank would fill the memory."""
+        most = int(DRAWS_NUMBERS / (self.chains * sum(shape) * (rank + 1)))
+        draws = min(self.draws, max(most, 4))
+        return replace(self, draws=draws, thin=self.draws * self.thin // draws)
+
+    @classmethod
+    def scout(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
+        """A smaller population, to compare ranks on held-out entries."""
+        full = cls.population(shape, n_obs, rank)
+        third = max(full.anneal // 3, 40)
+        return cls("population", 8, third, third, min(full.draws, 8), max(1, third // 8))
+
+    @classmethod
+    def long(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
+        """Four chains of 1,000 draws, thinned where sweeps are cheap."""
+        sweeps = WORK / sweep_work(shape, n_obs, rank)
+        thin = int(np.clip(sweeps / 4 / 2000, 1, 20))
+        return cls("long", 4, 200, 800 * thin, 1000, thin)
+
+
+def sweep_work(shape: tuple[int, int], n_obs: int, rank: int) -> float:
+    """Multiplications of one sweep, roughly: N K^2 for the sums, (m1 + m2) K^3 for the solves."""
+    K = rank + 1
+    return n_obs * (K * K + 4 * K) + sum(shape) * (K**3 / 3 + 4 * K * K + 50 * K)

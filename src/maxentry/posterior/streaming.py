@@ -1,0 +1,133 @@
+"""Mean and sd of chosen entries over every sweep that counts, kept or not, accumulated while the chains run.
+
+For chain c and entry e, in the user's units: count n, mean M, and Q the sum of squares around it. A new value x makes
+n <- n + 1, d = x - M, M <- M + d/n, Q <- Q + d (x - M) (Welford), which loses nothing where the sd is small beside the
+mean; chains are pooled by Chan's formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry import frames
+from maxentry.errors import ParameterError
+from maxentry.kernels import gibbs as kernel
+from maxentry.observations import Observations
+from maxentry.posterior.chains import Fit
+from maxentry.posterior.gibbs import Kept
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Watched:
+    """Mean and sd of the entries that `watch=` named, over every sweep from the first kept draw on.
+
+    `mean`, `sd` and `mcse` have a number for each, in the order given; `to_frame()` has the labels beside them. Sweeps
+    are draws times thin of each chain, so few draws will do where `thin` is as much larger.
+    """
+
+    rows: Indices
+    cols: Indices
+    count: NDArray[np.int64]  # (chain,)
+    chain_mean: Array  # (chain, entry)
+    squares: Array  # (chain, entry)
+    observations: Observations
+
+    @classmethod
+    def entries(cls, observations: Observations, rows: Any, cols: Any) -> Watched:
+        """The entries (rows[k], cols[k]), by label, and no chain yet."""
+        i, j = positions(observations, rows, cols)
+        nothing = np.zeros((0, i.size))
+        return cls(i.ravel(), j.ravel(), np.zeros(0, np.int64), nothing, nothing, observations)
+
+    def by(self, n_chains: int) -> Watched:
+        """The same entries with nothing seen, for so many chains."""
+        shape = (n_chains, self.rows.size)
+        return replace(
+            self, count=np.zeros(n_chains, np.int64), chain_mean=np.zeros(shape), squares=np.zeros(shape)
+        )
+
+    def of_chains(self, which: list[int]) -> Watched:
+        """Only some chains, as copies."""
+        return replace(
+            self, count=self.count[which], chain_mean=self.chain_mean[which], squares=self.squares[which]
+        )
+
+    def see_in(self, fit: Fit) -> Callable[[int, Kept], None]:
+        """What chains show their states to."""
+        return lambda c, states: self.see(c, states, fit)
+
+    def see(self, c: int, states: Kept, fit: Fit) -> None:
+        """Take in states of chain c, in standard units; chains may do so at the same time."""
+        assert fit.units is not None
+        shift, scale = fit.units
+        for left, right, row, col, scalars in zip(*states, strict=True):
+            low_rank = np.einsum("er,er->e", left[self.rows], right[self.cols], dtype=float)
+            z = scalars[kernel.MU] + row[self.rows] + col[self.cols] + low_rank
+            x = fit.transform.inverse(shift + scale * z)
+            self.count[c] += 1
+            d = x - self.chain_mean[c]
+            self.chain_mean[c] += d / self.count[c]
+            self.squares[c] += d * (x - self.chain_mean[c])
+
+    def __repr__(self) -> str:
+        return f"Watched: {self.rows.size} entries over {self.n} states; .mean, .sd, .mcse, .to_frame()"
+
+    @property
+    def n(self) -> int:
+        """How many states of all chains were seen."""
+        return int(self.count.sum())
+
+    @cached_property
+    def mean(self) -> Array:
+        """Posterior mean of each entry."""
+        mean: Array = self.count @ self.chain_mean / self.n
+        return mean
+
+    @cached_property
+    def sd(self) -> Array:
+        """Posterior standard deviation of each entry; NaN where only one state was seen."""
+        if self.n < 2:
+            return np.full(self.rows.size, np.nan)
+        between = self.count @ (self.chain_mean - self.mean) ** 2
+        sd: Array = np.sqrt((self.squares.sum(0) + between) / (self.n - 1))
+        return sd
+
+    @cached_property
+    def mcse(self) -> Array:
+        """Monte Carlo standard error of the mean, by how far the chains' means lie apart; NaN for a single chain.
+
+        At least that of independent states: a few chains may have means that are close by chance.
+        """
+        n_chains = len(self.count)
+        if n_chains < 2:
+            return np.full(self.rows.size, np.nan)
+        error: Array = self.chain_mean.std(0, ddof=1) / np.sqrt(n_chains)
+        np.maximum(error, self.sd / np.sqrt(self.n), out=error)
+        return error
+
+    def to_frame(self) -> Any:
+        """One line an entry: row, col, mean, sd, mcse."""
+        o = self.observations
+        measures = {"mean": self.mean, "sd": self.sd, "mcse": self.mcse}
+        return frames.long_frame(self.rows, self.cols, measures, o.row_labels, o.col_labels, o.frame_kind)
+
+
+def positions(observations: Observations, rows: Any, cols: Any) -> tuple[Indices, Indices]:
+    """Positions of the entries (rows[k], cols[k]) by label; one row or column serves them all."""
+    i, j = observations.row_index(rows), observations.col_index(cols)
+    try:
+        i, j = np.broadcast_arrays(i, j)
+    except ValueError:
+        raise ParameterError(
+            f"rows and cols must be of the same length, or one of them a single label, got {i.size} and {j.size}"
+        ) from None
+    return i, j

@@ -1,0 +1,180 @@
+"""How a campaign went: the expected error as measurements came in, and how far off its predictions were.
+
+The expected error after n measurements needs a posterior of the first n. Points are taken at anchors
+(`campaign/fitting.py`), which cost one fit each instead of two, and at the present. Each is computed once and stored as
+a number in the campaign's cache. Predictions of asked entries are in the events, and cost nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import hashlib
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxentry._io import write_atomically
+
+if TYPE_CHECKING:
+    from maxentry.campaign.state import Ask, Measurement, State
+    from maxentry.posterior.posterior import Posterior
+
+Array = NDArray[np.float64]
+
+POINTS = 8  # of a curve
+NEAR = 0.9  # of all measurements: an anchor beyond would stand beside the last point
+LATEST_TELLS = 200  # at which a known point is looked for
+FILE = "expected_errors.json"
+
+
+class ErrorPoint(NamedTuple):
+    """The expected error after so many measurements, and when the last of them was told."""
+
+    measurements: int
+    error: float
+    at: dt.datetime
+
+
+class ErrorCurve:
+    """The expected errors of one campaign that are known, in memory and in the folder of its cache, if it has one."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._known: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def add(self, state: State, posterior: Posterior) -> None:
+        """Add the point of this state, whose posterior is at hand."""
+        from maxentry.campaign import stop  # here, since loading the sampler takes its time
+
+        error = stop.expected_error(state, posterior)
+        with self._lock:
+            self._known[_key(state, len(state.standing))] = error
+            _write(self._folder, self._read())
+
+    def points(self, state: State) -> list[ErrorPoint]:
+        """The points known by now, the first first; computes none."""
+        ends = list(_sizes_by_event(state).values())
+        return self.points_at(state, sorted({*ends[-LATEST_TELLS:], *curve_sizes(state)}))
+
+    def points_at(self, state: State, sizes: list[int]) -> list[ErrorPoint]:
+        """Those known at these numbers of measurements."""
+        known = self._read()
+        errors = ((n, known.get(_key(state, n))) for n in sizes)
+        return [
+            ErrorPoint(n, error, state.standing[n - 1].told_at) for n, error in errors if error is not None
+        ]
+
+    def missing(self, state: State, points: int = POINTS) -> list[int]:
+        """Numbers of measurements at which a curve of so many points needs another fit."""
+        known = self._read()
+        return [n for n in curve_sizes(state, points) if _key(state, n) not in known]
+
+    def complete(
+        self, state: State, latest: Callable[[], Posterior], points: int = POINTS, progress: Any = None
+    ) -> None:
+        """Compute the missing points, the last first; `latest` returns the posterior of all measurements."""
+        from maxentry.campaign import fits
+
+        for n in reversed(self.missing(state, points)):
+            if n == len(state.standing):
+                self.add(state, latest())
+            else:  # not through the campaign's cache, where old fits would push out those that `ask` needs
+                then = replace(state, measurements=state.standing[:n])
+                self.add(then, fits.posterior(then, None, progress=progress))
+
+    def _read(self) -> dict[str, float]:
+        if self._folder is not None:
+            with contextlib.suppress(OSError, ValueError):  # the file is a cache: without it, compute again
+                stored = json.loads((self._folder / FILE).read_text())
+                if isinstance(stored, dict):
+                    return {str(k): float(v) for k, v in stored.items()} | self._known
+        return dict(self._known)
+
+
+def curve_sizes(state: State, points: int = POINTS) -> list[int]:
+    """Numbers of measurements that a curve shows: anchors, and all; none while too few are told for a posterior."""
+    from maxentry.campaign.fits import FIRST_ANCHOR, anchor
+
+    n, least = len(state.standing), max(FIRST_ANCHOR, max(state.shape) / 2)
+    if points == 0 or len(state.told_keys) < max(state.shape) / 2 or n == 0:
+        return []
+    anchors: list[int] = []
+    a = anchor(max(int(NEAR * n), 1))
+    while a >= least:
+        anchors.insert(0, a)
+        a = anchor(a - 1)
+    some = np.unique(np.linspace(0, len(anchors) - 1, min(points - 1, len(anchors))).astype(int))
+    return [*(anchors[k] for k in some), n]
+
+
+def _key(state: State, n: int) -> str:
+    """A digest of everything that the error after n measurements depends on."""
+    from maxentry.campaign.fits import LAW
+
+    s = state.settings
+    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n]
+    digest = hashlib.sha256(json.dumps(model).encode())
+    for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:24]
+
+
+def _write(folder: Path | None, errors: dict[str, float]) -> None:
+    """Store the errors; it is only a cache, so a folder that cannot be written is ignored."""
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with write_atomically(folder / FILE) as draft:
+                draft.write_text(json.dumps(errors))
+
+
+# Predictions and what came of them
+
+
+class Surprises(NamedTuple):
+    """For each `tell` of predicted entries: measurements by then, error of the predictions, and the error expected."""
+
+    measurements: Array
+    error: Array  # root mean square
+    expected: Array
+
+
+def predicted_measurements(state: State) -> list[tuple[Measurement, Ask]]:
+    """The measurements of entries that had a prediction when they were asked for, each with its ask."""
+    asked = ((m, state.asked[m.id]) for m in state.standing if m.id is not None)
+    return [(m, ask) for m, ask in asked if np.isfinite(ask.sd)]
+
+
+def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
+    """How far values were from their predictions; `latest` is called for the noise, if there are any."""
+    predicted = predicted_measurements(state)
+    noise = _noise_sd(state, latest()) if predicted else 0.0
+    by_event: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for m, ask in predicted:
+        by_event[m.event].append(((m.value - ask.mean) ** 2, ask.sd**2 + noise**2))
+    ends = _sizes_by_event(state)
+    squares = np.array([np.mean(pairs, axis=0) for pairs in by_event.values()]).reshape(-1, 2)
+    error, expected = np.sqrt(squares.T)
+    return Surprises(np.array([ends[event] for event in by_event], dtype=np.float64), error, expected)
+
+
+def _sizes_by_event(state: State) -> dict[int, int]:
+    """How many measurements there were after each event that added some."""
+    return {m.event: count for count, m in enumerate(state.standing, start=1)}
+
+
+def _noise_sd(state: State, posterior: Posterior) -> float:
+    """The sd of a measurement in the user's units; under a transform, at the median value."""
+    transform = posterior.transform
+    middle = transform.forward(np.median(state.values))
+    up, down = (float(transform.inverse(middle + side * posterior.noise_sd)) for side in (1, -1))
+    return (up - down) / 2
