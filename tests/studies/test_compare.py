@@ -128,6 +128,7 @@ def test_infinite_values_are_refused_as_everywhere(transform: str) -> None:
         compare_cells(M, transform=transform)
 
 
+@pytest.mark.process
 def test_smurff_is_looked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smurff_peer, "find_spec", lambda name: None)
     monkeypatch.delenv(smurff_peer.INTERPRETER, raising=False)

@@ -299,6 +299,7 @@ def timeless(run: Run) -> list[tuple[float, ...]]:
     return [look[:6] for look in run.looks]
 
 
+@pytest.mark.process
 def test_processes_do_what_this_one_would_do(tmp_path: Path) -> None:
     watched = Cell(replace(CASE, source=Watched(os.getpid())), "uniform", 0)
     cells = [*CELLS[1:3], watched, Cell(CASE, "means", 0), Cell(CASE, "nobody's", 0)]

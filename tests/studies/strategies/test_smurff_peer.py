@@ -58,6 +58,7 @@ def test_without_smurff_a_sentence_says_how_to_have_it(monkeypatch):
     assert not smurff_peer.available()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("named", [sys.executable, "/no/such/python"])
 def test_an_interpreter_without_it_is_named(monkeypatch, named):
     if named == sys.executable and find_spec("smurff") is not None:
