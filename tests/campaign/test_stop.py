@@ -156,7 +156,7 @@ def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -
 
 
 def test_an_outlook_says_what_is_gained_for_a_unit_of_cost() -> None:
-    found = stop.Outlook(2.0, 1.5, 1.0, entries=4, cost=8.0)
+    found = outlook.Outlook(2.0, 1.5, 1.0, entries=4, cost=8.0)
     assert found.to_dict()["gain_per_cost"] == found.gain_per_cost == 0.0625
     assert "for a cost of 8 (0.0625 less for a unit of it)" in str(found)
-    assert stop.Outlook(2.0, 1.5, 1.5, entries=0, cost=0.0).to_dict()["gain_per_cost"] == 0.0
+    assert outlook.Outlook(2.0, 1.5, 1.5, entries=0, cost=0.0).to_dict()["gain_per_cost"] == 0.0

@@ -17,6 +17,7 @@ from maxentry.cli import (
     amend,
     change,
     codes,
+    compare,
     create,
     look,
     loop,
@@ -24,7 +25,6 @@ from maxentry.cli import (
     report,
     results,
     serve,
-    study,
 )
 from maxentry.errors import MaxentryError, NothingToAskError
 
@@ -164,7 +164,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (create, change, loop, amend, look, results, report, oneshot, study, serve, about):
+for part in (create, change, loop, amend, look, results, report, oneshot, compare, serve, about):
     part.add(app)
 
 

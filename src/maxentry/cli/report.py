@@ -44,9 +44,9 @@ def report(
         raise typer.BadParameter("expected a file with --json, but the page would go to stdout, too.")
     tables.check_writable(out)
     with opened(storage, name) as campaign:
-        from maxentry.plots.report import html
+        from maxentry.plots.report import render_report
 
-        page = html(campaign, n=n, points=points, interactive=interactive, unit=unit)
+        page = render_report(campaign, n=n, points=points, interactive=interactive, unit=unit)
         if out == tables.STD:
             print(page, end="")
             return
