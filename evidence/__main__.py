@@ -14,7 +14,8 @@ from evidence.claims import Claim, judge_claims
 from evidence.paper import FIGURES, figure_cells
 from evidence.strategies import STRATEGIES, get_strategy
 from evidence.suite import CASES, suite_cells
-from maxentry.cli import compare, options, output, tables
+from maxentry import tables
+from maxentry.cli import compare, options, output
 from maxentry.cli.main import Commands
 from maxentry.cli.options import option
 from maxentry.cli.terminal import plain

@@ -40,7 +40,7 @@ def test_costs(text: str, found: list[list[float]]) -> None:
         ("x,a,b\ns,6,\nr,5,7\n", "above 0 for every known entry, got none for row 's', column 'b'"),
         ("x,a,b\ns,6,0\nr,5,7\n", "above 0 for every known entry, got 0 for row 's', column 'b'"),
         ("x,a,b\ns,6,inf\nr,5,7\n", "a finite cost above 0 .*, got inf for row 's', column 'b'"),
-        ("row,cost\ns,2\n", "expected a cost for every row, but row 'r' has none"),
+        ("row,cost\ns,2\n", "expected a cost for every row, got none for row 'r'"),
     ],
 )
 def test_costs_that_are_refused(text: str, sentence: str) -> None:

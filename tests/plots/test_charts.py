@@ -113,7 +113,7 @@ def test_a_posterior_alone_is_judged_by_its_own_values_and_says_so() -> None:
 def test_a_campaign_is_judged_by_what_it_believed_before() -> None:
     campaign = asked()
     shown = record(plots.calibration(campaign))
-    found = charts.stored_predictions(Subject(campaign), campaign.state, 0.9)
+    found = charts.predictions_from_asks(Subject(campaign), campaign.state, 0.9)
     asks = campaign.asked(frame="columns")
     believed = [k for k, sd in enumerate(asks["sd"]) if asks["status"][k] == "told" and sd == sd]
     assert "predictions stored when they were asked for" in shown.note

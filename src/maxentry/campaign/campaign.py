@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from maxentry import frames
-from maxentry.campaign import cells, fits, tell, views
+from maxentry import cells, frames
+from maxentry.campaign import fits, tell, views
 from maxentry.campaign import policy as asking
 from maxentry.campaign import settings as workable
 from maxentry.campaign import storage as address
@@ -94,8 +94,8 @@ def begun(
 
 def check_labels(settings: Settings) -> None:
     """Refuse labels that read alike; not asked of a campaign that is there, which may be older than this rule."""
-    cells.check_apart(settings.rows, "row")
-    cells.check_apart(settings.cols, "column")
+    cells.check_distinct(settings.rows, "row")
+    cells.check_distinct(settings.cols, "column")
 
 
 def check_names(settings: Iterable[str]) -> None:

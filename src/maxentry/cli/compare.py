@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
-from maxentry.cli import codes, options, output, tables
+from maxentry.cli import codes, options, output
 from maxentry.cli.options import option
 from maxentry.errors import DataError, ParameterError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from maxentry.cli.measurements import Matrix
+    from maxentry.cli.inputs import Matrix
     from maxentry.compare.report import Outputs
     from maxentry.compare.runner import Engine, Failure, StudyStopped
     from maxentry.compare.scenario import Cell, Strategy
@@ -306,7 +306,7 @@ def _choose_folder(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
     """Return where a comparison is stored. Another table of the same name gets a folder of its own."""
     from maxentry.compare.store import Store
 
-    stem = "stdin" if path == tables.STD else Path(path).stem
+    stem = "stdin" if path == output.STD else Path(path).stem
     folder = default_folder(out, "compare-" + (re.sub(r"[^\w.-]+", "_", stem) or "table"), quick)
     if out is not None:
         return folder
@@ -353,14 +353,14 @@ class GivenMatrix(NamedTuple):
 
 def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
     """Read a matrix as `complete` does; NaN where nothing is known."""
-    from maxentry.cli import measurements
+    from maxentry.cli import inputs
 
-    if path == costs == tables.STD:
+    if path == costs == output.STD:
         raise DataError("only the matrix or the costs can come from standard input, not both.")
-    matrix = measurements.matrix(tables.read(path), names)
+    matrix = inputs.read_matrix(path, names)
     M = _place(matrix, matrix.row_labels, matrix.col_labels)
     # A file name that is not valid UTF-8 can be opened, but neither written nor drawn.
-    name = "standard input" if path == tables.STD else Path(path).name.encode("utf-8", "replace").decode()
+    name = "standard input" if path == output.STD else Path(path).name.encode("utf-8", "replace").decode()
     labels = matrix.row_labels, matrix.col_labels
     return GivenMatrix(name, M, None if costs is None else _read_costs(costs, *labels, M), labels)
 
@@ -383,19 +383,19 @@ def _read_costs(path: str, rows: list[str], cols: list[str], M: Array) -> Array:
     """Return what each entry costs. Only known entries need a cost."""
     import numpy as np
 
-    from maxentry.cli import measurements, sides
+    from maxentry.cli import inputs
 
-    table = tables.read(path)
+    table = inputs.read_table(path)
     written = {name.strip().lower(): name for name in table.names}
     has = {
         part: next((written[n] for n in names if n in written), None) for part, names in COST_COLUMNS.items()
     }
     if has["cost"] and bool(has["row"]) != bool(has["col"]):
-        parts = sides.costs([path], rows, cols) or {}
+        parts = inputs.read_costs([path], rows, cols) or {}
         costs = np.zeros(M.shape) + (parts["row"][:, None] if has["row"] else parts["col"])
     else:
         names = ",".join(name or part for part, name in has.items()) if has["cost"] else None
-        costs = _place(measurements.matrix(table, names), rows, cols)
+        costs = _place(inputs.parse_matrix(table, names), rows, cols)
     known, usable = np.isfinite(M), (costs > 0) & (costs < np.inf)
     lacking = np.argwhere(known & ~usable)
     if len(lacking):

@@ -141,10 +141,16 @@ def _report(kind: str, text: str, code: int, as_json: bool) -> int:
     except OSError:  # a full disk, say: what cannot be written there is said on stderr
         _close(sys.stdout)
     try:
-        say(text[:1].upper() + text[1:], "bold red")
+        say(_capitalize(text), "bold red")
     except OSError:  # nobody is left to tell; the code remains
         _close(sys.stderr)
     return code
+
+
+def _capitalize(sentence: str) -> str:
+    """Begin a sentence with a capital, unless it begins with a file's name or a label."""
+    first = sentence.partition(" ")[0]
+    return sentence[:1].upper() + sentence[1:] if first.rstrip(".,:;").isalpha() else sentence
 
 
 def _close(stream: TextIO) -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from maxentry.cli import codes, output, tables
-from maxentry.cli.tables import Format, Table, cell_text
+from maxentry import tables
+from maxentry.cli import codes, output
 from maxentry.errors import SizeError
+from maxentry.tables import Format, Table, cell_text
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -97,9 +98,9 @@ def hand_over(
     table = posterior_table(posterior, wide=wide and not entries, what=what, level=level, corner=corner)
     named = {} if campaign is None else {"campaign": campaign}
     document = named | posterior_facts(posterior)
-    if not entries and tables.format_of(out, form) is not Format.parquet:
+    if not entries and tables.choose_format(out, form) is not Format.parquet:
         labels = 1 if wide else 2
-        figures = map(tables.six_figures, table.columns[labels:])
+        figures = map(tables.round_numbers, table.columns[labels:])
         table = Table(table.names, [*table.columns[:labels], *figures])
     output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
     if not as_json:

@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from maxentry import labels
-from maxentry.campaign import cells
+from maxentry import cells, labels
 from maxentry.campaign.costs import Prices
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.tell import Line
@@ -86,7 +85,7 @@ def ids(given: Any) -> list[int]:
     many = (
         hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
     )
-    known = [cells.identity(x, "the ids") for x in (listed(given) if many else [given])]
+    known = [cells.parse_id(x, "the ids") for x in (listed(given) if many else [given])]
     if None in known:
         raise DataError("expected ids, but an empty one came.")
     return [id for id in known if id is not None]

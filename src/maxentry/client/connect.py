@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from maxentry import frames
+from maxentry import cells, frames
 from maxentry import labels as label_codec
 from maxentry.campaign import campaign as opening
-from maxentry.campaign import cells, events, policy, views
+from maxentry.campaign import events, policy, views
 from maxentry.campaign import settings as workable
 from maxentry.campaign import tell as telling
 from maxentry.campaign.events import Record
@@ -263,8 +263,8 @@ class RemoteCampaign:
         who: str | None = None,
     ) -> None:
         """Put a told value right; None strikes it out, and its entry may be asked for again."""
-        which = {"id": cells.identity(id, "the id"), "row": columns.label(row), "col": columns.label(col)}
-        number = cells.identity(number, "the number")
+        which = {"id": cells.parse_id(id, "the id"), "row": columns.label(row), "col": columns.label(col)}
+        number = cells.parse_id(number, "the number")
         body = {"number": number, "value": columns.number(value), "reason": str(reason)}
         self._post("/correct", which | body, who)
 

@@ -27,7 +27,13 @@ from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 from maxentry.posterior.draws import gram
 from maxentry.posterior.draws import singular_values as spectrum
 from maxentry.posterior.intervals import check_level, quantiles
-from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, predicted_measurements, surprises
+from maxentry.summary.error_curve import (
+    POINTS,
+    ErrorCurve,
+    curve_sizes,
+    measurements_with_prediction,
+    surprises,
+)
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.wording import count, one_line
 
@@ -74,7 +80,7 @@ def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predict
         entries, values = _read_held_out(subject, held_out)
         return predict_by_posterior(subject.posterior, entries, values, level), "values held out of the fit"
     if subject.state is not None:
-        stored = stored_predictions(subject, subject.state, level)
+        stored = predictions_from_asks(subject, subject.state, level)
         if len(stored.value) >= FEWEST:
             return stored, "measured values against the predictions stored when they were asked for"
     source = "values that were fitted, so they look better than new ones would"
@@ -118,9 +124,9 @@ def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, 
     return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)
 
 
-def stored_predictions(subject: Subject, state: State, level: float) -> Predictions:
+def predictions_from_asks(subject: Subject, state: State, level: float) -> Predictions:
     """Measured values in the normal distribution predicted when they were asked for, with today's noise."""
-    pairs = predicted_measurements(state)
+    pairs = measurements_with_prediction(state)
     entries = Entries.of([m.row for m, _ in pairs], [m.col for m, _ in pairs])
     value, mean, sd = (np.array(x, dtype=np.float64) for x in (
         [m.value for m, _ in pairs], [ask.mean for _, ask in pairs], [ask.sd for _, ask in pairs]
@@ -297,7 +303,7 @@ def coherence(subject: Subject, level: float = 0.9) -> Chart:
         f"means with {100 * level:g}% intervals, highest first; dotted: all alike. What has a high coherence is hard"
         " to predict from the others, and worth measuring"
     )
-    return Chart(title, note + _chains_shown(posterior, R), panels)
+    return Chart(title, note + _which_chains(posterior, R), panels)
 
 
 def coherence_intervals(factors: NDArray[np.floating], level: float) -> tuple[Array, Array, Array]:
@@ -307,7 +313,7 @@ def coherence_intervals(factors: NDArray[np.floating], level: float) -> tuple[Ar
     return mean, low, high
 
 
-def _chains_shown(posterior: Posterior, rank: int) -> str:
+def _which_chains(posterior: Posterior, rank: int) -> str:
     weights = posterior.rank_weights
     if len(weights) == 1:
         return ""

@@ -30,10 +30,10 @@ TREE, BEST_TREE = 2000, 400  # rows up to which a tree is made; up to which its 
 
 def observed(subject: Subject, order: Order = None) -> HeatMap:
     """The measured values, replicates as their mean; where cells stand for many entries, the share measured."""
-    return _observed(subject, *_bins(subject, order))
+    return _measurement_map(subject, *_bins(subject, order))
 
 
-def _observed(subject: Subject, rows: Bins, cols: Bins) -> HeatMap:
+def _measurement_map(subject: Subject, rows: Bins, cols: Bins) -> HeatMap:
     shape, keys = subject.shape, subject.measured_keys
     share = 100.0 * len(keys) / (shape[0] * shape[1])
     note = f"{len(keys):,} of {shape[0]:,} x {shape[1]:,} entries measured ({share:.3g}%)"
@@ -47,7 +47,7 @@ def _observed(subject: Subject, rows: Bins, cols: Bins) -> HeatMap:
     values = maps.mean_values(*subject.measurements, rows, cols)
     unit = subject.with_unit("measured value")
     record = _heat_map(subject, "Measured entries", note, unit, values, rows, cols, "value")
-    failed = _failed(subject, rows, cols)
+    failed = _failure_marks(subject, rows, cols)
     return record._replace(marks=(failed,) if len(failed.rows) else ())
 
 
@@ -80,7 +80,7 @@ def next_batch(subject: Subject, n: int = 8, order: Order = None, batch: Batch |
     many = len(batch.rows)
     with_model = bool(np.isfinite(batch.sd).any()) or (not many and len(subject.measured_keys) > 0)
     rows, cols = _bins(subject, order)
-    base = _sd(subject, rows, cols) if with_model else _observed(subject, rows, cols)
+    base = _sd(subject, rows, cols) if with_model else _measurement_map(subject, rows, cols)
     waiting = subject.pending
     pending = Entries.of([a.row for a in waiting], [a.col for a in waiting])
     hints = [_prediction(batch, k) for k in range(many)]
@@ -88,7 +88,7 @@ def next_batch(subject: Subject, n: int = 8, order: Order = None, batch: Batch |
         *(m for m in base.marks if m.kind == "measured"),
         _marks(subject, "pending", pending, [f"pending, id {a.id}" for a in waiting], rows, cols),
         _marks(subject, "next", Entries(batch.rows, batch.cols), hints, rows, cols),
-        _failed(subject, rows, cols),
+        _failure_marks(subject, rows, cols),
     ]
     note = f"the next {many}" if many else f"none next: {batch.why}"
     note += f", {len(waiting)} pending" if waiting else ""
@@ -163,7 +163,7 @@ def _marks(
     return Marks(kind, rows.cells_at(entries.rows), cols.cells_at(entries.cols), names)
 
 
-def _failed(subject: Subject, rows: Bins, cols: Bins) -> Marks:
+def _failure_marks(subject: Subject, rows: Bins, cols: Bins) -> Marks:
     failed = subject.failed
     return _marks(subject, "failed", failed, ["failed"] * len(failed.rows), rows, cols)
 
@@ -174,7 +174,7 @@ def _failed(subject: Subject, rows: Bins, cols: Bins) -> Marks:
 def _bins(subject: Subject, order: Order) -> tuple[Bins, Bins]:
     if order not in (None, "clustered"):
         raise ParameterError(f"expected order to be None or 'clustered', got {order!r}.")
-    orders = map(np.arange, subject.shape) if order is None else clustered_order(subject.posterior.belief)
+    orders = map(np.arange, subject.shape) if order is None else cluster_order(subject.posterior.belief)
     rows, cols = (Bins.split(side) for side in orders)
     return rows, cols
 
@@ -196,7 +196,7 @@ def side(bins: Bins, title: str, labels: Sequence[Any] | None) -> Side:
     return Side(title, tuple(cell_name(*pair) for pair in ends), len(bins.order))
 
 
-def clustered_order(belief: Belief) -> tuple[Indices, Indices]:
+def cluster_order(belief: Belief) -> tuple[Indices, Indices]:
     """Orders of rows and columns that put like ones beside each other, by posterior means on the model's scale."""
     m1, m2 = belief.shape
     some_rows, some_cols = (Bins.split(np.arange(m), PROFILE).sample(1)[0] for m in (m1, m2))

@@ -55,7 +55,7 @@ def render_report(
         script=plotly.script() if interactive else "",
         advice=sentence(ahead.advice),
         **_standing(subject, ahead),
-        maps=_known(subject, draw),
+        maps=_map_cards(subject, draw),
         **next_section(subject, batch, draw),
         **_history(subject, points, draw),
         trust=trust_section(subject, draw) if len(subject.measured_keys) else None,
@@ -149,7 +149,7 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
     return {"standing": facts, "period": period}
 
 
-def _known(subject: Subject, draw: Draw) -> list[Card]:
+def _map_cards(subject: Subject, draw: Draw) -> list[Card]:
     cards = [_card(heatmaps.observed(subject), draw)]
     if len(subject.measured_keys):
         cards += [

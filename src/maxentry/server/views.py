@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from maxentry.campaign import events, views
-from maxentry.campaign.cells import Lookup
 from maxentry.campaign.events import Record
 from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.campaign.views import Columns, Status
+from maxentry.cells import Lookup
 from maxentry.posterior.posterior import Posterior
 from maxentry.server.fits import Fit
 from maxentry.server.lab import Opened

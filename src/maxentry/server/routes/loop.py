@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from maxentry.campaign.sheets import decoded
 from maxentry.campaign.tell import Receipt
 from maxentry.campaign.tell import lines as lines_of
 from maxentry.server import answers, claims, views
@@ -20,6 +19,7 @@ from maxentry.server.problems import Problem
 from maxentry.server.requests import Ask, Correct, Fail, Tell, Withdraw
 from maxentry.server.routes.campaigns import told
 from maxentry.server.routes.common import Here, IdempotencyKey, LabHere, Wait, accepted, over, written
+from maxentry.tables import decode
 
 router = APIRouter(tags=["the lab loop"])
 CSV_BODY = {
@@ -86,7 +86,7 @@ async def tell_csv(
     """Tell a plate: CSV with the columns id (or row and col) and value, as spreadsheets of any country write it."""
     import io
 
-    text = decoded(await request.body(), "the body")
+    text = decode(await request.body(), "the body")
     return await run_in_threadpool(_told, here, io.StringIO(text), again, who, key)
 
 
