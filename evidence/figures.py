@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from maxentry.compare import metrics
-from maxentry.compare.figures import (
+from maxentry.compare.metrics import Curves, Study
+from maxentry.compare.report import (
     SHADED,
     SMALL,
     Shown,
     build_panel,
-    choose_style,
     draw_legend,
     draw_panels,
     new_figure,
     trim_axes,
 )
-from maxentry.compare.metrics import Curves, Study
 from maxentry.plots.style import INK
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def draw_ratios(study: Study) -> Figure | None:
             ax.axhspan(k - 0.5, k + 0.5, color=INK, alpha=0.05, lw=0)
         for name, ratio in row.items():
             at = names.index(name)
-            style = choose_style(strategies[at], strategies)
+            style = strategies[at].style
             y = k + (at - (len(names) - 1) / 2) * 0.8 / len(names)
             if ratio.known:
                 ax.plot([ratio.low, ratio.high], [y, y], color=style.color, lw=1.4)

@@ -11,8 +11,7 @@ from evidence.claims import build_claims_table, judge_claims
 from evidence.paper import FIGURES
 from evidence.strategies import STRATEGIES
 from maxentry.compare import metrics
-from maxentry.compare.figures import save_figure
-from maxentry.compare.report import Outputs, Page, Picture, Table, write_report
+from maxentry.compare.report import Outputs, Page, Picture, Table, save_figure, write_report
 from maxentry.compare.store import Run
 
 if TYPE_CHECKING:

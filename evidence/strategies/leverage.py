@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice, find_candidates, rank_setting
-from maxentry.acquisition import Chosen, Question
+from maxentry.acquisition import Problem, Selection
 from maxentry.compare.scenario import DASHED, Array, Case, Policy, Strategy, Style, Truth
 from maxentry.entries import Entries
 from maxentry.plots.style import ORANGE
@@ -39,7 +39,7 @@ def leverage_scores(zero_filled: Array, r: int) -> tuple[Array, Array]:
     return m1 / r * (U[:, :r] ** 2).sum(1), m2 / r * (Vt[:r] ** 2).sum(0)
 
 
-def draw_entries(mu: Array, nu: Array, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+def draw_entries(mu: Array, nu: Array, question: Problem, n: int, rng: np.random.Generator) -> Selection:
     """Draw n available entries without replacement, each in proportion to mu_i + nu_j among those left.
 
     The n greatest of log p + Gumbel noise are such a sample (Efraimidis and Spirakis 2006), in the order drawn.
@@ -65,7 +65,7 @@ def _policy(truth: Truth, case: Case, seed: int) -> Policy:
     r = rank_setting(case.model, RANK)
     first = case.initial + (0 if truth.told is None else int((truth.told & ~np.isnan(truth.Y)).sum()))
 
-    def rule(request: Request) -> Chosen:
+    def rule(request: Request) -> Selection:
         mu, nu = leverage_scores(fill_zeros(request, first, centre=not truth.simulated), r)
         return draw_entries(mu, nu, request.question, request.n, request.rng)
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice
-from maxentry.acquisition import Chosen, Question
+from maxentry.acquisition import Problem, Selection
 from maxentry.campaign.state import State
 from maxentry.compare.scenario import (
     DOTTED,
@@ -99,7 +99,7 @@ def residuals(Y: Array, taken: Indices) -> Array:
     return np.where(lengths > DEPENDENT * np.linalg.norm(Y, axis=0).max(), lengths, 0.0)
 
 
-def choose_greedily(embedding: Embedding, question: Question, n: int, t_max: float) -> Chosen:
+def choose_greedily(embedding: Embedding, question: Problem, n: int, t_max: float) -> Selection:
     """n entries, rows in turn: of those that can pay for one, the row with fewest entries, the first of equals."""
     m2 = question.shape[1]
     columns = np.arange(m2)
@@ -148,7 +148,7 @@ def _embedding(truth: Truth, case: Case) -> Embedding:
 def _policy(truth: Truth, case: Case, seed: int) -> Policy:
     embedding = _embedding(truth, case)
 
-    def rule(request: Request) -> Chosen:
+    def rule(request: Request) -> Selection:
         budget = request.state.settings.budget
         t_max = np.inf if budget is None else budget / len(embedding.new)
         return choose_greedily(embedding, request.question, request.n, t_max)

@@ -30,7 +30,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from maxentry import completion
-from maxentry.acquisition import Chosen, choose
+from maxentry.acquisition import Selection, choose
 from maxentry.acquisition.subspace_field import MaxEnt, Subspaces, mean_projections
 from maxentry.belief import Belief
 from maxentry.campaign.state import FIT, State, stream
@@ -52,7 +52,7 @@ from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.plots.style import GREY, PURPLE, VERMILLION
 from maxentry.posterior import algorithm2
-from maxentry.posterior.intervals import Noise, quantiles
+from maxentry.posterior.intervals import NoiseLaw, quantiles
 from maxentry.transform import Transform
 
 SWEEPS = 1000
@@ -90,7 +90,7 @@ def fit(state: State, sampler: Sampler) -> Fit:
         center, scale = float(y.mean()), (float(y.std()) or 1.0) / prior_sd(state.shape, sampler.rank)
     y = (y - center) / scale
     rng = stream(state.settings.seed, FIT, len(y))
-    data, priors = algorithm2.entries(*state.told, y, state.shape), Priors.paper()
+    data, priors = algorithm2.entry_means(*state.told, y, state.shape), Priors.paper()
     start = algorithm2.init(data, sampler.rank, priors, rng, nuclear_norm_start(data))
     half = sampler.sweeps // 2
     start, _ = algorithm2.sweeps(start, data, priors, half, rng, thin=half)
@@ -104,7 +104,7 @@ def prior_sd(shape: tuple[int, int], rank: int) -> float:
     return rank * math.sqrt(signal.scale / (signal.shape - 1) / math.prod(shape))
 
 
-def nuclear_norm_start(data: algorithm2.Entries) -> Array:
+def nuclear_norm_start(data: algorithm2.EntryMeans) -> Array:
     """X_0: Eq. (nuc) at a tenth of the largest useful penalty, or the observed values among zeros."""
     i, j = (index.astype(np.int32) for index in np.nonzero(data.counts))
     observed = Observations(data.mean.shape, i, j, data.mean[i, j])
@@ -116,7 +116,7 @@ def nuclear_norm_start(data: algorithm2.Entries) -> Array:
         return data.mean
 
 
-def _belief(draws: algorithm2.Draws) -> Belief:
+def _belief(draws: algorithm2.Algorithm2Draws) -> Belief:
     (S, m1, _), m2 = draws.A.shape, draws.V.shape[1]
     return Belief(draws.A, draws.V, np.zeros((S, m1)), np.zeros((S, m2)), np.zeros(S), draws.eta2)
 
@@ -124,7 +124,7 @@ def _belief(draws: algorithm2.Draws) -> Belief:
 # Choosing
 
 
-def choose_entries(request: Request, sampler: Sampler) -> Chosen:
+def choose_entries(request: Request, sampler: Sampler) -> Selection:
     """The next entries by Lemma 2, greedily."""
     posterior = fit(request.state, sampler)
 
@@ -147,7 +147,7 @@ def estimate_entries(
 ) -> Estimates:
     """Means of the draws, and intervals of the entries, or (noisy) of measurements of them."""
     mean, low, high = np.empty(len(i)), np.empty(len(i)), np.empty(len(i))
-    noise = Noise(found.belief.noise_var, None).stratified()[:, :, None] if noisy else np.zeros((1, 1, 1))
+    noise = NoiseLaw(found.belief.noise_var, None).stratified()[:, :, None] if noisy else np.zeros((1, 1, 1))
     for start in range(0, len(i), BLOCK):
         part = slice(start, start + BLOCK)
         x = found.belief.at(i[part], j[part])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry.acquisition import Chosen, Costs, Question
+from maxentry.acquisition import Costs, Problem, Selection
 from maxentry.campaign import stop
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.policy import Batch
@@ -23,13 +23,13 @@ class Request(NamedTuple):
     """What a rule is asked for: n entries of those the question leaves open."""
 
     state: State
-    question: Question
+    question: Problem
     n: int
     rng: np.random.Generator
     cache: Cache | None
 
 
-Rule = Callable[[Request], Chosen]
+Rule = Callable[[Request], Selection]
 
 
 def as_policy(rule: Rule, name: str) -> Policy:
@@ -55,9 +55,9 @@ def as_policy(rule: Rule, name: str) -> Policy:
     return next_batch
 
 
-def build_question(state: State, now: dt.datetime) -> Question:
+def build_question(state: State, now: dt.datetime) -> Problem:
     """Return what may be asked for now: available, neither told nor pending, and within the rest of the budget."""
-    question = Question(
+    question = Problem(
         state.shape,
         observed=state.told,
         pending=state.pending(now),
@@ -70,16 +70,16 @@ def build_question(state: State, now: dt.datetime) -> Question:
     return replace(question, mask=stop.payable(question, left))
 
 
-def find_candidates(question: Question) -> Entries:
+def find_candidates(question: Problem) -> Entries:
     """Return all entries that may be chosen, in order of position."""
     m1, m2 = question.shape
     return Entries.of(*np.nonzero(question.available(np.arange(m1), np.arange(m2))))
 
 
-def build_choice(question: Question, entries: Entries, gain: Array | None = None) -> Chosen:
+def build_choice(question: Problem, entries: Entries, gain: Array | None = None) -> Selection:
     """Return entries in the order given, with what they cost."""
     gain = np.full(len(entries.rows), np.nan) if gain is None else gain
-    return Chosen(*entries, gain, question.costs.at(*entries))
+    return Selection(*entries, gain, question.costs.at(*entries))
 
 
 def rank_setting(model: tuple[tuple[str, Any], ...], default: int) -> int:

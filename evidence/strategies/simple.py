@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice, find_candidates
-from maxentry.acquisition import Chosen, Question
-from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition import Problem, Selection
+from maxentry.acquisition.draw_field import DrawField
 from maxentry.belief import Belief
 from maxentry.campaign import fits
 from maxentry.campaign.state import State
@@ -41,7 +41,7 @@ from maxentry.plots.style import GREY, PURPLE
 from maxentry.transform import Transform
 
 
-def choose_largest(score: Array, question: Question, n: int) -> Chosen:
+def choose_largest(score: Array, question: Problem, n: int) -> Selection:
     """Return the n available entries of greatest score per cost; of equals, those that come first by position."""
     i, j = find_candidates(question)
     per_cost = score[i, j] / question.costs.at(i, j)
@@ -49,23 +49,23 @@ def choose_largest(score: Array, question: Question, n: int) -> Chosen:
     return build_choice(question, Entries(i[most], j[most]), score[i[most], j[most]])
 
 
-def choose_top_variance(belief: Belief, question: Question, n: int) -> Chosen:
+def choose_top_variance(belief: Belief, question: Problem, n: int) -> Selection:
     """Return the n entries whose draws vary most, by 1/2 log(1 + v / eta2) per cost."""
     m1, m2 = belief.shape
-    field = Draws.of(belief)
+    field = DrawField.from_belief(belief)
     gain = 0.5 * np.log1p(field.variances(np.arange(m1), np.arange(m2)) / field.eta2)
     return choose_largest(gain, question, n)
 
 
 def _top_variance_policy(truth: Truth, case: Case, seed: int) -> Policy:
-    def rule(request: Request) -> Chosen:
+    def rule(request: Request) -> Selection:
         posterior = fits.posterior(request.state, request.cache, progress=False)
         return choose_top_variance(posterior.belief, request.question, request.n)
 
     return as_policy(rule, "top variance")
 
 
-def choose_cheapest(request: Request) -> Chosen:
+def choose_cheapest(request: Request) -> Selection:
     """Return the n entries that cost least; equals in random order."""
     i, j = find_candidates(request.question)
     shuffled = request.rng.permutation(len(i))

@@ -23,7 +23,7 @@ import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from evidence.strategies.simple import choose_largest
-from maxentry.acquisition import Chosen
+from maxentry.acquisition import Selection
 from maxentry.campaign.state import FIT, State, seed_of
 from maxentry.compare.scenario import (
     DASHED,
@@ -40,7 +40,7 @@ from maxentry.compare.scenario import (
 from maxentry.entries import Entries
 from maxentry.errors import MissingDependencyError
 from maxentry.plots.style import PURPLE
-from maxentry.posterior.intervals import Noise, quantiles
+from maxentry.posterior.intervals import NoiseLaw, quantiles
 from maxentry.transform import Transform
 
 WORKER = Path(__file__).parents[2] / "benchmarks" / "peers" / "workers" / "smurff_worker.py"
@@ -118,7 +118,7 @@ def _run(job: dict[str, object]) -> dict[str, Array]:
             return dict(found)
 
 
-def choose_most_varying(request: Request, k: int) -> Chosen:
+def choose_most_varying(request: Request, k: int) -> Selection:
     """Return the n entries whose draws vary most, per cost."""
     found = fit(request.state, k)
     variance = np.where(found.place >= 0, found.draws.var(0)[found.place], 0.0)
@@ -131,7 +131,7 @@ def estimate_entries(
     """Return means of the draws, and intervals of the entries or (noisy) of measurements of them."""
     draws = found.draws[:, found.place[i, j]]
     mean = transform.inverse(draws).mean(0)
-    noise = Noise(found.eta2, None).stratified()[0, :, None] if noisy else 0.0
+    noise = NoiseLaw(found.eta2, None).stratified()[0, :, None] if noisy else 0.0
     low, high = quantiles(transform.inverse(draws + noise), level)
     return Estimates(mean, low, high)
 

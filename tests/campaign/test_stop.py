@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.campaign.examples import answer, ask, begun, truth
 
-from maxentry.acquisition import Costs, Limits, Question
+from maxentry.acquisition import Costs, Limits, Problem
 from maxentry.campaign import outlook, policy, stop
 from maxentry.entries import Entries
 
@@ -146,7 +146,7 @@ def test_what_can_be_paid_is_that_of_a_dense_map(plates: str | None, monkeypatch
     monkeypatch.setattr(stop, "BLOCK_ENTRIES", 20)
     rng = np.random.default_rng(0)
     entry, row, mask = rng.uniform(1, 3, (12, 9)), rng.uniform(0, 1, 12), rng.random((12, 9)) < 0.7
-    question = Question((12, 9), mask=mask, costs=Costs(entry, row), limits=Limits(plates=plates))
+    question = Problem((12, 9), mask=mask, costs=Costs(entry, row), limits=Limits(plates=plates))
     cost = entry + row[:, None]
     if plates is not None:
         cost = (cost * mask).sum(1 if plates == "rows" else 0, keepdims=True)
@@ -161,10 +161,10 @@ def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -
     at = dt.datetime.now(dt.UTC)
     assert "all are told, failed or pending (4 pending)" in (stop.ended(campaign.state, at) or "")
     campaign.tell(ids[2:], [1.0, 2.0, 3.0, 4.0])
-    sentence = "every entry has been told (4) or has failed (2); withdraw() gives back what failed."
+    sentence = "every entry has been told (4) or has failed (2). Withdraw a failure to try it again."
     assert (stop.ended(campaign.state, at) or "").endswith(sentence)
     campaign.tell(ids[:2], [5.0, 6.0])
-    assert "every entry has been told (6); again=True" in (stop.ended(campaign.state, at) or "")
+    assert "every entry has been told (6). The setting `again`" in (stop.ended(campaign.state, at) or "")
 
 
 def test_an_outlook_says_what_is_gained_for_a_unit_of_cost() -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from tests.cli.run import answer, good, process, refused, run
 
-from maxentry.cli import codes
 from maxentry.cli import compare as command
-from maxentry.compare import runner
+from maxentry.cli.output import ExitCode
+from maxentry.compare import report, runner
 from maxentry.compare.runner import Failure
 from maxentry.compare.scenario import LAW, OURS, Cell
 from maxentry.compare.store import Look, Run, Store
@@ -41,7 +41,11 @@ def invent(cell: Cell) -> Run:
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Stand for the processes; say which cells were begun, and let the strategies under `failing` fail."""
+    """Stand for the processes; say which cells were begun, and let the strategies under `failing` fail.
+
+    Figures are empty here, since drawing takes longest; tests/compare/test_report.py draws them.
+    """
+    monkeypatch.setattr(report, "draw_panels", lambda panels, across: report.new_figure(1, 1))
     seen: dict[str, Any] = {"begun": [], "failing": ("maxent",)}
 
     def run_cells(cells: Sequence[Cell], workers: int | None = None) -> Iterator[tuple[int, Run | Failure]]:
@@ -85,14 +89,14 @@ def test_compare_answers_in_one_sentence(engine: dict, my_csv: Path) -> None:
 def test_runs_that_fail_do_not_keep_the_others_from_being_reported(engine: dict, my_csv: Path) -> None:
     words = ["compare", "my.csv", "--strategy", "predictive_variance", "--strategy", "maxent", "-o", "out"]
     result = run(*words)
-    assert result.exit_code == codes.REFUSED
+    assert result.exit_code == ExitCode.REFUSED
     assert result.stdout.startswith("Yes, ")
     assert "Failed: my.csv, maxent, seed 0: no luck (4 more runs failed with this error)" in result.stderr
-    for report in ("report.html", "tables.md"):
-        assert "5 of 15 runs failed: no luck." in Path("out", report).read_text()
+    for name in ("report.html", "tables.md"):
+        assert "5 of 15 runs failed: no luck." in Path("out", name).read_text()
     engine["begun"].clear()
     again = run(*words, "--json")
-    assert again.exit_code == codes.REFUSED
+    assert again.exit_code == ExitCode.REFUSED
     found = json.loads(again.stdout)
     assert (found["runs"], len(found["failed"]), again.stderr) == (10, 5, "")
     assert {cell.strategy.name for cell in engine["begun"]} == {"maxent"}
@@ -227,7 +231,7 @@ def test_refusals(words: list[str], sentence: str, engine: dict, my_csv: Path) -
      ["study", "no-such"]],
 )  # fmt: skip
 def test_wrong_usage(words: list[str], my_csv: Path) -> None:
-    assert refused(*words, code=codes.USAGE).startswith(f"Usage: maxentry {words[0]}")
+    assert refused(*words, code=ExitCode.USAGE).startswith(f"Usage: maxentry {words[0]}")
 
 
 @pytest.mark.parametrize("name", ["compare", "study compare"])
@@ -255,6 +259,16 @@ def test_studies_of_the_repository_are_said_to_be_there(words: list[str]) -> Non
     assert said == (
         f"`study {words[0]}` is not part of the package. In a checkout of maxentry, run: python -m evidence {words[0]}"
     )
+
+
+def test_what_a_report_needs_is_asked_for_before_any_work(
+    engine: dict, my_csv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    assert refused("compare", "my.csv").endswith(
+        "The report needs matplotlib: pip install 'maxentry[studies]'."
+    )
+    assert engine["begun"] == []
 
 
 @pytest.mark.process

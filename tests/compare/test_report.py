@@ -10,15 +10,17 @@ import warnings
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
-from tests.compare.invented import REAL, SIMULATED, made, many
+from tests.compare.invented import LOOKS, REAL, SIMULATED, made, many
 from tests.pages import Reader
 
 from evidence.strategies import STRATEGIES
 from maxentry.compare import metrics, report
 from maxentry.compare.report import Field, Page, Picture, Table
-from maxentry.compare.scenario import DEFAULT
-from maxentry.errors import MissingDependencyError, StorageError
+from maxentry.compare.scenario import DEFAULT, PLAIN
+from maxentry.errors import DataError, StorageError
+from maxentry.plots.style import DARK, INK
 
 pytest.importorskip("matplotlib")
 GIVEN = {"source": {"kind": "given", "digest": "x"}, "spend": None}
@@ -115,6 +117,91 @@ def test_markdown_has_a_row_for_every_row_and_no_name_breaks_it() -> None:
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert rows[2:] == ["| a\\|b &lt;script> | !\\[](x) (!) |", "| c | **1** |"]
     assert text.startswith("## T\n\nnote\n\n")
+
+
+# Figures
+
+FOUR = ("uniform", "maxent", "predictive_variance", "balanced")
+
+
+def curves_of(*strategies: str, **other):
+    runs = [run for s in strategies for run in many(s, 0.7, **other)]
+    return metrics.gather(runs)["sim30"]
+
+
+def test_a_panel_holds_the_mean_and_the_quantiles() -> None:
+    curves = curves_of("uniform", "maxent")
+    panel = report.build_panel("sim30", curves)
+    labels = ("sim30", "entries measured", "relative Frobenius error")
+    assert (panel.title, panel.x_label, panel.y_label) == labels
+    line = panel.lines[1]
+    errors = np.array([[look.error for look in run.looks] for run in curves["maxent"].runs])
+    np.testing.assert_array_equal(line.x, LOOKS)
+    np.testing.assert_allclose(line.mean, errors.mean(0))
+    assert line.low is not None
+    assert line.high is not None
+    np.testing.assert_allclose(line.low, np.quantile(errors, 0.25, axis=0))
+    np.testing.assert_allclose(line.high, np.quantile(errors, 0.75, axis=0))
+
+
+def test_errors_of_real_matrices_are_relative_to_their_spread() -> None:
+    real = report.build_panel("jester", curves_of("uniform", identity=REAL))
+    assert real.y_label == "RMS error / standard deviation"
+    for kind in (REAL, SIMULATED):
+        panel = report.build_panel("a", curves_of("uniform", identity=kind), "coverage")
+        assert panel.y_label == "coverage of 90% intervals"
+
+
+def test_of_many_lines_only_the_foremost_are_shaded() -> None:
+    lines = report.build_panel("sim30", curves_of(*FOUR)).lines
+    shaded = {line.strategy.name: line.low is not None for line in lines}
+    assert shaded == {"uniform": True, "maxent": True, "predictive_variance": True, "balanced": False}
+
+
+def test_at_equal_cost_the_curves_go_by_cost() -> None:
+    spend = SIMULATED | {"spend": 5.0}
+    panel = report.build_panel("sim30", curves_of("uniform", identity=spend, cost=(1, 2, 3, 4, 5, 6)))
+    assert panel.x_label == "share of the budget spent"
+    assert panel.logarithmic
+    assert (panel.lines[0].x[0], panel.lines[0].x[-1]) == pytest.approx((1 / 6, 1))
+
+
+def test_coverage_is_drawn_of_those_that_have_intervals() -> None:
+    curves = curves_of("uniform") | curves_of("means", coverage=math.nan)
+    panel = report.build_panel("sim30", curves, "coverage")
+    assert [line.strategy.name for line in panel.lines] == ["uniform"]
+    assert panel.promised == 0.9
+
+
+def test_no_two_strategies_look_alike_without_colours() -> None:
+    styles = [strategy.style for strategy in STRATEGIES]
+    assert len({style[1:] for style in (*styles, PLAIN)}) == len(styles) + 1
+    assert {style.color for style in styles} | {INK} <= set(DARK)  # on dark pages, too
+
+
+def test_figures_are_written_as_png_and_pdf_the_same_bytes_for_the_same_runs(tmp_path: Path) -> None:
+    by = curves_of("uniform", "other", replicates=3)
+    stems = [tmp_path / "new" / "fig.of.study", tmp_path / "again"]
+    written = []
+    for stem in stems:
+        panels = [report.build_panel("a $x^$ & <b>", by, shown) for shown in ("error", "coverage")]
+        written.append(report.save_figure(report.draw_panels(panels, across=2), stem))
+    png, pdf = written[0]
+    assert (png.name, pdf.name) == ("fig.of.study.png", "fig.of.study.pdf")
+    assert png.read_bytes()[:4] == b"\x89PNG"
+    assert pdf.read_bytes()[:4] == b"%PDF"
+    assert [p.read_bytes() for p in written[0]] == [p.read_bytes() for p in written[1]]
+
+
+def test_letters_that_the_font_has_not_are_not_warned_of(tmp_path, recwarn: pytest.WarningsRecorder) -> None:
+    panel = report.build_panel("表.csv", curves_of("uniform", replicates=2))
+    report.save_figure(report.draw_panels([panel], across=1), tmp_path / "a")
+    assert [str(w.message) for w in recwarn] == []
+
+
+def test_nothing_to_draw_is_said() -> None:
+    with pytest.raises(DataError, match="got none"):
+        report.draw_panels([], across=2)
 
 
 # The page
@@ -224,9 +311,9 @@ def test_reports_are_never_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         raise OSError("stopped")
 
     monkeypatch.setattr("maxentry._io.os.replace", stop)
-    figure = report.figures.new_figure(1, 1)
+    figure = report.new_figure(1, 1)
     writers = (
-        lambda: report.figures.save_figure(figure, tmp_path / "curves"),
+        lambda: report.save_figure(figure, tmp_path / "curves"),
         lambda: report.write_report(Page("x", []), [], tmp_path, []),
     )
     for write in writers:
@@ -248,7 +335,6 @@ def test_raw_results_have_a_row_for_every_look(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert tuple(found[0]) == report.COLUMNS
     assert json.loads(found[0]["settings"]) == SIMULATED
-    assert parquet.read_table(report.write_raw([], tmp_path / "none")).num_rows == 0
 
 
 def test_without_pyarrow_raw_results_are_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,15 +349,8 @@ def test_without_pyarrow_raw_results_are_csv(tmp_path: Path, monkeypatch: pytest
     ]
 
 
-def test_what_a_report_needs_is_asked_for_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    report.check_report_dependencies()
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
-    with pytest.raises(MissingDependencyError, match=r"needs matplotlib.*maxentry\[studies\]"):
-        report.check_report_dependencies()
-
-
 def test_a_picture_is_not_a_table() -> None:
-    page = Page("x", [Picture("Curves", "of everything", report.figures.new_figure(1, 1))])
+    page = Page("x", [Picture("Curves", "of everything", report.new_figure(1, 1))])
     text = report.render_page(page, [])
     assert "<table>" not in text
     assert text.count("<svg") == 1

@@ -17,7 +17,7 @@ from maxentry.compare.store import Run
 from maxentry.errors import ParameterError
 
 PAPER = (("rank", 2), ("effects", False), ("priors", "paper"))
-CASE = Case("small", Simulated((12, 10), 2), 12, 4, 12, looks=2, model=PAPER)
+CASE = Case("small", Simulated((8, 7), 2), 10, 4, 8, looks=2, model=PAPER)
 
 
 def play(strategy: str, seed: int, case: Case = CASE) -> Run:
@@ -32,33 +32,34 @@ def by_hand(strategy: str, seed: int) -> list[tuple]:
     """The campaign as in the README: ask, measure, tell."""
     truth = CASE.source.truth(seed)
     with Campaign.create(
-        "sqlite://", "by hand", 12, 10, seed=seed, acquisition=strategy, n_initial=12, **dict(PAPER)
+        "sqlite://", "by hand", 8, 7, seed=seed, acquisition=strategy, n_initial=10, **dict(PAPER)
     ) as c:
         looks = []
-        for n in (12, 4, 4, 4):
+        for k, n in enumerate((10, 4, 4)):
             batch = c.ask(n, frame="columns", progress=False)
             c.tell(batch["id"], truth.Y[batch["row"], batch["col"]])
-            looks.append((c.posterior(progress=False), c.state.told))
+            if k != 1:
+                looks.append((c.posterior(progress=False), c.state.told))
     found = []
-    for posterior, told in (looks[0], looks[-1]):
-        unseen = np.ones((12, 10), dtype=bool)
+    for posterior, told in looks:
+        unseen = np.ones((8, 7), dtype=bool)
         unseen[told.rows, told.cols] = False
         residual, scale = posterior.mean - truth.M, np.linalg.norm(truth.M)
         low, high = posterior.interval(LEVEL)
         inside = (low <= truth.M) & (high >= truth.M)
-        alone = np.sqrt(np.mean(residual[unseen] ** 2)) / (scale / np.sqrt(120))
-        width = np.mean((high - low)[unseen]) / (scale / np.sqrt(120))
-        n = 120 - unseen.sum()
+        alone = np.sqrt(np.mean(residual[unseen] ** 2)) / (scale / np.sqrt(56))
+        width = np.mean((high - low)[unseen]) / (scale / np.sqrt(56))
+        n = 56 - unseen.sum()
         found.append((n, n, np.linalg.norm(residual) / scale, alone, inside[unseen].mean(), width))
     return found
 
 
-@pytest.mark.parametrize("strategy", ["uniform", "maxent", "predictive_variance"])
+@pytest.mark.parametrize("strategy", ["uniform", "maxent"])
 def test_a_run_is_the_campaign_of_a_user(strategy):
     made = play(strategy, 1)
     np.testing.assert_allclose(np.array(timeless(made)), np.array(by_hand(strategy, 1)), rtol=1e-9)
-    assert made.shape == (12, 10)
-    assert made.known == 120
+    assert made.shape == (8, 7)
+    assert made.known == 56
 
 
 def test_the_same_cell_gives_the_same_run_and_another_seed_another():
@@ -122,7 +123,7 @@ def test_a_strategy_may_bring_its_own_rule_and_estimate(half, coverage):
 
     mine = Strategy("mine", "mine", policy=lambda *_: rule, estimator=lambda *_: Nothing(half))
     made = run_cell(Cell(CASE, mine, 1))
-    assert asked == [12, 16, 20]  # not the initial entries
+    assert asked == [10, 14]  # not the initial entries
     assert [look.coverage for look in made.looks] == [coverage, coverage]
     assert made.looks[0].error == pytest.approx(1.0)  # the scale is that of the matrix around zero
     assert (made.strategy, made.law) == ("mine", LAW)
@@ -143,8 +144,8 @@ def test_looks_include_the_first_and_the_last():
 
 
 def test_a_budget_that_batches_do_not_divide_is_not_overshot():
-    made = play("uniform", 1, dataclasses.replace(CASE, batch=5, budget=12))
-    assert made.looks[-1].n == 12 + 12
+    made = play("uniform", 1, dataclasses.replace(CASE, batch=5, budget=8))
+    assert made.looks[-1].n == 10 + 8
 
 
 def test_the_time_of_an_ask_has_its_fit_in_it_however_often_one_looks(monkeypatch):

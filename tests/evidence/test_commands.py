@@ -11,13 +11,14 @@ from tests.cli.test_compare import engine, invent, my_csv  # noqa: F401 - fixtur
 from typer.testing import CliRunner, Result
 
 from evidence import __main__ as command
-from evidence import datasets
+from evidence import datasets, figures
 from evidence.claims import judge_claims
 from evidence.datasets import files
 from evidence.paper import figure_cells
 from evidence.strategies import STRATEGIES
 from evidence.suite import CASES
-from maxentry.cli import codes
+from maxentry.cli.output import ExitCode
+from maxentry.compare.report import new_figure
 from maxentry.compare.store import Store
 from maxentry.errors import DataError, MissingDependencyError
 
@@ -29,6 +30,7 @@ NAMES = [info.name for info in datasets.catalogue()]
 def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in, without data sets."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(figures, "draw_panels", lambda panels, across: new_figure(1, 1))  # quicker
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("MAXENTRY_DATA_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MAXENTRY_DATA", raising=False)
@@ -155,7 +157,7 @@ def test_refusals(words: list[str], sentence: str, engine: dict) -> None:  # noq
 
 def test_wrong_usage() -> None:
     for words in (["paper", "--replicates", "0"], ["suite", "--workers", "none"], ["no-such"]):
-        assert refused(*words, code=codes.USAGE).startswith("Usage: ")
+        assert refused(*words, code=ExitCode.USAGE).startswith("Usage: ")
 
 
 # Rows

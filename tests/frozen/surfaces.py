@@ -220,9 +220,9 @@ MADE_BY_USERS = (
 # Public by their spelling, but made from things that users do not have.
 NOT_PROMISED = {
     "Posterior": {"save_rest"},
-    "Sampling": {"of", "in_memory", "scout", "betas"},
+    "Sampling": {"resolve", "in_memory", "scout", "betas"},
     "RankChoice": {"allot"},
-    "Diagnostics": {"of"},
+    "Diagnostics": {"in_group"},
     "Status": {"of"},
     "Completion": {"form", "effects"},
     "Prediction": {"frame_kind"},

@@ -138,7 +138,7 @@ def test_rhat_is_that_of_the_diagnostics() -> None:
     limit, each, medians = panel.series
     np.testing.assert_array_equal(each.x, found.rhat)
     assert panel.names == tuple(dict.fromkeys(found.groups))
-    assert medians.x[panel.names.index("eta2")] == np.median(found.rhat[found.of("eta2")])
+    assert medians.x[panel.names.index("eta2")] == np.median(found.rhat[found.in_group("eta2")])
     assert limit.x[0] == 1.1
     nearest = np.rint(each.y).astype(int)
     assert [panel.names[k] for k in nearest] == list(found.groups)

@@ -11,11 +11,11 @@ import pytest
 from tests.campaign.examples import begun
 from tests.plots.examples import mixed, small
 
-from maxentry.cli import maps
+from maxentry.cli import complete as cli
 from maxentry.model.coherence import coherence
 from maxentry.plots import charts, report
 from maxentry.plots.subject import Subject
-from maxentry.posterior.diagnostics import ANNEAL_LONGER, without_code
+from maxentry.posterior.diagnostics import ANNEAL_LONGER, strip_code
 from maxentry.posterior.posterior import Posterior
 from maxentry.wording import count
 
@@ -90,7 +90,7 @@ def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: 
     with mock.patch.dict(posterior.__dict__, {"diagnostics": unhappy}):
         assert ANNEAL_LONGER in repr(posterior)
         text = trust(posterior)
-        facts = maps.posterior_facts(posterior)
+        facts = cli.list_facts(posterior)
     words = "Anneal longer, keep draws further apart, or lower the rank."
     assert f"The sampler has not converged. {words}" in text
     assert not CODE.search(text)
@@ -100,7 +100,7 @@ def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: 
 def test_advice_of_the_sampler_itself_loses_all_its_code() -> None:
     advice = small().diagnostics.advice
     assert CODE.search(advice)
-    assert not CODE.search(without_code(advice))
+    assert not CODE.search(strip_code(advice))
 
 
 def test_one_is_not_many() -> None:
@@ -120,7 +120,7 @@ def test_all_that_the_command_line_says_is_without_that_code(
 ) -> None:
     out = str(tmp_path / "completed.csv")
     settings: dict[str, Any] = {"wide": True, "what": "mean", "level": 0.9, "as_json": False, "save": None}
-    maps.hand_over(small(), out, None, **settings, verbose=True)
+    cli.write_posterior(small(), out, None, **settings, verbose=True)
     said = "".join(capsys.readouterr()).replace("\n", " ")
     assert "anneal longer" in said
     assert "dataclasses" not in said

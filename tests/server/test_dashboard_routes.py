@@ -138,4 +138,4 @@ def test_a_cell_beyond_the_matrix_and_who_may_do_what(cache: None) -> None:
         assert client.get("/access").json() == {"may": "write"}
         beyond = client.get(f"{path}/cell?row=0&col=5")
         assert beyond.status_code == 422
-        assert beyond.json()["detail"] == "expected a column from 0 to 4, but 5 came."
+        assert beyond.json()["detail"] == "expected a column from 0 to 4, got 5."

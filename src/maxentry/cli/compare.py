@@ -7,14 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
-from maxentry.cli import codes, options, output
+from maxentry.cli import options, output
 from maxentry.cli.options import option
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.wording import count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +124,7 @@ def compare(
 
     Results are stored as they come: after Ctrl-C, the same command continues where it stopped.
     """
-    wanted = options.rank_of(rank)
+    wanted = options.parse_rank(rank)
     from maxentry.compare import report as reports
     from maxentry.compare.compare import answer, choose_subject, compare_cells
     from maxentry.compare.scenario import OURS
@@ -138,9 +140,7 @@ def compare(
         cells, _choose_folder(out, table, cells[0], quick), workers, choose_engine(ctx, dask), progress, any_code,
         report, as_json, quick,
     )  # fmt: skip
-    sizes = _sizes(cells[0])
-    if not as_json:
-        _say_sizes(cells, sizes)
+    sizes = _say_sizes(cells, as_json)
     runs = study.run()
     ran = {run.strategy for run in runs}
     subject = choose_subject(
@@ -190,7 +190,6 @@ class Study:
 
     def run(self) -> list[Run]:
         """Return the results in the order of the cells; with --report, only those that are stored."""
-        from maxentry.compare.report import check_report_dependencies, check_runs
         from maxentry.compare.runner import RunsFailed, StudyStopped, find_runs, run_all
         from maxentry.compare.store import Store
 
@@ -200,9 +199,12 @@ class Study:
         stored = find_runs(self.cells, store, any_law=self.any_law or self.report)
         self.kept = len(stored)
         if self.report:
-            check_runs(list(stored.values()), self.folder)
+            if not stored:
+                raise DataError(f"expected results of this study in {self.folder}, got none.")
             return list(stored.values())
-        check_report_dependencies()
+        for name in ("matplotlib", "jinja2"):  # now, not after an hour
+            if find_spec(name) is None:
+                raise MissingDependencyError(f"the report needs {name}: pip install 'maxentry[studies]'.")
         try:
             return run_all(
                 self.cells, store=store, workers=self.workers, engine=self.engine, progress=self.progress,
@@ -224,7 +226,7 @@ class Study:
 
     def caveats(self, runs: Sequence[Run]) -> str:
         """Return what readers must know of a report that is not of the whole study."""
-        said, of = [QUICK] if self.quick else [], f"of {output.count(len(self.cells), 'run')}"
+        said, of = [QUICK] if self.quick else [], f"of {count(len(self.cells), 'run')}"
         if self.failures:
             errors = "; ".join(dict.fromkeys(str(f.error).rstrip(".") for f in self.failures))
             said.append(f"{len(self.failures)} {of} failed: {errors}.")
@@ -249,7 +251,7 @@ class Study:
         kept = "all" if self.kept == len(runs) else str(self.kept)
         before = f" ({kept} stored before)" if self.kept and not self.report else ""
         time = f"{sum(run.cpu_s for run in runs) / 60:.1f} min of processor time"
-        output.say(f"{output.count(len(runs), 'run')}{before}, {time}. Wrote {written.page}.", "dim")
+        output.say(f"{count(len(runs), 'run')}{before}, {time}. Wrote {written.page}.", "dim")
         caveats = self.caveats(runs) if not self.failures else ""  # failures are reported at the end
         if caveats:
             output.warn(caveats)
@@ -258,16 +260,16 @@ class Study:
         """Report failures, if any, and exit with the code of a refusal."""
         if self.failures:
             self._say_failures()
-            raise typer.Exit(codes.REFUSED)
+            raise typer.Exit(output.ExitCode.REFUSED)
 
     def _exit_on_interrupt(self, stop: StudyStopped) -> NoReturn:
         if self.as_json:
-            error = {"kind": "Interrupted", "message": str(stop), "code": codes.INTERRUPTED}
+            error = {"kind": "Interrupted", "message": str(stop), "code": output.ExitCode.INTERRUPTED}
             output.print_json({"error": {**error, "done": stop.done, "total": stop.total}})
         else:
             text = str(stop)
             output.say(text[:1].upper() + text[1:], "bold red")
-        raise typer.Exit(codes.INTERRUPTED)
+        raise typer.Exit(output.ExitCode.INTERRUPTED)
 
     def _say_failures(self) -> None:
         """Print each error once, with how many runs it ended."""
@@ -275,7 +277,7 @@ class Study:
             return
         for error, n in Counter(f.error for f in self.failures).items():
             first = next(f for f in self.failures if f.error == error)
-            others = f" ({output.count(n - 1, 'more run')} failed with this error)" if n > 1 else ""
+            others = f" ({count(n - 1, 'more run')} failed with this error)" if n > 1 else ""
             output.say(f"Failed: {first}{others}", "bold red")
             if _debugging() and first.trace:
                 output.say(first.trace)
@@ -315,28 +317,24 @@ def _choose_folder(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
     return folder if mine in digests or not digests else folder.with_name(f"{folder.name}-{mine[:6]}")
 
 
-def _sizes(cell: Cell) -> dict[str, int]:
-    """Return how large the matrix is and how much of it is measured."""
+def _say_sizes(cells: Sequence[Cell], as_json: bool) -> dict[str, int]:
+    """Say, unless in JSON, how large the matrix is and how much of it is measured; return these numbers."""
     import numpy as np
 
-    case = cell.case
-    M = case.source.truth(0).M
-    return {
-        "rows": M.shape[0], "cols": M.shape[1], "known": int(np.isfinite(M).sum()), "initial": case.initial,
-        "budget": case.budget, "batch": case.batch,
-    }  # fmt: skip
-
-
-def _say_sizes(cells: Sequence[Cell], s: dict[str, int]) -> None:
     case = cells[0].case
+    M = case.source.truth(0).M
+    known = int(np.isfinite(M).sum())
     strategies = list(dict.fromkeys(cell.strategy.name for cell in cells))
-    then = f"then {s['budget']} in batches of {s['batch']}"
+    then = f"then {case.budget} in batches of {case.batch}"
     if case.spend is not None:
-        then = f"then batches of {s['batch']} until what {case.spend:g} entries cost on average is spent"
-    output.say(
-        f"{case.name}: {s['rows']} x {s['cols']} with {s['known']} known entries; {s['initial']} at first, {then}; "
-        f"{', '.join(strategies)}, {output.count(len(cells) // len(strategies), 'replicate')} each."
-    )
+        then = f"then batches of {case.batch} until what {case.spend:g} entries cost on average is spent"
+    if not as_json:
+        output.say(
+            f"{case.name}: {M.shape[0]} x {M.shape[1]} with {known} known entries; {case.initial} at first, {then}; "
+            f"{', '.join(strategies)}, {count(len(cells) // len(strategies), 'replicate')} each."
+        )
+    sizes = {"rows": M.shape[0], "cols": M.shape[1], "known": known, "initial": case.initial}
+    return sizes | {"budget": case.budget, "batch": case.batch}
 
 
 # The user's matrix

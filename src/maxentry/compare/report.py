@@ -5,37 +5,37 @@ from __future__ import annotations
 import csv
 import json
 import math
-import platform
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from maxentry.compare import figures, metrics
+from maxentry.compare import metrics
 from maxentry.compare.compare import describe
 from maxentry.compare.metrics import Curves, Interval, Measure
-from maxentry.compare.scenario import BASELINE, OURS, Strategy
+from maxentry.compare.scenario import BASELINE, DEFAULT, OURS, Array, Strategy
 from maxentry.compare.store import Look, Run, atomic_path
 from maxentry.errors import DataError, MissingDependencyError
-from maxentry.plots.style import inline_svg
+from maxentry.plots.style import GRID, INK, inline_svg, library_versions
 from maxentry.plots.style import render_page as fill_template
 from maxentry.wording import count, percent
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Shown = Literal["error", "coverage"]
 Mark = Literal["", "good", "bad", "even"]
 MARKS: dict[metrics.Effect, Mark] = {
     "helps": "good", "harms": "bad", "no difference shown": "even", "unknown": "even",
 }  # fmt: skip
 LEAST_COVERAGE = 0.8  # 90% intervals that cover less than this are marked
-LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
 
 RATIO_NOTE = (
     "Ratios are of the means over paired replicates, with the 90% interval of the logarithm (t): below 1 is better than"
@@ -219,6 +219,151 @@ def seconds_text(x: float) -> str:
     return "" if math.isnan(x) else f"{x:.2g}" if x < 10 else f"{x:,.0f}"
 
 
+# Figures: mean over replicates, 25% and 75% quantiles shaded. What is drawn is built as a record first (`Panel`)
+
+DPI = 200
+MARKERS_PER_LINE = 6
+SMALL, SMALLER = 9, 8  # font sizes
+SHADED = (BASELINE.name, DEFAULT.name, "maxent")  # with more lines than these, only these are shaded
+# Errors are relative to the norm of a simulated matrix, and to the spread of a real one around its mean.
+ERROR_LABELS = {True: "relative Frobenius error", False: "RMS error / standard deviation"}
+
+
+class Line(NamedTuple):
+    """One strategy: its mean, and the quantiles to shade if any."""
+
+    strategy: Strategy
+    x: Array
+    mean: Array
+    low: Array | None
+    high: Array | None
+
+
+class Panel(NamedTuple):
+    """One set of axes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[Line, ...]
+    promised: float | None = None  # a line across
+    logarithmic: bool = False  # the x axis
+
+
+def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
+    """Return the curves of one case."""
+    curves = {s: c for s, c in by.items() if shown != "coverage" or metrics.has_intervals(c)}
+    shaded = tuple(curves) if len(curves) <= len(SHADED) else SHADED
+    lines = tuple(_build_line(c, shown, name in shaded) for name, c in curves.items())
+    by_cost = any(c.by_cost for c in by.values())
+    x_label = "share of the budget spent" if by_cost else "entries measured"
+    if shown == "coverage":
+        return Panel(title, x_label, "coverage of 90% intervals", lines, 0.9, by_cost)
+    y_label = ERROR_LABELS[any(c.simulated for c in by.values())]
+    return Panel(title, x_label, y_label, lines, None, by_cost)
+
+
+def _build_line(curves: Curves, shown: Shown, shaded: bool) -> Line:
+    x, values = curves.along(shown)
+    if shown == "coverage":
+        return Line(curves.strategy, x, metrics.coverage(curves), None, None)
+    low, high = np.quantile(values, [0.25, 0.75], axis=0) if shaded else (None, None)
+    return Line(curves.strategy, x, values.mean(axis=0), low, high)
+
+
+def draw_panels(panels: Sequence[Panel], across: int) -> Figure:
+    """Draw panels side by side, with one legend above."""
+    if not panels:
+        raise DataError("expected runs to draw, got none.")
+    across = min(across, len(panels))
+    down = -(-len(panels) // across)
+    fig = new_figure(max(5.2, 3.6 * across), 3.1 * down + 0.6)
+    axes = fig.subplots(down, across, squeeze=False)
+    strategies = list({line.strategy.name: line.strategy for p in panels for line in p.lines}.values())
+    for ax in axes.flat[len(panels) :]:
+        ax.set_axis_off()
+    for k, (ax, panel) in enumerate(zip(axes.flat, panels, strict=False)):
+        _draw(ax, panel)
+        ax.set_title(panel.title, fontsize=10, color=INK, parse_math=False)
+        if k % across and panel.y_label == panels[k - 1].y_label:
+            ax.set_ylabel("")
+    draw_legend(fig, strategies)
+    return fig
+
+
+def _draw(ax: Axes, panel: Panel) -> None:
+    if panel.promised is not None:
+        ax.axhline(panel.promised, color=INK, lw=0.8, ls=":", zorder=1)
+    for k, line in enumerate(panel.lines):
+        style = line.strategy.style
+        if line.low is not None and line.high is not None:
+            ax.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.15, lw=0, zorder=1)
+        every = max(1, len(line.x) // MARKERS_PER_LINE)
+        ax.plot(
+            line.x, line.mean, color=style.color, ls=style.dashes, marker=style.marker or None, lw=1.6, ms=4.5,
+            markevery=(k % every, every), zorder=3 if line.strategy.name == DEFAULT.name else 2,
+        )  # fmt: skip
+    if panel.promised is not None:
+        least = min(float(np.nanmin(line.mean)) for line in panel.lines)
+        ax.set_ylim(min(0.7, least - 0.03), 1.005)
+    if panel.logarithmic:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        ax.xaxis.set_minor_formatter(lambda x, _: "")
+    ax.set_xlabel(panel.x_label, fontsize=SMALL, color=INK)
+    ax.set_ylabel(panel.y_label, fontsize=SMALL, color=INK)
+    ax.grid(axis="y", lw=0.4, alpha=0.5, color=GRID)
+    trim_axes(ax)
+
+
+def trim_axes(ax: Axes) -> None:
+    """Leave only the left and the lower axis."""
+    ax.tick_params(labelsize=SMALLER, colors=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(INK)
+
+
+def draw_legend(fig: Figure, strategies: Sequence[Strategy], lines: bool = True) -> None:
+    """Draw one legend above the figure, of markers alone if there are no lines."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for strategy in strategies:
+        color, dashes, marker = strategy.style
+        ls, marker = (dashes, marker) if lines else ("", marker or "o")
+        handles.append(Line2D([], [], color=color, ls=ls, marker=marker, ms=4.5))
+    legend = fig.legend(
+        handles, [strategy.title for strategy in strategies], loc="outside upper center", frameon=False,
+        fontsize=SMALLER, ncols=max(1, min(len(strategies), int(fig.get_figwidth() / 2.1))), handlelength=3.2,
+        labelcolor=INK,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of this size in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError(
+            "figures need matplotlib, which is not installed: pip install 'maxentry[studies]'."
+        ) from None
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def save_figure(fig: Figure, stem: Path) -> list[Path]:
+    """Write stem.png and stem.pdf, the same bytes for the same figure."""
+    formats: dict[str, Any] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in formats]
+    for path, (kind, metadata) in zip(paths, formats.items(), strict=True):
+        with atomic_path(path) as part, warnings.catch_warnings():
+            # A name in letters that the font does not have is drawn as boxes.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            fig.savefig(part, format=kind, dpi=DPI, metadata=metadata)
+    return paths
+
+
 # The page
 
 
@@ -248,9 +393,7 @@ def render_page(page: Page, runs: Sequence[Run], raw: str | None = None) -> str:
     }
     laws = Counter(run.law for run in runs)
     facts = {
-        "versions at the time of this report": ", ".join(
-            [f"Python {platform.python_version()}", *_versions()]
-        ),
+        "versions at the time of this report": library_versions(),
         "laws of the runs": ", ".join(f"{law} ({n} runs)" for law, n in laws.items()),
         "processor time of all runs": f"{sum(run.cpu_s for run in runs) / 3600:.2f} hours",
     }
@@ -263,14 +406,6 @@ def render_page(page: Page, runs: Sequence[Run], raw: str | None = None) -> str:
         "template.html", Path(__file__).parent, title=page.heading, page=page, drawings=drawings, facts=facts,
         cases=cases, raw=raw, counts=counts,
     )  # fmt: skip
-
-
-def _versions() -> list[str]:
-    found = []
-    for name in LIBRARIES:
-        with suppress(PackageNotFoundError):  # a checkout that was not installed
-            found.append(f"{name} {version(name)}")
-    return found
 
 
 # The folder
@@ -291,15 +426,15 @@ def write_comparison(
 ) -> Outputs:  # fmt: skip
     """Write the report on one matrix: would this strategy have helped?"""
     ((case, by),) = metrics.gather(runs, strategies).items()
-    panels = [figures.build_panel(f"{case}: {shown}", by, shown) for shown in ("error", "coverage")]
-    drawing = figures.draw_panels([panel for panel in panels if panel.lines], across=2)
+    panels = [build_panel(f"{case}: {shown}", by, shown) for shown in ("error", "coverage")]
+    drawing = draw_panels([panel for panel in panels if panel.lines], across=2)
     note = "Mean over replicates; shaded: 25% to 75% quantiles. Dotted: 90%."
     sections: list[Table | Picture] = [
         Picture("Error and coverage along the way", note, drawing),
         build_table(by),
     ]
     page = Page(f"Would {describe(strategy)} help on {case}?", sections, answer, caveat)
-    return write_report(page, runs, folder, figures.save_figure(drawing, folder / "curves"))
+    return write_report(page, runs, folder, save_figure(drawing, folder / "curves"))
 
 
 def write_report(page: Page, runs: Sequence[Run], folder: Path, drawn: Sequence[Path]) -> Outputs:
@@ -314,29 +449,12 @@ def write_report(page: Page, runs: Sequence[Run], folder: Path, drawn: Sequence[
     return Outputs(folder / "report.html", tuple(drawn), folder / "tables.md", raw)
 
 
-def check_report_dependencies() -> None:
-    """Raise before any work if the report cannot be written."""
-    for name in ("matplotlib", "jinja2"):
-        if find_spec(name) is None:
-            raise MissingDependencyError(
-                f"the report of a study needs {name}, which is not installed: pip install 'maxentry[studies]'."
-            )
-
-
-def check_runs(runs: Sequence[Run], folder: Path) -> None:
-    """Raise if there is nothing to report on."""
-    if not runs:
-        raise DataError(f"expected results of this study in {folder}, got none.")
-
-
-# Raw results: a row for each look
-
 RUN_COLUMNS = ("case", "strategy", "seed", "rows", "cols", "known", "scale")
 COLUMNS = (*RUN_COLUMNS, *Look._fields, "law", "settings")
 
 
 def write_raw(runs: Sequence[Run], folder: Path) -> Path:
-    """Write runs.parquet, or runs.csv without pyarrow, and delete the other one of an earlier report."""
+    """Write a row for each look: runs.parquet, or runs.csv without pyarrow. Delete the other of an earlier report."""
     rows = [
         (run.case, run.strategy, run.seed, *run.shape, run.known, run.scale,
          *(None if math.isnan(x) else x for x in look), run.law, settings)
@@ -344,29 +462,17 @@ def write_raw(runs: Sequence[Run], folder: Path) -> Path:
         for settings in [json.dumps(dict(run.identity), sort_keys=True)]
         for look in run.looks
     ]  # fmt: skip
-    writers: dict[str, Callable[[list[tuple[Any, ...]], Path], None]] = {
-        "runs.parquet": _write_parquet, "runs.csv": _write_csv,
-    }  # fmt: skip
-    name = "runs.csv" if find_spec("pyarrow") is None else "runs.parquet"
+    name, other = "runs.parquet", "runs.csv"
+    if find_spec("pyarrow") is None:
+        name, other = other, name
     with atomic_path(folder / name) as part:
-        writers[name](rows, part)
-    for other in set(writers) - {name}:
-        with suppress(OSError):
-            (folder / other).unlink(missing_ok=True)
+        if name == "runs.csv":
+            with part.open("w", newline="", encoding="utf-8") as stream:
+                csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *rows])
+        else:
+            pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+            columns = {column: [row[k] for row in rows] for k, column in enumerate(COLUMNS)}
+            parquet.write_table(pa.table(columns), str(part))
+    with suppress(OSError):
+        (folder / other).unlink(missing_ok=True)
     return folder / name
-
-
-def _write_parquet(rows: list[tuple[Any, ...]], path: Path) -> None:
-    pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    kinds = dict.fromkeys(("case", "strategy", "settings"), pa.string())
-    kinds |= dict.fromkeys(("seed", "rows", "cols", "known", "n", "law"), pa.int64())
-    schema = pa.schema([(name, kinds.get(name, pa.float64())) for name in COLUMNS])
-    table = pa.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in rows], schema=schema)
-    parquet.write_table(table, str(path))
-
-
-def _write_csv(rows: list[tuple[Any, ...]], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)

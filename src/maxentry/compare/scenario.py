@@ -22,7 +22,7 @@ from maxentry.campaign.policy import Batch
 from maxentry.campaign.settings import WITHOUT_MODEL
 from maxentry.campaign.state import State
 from maxentry.errors import ParameterError
-from maxentry.plots.style import BLUE, GREEN, INK, ORANGE, SKY, VERMILLION
+from maxentry.plots.style import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILLION
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -162,6 +162,7 @@ class Style(NamedTuple):
 
 SOLID, DASHED, DOTTED = "-", (0, (5.0, 2.0)), (0, (1.0, 1.2))
 LONG, DASHDOT = (0, (10.0, 1.5)), (0, (6.0, 1.5, 1.0, 1.5))
+PLAIN = Style(GREY, SOLID, "<")  # of strategies without a style of their own
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ class Strategy:
     needs: tuple[str, ...] = ()  # "cost" or "told": cases without these cannot run it
     check: Callable[[], None] | None = None  # raises if it cannot run on this machine
     baseline: str = "uniform"  # the strategy it is compared with
-    style: Style | None = None
+    style: Style = PLAIN
 
     @property
     def active(self) -> bool:

@@ -24,7 +24,7 @@ from maxentry.plots.records import Array, Chart, Indices, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.plots.subject import Subject
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
-from maxentry.posterior.draws import gram
+from maxentry.posterior.draws import gram_matrices
 from maxentry.posterior.draws import singular_values as spectrum
 from maxentry.posterior.intervals import check_level, quantiles
 from maxentry.summary.error_curve import (
@@ -197,7 +197,9 @@ def trace(subject: Subject) -> Chart:
     draws = posterior.draws
     quantities = {"noise sd": np.sqrt(draws.eta2), "overall mean": draws.mu}
     if draws.rank:
-        quantities["leading singular value"] = spectrum(gram(draws.left), gram(draws.right))[..., 0]
+        quantities["leading singular value"] = spectrum(
+            gram_matrices(draws.left), gram_matrices(draws.right)
+        )[..., 0]
     panels = tuple(
         Panel(name, "draw", "" if subject.scale_note else subject.unit, (_chain_lines(values, color),))
         for (name, values), color in zip(quantities.items(), (VERMILLION, BLUE, GREEN), strict=False)
@@ -245,7 +247,7 @@ def rhat(subject: Subject) -> Chart:
     apart = 0.28 * (2 * np.modf(np.arange(len(heights)) * 0.618034)[0] - 1)
     pairs = zip(diagnostics.names, diagnostics.rhat, strict=True)
     labels = tuple(f"{name}: {value:.3f}" for name, value in pairs)
-    medians = np.array([np.median(diagnostics.rhat[diagnostics.of(group)]) for group in groups])
+    medians = np.array([np.median(diagnostics.rhat[diagnostics.in_group(group)]) for group in groups])
     y = np.arange(len(groups), dtype=np.float64)
     ends = np.array([-0.5, len(groups) - 0.5])
     series = (
@@ -270,7 +272,7 @@ def singular_values(subject: Subject, level: float = 0.9) -> Chart:
     if draws.rank == 0:
         return Chart(title, RANK_0, ())
     with threadpool_limits(1):
-        values = spectrum(gram(draws.left), gram(draws.right)).reshape(-1, draws.rank)
+        values = spectrum(gram_matrices(draws.left), gram_matrices(draws.right)).reshape(-1, draws.rank)
     middle = np.median(values, axis=0)
     low, high = quantiles(values, level)
     number = np.arange(1.0, len(middle) + 1)

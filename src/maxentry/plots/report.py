@@ -5,21 +5,18 @@ The page is `templates/report.html`; here is what it shows, in the order of its 
 
 from __future__ import annotations
 
-import contextlib
-import platform
 import warnings
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from maxentry.plots import charts, heatmaps, matplotlib, plotly
 from maxentry.plots.records import Chart, Record
-from maxentry.plots.style import inline_svg, render_page
+from maxentry.plots.style import inline_svg, library_versions, render_page
 from maxentry.plots.subject import Subject
-from maxentry.posterior.diagnostics import without_code
-from maxentry.posterior.posterior import MOSTLY_MEANS, lines
+from maxentry.posterior.diagnostics import strip_code
+from maxentry.posterior.posterior import MOSTLY_MEANS, summary_lines
 from maxentry.summary.error_curve import POINTS
 from maxentry.summary.reasons import STANDS_OUT, Reason, reasons
 from maxentry.transform import NONE, Transform
@@ -31,7 +28,6 @@ if TYPE_CHECKING:
     from maxentry.campaign.policy import Batch
     from maxentry.posterior.posterior import Posterior
 
-LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
 EVENTS = 30  # of the history, the last ones
 NOT_SHOWN = ("rows", "cols", "mask", "costs", "name")  # settings that are long, or stand elsewhere
 Facts = list[tuple[str, str]]
@@ -231,10 +227,12 @@ def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
         charts.coherence(subject),
     ]  # fmt: skip
     return {
-        "sampler": f"{verdict} {without_code(diagnostics.advice)}",
+        "sampler": f"{verdict} {strip_code(diagnostics.advice)}",
         "note": rank_0_note(posterior),
         "figures": [_card(r, draw, kind="across" if len(r.panels) > 1 else "") for r in records],
-        "facts": [line for line in lines(posterior) if line[0] not in ("note", "advice")],  # said above
+        "facts": [
+            line for line in summary_lines(posterior) if line[0] not in ("note", "advice")
+        ],  # said above
     }
 
 
@@ -260,14 +258,5 @@ def _settings(subject: Subject) -> Facts:
     shown["acquisition"] = settings.acquisition.replace("_", " ")
     shown |= {"mask": "given"} if settings.mask is not None else {}
     shown |= {"costs": "given"} if settings.costs.given else {}
-    shown["versions"] = ", ".join([f"Python {platform.python_version()}", *library_versions()])
+    shown["versions"] = library_versions()
     return [(name, str(value)) for name, value in shown.items()]
-
-
-def library_versions() -> list[str]:
-    """The versions of maxentry and of what results depend on."""
-    versions = []
-    for name in LIBRARIES:
-        with contextlib.suppress(PackageNotFoundError):  # a checkout that was not installed has none
-            versions.append(f"{name} {version(name)}")
-    return versions

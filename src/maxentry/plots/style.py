@@ -8,8 +8,11 @@ without colours.
 from __future__ import annotations
 
 import io
+import platform
 import re
+from contextlib import suppress
 from html import escape
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,6 +35,7 @@ Scale = Literal["value", "uncertainty", "share"]
 MATPLOTLIB: dict[Scale, str] = {"value": "viridis", "uncertainty": "Oranges", "share": "Blues"}
 PLOTLY: dict[Scale, str] = {"value": "Viridis", "uncertainty": "Oranges", "share": "Blues"}
 
+LIBRARIES = ("maxentry", "numpy", "scipy", "numba")
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -62,6 +66,15 @@ def style_sheet() -> str:
     text = (TEMPLATES / "style.css").read_text(encoding="utf-8")
     dark = " ".join(f"{_variable(light)}: {color};" for light, color in DARK.items())
     return text.replace("/* dark colours of figures */", dark)
+
+
+def library_versions() -> str:
+    """The versions of Python, maxentry and what results depend on."""
+    versions = [f"Python {platform.python_version()}"]
+    for name in LIBRARIES:
+        with suppress(PackageNotFoundError):  # a checkout that was not installed has none
+            versions.append(f"{name} {version(name)}")
+    return ", ".join(versions)
 
 
 def _variable(color: str) -> str:

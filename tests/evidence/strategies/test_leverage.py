@@ -9,7 +9,7 @@ from tests.evidence.strategies.campaigns import NOW, some, told, truth
 
 from evidence.strategies.leverage import LEVERAGE, draw_entries, fill_zeros, leverage_scores
 from evidence.strategies.rule import Request
-from maxentry.acquisition import Question
+from maxentry.acquisition import Problem
 from maxentry.compare.scenario import Case, Given
 from maxentry.entries import Entries
 
@@ -50,7 +50,7 @@ def expected_pairs(weight):
 
 def test_the_sample_is_drawn_one_after_the_other_in_proportion_to_mu_plus_nu():
     mu, nu = np.array([0.2, 1.8]), np.array([0.5, 1.0, 1.5])
-    question, rng, n = Question((2, 3), observed=Entries.of([1], [0])), np.random.default_rng(2), 6000
+    question, rng, n = Problem((2, 3), observed=Entries.of([1], [0])), np.random.default_rng(2), 6000
     cells = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]  # (1, 0) is observed
     counts = dict.fromkeys(permutations(range(5), 2), 0)
     for _ in range(n):
@@ -70,7 +70,7 @@ def test_the_sample_is_drawn_one_after_the_other_in_proportion_to_mu_plus_nu():
 
 def test_scores_of_zero_are_drawn_last_and_no_more_than_there_are():
     mu, nu = np.array([0.0, 1.0]), np.array([0.0, 0.0])
-    found = draw_entries(mu, nu, Question((2, 2)), 9, np.random.default_rng(0))
+    found = draw_entries(mu, nu, Problem((2, 2)), 9, np.random.default_rng(0))
     assert found.rows.tolist()[:2] == [1, 1]
     assert len(found.rows) == 4
 

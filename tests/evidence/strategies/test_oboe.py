@@ -14,7 +14,7 @@ from evidence.strategies.oboe import (
     least_squares,
     next_column,
 )
-from maxentry.acquisition import Costs, Question
+from maxentry.acquisition import Costs, Problem
 from maxentry.compare.scenario import Case, Given
 from maxentry.entries import Entries
 from maxentry.errors import DataError, ParameterError
@@ -91,16 +91,16 @@ def test_the_limit_ends_a_row():
 
 
 def test_rows_take_turns_the_emptiest_first():
-    question = Question((12, M2), observed=Entries.of([8, 8, 10], [0, 1, 0]))
+    question = Problem((12, M2), observed=Entries.of([8, 8, 10], [0, 1, 0]))
     found = choose_greedily(EMBEDDING, question, 6, np.inf)
     assert found.rows.tolist() == [9, 11, 9, 10, 11, 8]
-    assert choose_greedily(EMBEDDING, Question((12, M2)), 3, np.inf).cols.tolist() == [columns(1)[0]] * 3
+    assert choose_greedily(EMBEDDING, Problem((12, M2)), 3, np.inf).cols.tolist() == [columns(1)[0]] * 3
 
 
 def test_only_available_columns_of_new_rows_are_taken():
     mask = np.ones((12, M2), dtype=bool)
     mask[9, 2:] = False
-    found = choose_greedily(EMBEDDING, Question((12, M2), mask=mask), 100, np.inf)
+    found = choose_greedily(EMBEDDING, Problem((12, M2), mask=mask), 100, np.inf)
     assert len(found.rows) == 3 * M2 + 2
     assert found.rows.min() == 8
     assert sorted(found.cols[found.rows == 9].tolist()) == [0, 1]
@@ -125,7 +125,7 @@ def test_the_policy_shares_the_budget_among_the_new_rows():
     for i in range(8, 12):
         assert 10.0 - cost[i].max() < batch.cost[batch.rows == i].sum() <= 10.0
     wanted = choose_greedily(
-        EMBEDDING, Question(LATENT.shape, observed=state.told, costs=Costs(cost)), 100, 10.0
+        EMBEDDING, Problem(LATENT.shape, observed=state.told, costs=Costs(cost)), 100, 10.0
     )
     assert batch.cols.tolist() == wanted.cols.tolist()
 
@@ -156,6 +156,6 @@ def test_a_row_measured_otherwise_goes_on_from_what_it_has():
     """Columns that are nearly those measured add nothing: the next pivot is outside their span."""
     Y = np.array([[1.0, 0.99, 0.0], [0.0, 0.0, 0.5]])
     found = choose_greedily(
-        Embedding(Y, np.zeros(3), np.array([1])), Question((2, 3), observed=Entries.of([1], [0])), 1, np.inf
+        Embedding(Y, np.zeros(3), np.array([1])), Problem((2, 3), observed=Entries.of([1], [0])), 1, np.inf
     )
     assert found.cols.tolist() == [2]

@@ -20,7 +20,7 @@ from evidence.strategies.papers_own import (
 )
 from evidence.strategies.rule import Request
 from maxentry import completion
-from maxentry.acquisition import Question
+from maxentry.acquisition import Problem
 from maxentry.compare.runner import run_cell
 from maxentry.compare.scenario import Case, Cell, Given
 from maxentry.model.smg import draw_smg
@@ -58,7 +58,7 @@ def lemma2(found, observed, m2):
 def test_each_entry_is_the_greatest_of_lemma_2_given_those_before():
     state = told(Y, HALF)
     found = fit(state, SHORT)
-    question = Question(SHAPE, observed=HALF)
+    question = Problem(SHAPE, observed=HALF)
     batch = choose_entries(Request(state, question, 4, np.random.default_rng(0), None), SHORT)
     observed = HALF
     for n in range(4):
@@ -83,7 +83,7 @@ def test_the_chain_is_algorithm_2_from_the_nuclear_norm_its_second_half_kept():
     from maxentry.model.priors import Priors
 
     rng = stream(3, FIT, 28)
-    data = algorithm2.entries(*HALF, Y[tuple(HALF)], SHAPE)
+    data = algorithm2.entry_means(*HALF, Y[tuple(HALF)], SHAPE)
     start = algorithm2.init(data, 2, Priors.paper(), rng, nuclear_norm_start(data))
     _, draws = algorithm2.sweeps(start, data, Priors.paper(), 100, rng)
     np.testing.assert_array_equal(fit(state, SHORT).belief.left, draws.A[54::5])
@@ -91,7 +91,7 @@ def test_the_chain_is_algorithm_2_from_the_nuclear_norm_its_second_half_kept():
 
 
 def test_the_start_is_the_estimate_at_a_tenth_of_the_largest_penalty():
-    data = algorithm2.entries(*HALF, Y[tuple(HALF)], SHAPE)
+    data = algorithm2.entry_means(*HALF, Y[tuple(HALF)], SHAPE)
     observed = Observations(SHAPE, *HALF, Y[tuple(HALF)])
     X0, penalty = nuclear_norm_start(data), 0.1 * completion.largest_penalty(observed)
 
@@ -108,7 +108,7 @@ def test_where_the_solver_does_not_converge_it_starts_from_the_observed_among_ze
         raise ArpackNoConvergence("no", np.empty(0), np.empty((0, 0)))
 
     monkeypatch.setattr(completion, "nuclear_norm", fails)
-    data = algorithm2.entries(*HALF, Y[tuple(HALF)], SHAPE)
+    data = algorithm2.entry_means(*HALF, Y[tuple(HALF)], SHAPE)
     np.testing.assert_array_equal(nuclear_norm_start(data), data.mean)
 
 

@@ -10,7 +10,7 @@ from evidence.strategies.simple import (
     choose_top_variance,
     estimate_means,
 )
-from maxentry.acquisition import Costs, Question, choose
+from maxentry.acquisition import Costs, Problem, choose
 from maxentry.entries import Entries
 
 SHAPE = (5, 4)
@@ -30,19 +30,19 @@ def pairs(found):
 
 
 def test_it_takes_the_greatest_variances_of_what_is_open():
-    known, question = belief(SHAPE), Question(SHAPE, observed=Entries.of([0, 3], [1, 2]))
+    known, question = belief(SHAPE), Problem(SHAPE, observed=Entries.of([0, 3], [1, 2]))
     assert pairs(choose_top_variance(known, question, 6)) == by_sorting(known, question, 6)
 
 
 def test_with_costs_it_takes_the_most_per_cost():
     known, cost = belief(SHAPE), np.random.default_rng(1).uniform(0.2, 5.0, SHAPE)
-    question = Question(SHAPE, costs=Costs(cost))
+    question = Problem(SHAPE, costs=Costs(cost))
     assert pairs(choose_top_variance(known, question, 6)) == by_sorting(known, question, 6)
-    assert by_sorting(known, question, 6) != by_sorting(known, Question(SHAPE), 6)  # costs do change it
+    assert by_sorting(known, question, 6) != by_sorting(known, Problem(SHAPE), 6)  # costs do change it
 
 
 def test_equals_are_taken_in_order_of_position():
-    found = choose_largest(np.ones((2, 3)), Question((2, 3), observed=Entries.of([0], [1])), 3)
+    found = choose_largest(np.ones((2, 3)), Problem((2, 3), observed=Entries.of([0], [1])), 3)
     assert pairs(found) == [(0, 0), (0, 2), (1, 0)]
 
 
@@ -52,7 +52,7 @@ def test_its_batches_are_not_joint():
     twin = np.concatenate([known.left[:, :1], known.left[:, :4]], axis=1)  # rows 0 and 1 are one row
     row = np.concatenate([known.row[:, :1], known.row[:, :4]], axis=1)
     same = type(known)(twin, known.right, row, known.col, known.mu, known.noise_var)
-    question, rng = Question(SHAPE), np.random.default_rng(0)
+    question, rng = Problem(SHAPE), np.random.default_rng(0)
     ours = pairs(choose("predictive_variance", same, question, 2, rng=rng))
     theirs = pairs(choose_top_variance(same, question, 20))
     assert theirs[0] == ours[0]
@@ -66,7 +66,7 @@ def test_its_policy_reads_the_campaigns_posterior():
     batch = TOP_VARIANCE.policy(truth(Y), None, 0)(state, 3, NOW)
     from maxentry.campaign import fits
 
-    question = Question(state.shape, observed=state.told)
+    question = Problem(state.shape, observed=state.told)
     assert pairs(batch) == pairs(choose_top_variance(fits.posterior(state).belief, question, 3))
 
 

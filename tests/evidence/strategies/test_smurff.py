@@ -18,7 +18,7 @@ from evidence.strategies.smurff import (
     find_interpreter,
     fit,
 )
-from maxentry.acquisition import Question
+from maxentry.acquisition import Problem
 from maxentry.errors import MissingDependencyError
 from maxentry.transform import NONE
 
@@ -46,7 +46,7 @@ def a_fit(S=40):
 
 def test_the_entries_whose_draws_vary_most_are_taken(monkeypatch):
     monkeypatch.setattr(smurff, "fit", lambda *_: a_fit())
-    found = choose_most_varying(Request(None, Question((2, 3)), 3, None, None), 2)
+    found = choose_most_varying(Request(None, Problem((2, 3)), 3, None, None), 2)
     assert list(zip(found.rows.tolist(), found.cols.tolist(), strict=True)) == [(0, 1), (1, 2), (1, 0)]
 
 

@@ -11,8 +11,8 @@ from tests.server.live import begin, serving
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
-from maxentry.server import claims
-from maxentry.server.claims import Claim, Repeated
+from maxentry.server import idempotency
+from maxentry.server.idempotency import Claim, Repeated
 
 
 def told(
@@ -148,23 +148,23 @@ def test_the_key_and_the_events_are_written_together_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Storage(tmp_path / "lab.db", create=True) as storage:
-        claims.prepare(storage)
+        idempotency.create_table(storage)
         campaign = Campaign.create(storage, "x", 3, 3)
-        claim = Claim.of("k", "request")
+        claim = Claim.from_request("k", "request")
         assert claim is not None
 
         def breaks(*_: object) -> None:
             raise ZeroDivisionError
 
         with monkeypatch.context() as patch:
-            patch.setattr(claims, "_write", breaks)
+            patch.setattr(idempotency, "_write", breaks)
             with pytest.raises(ZeroDivisionError):
-                claims.under(campaign, claim).tell(row=0, col=0, value=1.0)
+                idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0)
         assert campaign.state.measurements == ()
-        assert claims.done(storage, campaign._key, claim) is None
-        claims.under(campaign, claim).tell(row=0, col=0, value=1.0)
+        assert idempotency.find(storage, campaign.key, claim) is None
+        idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0)
         with pytest.raises(Repeated):
-            claims.under(campaign, claim).tell(row=0, col=0, value=1.0, again=True)
+            idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0, again=True)
         assert len(campaign.state.measurements) == 1
 
 
