@@ -53,14 +53,15 @@ def rows_job(R: int, per_row: int, weighted: bool) -> tuple[Callable[[], None], 
     noise = "student" if weighted else "gaussian"
     desk = Workspace.of(Fit(noise).in_units_of(obs).data(obs), R)
     desk.right.F[:, :R] = rng.standard_normal((COLUMNS, R))
-    desk.room.Q[:K] = np.eye(K)
+    desk.scratch.Q[:K] = np.eye(K)
     desk.left.Z[:] = rng.standard_normal((m, K))
     this, other = desk.left, desk.right
 
     def job() -> None:
         half_sweep.draw_rows(
-            0, m, this.indptr, this.places, this.values, this.weights, other.F, other.effect, 0.1, 1.0,
-            desk.room.Q, desk.room.slope, R, True, this.Z, this.factors, this.free, this.aligned, this.here,
+            0, m, this.indptr, this.index, this.values, this.weights, other.F, other.effect, 0.1, 1.0,
+            desk.scratch.Q, desk.scratch.slope, R, True, this.Z, this.factors, this.free, this.aligned,
+            this.residual_sums,
         )  # fmt: skip
 
     return job, float(m * per_row * K * (K + 1)), m * (K**3 / 3 + 4 * K * K)

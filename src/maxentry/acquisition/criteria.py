@@ -19,7 +19,7 @@ from maxentry.acquisition.problem import Chosen, Criterion, Question, Room, requ
 from maxentry.acquisition.subspace_field import MaxEnt, mean_projections, nearest_projections
 from maxentry.acquisition.total_variance import gram, steepest
 from maxentry.belief import Belief
-from maxentry.design.uniform import available
+from maxentry.design.uniform import find_available
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
@@ -70,7 +70,7 @@ def within_limits(question: Question, n: int, layout: Layout) -> Entries:
         part = Part.of(question, room, question.taken.joined(chosen))
         if min(part.shape) == 0:
             return chosen
-        n_free = available(part.shape, part.mask, part.taken).count
+        n_free = find_available(part.shape, part.mask, part.taken).count
         rows, cols = layout(min(n - len(chosen.rows), n_free), part, chosen)
         rows, cols = part.rows[rows], part.cols[cols]
         kept = np.array([room.takes(i, j) for i, j in zip(rows, cols, strict=True)], dtype=bool)

@@ -21,8 +21,8 @@ from maxentry.acquisition.field import noise_floor
 from maxentry.belief import Belief
 from maxentry.kernels import variances as blocks
 from maxentry.kernels import variances as kernel
-from maxentry.kernels.threads import most_threads
-from maxentry.kernels.variances import turned_spread
+from maxentry.kernels.threads import max_threads
+from maxentry.kernels.variances import rotate_moments
 
 # Bounds on the standard deviation of an entry over factored draws, that fall apart into rows and columns.
 #
@@ -186,7 +186,7 @@ def _turned_mean(X: Array, turns: Array) -> Array:
 def _spread(X: Array, effect: Array, turns: Array) -> Around:
     (m, R, _), mean = X.shape, _turned_mean(X, turns)
     cov, fourth = np.empty((m, R + 1, R + 1)), np.empty(m)
-    turned_spread(X, effect, turns, mean, cov, fourth)
+    rotate_moments(X, effect, turns, mean, cov, fourth)
     return Around(mean, cov, np.sqrt(np.sqrt(fourth)))
 
 
@@ -258,7 +258,7 @@ class Draws:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.centred_draws(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
+            kernel.fill_features(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
 
         in_parts(part, len(rows), 1)
         return F
@@ -269,7 +269,7 @@ class Draws:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            blocks.variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
+            blocks.block_variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
 
         in_parts(part, len(rows), len(cols))
         return v
@@ -280,7 +280,9 @@ class Draws:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.variances_at(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here])
+            kernel.entry_variances(
+                self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here]
+            )
 
         in_parts(part, len(rows), 1)
         return v
@@ -329,7 +331,7 @@ class Draws:
 
 def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
     """Do part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
-    threads = min(most_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
+    threads = min(max_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
     numbers = np.arange(n)
     if threads <= 1:
         if n:
@@ -348,7 +350,7 @@ def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None
 @cache
 def _helpers() -> ThreadPoolExecutor:
     """Threads that stay: to begin one takes as long as a thousand entries."""
-    return ThreadPoolExecutor(max(1, most_threads() - 1), "maxentry-acquisition")
+    return ThreadPoolExecutor(max(1, max_threads() - 1), "maxentry-acquisition")
 
 
 if hasattr(os, "register_at_fork"):

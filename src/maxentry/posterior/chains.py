@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
-from maxentry.kernels.threads import most_threads
+from maxentry.kernels.threads import max_threads
 from maxentry.labels import place
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
@@ -134,7 +134,7 @@ def spawn(
     seed: np.random.SeedSequence, data: Data, ranks: Sequence[int], priors: PriorsOf
 ) -> tuple[Chain, ...]:
     """New chains, one for each rank given, each a draw from the prior with a stream of its own."""
-    compiling_notice([kernel.sweeps])
+    compiling_notice([kernel.run_sweeps])
     chains = []
     for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
         rng = np.random.Generator(np.random.PCG64(child))
@@ -159,12 +159,12 @@ def run(
 
     see(c, states): is shown every state of chain c from the first kept sweep on, by that chain's thread.
     """
-    compiling_notice([kernel.sweeps])
+    compiling_notice([kernel.run_sweeps])
     kept = _room(len(chains), sampling.draws, data.shape, max(chain.rank for chain in chains), dtype, room)
     done = [0] * len(chains)  # draws kept by each chain
     stop = threading.Event()
 
-    threads = threads or most_threads()
+    threads = threads or max_threads()
     each = max(1, threads // len(chains))
 
     def work(c: int) -> Chain:
@@ -194,7 +194,9 @@ def _helpers(threads: int, data: Data, rank: int) -> AbstractContextManager[Crew
     long = sweep_work(data.shape, data.by_row.values.size, rank) > SHARED_WORK
     if not long or threads <= 1:
         return nullcontext()
-    compiling_notice([kernel.draw_dealt, kernel.between, kernel.after_columns])  # by themselves only here
+    compiling_notice(
+        [kernel.draw_blocks, kernel.switch_sides, kernel.finish_sweep]
+    )  # by themselves only here
     return Crew(threads)
 
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
-from maxentry.kernels.gibbs import Room, Side
+from maxentry.kernels.gibbs import Scratch, Side
 from maxentry.kernels.rng import fill_normal
-from maxentry.kernels.rows import SPARE
+from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
@@ -159,7 +159,7 @@ def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> Sta
 
 
 def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
-    """As `distributions.stiefel.uniform_frame`: QR of a Gaussian matrix, the triangle's diagonal positive."""
+    """As `model.laws.uniform_frame`: QR of a Gaussian matrix, the triangle's diagonal positive."""
     if rank == 0:
         return np.empty((m, 0))
     frame = np.zeros((m, -(-rank // LANES) * LANES))
@@ -190,8 +190,8 @@ def step(
     if crew is not None:
         sweeps(crew, betas, thin, desk, source, NU_GRID, hyper, scalars, rng, kept)
     else:
-        kernel.sweeps(
-            betas, thin, rank, data.effects, desk.aligned, desk.left, desk.right, desk.room, source, NU_GRID, hyper,
+        kernel.run_sweeps(
+            betas, thin, rank, data.effects, desk.aligned, desk.left, desk.right, desk.scratch, source, NU_GRID, hyper,
             scalars, rng, *kept,
         )  # fmt: skip
     return State(*desk.matrices(), scalars, desk.left.weights.astype(np.float64))
@@ -207,11 +207,11 @@ class Workspace(NamedTuple):
     effects: bool
     left: Side
     right: Side
-    room: Room
+    scratch: Scratch
 
     @property
     def aligned(self) -> bool:
-        """Whether there is room for effects in the spaces of X."""
+        """Whether there is scratch for effects in the spaces of X."""
         return self.effects and 0 < 2 * self.rank < min(self.left.free.size, self.right.free.size)
 
     @classmethod
@@ -219,13 +219,13 @@ class Workspace(NamedTuple):
         """Room for chains of that rank."""
         K = rank + int(data.effects)
         longest = max(data.shape)
-        room = Room(
-            np.zeros((K + SPARE, K)), np.empty((rank, rank)), np.empty((rank, rank)), np.empty(rank), np.zeros(rank),
-            np.ones(longest), np.zeros(3),
+        scratch = Scratch(
+            np.zeros((K + PADDING_ROWS, K)), np.empty((rank, rank)), np.empty((rank, rank)), np.empty(rank),
+            np.zeros(rank), np.ones(longest), np.zeros(3),
         )  # fmt: skip
         left = _side(data.by_row, data.shape[0], rank, K, data)
         right = _side(data.by_col, data.shape[1], rank, K, data)
-        return cls(rank, data.effects, left, right, room)
+        return cls(rank, data.effects, left, right, scratch)
 
     def fill(self, state: State, data: Data) -> None:
         """Take over a state."""
@@ -328,23 +328,23 @@ def sweeps(
     crew: Crew, betas: Array, keep_every: int, desk: Workspace, source: NDArray[np.int32], nu_grid: Array, hyper: Array,
     scalars: Array, rng: np.random.Generator, kept: Kept,
 ) -> None:  # fmt: skip
-    """As `kernels.conjugate.sweeps`, phase by phase."""
-    R, effects, left, right, room = desk
+    """As `kernels.gibbs.run_sweeps`, phase by phase."""
+    R, effects, left, right, scratch = desk
     aligned, K = desk.aligned, R + int(effects)
     rows, cols = blocks(left.indptr, K), blocks(right.indptr, K)
 
     def drawing(edges: NDArray[np.int64], this: Any, other: Any) -> list[Task]:
         dealt = np.zeros(1, dtype=np.int64), edges
-        return [partial(kernel.draw_dealt, *dealt, this, other, room, R, effects, scalars)] * (
+        return [partial(kernel.draw_blocks, *dealt, this, other, scratch, R, effects, scalars)] * (
             crew.helpers + 1
         )
 
     for t, beta in enumerate(betas):
-        crew.share([partial(fill_normal, left.Z, rng), partial(kernel.turn, left, right, room, R)])
-        kernel.before_rows(left, right, room, R, effects, aligned, beta, scalars, rng)
+        crew.share([partial(fill_normal, left.Z, rng), partial(kernel.change_gauge, left, right, scratch, R)])
+        kernel.begin_sweep(left, right, scratch, R, effects, aligned, beta, scalars, rng)
         crew.share([partial(fill_normal, right.Z, rng), *drawing(rows, left, right)])
-        kernel.between(left, right, room, R, effects, aligned, hyper, scalars, rng)
+        kernel.switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
         crew.share(drawing(cols, right, left))
-        kernel.after_columns(left, right, room, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
+        kernel.finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
-            kernel.keep(t // keep_every, R, left, right, scalars, *kept)
+            kernel.store_draw(t // keep_every, R, left, right, scalars, *kept)
