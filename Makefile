@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test rest setup lint types slow fuzz studies docs bench check clean
+.PHONY: demo test rest setup lint types slow fuzz studies paper suite docs bench check clean
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -22,8 +22,8 @@ setup: .venv/.ready
 	@touch $@
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks docsite
-	$(BIN)/ruff format --check src tests benchmarks docsite
+	$(BIN)/ruff check src tests evidence benchmarks docsite
+	$(BIN)/ruff format --check src tests evidence benchmarks docsite
 
 types: setup
 	$(BIN)/mypy
@@ -38,12 +38,18 @@ fuzz: setup  ## hundreds of requests of every kind at the server, other ones eac
 	cat build/fuzz.md
 
 # Real matrices lie beside the repository where there is no network; each must end within a minute, the machine allowing.
-studies: export MAXENTRY_DATA ?= $(wildcard $(CURDIR)/../shared/data)
+studies paper suite: export MAXENTRY_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 studies: setup  ## the studies in small: does the evidence still run?
 	rm -rf build/studies
 	for f in sim30 sim60 jester movielens; do \
-	    $(BIN)/maxentry study paper --quick --figure $$f -o build/studies/$$f || exit 1; done
-	$(BIN)/maxentry study suite --quick -o build/studies/suite
+	    $(BIN)/python -m evidence paper --quick --figure $$f -o build/studies/$$f || exit 1; done
+	$(BIN)/python -m evidence suite --quick -o build/studies/suite
+
+paper: setup  ## the paper's figures, and its claims judged; takes hours, resumes where it stopped
+	$(BIN)/python -m evidence paper -o build/paper
+
+suite: setup  ## all strategies on simulated and real matrices; takes hours, resumes where it stopped
+	$(BIN)/python -m evidence suite -o build/suite
 
 bench: setup  ## beside its peers, each in an environment of its own; goes on where it was; writes benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.peers

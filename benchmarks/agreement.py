@@ -73,7 +73,7 @@ def by_conjugate(data: Simulation, priors: Priors, draws: int, seed: int) -> Dra
 
 def by_algorithm2(data: Simulation, priors: Priors, draws: int, seed: int) -> Draws:
     """The same number of draws, 50 sweeps between two, since it moves more slowly."""
-    rng, entries = np.random.default_rng(seed), algorithm2.entries(*data[1:4], SHAPE)
+    rng, entries = np.random.default_rng(seed), algorithm2.entry_means(*data[1:4], SHAPE)
     chains = []
     for _ in range(CHAINS):
         state = algorithm2.init(entries, RANK, priors, rng)

@@ -25,7 +25,7 @@ import numpy as np
 from measures import table
 
 import maxentry
-from maxentry.acquisition import Question, choose
+from maxentry.acquisition import Problem, choose
 from maxentry.entries import Entries
 
 RANK, NOISE, BATCH = 10, 0.3, 96
@@ -75,10 +75,10 @@ def chosen(name: str, folder: str) -> dict[str, float]:
     data = posterior.observations
     small = maxentry.Observations((8, 6), [0, 1, 2], [0, 1, 2], [1.0, 2.0, 3.0])
     tiny = maxentry.complete(small, 1, sampling=maxentry.Sampling(chains=2, draws=2), seed=0, progress=False)
-    choose(name, tiny.belief, Question((8, 6)), 1, rng=np.random.default_rng(0))  # loads the compiled kernels
+    choose(name, tiny.belief, Problem((8, 6)), 1, rng=np.random.default_rng(0))  # loads the compiled kernels
     before = peak()
     start, used = time.perf_counter(), cpu()
-    question = Question(posterior.shape, Entries.of(data.rows, data.cols))
+    question = Problem(posterior.shape, Entries.of(data.rows, data.cols))
     batch = choose(name, posterior.belief, question, BATCH, rng=np.random.default_rng(0))
     m1, m2 = posterior.shape
     return {

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from measures import table
 
-from maxentry.acquisition import CRITERIA, Question, choose
+from maxentry.acquisition import CRITERIA, Problem, choose
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 from maxentry.model.entropy import core_covariance, score_map
@@ -47,11 +47,11 @@ def belief(m1: int, m2: int, S: int, rank: int = R, coherence: float = 0.0) -> B
     return Belief(sides[0][2], sides[1][2], *effects, rng.normal(size=S), np.full(S, 0.1))
 
 
-def question(m1: int, m2: int, per_row: int = 20) -> Question:
+def question(m1: int, m2: int, per_row: int = 20) -> Problem:
     """Some entries observed, at random."""
     rng = np.random.default_rng(1)
     observed = Entries.of(rng.integers(m1, size=per_row * m1), rng.integers(m2, size=per_row * m1))
-    return Question((m1, m2), observed)
+    return Problem((m1, m2), observed)
 
 
 def chosen(name: str, m1: int, m2: int, S: int, rank: int, n: int, coherence: float) -> dict[str, float]:

@@ -48,7 +48,7 @@ class Figures(NamedTuple):
 QUANTITIES = ("X, median entry", "X, worst entry", "eta2", "sigma2")
 
 
-def starts(data: Simulation, seed: int) -> list[gibbs.State]:
+def starts(data: Simulation, seed: int) -> list[gibbs.GibbsState]:
     """Annealed and settled states, one for each chain."""
     plan = Sampling("long", CHAINS, anneal=1000, settle=20_000, draws=1, thin=1)
     posterior = complete(
@@ -69,10 +69,10 @@ def at(left, right, eta2, sigma2, i, j):
     return np.column_stack([np.einsum("snr,snr->sn", left[:, i], right[:, j]), eta2, sigma2])
 
 
-def conjugate_chain(data: Simulation, start: gibbs.State, draws: int, thin: int, entries, rng):
+def conjugate_chain(data: Simulation, start: gibbs.GibbsState, draws: int, thin: int, entries, rng):
     observations = Observations(SHAPE, data.rows, data.cols, data.values)
     prepared = gibbs.prepare(observations, False, "gaussian", False, None)
-    room = gibbs.Kept(
+    room = gibbs.DrawBuffers(
         *(np.empty((draws, m, RANK)) for m in SHAPE),
         *(np.empty((draws, m)) for m in SHAPE),
         np.empty((draws, start.scalars.size)),
@@ -85,10 +85,10 @@ def conjugate_chain(data: Simulation, start: gibbs.State, draws: int, thin: int,
     return at(room.left, room.right, eta2, sigma2, *entries), seconds
 
 
-def algorithm2_chain(data: Simulation, start: gibbs.State, draws: int, thin: int, entries, rng):
+def algorithm2_chain(data: Simulation, start: gibbs.GibbsState, draws: int, thin: int, entries, rng):
     U, D, Vt = np.linalg.svd(start.left @ start.right.T, full_matrices=False)
-    state = algorithm2.State(U[:, :RANK], D[:RANK], Vt[:RANK].T, *map(float, start.scalars[1:3]))
-    measured = algorithm2.entries(data.rows, data.cols, data.values, SHAPE)
+    state = algorithm2.Algorithm2State(U[:, :RANK], D[:RANK], Vt[:RANK].T, *map(float, start.scalars[1:3]))
+    measured = algorithm2.entry_means(data.rows, data.cols, data.values, SHAPE)
     begin = time.process_time()
     _, kept = algorithm2.sweeps(state, measured, PRIORS, draws * thin, rng, thin)
     seconds = time.process_time() - begin

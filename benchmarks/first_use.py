@@ -31,10 +31,10 @@ maxentry.complete(Y, rank=2, sampling=plan, seed=0, progress=False)
 ASK = (
     FIRST
     + """
-from maxentry.acquisition import CRITERIA, Question, choose
+from maxentry.acquisition import CRITERIA, Problem, choose
 posterior = maxentry.complete(Y, rank=2, sampling=plan, seed=0, progress=False)
 for name in CRITERIA:
-    choose(name, posterior.belief, Question((12, 8)), 2, rng=np.random.default_rng(0))
+    choose(name, posterior.belief, Problem((12, 8)), 2, rng=np.random.default_rng(0))
 """
 )
 QUICK = {

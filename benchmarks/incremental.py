@@ -22,7 +22,7 @@ import numpy as np
 from measures import covered, rmse, table
 
 import maxentry
-from maxentry.acquisition import Question, choose
+from maxentry.acquisition import Problem, choose
 from maxentry.campaign.campaign import Campaign
 from maxentry.design import uniform
 from maxentry.entries import Entries
@@ -79,7 +79,7 @@ def from_scratch(campaign: Campaign, rank: object, X: np.ndarray, held: Entries,
     with Clock() as clock:
         data = maxentry.Observations(state.shape, told.rows, told.cols, state.values)
         posterior = maxentry.complete(data, rank, seed=seed, progress=False)
-        question = Question(state.shape, told)
+        question = Problem(state.shape, told)
         choose("predictive_variance", posterior.belief, question, BATCH, rng=np.random.default_rng(0))
     return judged(posterior, clock, X, held)
 

@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from maxentry import Observations
 from maxentry.kernels import rows as half_sweep
 from maxentry.posterior import chains, gibbs
-from maxentry.posterior.chains import Fit
-from maxentry.posterior.gibbs import Crew, Kept, Workspace
+from maxentry.posterior.chains import ModelSpec
+from maxentry.posterior.gibbs import DrawBuffers, ThreadTeam, Workspace
 
 HERE = Path(__file__).parent
 SIDE = 768  # of the matrices of dgemm
@@ -51,16 +51,16 @@ def rows_job(R: int, per_row: int, weighted: bool) -> tuple[Callable[[], None], 
     cols.sort(axis=1)
     obs = Observations((m, COLUMNS), rows, cols.ravel(), rng.standard_normal(rows.size))
     noise = "student" if weighted else "gaussian"
-    desk = Workspace.of(Fit(noise).in_units_of(obs).data(obs), R)
-    desk.right.F[:, :R] = rng.standard_normal((COLUMNS, R))
-    desk.scratch.Q[:K] = np.eye(K)
-    desk.left.Z[:] = rng.standard_normal((m, K))
-    this, other = desk.left, desk.right
+    workspace = Workspace.allocate(ModelSpec(noise).in_units_of(obs).data(obs), R)
+    workspace.right.F[:, :R] = rng.standard_normal((COLUMNS, R))
+    workspace.scratch.Q[:K] = np.eye(K)
+    workspace.left.Z[:] = rng.standard_normal((m, K))
+    this, other = workspace.left, workspace.right
 
     def job() -> None:
         half_sweep.draw_rows(
-            0, m, this.indptr, this.index, this.values, this.weights, other.F, other.effect, 0.1, 1.0,
-            desk.scratch.Q, desk.scratch.slope, R, True, this.Z, this.factors, this.free, this.aligned,
+            0, m, this.indptr, this.positions, this.values, this.weights, other.F, other.effect, 0.1, 1.0,
+            workspace.scratch.Q, workspace.scratch.slope, R, True, this.Z, this.factors, this.free, this.aligned,
             this.residual_sums,
         )  # fmt: skip
 
@@ -100,21 +100,25 @@ def dgemm_report(quick: bool) -> str:
     return "## One core against dgemm\n\n" + table(header, lines)
 
 
-def chain_of(m1: int, m2: int, n: int, R: int) -> Callable[[Crew | None, int], None]:
+def chain_of(m1: int, m2: int, n: int, R: int) -> Callable[[ThreadTeam | None, int], None]:
     """A function that runs sweeps of one chain on uniform data, going on from where it stood."""
     rng = np.random.default_rng(0)
     obs = Observations.of(
         (rng.integers(m1, size=n), rng.integers(m2, size=n), rng.standard_normal(n)), shape=(m1, m2)
     )
-    fit = Fit().in_units_of(obs)
+    fit = ModelSpec().in_units_of(obs)
     data, priors = fit.data(obs), fit.priors_of(obs.shape)
-    (chain,) = chains.spawn(np.random.SeedSequence(0), data, [R], priors)
-    generator, hyper, desk = chain.generator(), gibbs.hyperparameters(priors(R)), Workspace.of(data, R)
-    nothing, state = Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2))), chain.state
+    (chain,) = chains.spawn_chains(np.random.SeedSequence(0), data, [R], priors)
+    generator, hyper, workspace = (
+        chain.generator(),
+        gibbs.hyperparameters(priors(R)),
+        Workspace.allocate(data, R),
+    )
+    nothing, state = DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2))), chain.state
 
-    def sweep(crew: Crew | None, sweeps: int) -> None:
+    def sweep(team: ThreadTeam | None, sweeps: int) -> None:
         nonlocal state
-        state = gibbs.step(state, data, R, hyper, generator, np.ones(sweeps), nothing, 0, desk, crew)
+        state = gibbs.step(state, data, R, hyper, generator, np.ones(sweeps), nothing, 0, workspace, team)
 
     return sweep
 
@@ -124,11 +128,11 @@ def threads_report(quick: bool) -> str:
     lines = []
     for m1, m2, n, R in sizes:
         sweep, sweeps = chain_of(m1, m2, n, R), max(1, int(2e6 / n))
-        with Crew(2) as crew:
+        with ThreadTeam(2) as team:
             sweep(None, 1)
-            sweep(crew, 1)
+            sweep(team, 1)
             one, two = best(
-                time.perf_counter, partial(sweep, None, sweeps), partial(sweep, crew, sweeps), rounds=3 if quick else 15
+                time.perf_counter, partial(sweep, None, sweeps), partial(sweep, team, sweeps), rounds=3 if quick else 15
             )  # fmt: skip
         size = f"{m1:,} x {m2:,}, {n:,}, R = {R}"
         lines.append([size, f"{1e3 * one / sweeps:.2f}", f"{1e3 * two / sweeps:.2f}", f"{one / two:.2f}"])

@@ -8,7 +8,7 @@ import numpy as np
 import maxentry
 from maxentry import Observations
 from maxentry.posterior import chains, gibbs
-from maxentry.posterior.chains import Fit
+from maxentry.posterior.chains import ModelSpec
 
 LEVEL = 0.9
 
@@ -66,11 +66,11 @@ def sweep_seconds(
     observations: Observations, rank: int, noise: str = "gaussian", *, least: float = 0.5, blocks: int = 5
 ) -> float:
     """CPU seconds of one compiled sweep of one chain: the best of a few blocks, `least` seconds together."""
-    fit = Fit(noise).in_units_of(observations)
+    fit = ModelSpec(noise).in_units_of(observations)
     data, priors = fit.data(observations), fit.priors_of(observations.shape)
-    (chain,) = chains.spawn(np.random.SeedSequence(0), data, [rank], priors)
+    (chain,) = chains.spawn_chains(np.random.SeedSequence(0), data, [rank], priors)
     rng, state, hyper = chain.generator(), chain.state, gibbs.hyperparameters(priors(rank))
-    nothing = gibbs.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+    nothing = gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
 
     def run(n: int) -> float:
         nonlocal state

@@ -19,7 +19,7 @@ import numpy as np
 from measures import Estimate, Task, covered, ours, rmse
 from real_matrices_report import report
 from results_cache import Cache, fingerprint
-from smurff_peer import Smurff
+from smurff_peer import WORKER, Smurff
 from threadpoolctl import threadpool_limits
 
 from maxentry import Sampling, complete
@@ -93,8 +93,8 @@ def methods() -> dict[str, Method]:
     data = fingerprint(HERE / "matrices.py") + f" {MOST_TESTED} "
     kernels = SOURCE / "kernels"
     sampler = data + fingerprint(SOURCE / "posterior", kernels, SOURCE / "model" / "priors.py")
-    solver = data + fingerprint(SOURCE / "completion", kernels / "sparse_low_rank.py")
-    peer = data + fingerprint(HERE / "smurff_worker.py") + f" {BURNIN}+{NSAMPLES}"
+    solver = data + fingerprint(SOURCE / "completion", kernels / "ridge.py")
+    peer = data + fingerprint(WORKER) + f" {BURNIN}+{NSAMPLES}"
 
     def mine(seeds: int | None = None, **options: object) -> Method:
         return Method(lambda task, seed: ours(task, seed, **options), f"{sampler} {options}", seeds)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.reports [--folder maxentry-study/reports] [--only simulated] [--rounds 4] [--no-figures]
 
-Nothing it writes is committed: the data of direct arylation are their publisher's (`maxentry study data` says whose),
-and are looked for as by `maxentry study`: in MAXENTRY_DATA, in the cache, else at the publisher.
+Nothing it writes is committed: the data of direct arylation are their publisher's (see `python -m evidence data`), and
+are looked for as by `evidence`: in MAXENTRY_DATA, in the cache, else at the publisher.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evidence import datasets
 from maxentry import Campaign, Posterior, Sampling, complete, plots
 from maxentry.design import uniform
 from maxentry.model.smg import draw_smg
-from maxentry.plots.report import html
-from maxentry.studies import datasets
+from maxentry.plots.report import render_report
 
 Array = NDArray[np.float64]
 LARGE = (3000, 2000)
@@ -125,7 +125,7 @@ def main() -> None:
                 draw(given.folder / name, campaign, OF_A_CAMPAIGN, unit)
             given.folder.mkdir(parents=True, exist_ok=True)
             for interactive in (False, True):
-                page = html(campaign, points=4, interactive=interactive, unit=unit)
+                page = render_report(campaign, points=4, interactive=interactive, unit=unit)
                 file = given.folder / f"{name}{'_interactive' if interactive else ''}.html"
                 file.write_text(page, encoding="utf-8")
                 print(f"{file}: {file.stat().st_size / 1e6:.2f} MB", flush=True)

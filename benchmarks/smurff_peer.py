@@ -9,7 +9,7 @@ import numpy as np
 from measures import LEVEL, Estimate, Task
 from peers import environments
 
-WORKER = Path(__file__).parent / "smurff_worker.py"
+WORKER = Path(__file__).parent / "peers" / "workers" / "smurff_worker.py"
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
@@ -23,15 +23,20 @@ class Smurff:
         )  # fmt: skip
 
     def __call__(self, task: Task, k: int, burnin: int, nsamples: int, seed: int) -> Estimate:
-        settings = {"k": k, "burnin": burnin, "nsamples": nsamples, "seed": seed, "level": LEVEL}
-        found = self._ask("fit", task, settings)
-        found |= {name: float(found[name]) for name in ("seconds", "cpu_seconds")}
-        return Estimate(**{name: found[name] for name in Estimate._fields if name in found})
+        found = self._ask("fit", task, {"k": k, "burnin": burnin, "nsamples": nsamples, "seed": seed})
+        draws, eta2 = found["draws"].astype(float), found["eta2"]
+        tails = 0.5 * (1 - LEVEL) * np.array([1, -1]) + [0, 1]
+        low, high = np.quantile(draws, tails, axis=0)
+        noise = np.sqrt(eta2)[:, None] * np.random.default_rng(seed).standard_normal(draws.shape)
+        new_low, new_high = np.quantile(draws + noise, tails, axis=0)
+        times = {name: float(found[name]) for name in ("seconds", "cpu_seconds")}
+        sd = np.sqrt(draws.var(0) + eta2.mean())
+        return Estimate(draws.mean(0), low, high, new_low, new_high, sd, **times)
 
     def sweep_seconds(self, task: Task, k: int) -> float:
         """CPU seconds of one sweep, the best of a few blocks."""
         block = 2_000_000 // (task.values.size * k)
-        settings = {"k": k, "burnin": 0, "nsamples": 1, "seed": 1, "block": block}
+        settings = {"k": k, "nsamples": 1, "seed": 1, "block": block}
         return float(self._ask("sweep", task, settings)["sweep_seconds"])
 
     def _ask(self, what: str, task: Task, settings: dict[str, float]) -> dict[str, np.ndarray]:

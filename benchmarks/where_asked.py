@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from maxentry.studies.case import Cell
-from maxentry.studies.experiment import Watch, _begun, _go_on
-from maxentry.studies.paper import ACTIVE
-from maxentry.studies.strategies import named
+from evidence.paper import ACTIVE
+from evidence.strategies import get_strategy
+from maxentry.compare.runner import Observer, open_campaign
+from maxentry.compare.scenario import Cell
 
 STRATEGIES = ("uniform", "predictive_variance", "maxent")
 SEED = 0
@@ -22,14 +22,13 @@ SEED = 0
 
 def line(name: str) -> str:
     """One run, as a line of the table."""
-    strategy, truth = named(name), ACTIVE.source.truth(SEED)
-    watch = Watch(truth, ACTIVE, strategy, SEED)
-    with _begun(Cell(ACTIVE, name, SEED), truth, strategy, None) as campaign:
-        watch.measure(campaign, ACTIVE.initial)
-        _go_on(campaign, strategy, None)
-        for _ in range(ACTIVE.batches):
-            watch.measure(campaign, ACTIVE.batch)
-        watch.look(campaign)
+    truth = ACTIVE.source.truth(SEED)
+    cell = Cell(ACTIVE, get_strategy(name), SEED)
+    observer = Observer(cell, truth)
+    with open_campaign(cell, truth) as campaign:
+        for n in (ACTIVE.initial, *(ACTIVE.batch for _ in range(ACTIVE.batches))):
+            observer.measure(campaign, n)
+        observer.look(campaign)
         told = campaign.state.told
         rows, cols = told.rows[ACTIVE.initial :], told.cols[ACTIVE.initial :]
     of_users = np.sort(np.bincount(rows, minlength=truth.M.shape[0]))[::-1]
@@ -37,7 +36,7 @@ def line(name: str) -> str:
     ratings = float(np.median(popularity[cols]))
     return (
         f"| {name} | {of_users[:5].sum() / of_users.sum():.0%} | {np.count_nonzero(of_users)} | {ratings:.0f} "
-        f"| {watch.looks[-1].error:.3f} |"
+        f"| {observer.looks[-1].error:.3f} |"
     )
 
 

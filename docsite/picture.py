@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry import Campaign
-from maxentry.plots.colours import BLUE, GREY, INK, VERMILLION
+from maxentry.plots.style import BLUE, GREY, INK, VERMILLION
 
 Array = NDArray[np.float64]
 

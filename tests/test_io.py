@@ -36,5 +36,9 @@ def test_an_error_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> N
 
 
 def test_json_data_has_no_arrays_and_no_nan() -> None:
-    x = {1: np.array([1.0, np.nan]), "t": np.datetime64("2030-01-31"), "n": (np.int64(3), True, None, float("inf"))}
+    x = {
+        1: np.array([1.0, np.nan]),
+        "t": np.datetime64("2030-01-31"),
+        "n": (np.int64(3), True, None, float("inf")),
+    }
     assert to_json_data(x) == {"1": [1.0, None], "t": "2030-01-31", "n": [3, True, None, None]}

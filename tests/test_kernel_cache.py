@@ -31,7 +31,7 @@ def environments(tmp_path: Path) -> tuple[Path, Path]:
     """The package installed twice, at different places."""
     places = tmp_path / "one", tmp_path / "two"
     for place in places:
-        shutil.copytree(PACKAGE, place / "maxentry", ignore=shutil.ignore_patterns("__pycache__", "studies"))
+        shutil.copytree(PACKAGE, place / "maxentry", ignore=shutil.ignore_patterns("__pycache__"))
     return places
 
 

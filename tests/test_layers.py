@@ -8,7 +8,7 @@ import maxentry
 
 ROOT = Path(maxentry.__file__).parent
 LAYERS = {
-    "errors": 1, "_io": 1,
+    "errors": 1, "_io": 1, "wording": 1,
     "labels": 2, "frames": 2, "observations": 2, "belief": 2, "kernels": 2, "progress": 2,
     "entries": 2, "transform": 2,
     "model": 3, "design": 3,
@@ -16,7 +16,7 @@ LAYERS = {
     "posterior": 5,
     "campaign": 6,
     "summary": 7,
-    "studies": 8, "compare": 8, "estimators": 8, "plots": 8, "demo": 8, "client": 8,
+    "compare": 8, "estimators": 8, "plots": 8, "demo": 8, "client": 8,
     "server": 9,
     "cli": 10, "__main__": 10,
 }  # fmt: skip

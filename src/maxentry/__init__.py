@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign as Campaign
-    from maxentry.client.connect import connect as connect
+    from maxentry.client.client import connect as connect
     from maxentry.errors import MaxentryError as MaxentryError
     from maxentry.model.priors import InverseGamma as InverseGamma
     from maxentry.model.priors import Priors as Priors
@@ -17,7 +17,7 @@ else:
     # line may take to answer `--help` or a Tab.
     _HOMES = {
         "Campaign": "maxentry.campaign.campaign",
-        "connect": "maxentry.client.connect",
+        "connect": "maxentry.client.client",
         "MaxentryError": "maxentry.errors",
         "InverseGamma": "maxentry.model.priors",
         "Priors": "maxentry.model.priors",

@@ -1,8 +1,8 @@
-"""Small beliefs and questions about them, by seed."""
+"""Small beliefs and problems about them, by seed."""
 
 import numpy as np
 
-from maxentry.acquisition import Costs, Limits, Question
+from maxentry.acquisition import Costs, Limits, Problem
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 
@@ -29,11 +29,11 @@ def entries(shape, n, rng):
     return Entries.of(rng.integers(shape[0], size=n), rng.integers(shape[1], size=n))
 
 
-def question(shape, seed=0, *, mask=True, again=False, costs=True, limits=None, observed=4, pending=2):
-    """A question with a bit of everything."""
+def problem(shape, seed=0, *, mask=True, again=False, costs=True, limits=None, observed=4, pending=2):
+    """A problem with a bit of everything."""
     rng = np.random.default_rng(seed)
     m1, m2 = shape
-    return Question(
+    return Problem(
         shape,
         observed=entries(shape, observed, rng),
         pending=entries(shape, pending, rng),

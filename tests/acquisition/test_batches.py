@@ -4,12 +4,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from tests.acquisition.beliefs import belief, question
+from tests.acquisition.beliefs import belief, problem
 from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
-from maxentry.acquisition import Limits, Question, draw_field, greedy, total_variance
-from maxentry.acquisition.greedy import Search
+from maxentry.acquisition import Limits, Problem, draw_field, greedy, total_variance
+from maxentry.acquisition.greedy import GreedySearch
 from maxentry.entries import Entries
 
 SHAPE = (12, 10)
@@ -21,7 +21,7 @@ def choose(name, b, q, n):
 
 @pytest.mark.parametrize("name", ["maxent", "maxent_nearest", "predictive_variance"])
 def test_gains_of_a_batch_add_up_to_the_log_determinant(name):
-    b, q = belief(SHAPE), question(SHAPE)
+    b, q = belief(SHAPE), problem(SHAPE)
     chosen, eta2 = choose(name, b, q, 9), float(np.mean(b.noise_var))
     cov, measured = slow.prior(name, b, q)
     keys = Entries(chosen.rows, chosen.cols).keys(10)
@@ -31,19 +31,21 @@ def test_gains_of_a_batch_add_up_to_the_log_determinant(name):
 
 
 def test_gains_of_integrated_variance_add_up_to_the_fall_of_the_mean_variance():
-    b, q = belief(SHAPE), question(SHAPE)
+    b, q = belief(SHAPE), problem(SHAPE)
     chosen = choose("integrated_variance", b, q, 9)
     batch = Entries(chosen.rows, chosen.cols)
-    fall = total_variance.after(b, q.pending) - total_variance.after(b, q.pending.joined(batch))
+    fall = total_variance.total_variance_after(b, q.pending) - total_variance.total_variance_after(
+        b, q.pending.joined(batch)
+    )
     assert chosen.gain.sum() == pytest.approx(fall / 120, rel=1e-9)
 
 
 def test_a_batch_is_not_the_top_of_one_map():
     """Two rows hold nearly all variance: singly all entries of one look best, jointly both are needed."""
     b = belief((20, 20), S=60, R=1, effects=False, spread=1.0)
-    first = [choose("predictive_variance", b, Question((20, 20)), 1)]
-    joint = choose("predictive_variance", b, Question((20, 20)), 10)
-    v = draw_field.Draws.of(b).variances(np.arange(20), np.arange(20)).ravel()
+    first = [choose("predictive_variance", b, Problem((20, 20)), 1)]
+    joint = choose("predictive_variance", b, Problem((20, 20)), 10)
+    v = draw_field.DrawField.from_belief(b).variances(np.arange(20), np.arange(20)).ravel()
     top = np.argsort(-v)[:10]
     keys = Entries(joint.rows, joint.cols).keys(20)
     assert keys[0] == top[0] == Entries(first[0].rows, first[0].cols).keys(20)[0]
@@ -61,7 +63,7 @@ def test_screening_leaves_most_of_a_coherent_matrix_alone(monkeypatch, name):
     monkeypatch.setattr(greedy, "TILE", 4)
     b = belief((120, 100), S=20, R=2, coherent=True, effects=False)
     for observed in (0, 40):
-        q = question((120, 100), mask=False, costs=False, observed=observed, pending=0)
+        q = problem((120, 100), mask=False, costs=False, observed=observed, pending=0)
         assert choose(name, b, q, 3).evaluated < 0.2 * 12_000
 
 
@@ -69,11 +71,11 @@ def test_entries_of_an_opened_tile_are_screened_one_by_one(monkeypatch):
     """Rows and columns alike, so that tiles have like bounds: all are opened, yet few entries are evaluated."""
     monkeypatch.setattr(greedy, "TILE", 6)
     monkeypatch.setattr(draw_field, "WORTHWHILE", 0)  # as if the matrix were large
-    b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Question((30, 30))
+    b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Problem((30, 30))
     b.noise_var[:] = 10.0  # so that scores differ as variances do
     chosen, every = choose("predictive_variance", b, q, 3), slow.choose("predictive_variance", b, q, 3)
     assert Entries(chosen.rows, chosen.cols).keys(30).tolist() == every[0].tolist()
-    monkeypatch.setattr(draw_field.Draws, "upper", lambda *_: None)
+    monkeypatch.setattr(draw_field.DrawField, "upper", lambda *_: None)
     without = choose("predictive_variance", b, q, 3)
     assert without.rows.tolist() == chosen.rows.tolist()
     assert chosen.evaluated < 0.5 * without.evaluated
@@ -83,10 +85,10 @@ def test_an_upper_bound_that_is_none_gives_another_answer(monkeypatch):
     """The control: were the bounds of single entries too low, something else would be found."""
     monkeypatch.setattr(greedy, "TILE", 6)
     monkeypatch.setattr(draw_field, "WORTHWHILE", 0)
-    b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Question((30, 30))
+    b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Problem((30, 30))
     b.noise_var[:] = 10.0
-    honest, upper = choose("predictive_variance", b, q, 12), draw_field.Draws.upper
-    monkeypatch.setattr(draw_field.Draws, "upper", lambda *a: 0.05 * upper(*a))
+    honest, upper = choose("predictive_variance", b, q, 12), draw_field.DrawField.upper
+    monkeypatch.setattr(draw_field.DrawField, "upper", lambda *a: 0.05 * upper(*a))
     assert choose("predictive_variance", b, q, 12).rows.tolist() != honest.rows.tolist()
 
 
@@ -95,7 +97,7 @@ def test_a_bound_that_is_none_gives_another_answer(monkeypatch):
     monkeypatch.setattr(greedy, "TILE", 1)
     honest, wrong, of = [], [], draw_field.draw_bounds
     for seed in range(10):
-        b, q = belief(SHAPE, seed=seed), question(SHAPE, seed)
+        b, q = belief(SHAPE, seed=seed), problem(SHAPE, seed)
         keys, _ = slow.choose("predictive_variance", b, q, 3)
         for factor, found in ((1.0, honest), (0.3, wrong)):
             with pytest.MonkeyPatch.context() as patch:
@@ -109,8 +111,8 @@ def test_a_bound_that_is_none_gives_another_answer(monkeypatch):
 def test_candidates_that_were_dropped_are_found_again(monkeypatch):
     monkeypatch.setattr(greedy, "TILE", 3)
     monkeypatch.setattr(greedy, "MOST_OPEN", 6)
-    b, q = belief(SHAPE, S=30), Question(SHAPE)
-    search, found = Search(draw_field.Draws.of(b), q, 30), []
+    b, q = belief(SHAPE, S=30), Problem(SHAPE)
+    search, found = GreedySearch(draw_field.DrawField.from_belief(b), q, 30), []
     while len(found) < 30:
         key, _ = search.next()
         found.append(key)
@@ -123,7 +125,7 @@ def test_a_shortlist_begins_with_the_best_entry_and_never_leaves_the_available(m
     monkeypatch.setattr(total_variance, "MOST_MAPPED", 50)
     monkeypatch.setattr(total_variance, "HELD_BYTES", 8 * 9 * 25)
     monkeypatch.setattr(total_variance, "CHUNK", 2)
-    b, q = belief(SHAPE), question(SHAPE)
+    b, q = belief(SHAPE), problem(SHAPE)
     chosen = choose("integrated_variance", b, q, 6)
     keys, gains = slow.choose("integrated_variance", b, q, 6)
     assert Entries(chosen.rows, chosen.cols).keys(10)[0] == keys[0]
@@ -147,18 +149,18 @@ def test_a_shortlist_reaches_as_far_as_the_limits_want(monkeypatch, lines):
     side = b.left if lines == "rows" else b.right
     side[:, :2] *= 100
     limits = Limits(per_row=1) if lines == "rows" else Limits(per_col=1)
-    made, candidates_of = [], total_variance._candidates
-    monkeypatch.setattr(total_variance, "_candidates", lambda *a: made.append(1) or candidates_of(*a))
-    chosen = choose("integrated_variance", b, Question(shape, limits=limits), 10)
+    made, candidates_of = [], total_variance._make_shortlist
+    monkeypatch.setattr(total_variance, "_make_shortlist", lambda *a: made.append(1) or candidates_of(*a))
+    chosen = choose("integrated_variance", b, Problem(shape, limits=limits), 10)
     assert len(set((chosen.rows if lines == "rows" else chosen.cols).tolist())) == 10
     assert len(made) == 1
-    assert len(choose("integrated_variance", b, Question(shape, limits=limits), 100).rows) == 30
+    assert len(choose("integrated_variance", b, Problem(shape, limits=limits), 100).rows) == 30
 
 
 @pytest.mark.parametrize("name", ["uniform", "balanced"])
 def test_designs_within_limits_need_little_of_a_large_matrix(name):
     shape = (3000, 2000)
-    q = question(shape, mask=False, costs=False, pending=400, limits=Limits(per_row=2, per_col=1))
+    q = problem(shape, mask=False, costs=False, pending=400, limits=Limits(per_row=2, per_col=1))
     choose(name, None, q, 1000)  # compiles what is not cached yet, which takes memory of its own
     tracemalloc.start()
     chosen = choose(name, None, q, 1000)

@@ -10,7 +10,7 @@ from tests.acquisition.beliefs import belief, entries
 from tests.reference import acquisition_slow as slow
 
 from maxentry.acquisition import draw_field, field, subspace_field
-from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition.draw_field import DrawField
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
@@ -30,7 +30,7 @@ def fields(seed=0, coherent=False):
     P_U, P_V, _, sigma2 = slow.projections(b)
     prior = sigma2 * np.kron(P_U, P_V)
     spaces = subspace_field.mean_projections(b, 4096)
-    yield Draws.of(b), slow.draw_covariance(b)
+    yield DrawField.from_belief(b), slow.draw_covariance(b)
     yield subspace_field.lemma2_field(spaces, eta2, few), slow.given(prior, few.keys(7), eta2)
     yield subspace_field.lemma2_field(spaces, eta2, many), slow.given(prior, many.keys(7), eta2)
 
@@ -49,7 +49,7 @@ def test_features_and_variances_are_those_of_the_dense_covariance(kind):
 
 def test_the_forms_of_lemma_2_are_the_two_that_are_meant():
     kinds = [type(f) for f, _ in fields()]
-    assert kinds == [Draws, subspace_field.SubspaceField, subspace_field.CoreField]
+    assert kinds == [DrawField, subspace_field.SubspaceField, subspace_field.CoreField]
 
 
 def test_maxent_recites_lemma_2():
@@ -67,7 +67,7 @@ def test_maxent_recites_lemma_2():
 @pytest.mark.parametrize("R", [0, 1, 3])
 def test_variances_of_a_block_are_those_of_its_draws(S, rows, cols, R):
     b = belief((12, 11), S, R, spread=0.4)
-    f, rng = Draws.of(b), np.random.default_rng(0)
+    f, rng = DrawField.from_belief(b), np.random.default_rng(0)
     some, others = rng.permutation(12)[:rows], rng.permutation(11)[:cols]
     expected = np.stack([b.draw(s) for s in range(S)]).var(0)[np.ix_(some, others)]
     v = f.variances(some, others)
@@ -81,7 +81,7 @@ def test_variances_of_a_block_are_those_of_its_draws(S, rows, cols, R):
 @given(st.integers(0, 2**31), st.integers(0, 3), st.integers(1, 9), st.booleans(), st.floats(0, 3))
 def test_no_entry_is_above_its_bounds(seed, R, S, coherent, spread):
     b = belief((12, 11), S, R, seed, coherent=coherent, spread=spread)
-    f = Draws.of(b)
+    f = DrawField.from_belief(b)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(draw_field, "WORTHWHILE", 0)
         patch.setattr(draw_field, "BOUND_COST", 0)
@@ -125,7 +125,7 @@ def test_the_turned_bound_is_the_closer_one_where_draws_agree(monkeypatch):
     for s in range(30):  # the same draws, each seen from another side
         turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
         b.left[s], b.right[s] = b.left[s] @ turn, b.right[s] @ turn
-    f = Draws.of(b)
+    f = DrawField.from_belief(b)
     (P1, Q1), (P2, Q2) = f.bounds()
     sd = np.sqrt(f.variances(np.arange(50), np.arange(50)))
     assert np.median(sd / (P2 @ Q2.T)) > 0.4
@@ -149,7 +149,7 @@ def test_compiled_loops_agree_with_the_draws(monkeypatch, threads):
     b = belief(SHAPE, S=13, R=3, seed=5)
     D = slow.dense_draws(b)
     D -= D.mean(0)
-    f = Draws.of(b)
+    f = DrawField.from_belief(b)
     np.testing.assert_allclose(f.features(*ALL), D.T / np.sqrt(13), rtol=0, atol=1e-13)
     rows, cols = np.arange(9), np.arange(7)
     np.testing.assert_allclose(f.variances(rows, cols).ravel(), D.var(0), rtol=1e-12)
@@ -173,13 +173,13 @@ def test_what_rounding_makes_of_equal_draws_is_no_variance():
     for s in range(12):  # the same draw, seen from many sides
         turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
         b.left[s], b.right[s] = b.left[s] @ turn, b.right[s] @ turn
-    f = Draws.of(b)
+    f = DrawField.from_belief(b)
     assert slow.draw_covariance(b).max() > 0  # there is something to be rounded off
     assert f.least < 1e-19  # and little else
     assert (f.variances(np.arange(9), np.arange(7)) == 0).all()
     assert (f.features(*ALL) == 0).all()
     b.mu[0] += 1e-8
-    assert (Draws.of(b).variances(np.arange(9), np.arange(7)) > 0).all()
+    assert (DrawField.from_belief(b).variances(np.arange(9), np.arange(7)) > 0).all()
 
 
 def test_noise_is_not_below_what_rounding_leaves():
@@ -187,7 +187,7 @@ def test_noise_is_not_below_what_rounding_leaves():
     for noise, floored in ((1e-4, False), (1e-20, True)):
         b.noise_var[:] = noise
         for f in (
-            Draws.of(b),
+            DrawField.from_belief(b),
             subspace_field.lemma2_field(subspace_field.mean_projections(b, 4096), noise, Entries.none()),
         ):
             greatest = f.variances(np.arange(9), np.arange(7)).max()
@@ -199,7 +199,7 @@ def test_rounding_that_outgrows_the_noise_is_an_error_of_ours():
     with pytest.raises(
         ParameterError, match="expected noise that rounding leaves visible beside variances of 1"
     ):
-        field.directions(np.eye(4)[[0, 0, 1, 1]], 1e-20)
+        field.measurement_directions(np.eye(4)[[0, 0, 1, 1]], 1e-20)
 
 
 def test_spread_of_turned_factors_agrees_with_numpy():
@@ -216,7 +216,7 @@ def test_spread_of_turned_factors_agrees_with_numpy():
 
 def test_products_from_factors_are_those_of_features(monkeypatch):
     monkeypatch.setattr(draw_field, "BLOCK_NUMBERS", 30)
-    f, rng = Draws.of(belief(SHAPE)), np.random.default_rng(0)
+    f, rng = DrawField.from_belief(belief(SHAPE)), np.random.default_rng(0)
     w = rng.normal(size=(2, 9))
     w -= w.mean(1, keepdims=True)
     keys = np.sort(rng.choice(63, 40, replace=False))
@@ -228,12 +228,12 @@ def test_directions_measure_one_entry_after_the_other():
     rng = np.random.default_rng(0)
     F, W, eta2 = rng.normal(size=(5, 8)), np.empty((0, 8)), 0.3
     for f in F:
-        w, v = field.direction(f, W, eta2)
+        w, v = field.measurement_direction(f, W, eta2)
         K = np.eye(8) - W.T @ W
         assert v == pytest.approx(f @ K @ f, rel=1e-12)
         W = np.concatenate([W, w[None]])
-    np.testing.assert_allclose(field.directions(F, eta2), W, atol=1e-12)
-    np.testing.assert_allclose(field.directions(F[2:], eta2, W[:2]), W[2:], atol=1e-12)
+    np.testing.assert_allclose(field.measurement_directions(F, eta2), W, atol=1e-12)
+    np.testing.assert_allclose(field.measurement_directions(F[2:], eta2, W[:2]), W[2:], atol=1e-12)
     exact = F.T @ np.linalg.solve(F @ F.T + eta2 * np.eye(5), F)
     np.testing.assert_allclose(W.T @ W, exact, atol=1e-12)
 
@@ -244,18 +244,18 @@ def test_many_pending_entries_are_held_by_few_directions(monkeypatch, kind, chun
     monkeypatch.setattr(field, "CHUNK", chunk)
     f, cov = list(fields())[kind]
     pending = entries(SHAPE, 300, np.random.default_rng(2))
-    W, F = field.with_pending(f, pending), f.features(*ALL)
+    W, F = field.all_directions(f, pending), f.features(*ALL)
     assert len(W) <= f.p
     expected = slow.given(cov, pending.keys(7), f.eta2)
     np.testing.assert_allclose(F @ F.T - (F @ W.T) @ (W @ F.T), expected, rtol=0, atol=1e-12 * cov.max())
 
 
 def test_pending_entries_need_no_matrix_of_their_number():
-    f = Draws.of(belief(SHAPE))
+    f = DrawField.from_belief(belief(SHAPE))
     pending = entries(SHAPE, 20_000, np.random.default_rng(2))
-    field.with_pending(f, pending)  # compiles what is not cached yet, which takes memory of its own
+    field.all_directions(f, pending)  # compiles what is not cached yet, which takes memory of its own
     tracemalloc.start()
-    field.with_pending(f, pending)
+    field.all_directions(f, pending)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6  # 20,000 x 20,000 numbers would be 3.2 GB

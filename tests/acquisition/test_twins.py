@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.acquisition.beliefs import belief, question
+from tests.acquisition.beliefs import belief, problem
 from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
 from maxentry.acquisition import Limits, draw_field, greedy, total_variance
-from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.field import NOISE_FLOOR
 from maxentry.entries import Entries
 
@@ -36,7 +36,7 @@ def noise(name, b, q):
     MaxEnt the greatest prior variance itself.
     """
     if name in ("predictive_variance", "integrated_variance"):
-        return Draws.of(b).eta2
+        return DrawField.from_belief(b).eta2
     return max(float(np.mean(b.noise_var)), NOISE_FLOOR * np.diag(slow.prior(name, b, q)[0]).max())
 
 
@@ -78,8 +78,8 @@ def test_choices_are_those_of_exhaustive_search(name, limits, economy):
     for seed in range(3):
         b = belief(shape, seed=seed, coherent=seed == 1, effects=seed != 2)
         n = 2 if limits.plates else 6
-        agree(name, b, question(shape, seed, limits=limits), n)
-        agree(name, b, question(shape, seed, limits=limits, again=True, costs=False), n)
+        agree(name, b, problem(shape, seed, limits=limits), n)
+        agree(name, b, problem(shape, seed, limits=limits, again=True, costs=False), n)
 
 
 @settings(max_examples=30, deadline=None)
@@ -92,7 +92,7 @@ def test_screening_gives_the_same_answer_as_exhaustive_search(
 ):
     shape = (m1, m2)
     b = belief(shape, S, R, seed, coherent=coherent, spread=spread, noise=10.0 ** (seed % 6 - 4))
-    q = question(shape, seed, costs=costs, observed=seed % 4, pending=seed % 3)
+    q = problem(shape, seed, costs=costs, observed=seed % 4, pending=seed % 3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(greedy, "TILE", 1 + seed % 4)
         agree(name, b, q, 4)
@@ -101,5 +101,5 @@ def test_screening_gives_the_same_answer_as_exhaustive_search(
 def test_noise_is_raised_only_where_it_would_drown_in_rounding():
     lost = belief((6, 7), 2, 3, 1, coherent=True, spread=3.0, noise=1e-3)
     heard = belief((6, 7), 12, 3, 1, noise=1e-3)
-    assert 1 < Draws.of(lost).eta2 / np.mean(lost.noise_var) < 10
-    assert Draws.of(heard).eta2 == np.mean(heard.noise_var)
+    assert 1 < DrawField.from_belief(lost).eta2 / np.mean(lost.noise_var) < 10
+    assert DrawField.from_belief(heard).eta2 == np.mean(heard.noise_var)

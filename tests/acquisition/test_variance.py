@@ -6,7 +6,7 @@ from tests.acquisition.beliefs import belief, entries
 from tests.reference import acquisition_slow as slow
 
 from maxentry.acquisition import total_variance
-from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition.draw_field import DrawField
 from maxentry.entries import Entries
 
 SHAPE = (9, 7)
@@ -18,22 +18,22 @@ def test_total_variance_and_what_measuring_leaves(R):
     cov, eta2 = slow.draw_covariance(b), float(np.mean(b.noise_var))
     assert total_variance.total_variance(b) == pytest.approx(np.trace(cov), rel=1e-9)
     left = np.trace(slow.given(cov, more.keys(7), eta2))
-    assert total_variance.after(b, more) == pytest.approx(left, rel=1e-9)
-    assert total_variance.after(b, Entries.none()) == total_variance.total_variance(b)
+    assert total_variance.total_variance_after(b, more) == pytest.approx(left, rel=1e-9)
+    assert total_variance.total_variance_after(b, Entries.none()) == total_variance.total_variance(b)
 
 
 def test_one_gram_matrix_serves_several_questions(monkeypatch):
-    formed, gram = [], total_variance.gram
-    monkeypatch.setattr(total_variance, "gram", lambda draws: formed.append(1) or gram(draws))
+    formed, gram = [], total_variance.gram_matrix
+    monkeypatch.setattr(total_variance, "gram_matrix", lambda draws: formed.append(1) or gram(draws))
     b, rng = belief(SHAPE), np.random.default_rng(0)
-    totals = total_variance.Totals(b)
+    totals = total_variance.TotalVariance(b)
     few, more = entries(SHAPE, 3, rng), entries(SHAPE, 8, rng)
     left = [totals.now(), totals.after(few), totals.after(more)]
     assert len(formed) == 1
     assert left == [
         total_variance.total_variance(b),
-        total_variance.after(b, few),
-        total_variance.after(b, more),
+        total_variance.total_variance_after(b, few),
+        total_variance.total_variance_after(b, more),
     ]
 
 
@@ -43,7 +43,7 @@ def test_both_ways_to_the_gram_matrix_agree(monkeypatch, block):
     b = belief(SHAPE, S=11)
     D = slow.dense_draws(b)
     D -= D.mean(0)
-    draws = Draws.of(b)
+    draws = DrawField.from_belief(b)
     for way in (total_variance._gram_of_entries, total_variance._gram_of_factors):
         np.testing.assert_allclose(way(draws), D @ D.T, rtol=0, atol=1e-11)
 

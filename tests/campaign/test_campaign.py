@@ -250,7 +250,7 @@ def test_a_wrong_value_is_corrected_and_history_stays(where: str) -> None:
         assert c.export(frame="columns")["value"] == [0.1, 1.0]
         assert c.export(frame="columns")["corrected"] == [True, False]
         assert c.history(frame="columns")["what"][-1] == "measurement 1 now 0.1: a slip of the point"
-        kinds = [type(r.event).__name__ for r in c._storage.events(c._key)]
+        kinds = [type(r.event).__name__ for r in c.records()]
         assert kinds == ["Created", "Asked", "Told", "Told", "Corrected"]
         version = c.state.version
         c.correct(1, 0.1)
@@ -301,7 +301,7 @@ def test_values_are_checked(wrong: object) -> None:
             lambda: c.tell([1, 2], [1.0, wrong]),
             lambda: c.tell(row=["a", "a"], col=["x", "y"], value=[1.0, wrong]),
         ):
-            with pytest.raises(DataError, match="expected"):
+            with pytest.raises(DataError, match=r"expected|is not a number"):
                 attempt()
         assert c.status().told == 0
         c.tell([1, 2], [0, 100])
@@ -359,7 +359,7 @@ def test_what_cannot_be_told_is_refused(given: dict[str, object]) -> None:
     with campaign() as c:
         c.ask(2)
         version = c.state.version
-        with pytest.raises(MaxentryError, match="expected") as caught:
+        with pytest.raises(MaxentryError, match=r"expected|does not exist") as caught:
             c.tell(**given)  # type: ignore[arg-type]
         assert isinstance(caught.value, (DataError, LabelError))
         assert c.state.version == version
@@ -394,7 +394,7 @@ def test_labels_that_read_alike_are_refused(label: object) -> None:
     with campaign(rows=[0, 1, "2030-01-01"], cols=[0, 1, "2030-01-01"]) as c:
         version = c.state.version
         for add, side in ((c.add_rows, "row"), (c.add_cols, "column")):
-            with pytest.raises(DataError, match=f"expected {side} labels that read differently .*, but "):
+            with pytest.raises(DataError, match=f"expected {side} labels that read differently .*, got "):
                 add(["new", label])
         assert c.state.version == version
         for sides in ({"rows": [0, 1, "2030-01-01", label]}, {"cols": [0, 1, "2030-01-01", label]}):
@@ -408,13 +408,13 @@ def test_labels_that_read_alike_are_refused(label: object) -> None:
 def test_a_campaign_that_has_such_labels_can_still_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = Storage("sqlite://")
     with monkeypatch.context() as before:
-        before.setattr("maxentry.campaign.cells.check_apart", lambda *_: None)
+        before.setattr("maxentry.cells.check_distinct", lambda *_: None)
         campaign(storage, rows=[1, "1"])
     c = campaign(storage, rows=[1, "1"], exist_ok=True)
     c.add_rows([2])
     c.tell(row="1", col=0, value=5.0)
     assert c.export(frame="columns")["row"] == ["1"]
-    with pytest.raises(DataError, match=r"but 2 and '2' came"):
+    with pytest.raises(DataError, match=r"got 2 and '2'"):
         c.add_rows(["2"])
 
 
@@ -474,7 +474,7 @@ def test_state_is_the_same_replayed_or_step_by_step() -> None:
         c.correct(1, 3.0)
         c.withdraw(4)
         c.add_cols(["z"])
-        records = c._storage.events(c._key)
+        records = c.records()
         stepwise = replay(records[:1])
         for record in records[1:]:
             stepwise = stepwise.apply(record)

@@ -38,7 +38,7 @@ def test_version_1_is_upgraded_with_all_it_holds(lasting: str) -> None:
         assert opened.export(frame="columns")["who"] == [None, None]
         opened.tell(3, 0.125, who="ann")
         assert opened.history(frame="columns")["who"] == [None, None, None, "ann"]
-    with Storage(lasting) as storage, storage._reading() as connection:
+    with Storage(lasting) as storage, storage.reading() as connection:
         assert schema.version_of(connection, "") == schema.VERSION
 
 

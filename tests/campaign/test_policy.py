@@ -106,7 +106,7 @@ def _earlier(campaign: Campaign, less: int):
     """The state before the last events."""
     from maxentry.campaign.state import replay
 
-    return replay(campaign._storage.events(campaign._key)[:-less])
+    return replay(campaign.records()[:-less])
 
 
 def test_the_policy_is_a_function_of_the_state() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.campaign.examples import answer, ask, begun, truth
 
-from maxentry.acquisition import Costs, Limits, Question
+from maxentry.acquisition import Costs, Limits, Problem
 from maxentry.campaign import outlook, policy, stop
 from maxentry.entries import Entries
 
@@ -134,7 +134,7 @@ def test_what_can_be_paid_is_that_of_a_dense_map(plates: str | None, monkeypatch
     monkeypatch.setattr(stop, "BLOCK_ENTRIES", 20)
     rng = np.random.default_rng(0)
     entry, row, mask = rng.uniform(1, 3, (12, 9)), rng.uniform(0, 1, 12), rng.random((12, 9)) < 0.7
-    question = Question((12, 9), mask=mask, costs=Costs(entry, row), limits=Limits(plates=plates))
+    question = Problem((12, 9), mask=mask, costs=Costs(entry, row), limits=Limits(plates=plates))
     cost = entry + row[:, None]
     if plates is not None:
         cost = (cost * mask).sum(1 if plates == "rows" else 0, keepdims=True)

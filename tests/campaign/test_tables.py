@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from tests.campaign.stand_ins import campaign, lowest
 
-from maxentry.campaign import tables
+from maxentry import tables
 from maxentry.campaign.campaign import Campaign
 from maxentry.errors import CampaignError, DataError, LabelError, MissingDependencyError
 
@@ -137,30 +137,30 @@ def test_asked_and_unasked_measurements_may_be_in_one_table(asked: Campaign) -> 
         (PLATE.replace("1.5", "1.5.1"), DataError, "line 2"),
         (PLATE.replace("1.5", "1_5"), DataError, "line 2"),
         (PLATE.replace("4,b", "44,b"), DataError, "ids are 1 to 4"),
-        (PLATE.replace("4,b", "four,b"), DataError, "an id .* in line 5"),
+        (PLATE.replace("4,b", "four,b"), DataError, "line 5: expected an id"),
         (PLATE.replace("4,b,y", ",b,"), DataError, "line 5"),
         (PLATE.replace("2,a,y,", "1,a,x,9"), CampaignError, "told before of id 1"),
         (PLATE.replace("2,a,y,", "1,a,x,failed"), CampaignError, "id 1 was told"),
         ("id,value,failed\n1,3,yes\n", DataError, "both came"),
         ("id,value,failed\n1,3,perhaps\n", DataError, "yes or no"),
-        ("id,value,value\n1,3,4\n", DataError, "one column named value"),
-        ("id,value\n1,3,4\n", DataError, "2 cells in line 2 of the stream"),
-        ("1,a,x,1.5\n", DataError, "the columns 1, a, x, 1.5 came"),
+        ("id,value,value\n1,3,4\n", DataError, "several columns are named value"),
+        ("id,value\n1,3,4\n", DataError, "line 2: expected 2 cells, got 3"),
+        ("1,a,x,1.5\n", DataError, "the columns 1, a, x, 1.5"),
         ("", DataError, "a line of names"),
         ("\n\n", DataError, "a line of names"),
         ("sep=;\n", DataError, "a line of names"),
-        ('id,value\n1,"3\n', DataError, "expected a CSV file, but line 2"),
-        ("id,note,value\n1,\"at 5 o'clock,3\n2,,4\n", DataError, "expected a CSV file, but line 3"),
-        ('id,value\n1,"1,5"\n', DataError, "a number.* line 2, but '1,5' came"),
+        ('id,value\n1,"3\n', DataError, "line 2: not valid CSV"),
+        ("id,note,value\n1,\"at 5 o'clock,3\n2,,4\n", DataError, "line 3: not valid CSV"),
+        ('id,value\n1,"1,5"\n', DataError, "line 2, column value: '1,5' is not a number"),
         (
             "id\tvalue\n1\t1,234\n",
             DataError,
-            "point in line 2, but '1,234' came, which may mean 1234 or 1.234",
+            "line 2, column value: '1,234' may mean 1234 or 1.234",
         ),
-        ("id\tvalue\n1\t-1,234e2\n", DataError, "which may mean"),
-        ("id\tvalue\n1\t1,234,567\n", DataError, "a number"),
-        ("id;value\n1;1,234,567\n", DataError, "a number"),
-        ("id;value\n1;1.234,5\n", DataError, "a number"),
+        ("id\tvalue\n1\t-1,234e2\n", DataError, "may mean"),
+        ("id\tvalue\n1\t1,234,567\n", DataError, "is not a number"),
+        ("id;value\n1;1,234,567\n", DataError, "is not a number"),
+        ("id;value\n1;1.234,5\n", DataError, "is not a number"),
     ],
 )
 def test_a_plate_with_a_mistake_is_refused_whole(
@@ -177,11 +177,11 @@ def test_files_that_cannot_be_read_are_named(asked: Campaign, tmp_path: Path) ->
     latin.write_bytes("id,value\n1,ä".encode("latin-1"))
     with pytest.raises(DataError, match="CSV UTF-8"):
         asked.tell(latin)
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(DataError, match="does not exist"):
         asked.tell(tmp_path / "nothing.csv")
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(DataError, match="does not exist"):
         asked.tell(tmp_path / "nothing.parquet")
-    with pytest.raises(DataError, match="Is a directory"):
+    with pytest.raises(DataError, match="the folder"):
         asked.tell(tmp_path)
     broken = tmp_path / "broken.parquet"
     broken.write_text("not parquet")

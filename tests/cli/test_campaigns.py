@@ -288,7 +288,7 @@ def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
         ("row,col,value\nr1,c1,1\nr2,c2,many\n", "line 3"),
         (
             "a,c1,c2\nr1,1,\nr2,,x\n",
-            "expected a number in row 'r2', column 'c2', line 3 of t.csv, but 'x' came.",
+            "t.csv, line 3, column c2: 'x' is not a number.",
         ),
         ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected the value told before"),
         ("id,value\n1,2\n", "expected an id that was asked"),
@@ -325,7 +325,7 @@ def test_a_file_that_is_told_already_may_be_written_over_and_no_other() -> None:
     good("ask", 2, "-o", "plate.csv")
     good("ask", 1, "-o", "plate.csv")  # nothing was filled in yet, and `export --pending` has the two
     fill("plate.csv", ["1.5"])
-    assert "has a value in line 2 of plate.csv that was not told yet" in refused("ask", 1, "-o", "plate.csv")
+    assert "line 2 has a value that was not told yet" in refused("ask", 1, "-o", "plate.csv")
     assert answer("status", "--fast")["pending"] == 3
     good("tell", "plate.csv")
     good("ask", 1, "-o", "plate.csv")
@@ -334,9 +334,9 @@ def test_a_file_that_is_told_already_may_be_written_over_and_no_other() -> None:
     good("tell", "plate.csv")
     good("ask", 1, "-o", "plate.csv")
     Path("notes.csv").write_text("anything\nelse\n")
-    assert "is no plate" in refused("ask", 1, "-o", "notes.csv")
+    assert "is not a plate" in refused("ask", 1, "-o", "notes.csv")
     Path("notes.bin").write_bytes(b"\xff\x00")
-    assert "is no plate" in refused("ask", 1, "-o", "notes.bin")
+    assert "is not a plate" in refused("ask", 1, "-o", "notes.bin")
     good("ask", 1, "-o", "notes.csv", "--overwrite")
 
 
@@ -528,27 +528,27 @@ def test_a_plate_for_excel_and_back() -> None:
 
 def test_labels_are_not_empty_and_not_there_already() -> None:
     begin()
-    assert "labels that are not empty, but '' came" in refused("add-rows", "")
-    assert "labels that are not empty, but ' ' came" in refused(
+    assert "labels that are not empty, got ''" in refused("add-rows", "")
+    assert "labels that are not empty, got ' '" in refused(
         "new", "b", "--row", " ", "--row", "y", "--col", "x", "--col", "z"
     )
-    assert "expected new column labels, but 'c1' is there already" in refused("add-cols", "c1").lower()
+    assert "expected new column labels, got 'c1', which is there already" in refused("add-cols", "c1").lower()
 
 
 @pytest.mark.parametrize(
     ("header", "said"),
-    [("id,val", "beside id in t.csv, but only id, val"), ("row,col,val", "beside row and col")],
+    [("id,val", "beside id, got only id, val"), ("row,col,val", "beside row and col")],
 )
 def test_a_plate_without_a_column_of_values_says_so(header: str, said: str) -> None:
     begin()
     Path("t.csv").write_text(f"{header}\n{','.join('1' * len(header.split(',')))}\n")
-    assert f"Expected a column value {said}" in refused("tell", "t.csv")
+    assert f"t.csv: expected a column value {said}" in refused("tell", "t.csv")
 
 
 def test_a_decimal_comma_between_commas_is_explained() -> None:
     begin()
     Path("t.csv").write_text('row,col,value\nr1,c1,"7,476"\n')
-    assert "'7,476' came (decimal commas are understood where" in refused("tell", "t.csv")
+    assert "'7,476' is not a number. A decimal comma is read only where" in refused("tell", "t.csv")
 
 
 def test_no_number_is_refused_in_our_words() -> None:
@@ -567,7 +567,7 @@ def test_exports_that_exclude_each_other() -> None:
 
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from maxentry.cli import output
-    from maxentry.cli.tables import Table
+    from maxentry.tables import Table
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     at = dt.datetime(2030, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)

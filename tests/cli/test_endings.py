@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.cli.run import COMMAND, answer, good, process, refused, run
 
-from maxentry.cli import codes, tables
+from maxentry import tables
+from maxentry.cli import codes
 
 COMMANDS = (
     "new", "ask", "tell", "fail", "withdraw", "correct", "status", "history", "posterior", "export", "complete",
@@ -61,13 +62,13 @@ def test_no_command_shows_the_help() -> None:
 
 def test_a_users_mistake_is_one_sentence() -> None:
     said = refused("complete", "no.csv")
-    assert said == "Expected a file to read, but no.csv does not exist."
+    assert said == "no.csv does not exist."
 
 
 def test_a_users_mistake_as_json_is_one_document() -> None:
     result = run("complete", "no.csv", "--json")
     assert result.exit_code == codes.REFUSED
-    error = {"kind": "DataError", "message": "expected a file to read, but no.csv does not exist.", "code": 1}
+    error = {"kind": "DataError", "message": "no.csv does not exist.", "code": 1}
     assert json.loads(result.stdout) == {"error": error}
     assert result.stderr == ""
 
@@ -131,8 +132,9 @@ def test_an_output_that_cannot_hold_a_label_says_what_to_do() -> None:
 
 WAITING = """
 import sys, time
-from maxentry.cli import main, tables
-def wait(*_):
+from maxentry import tables
+from maxentry.cli import main
+def wait(*_, **__):
     print("ready", flush=True)
     time.sleep(60)
 tables.read = wait

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from maxentry.cli import measurements, sides, tables
-from maxentry.cli.cells import label_text, number, yes_or_no
-from maxentry.cli.tables import Table
+from maxentry import tables
+from maxentry.cells import label_text, parse_flag, parse_number
+from maxentry.cli import inputs
 from maxentry.errors import DataError, LabelError, MaxentryError
+from maxentry.tables import Table
 
 
 def written(content: str, name: str = "t.csv") -> str:
@@ -29,33 +30,33 @@ def table(content: str) -> Table:
     [("3", 3.0), (" -2.5e-3 ", -2.5e-3), (".5", 0.5), ("7.", 7.0), (4, 4.0), (np.float32(0.5), 0.5), ("inf", np.inf)],
 )  # fmt: skip
 def test_numbers(cell: object, x: float) -> None:
-    assert number(cell, "here") == x
+    assert parse_number(cell, "here") == x
 
 
 @pytest.mark.parametrize("cell", [None, "", "  ", "NA", "n/a", "NaN", "null", "None", float("nan")])
 def test_nothing(cell: object) -> None:
-    assert number(cell, "here") is None
+    assert parse_number(cell, "here") is None
 
 
 @pytest.mark.parametrize("cell", ["x", "1,5", "1_000", "<5", "5%", "1.2.3", "0x10", [1]])
 def test_what_is_no_number_is_refused_with_its_place(cell: object) -> None:
-    with pytest.raises(DataError, match="expected a number in line 3, but"):
-        number(cell, "line 3")
+    with pytest.raises(DataError, match=r"line 3: .* is not a number"):
+        parse_number(cell, "line 3")
 
 
 def test_a_decimal_comma_only_where_cells_are_parted_otherwise() -> None:
-    assert number("1,5", "here", decimal_comma="always") == 1.5
-    assert number("1.5", "here", decimal_comma="always") == 1.5
-    assert number("1,234", "here", decimal_comma="always") == 1.234
+    assert parse_number("1,5", "here", decimal_comma="always") == 1.5
+    assert parse_number("1.5", "here", decimal_comma="always") == 1.5
+    assert parse_number("1,234", "here", decimal_comma="always") == 1.234
     with pytest.raises(DataError):
-        number("1,234,567", "here", decimal_comma="always")
+        parse_number("1,234,567", "here", decimal_comma="always")
 
 
 def test_yes_and_no() -> None:
-    assert [yes_or_no(x, "") for x in ("1", "yes", "X", True, "TRUE", 1.0)] == [True] * 6
-    assert [yes_or_no(x, "") for x in ("0", "no", "", None, False)] == [False] * 5
+    assert [parse_flag(x, "") for x in ("1", "yes", "X", True, "TRUE", 1.0)] == [True] * 6
+    assert [parse_flag(x, "") for x in ("0", "no", "", None, False)] == [False] * 5
     with pytest.raises(DataError, match="expected yes or no"):
-        yes_or_no("perhaps", "line 2")
+        parse_flag("perhaps", "line 2")
 
 
 def test_labels_as_text() -> None:
@@ -66,68 +67,68 @@ def test_labels_as_text() -> None:
 
 
 def test_a_wide_table() -> None:
-    found = measurements.matrix(table("ligand,S1,S2\nL1,1,\nL2,NA,0\nL3,,\n"))
+    found = inputs.parse_matrix(table("ligand,S1,S2\nL1,1,\nL2,NA,0\nL3,,\n"))
     assert (found.row_labels, found.col_labels, found.corner) == (["L1", "L2", "L3"], ["S1", "S2"], "ligand")
-    assert found.measured == measurements.Triples(["L1", "L2"], ["S1", "S2"], [1.0, 0.0])
+    assert found.measured == inputs.Triples(["L1", "L2"], ["S1", "S2"], [1.0, 0.0])
 
 
 def test_a_long_table_may_name_entries_without_a_value() -> None:
-    found = measurements.matrix(table("Row,Column,note,Value\nb,y,,2\na,y,x,\nb,x,,1\nb,y,,3\n"))
+    found = inputs.parse_matrix(table("Row,Column,note,Value\nb,y,,2\na,y,x,\nb,x,,1\nb,y,,3\n"))
     assert (found.row_labels, found.col_labels) == (["b", "a"], ["y", "x"])
-    assert found.measured == measurements.Triples(["b", "b", "b"], ["y", "x", "y"], [2.0, 1.0, 3.0])
+    assert found.measured == inputs.Triples(["b", "b", "b"], ["y", "x", "y"], [2.0, 1.0, 3.0])
 
 
 def test_a_long_table_with_other_names() -> None:
-    found = measurements.triples(table("ligand,substrate,yield\nA,s,0.5\n"), "Ligand, substrate,yield")
-    assert found == measurements.Triples(["A"], ["s"], [0.5])
+    found = inputs.parse_measurements(table("ligand,substrate,yield\nA,s,0.5\n"), "Ligand, substrate,yield")
+    assert found == inputs.Triples(["A"], ["s"], [0.5])
 
 
 def test_decimal_commas_between_semicolons() -> None:
-    assert measurements.triples(table("row;col;value\nA;x;1,5\n")).values == [1.5]
-    assert measurements.triples(table("row;x\nA;1,5\n")).values == [1.5]
+    assert inputs.parse_measurements(table("row;col;value\nA;x;1,5\n")).values == [1.5]
+    assert inputs.parse_measurements(table("row;x\nA;1,5\n")).values == [1.5]
 
 
 def test_between_tabs_a_comma_must_not_look_like_that_of_thousands() -> None:
-    assert measurements.triples(table("row\tx\nA\t1,5\nB\t0,1234\n")).values == [1.5, 0.1234]
-    with pytest.raises(DataError, match=r"line 2 of t\.csv, but '1,234' came, which may mean 1234 or 1\.234"):
-        measurements.triples(table("row\tx\nA\t1,234\n"))
+    assert inputs.parse_measurements(table("row\tx\nA\t1,5\nB\t0,1234\n")).values == [1.5, 0.1234]
+    with pytest.raises(DataError, match=r"t\.csv, line 2, column x: '1,234' may mean 1234 or 1\.234"):
+        inputs.parse_measurements(table("row\tx\nA\t1,234\n"))
 
 
 @pytest.mark.parametrize(
     ("content", "names", "sentence"),
     [
-        ("a,b\nx,1\nx,2\n", None, "distinct row labels in t.csv, but 'x' came twice"),
-        ("a,b,b\nx,1,2\n", None, "distinct column labels in t.csv, but 'b' came twice"),
-        ("a,b,,c\nx,1,2,3\n", None, "a name for every column of t.csv, but one is empty"),
-        ("a,b\n,1\n", None, "a row label in the first cell of line 2 of t.csv"),
-        ("a,b\nx,ten\n", None, "a number in row 'x', column 'b', line 2 of t.csv, but 'ten' came"),
-        ("a\nx\n", None, "a table with row labels and at least one more column, but t.csv has only the column 'a'"),
-        ("row,col,value\nx,,1\n", None, "a column label in line 2 of t.csv"),
-        ("row,col,value\nx,y,?\n", None, "a number in the column of values, line 2 of t.csv, but '?' came"),
-        ("row,col,value,Value\nx,y,1,2\n", None, "one column named value in t.csv, but there are several"),
-        ("a,b,c\nx,y,1\n", "a,b,d", "a column d in t.csv, but a, b, c came"),
-        ("a,b,c\nx,y,1\n", "a,b", "three names, like ligand,substrate,yield, but 'a,b' came"),
+        ("a,b\nx,1\nx,2\n", None, "t.csv: row label 'x' appears twice. If this is a long table"),
+        ("a,b,b\nx,1,2\n", None, "t.csv: column label 'b' appears twice."),
+        ("a,b,,c\nx,1,2,3\n", None, "t.csv: expected a name for every column, got an empty one."),
+        ("a,b\n,1\n", None, "t.csv, line 2: expected a row label in the first cell"),
+        ("a,b\nx,ten\n", None, "t.csv, line 2, column b: 'ten' is not a number."),
+        ("a\nx\n", None, "expected row labels and at least one more column, got only the column 'a'"),
+        ("row,col,value\nx,,1\n", None, "t.csv, line 2: expected a column label"),
+        ("row,col,value\nx,y,?\n", None, "t.csv, line 2, column value: '?' is not a number."),
+        ("row,col,value,Value\nx,y,1,2\n", None, "t.csv: several columns are named value."),
+        ("a,b,c\nx,y,1\n", "a,b,d", "t.csv: expected a column d, got a, b, c."),
+        ("a,b,c\nx,y,1\n", "a,b", "expected three names, like ligand,substrate,yield, got 'a,b'"),
     ],
 )  # fmt: skip
 def test_tables_that_are_no_measurements_are_refused(content: str, names: str | None, sentence: str) -> None:
     with pytest.raises(DataError) as caught:
-        measurements.matrix(table(content), names)
-    assert f"expected {sentence}" in str(caught.value)
+        inputs.parse_matrix(table(content), names)
+    assert sentence in str(caught.value)
 
 
 # Labels
 
 
 def test_labels_one_a_line_or_a_column() -> None:
-    assert sides.labels(written("a\n\n b \nc,d\n", "r.txt")) == ["a", "b", "c,d"]
-    assert sides.labels(written("ligand,mass\nL1,1\nL2,2\n")) == ["L1", "L2"]
-    assert sides.labels("t.csv:Mass") == ["1", "2"]
+    assert inputs.read_labels(written("a\n\n b \nc,d\n", "r.txt")) == ["a", "b", "c,d"]
+    assert inputs.read_labels(written("ligand,mass\nL1,1\nL2,2\n")) == ["L1", "L2"]
+    assert inputs.read_labels("t.csv:Mass") == ["1", "2"]
     pd.DataFrame({"x": [1.0, 2.0]}).to_parquet("r.parquet")
-    assert sides.labels("r.parquet") == ["1", "2"]
-    with pytest.raises(DataError, match=r"expected a column no in t.csv, but ligand, mass came"):
-        sides.labels("t.csv:no")
+    assert inputs.read_labels("r.parquet") == ["1", "2"]
+    with pytest.raises(DataError, match=r"t.csv: expected a column no, got ligand, mass"):
+        inputs.read_labels("t.csv:no")
     with pytest.raises(DataError, match="does not exist"):
-        sides.labels("no.txt")
+        inputs.read_labels("no.txt")
 
 
 # Costs and masks
@@ -140,36 +141,36 @@ def test_costs_of_rows_columns_and_entries() -> None:
     written("col;cost\nx;1,5\ny;2\n", "c.csv")
     written("what,y,x\nA,2,1\nB,4,3\n", "e.csv")
     written("row,col,cost\nA,x,1\nA,y,2\nB,x,3\nB,y,4\n", "l.csv")
-    found = sides.costs(["r.csv", "c.csv", "e.csv"], ROWS, COLS)
+    found = inputs.read_costs(["r.csv", "c.csv", "e.csv"], ROWS, COLS)
     assert found is not None
     assert found["row"].tolist() == [1, 2]
     assert found["col"].tolist() == [1.5, 2]
     assert found["entry"].tolist() == [[1, 2], [3, 4]]
-    long = sides.costs(["l.csv"], ROWS, COLS)
+    long = inputs.read_costs(["l.csv"], ROWS, COLS)
     assert long is not None
     assert long["entry"].tolist() == [[1, 2], [3, 4]]
-    assert sides.costs([], ROWS, COLS) is None
+    assert inputs.read_costs([], ROWS, COLS) is None
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("row,cost\nA,1\n", "expected a cost for every row, but row 'B' has none"),
-        ("w,x,y\nA,1,2\nB,3,\n", "expected a cost for every entry, but row 'B', column 'y' has none"),
+        ("row,cost\nA,1\n", "expected a cost for every row, got none for row 'B'"),
+        ("w,x,y\nA,1,2\nB,3,\n", "expected a cost for every entry, got none for row 'B', column 'y'"),
         ("row,cost\nA,1\nC,1\n", "expected known row labels, but 'C' came"),
-        ("row,cost\nA,dear\n", "expected a number in column cost, line 2 of t.csv"),
+        ("row,cost\nA,dear\n", "t.csv, line 2, column cost: 'dear' is not a number"),
     ],
 )
 def test_costs_that_leave_something_open_are_refused(content: str, sentence: str) -> None:
     with pytest.raises(MaxentryError) as caught:
-        sides.costs([written(content)], ROWS, COLS)
+        inputs.read_costs([written(content)], ROWS, COLS)
     assert sentence in str(caught.value)
 
 
 def test_two_files_of_one_kind_are_refused() -> None:
     written("row,cost\nA,1\nB,1\n", "r.csv")
     with pytest.raises(DataError, match=r"expected one file of row costs, but r\.csv is another"):
-        sides.costs(["r.csv", "r.csv"], ROWS, COLS)
+        inputs.read_costs(["r.csv", "r.csv"], ROWS, COLS)
 
 
 @pytest.mark.parametrize(
@@ -182,23 +183,23 @@ def test_two_files_of_one_kind_are_refused() -> None:
 )
 def test_what_a_list_of_a_mask_does_not_name(listed: str, available: list[list[bool]]) -> None:
     path = written("row,col,available\n" + listed)
-    assert sides.mask(path, ["A", "B"], ["x", "y"]).tolist() == available
+    assert inputs.read_mask(path, ["A", "B"], ["x", "y"]).tolist() == available
 
 
 def test_masks() -> None:
-    assert sides.mask(written("m,x,y\nB,1,\nA,yes,0\n"), ROWS, COLS).tolist() == [
+    assert inputs.read_mask(written("m,x,y\nB,1,\nA,yes,0\n"), ROWS, COLS).tolist() == [
         [True, False],
         [True, False],
     ]
-    assert sides.mask(written("row,col,available\nA,y,1\n"), ROWS, COLS).tolist() == [
+    assert inputs.read_mask(written("row,col,available\nA,y,1\n"), ROWS, COLS).tolist() == [
         [False, True],
         [False] * 2,
     ]
-    assert sides.mask(written("m,3,1\n1,1,0\n2,0,1\n"), [1, 2], [1.0, 3.0]).tolist() == [[0, 1], [1, 0]]
+    assert inputs.read_mask(written("m,3,1\n1,1,0\n2,0,1\n"), [1, 2], [1.0, 3.0]).tolist() == [[0, 1], [1, 0]]
     with pytest.raises(LabelError):
-        sides.mask(written("m,x,z\nA,1,1\n"), ROWS, COLS)
+        inputs.read_mask(written("m,x,z\nA,1,1\n"), ROWS, COLS)
     with pytest.raises(DataError, match="expected yes or no"):
-        sides.mask(written("m,x,y\nA,1,maybe\n"), ROWS, COLS)
+        inputs.read_mask(written("m,x,y\nA,1,maybe\n"), ROWS, COLS)
 
 
 @pytest.mark.parametrize(
@@ -214,6 +215,6 @@ def test_a_first_column_of_values_is_not_taken_for_labels_in_silence(
     labels: tuple[str, ...], warned: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [f"{label},{k},5" for k, label in enumerate(labels)]
-    found = measurements.matrix(table("x,y,z\n" + "\n".join(lines) + "\n"))
+    found = inputs.parse_matrix(table("x,y,z\n" + "\n".join(lines) + "\n"))
     assert found.row_labels == list(labels)
     assert ("looks like" in capsys.readouterr().err) == warned

@@ -112,7 +112,7 @@ def test_complete_on_another_scale_and_saved(yields: pd.DataFrame) -> None:
         (["--rank", "9"], "rank"),
         (["--level", "1.5"], "level"),
         (["--transform", "cube"], "ransform must be"),
-        (["-o", "yields.csv"], "yields.csv is the one that is read"),
+        (["-o", "yields.csv"], "yields.csv is read"),
         (["--save", "no/fit.npz"], "no does not exist"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from maxentry.cli import terminal
-from maxentry.cli.tables import Table
+from maxentry.tables import Table
 
 ROWS = [f"Wirkstoff {i} Müller grün" for i in range(5)]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.acquisition.beliefs import belief, entries, question
+from tests.acquisition.beliefs import belief, entries, problem
 
 from maxentry import acquisition
-from maxentry.acquisition import CRITERIA, Chosen, Costs, Limits, Question, greedy
+from maxentry.acquisition import CRITERIA, Costs, Limits, Problem, Selection, greedy
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
@@ -49,19 +49,19 @@ def keys(chosen, q):
 
 
 def test_gains_are_finite_and_not_negative_and_those_of_designs_are_unknown(name):
-    gain = choose(name, question(SHAPE)).gain
+    gain = choose(name, problem(SHAPE)).gain
     assert np.isnan(gain).all() if name in DESIGNS else (np.isfinite(gain) & (gain >= 0)).all()
 
 
 def test_only_available_entries_are_chosen_and_each_once(name):
-    q = question(SHAPE, observed=20, pending=10)
+    q = problem(SHAPE, observed=20, pending=10)
     chosen = keys(choose(name, q, 100), q)
     free = set(np.flatnonzero(q.mask)) - set(q.observed.keys(7).tolist()) - set(q.pending.keys(7).tolist())
     assert sorted(chosen) == sorted(free)  # all of them, since more were asked for
 
 
 def test_observed_and_pending_entries_are_available_again_when_asked_for(name):
-    q = question(SHAPE, observed=100, pending=100, mask=False, again=True)
+    q = problem(SHAPE, observed=100, pending=100, mask=False, again=True)
     assert len(keys(choose(name, q, 4), q)) == 4
 
 
@@ -69,7 +69,7 @@ def test_replicates_are_chosen_where_noise_makes_them_worthwhile():
     mask = np.zeros(SHAPE, dtype=bool)
     mask[2, 3] = True
     for name in BY_BELIEF:
-        q = Question(SHAPE, mask=mask, again=True)
+        q = Problem(SHAPE, mask=mask, again=True)
         chosen = choose(name, q, 3)
         assert keys(chosen, q) == [17, 17, 17]
         assert (np.diff(chosen.gain) < 0).all()
@@ -77,19 +77,19 @@ def test_replicates_are_chosen_where_noise_makes_them_worthwhile():
 
 def test_pending_entries_change_the_choice():
     for name in BY_BELIEF:
-        q = question(SHAPE, pending=0, costs=False)
+        q = problem(SHAPE, pending=0, costs=False)
         first = choose(name, q, 2)
-        pending = Question(SHAPE, q.observed, Entries.of(first.rows[:1], first.cols[:1]), q.mask)
+        pending = Problem(SHAPE, q.observed, Entries.of(first.rows[:1], first.cols[:1]), q.mask)
         assert keys(choose(name, pending, 1), q) == keys(first, q)[1:]
 
 
 def test_batches_of_one_after_another_are_the_batch(name):
     if name in DESIGNS:
         pytest.skip("random")
-    q = question(SHAPE, costs=True)
+    q = problem(SHAPE, costs=True)
     together, pending, singly = choose(name, q, 5), q.pending, []
     for _ in range(5):
-        one = choose(name, Question(SHAPE, q.observed, pending, q.mask, costs=q.costs), 1)
+        one = choose(name, Problem(SHAPE, q.observed, pending, q.mask, costs=q.costs), 1)
         singly += keys(one, q)
         pending = pending.joined(Entries(one.rows, one.cols))
     assert keys(together, q) == singly
@@ -99,19 +99,19 @@ def test_batches_of_one_after_another_are_the_batch(name):
     "limits", [Limits(per_row=1), Limits(per_col=2), Limits(per_row=2, per_col=1)], ids=str
 )
 def test_limits_hold_and_are_used_up(name, limits):
-    q = question(SHAPE, mask=False, observed=0, pending=0, limits=limits)
+    q = problem(SHAPE, mask=False, observed=0, pending=0, limits=limits)
     chosen = choose(name, q, 100)
     per_row, per_col = np.bincount(chosen.rows, minlength=8), np.bincount(chosen.cols, minlength=7)
     assert per_row.max() <= (limits.per_row or 100)
     assert per_col.max() <= (limits.per_col or 100)
-    room = np.outer(per_row < (limits.per_row or 100), per_col < (limits.per_col or 100))
-    room[chosen.rows, chosen.cols] = False
-    assert not room.any()  # no further entry could have joined
+    quota = np.outer(per_row < (limits.per_row or 100), per_col < (limits.per_col or 100))
+    quota[chosen.rows, chosen.cols] = False
+    assert not quota.any()  # no further entry could have joined
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(plates="rows")], ids=str)
 def test_entries_evaluated_are_counted_once(limits):
-    q = question(SHAPE, limits=limits)
+    q = problem(SHAPE, limits=limits)
     free = np.array(q.mask)
     free[q.taken.rows, q.taken.cols] = False
     for name in BY_BELIEF:
@@ -122,7 +122,7 @@ def test_entries_evaluated_are_counted_once(limits):
 
 @pytest.mark.parametrize("plates", ["rows", "cols"])
 def test_plates_are_all_available_entries_of_whole_lines(name, plates):
-    q = question(SHAPE, limits=Limits(plates=plates))
+    q = problem(SHAPE, limits=Limits(plates=plates))
     chosen = choose(name, q, 3)
     lines, across = (chosen.rows, chosen.cols) if plates == "rows" else (chosen.cols, chosen.rows)
     assert len(set(lines.tolist())) == 3
@@ -136,7 +136,7 @@ def test_plates_are_all_available_entries_of_whole_lines(name, plates):
 
 
 def test_the_same_question_gets_the_same_answer(name):
-    q = question(SHAPE)
+    q = problem(SHAPE)
     first, second = choose(name, q), choose(name, q)
     for x, y in zip(first, second, strict=True):
         np.testing.assert_array_equal(x, y)
@@ -145,29 +145,29 @@ def test_the_same_question_gets_the_same_answer(name):
 
 
 def test_asking_for_none_gives_none(name):
-    assert keys(choose(name, question(SHAPE), 0), question(SHAPE)) == []
-    assert keys(choose(name, question(SHAPE, limits=Limits(plates="rows")), 0), question(SHAPE)) == []
+    assert keys(choose(name, problem(SHAPE), 0), problem(SHAPE)) == []
+    assert keys(choose(name, problem(SHAPE, limits=Limits(plates="rows")), 0), problem(SHAPE)) == []
 
 
 def test_nothing_available_gives_nothing(name):
     for limits in (Limits(), Limits(per_row=1), Limits(plates="cols")):
-        q = Question(SHAPE, mask=np.zeros(SHAPE, dtype=bool), limits=limits)
+        q = Problem(SHAPE, mask=np.zeros(SHAPE, dtype=bool), limits=limits)
         assert keys(choose(name, q), q) == []
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 5), (5, 1), (5, 4)])
 def test_tiny_matrices(name, shape):
-    q = Question(shape)
+    q = Problem(shape)
     assert len(set(keys(choose(name, q, 100, belief(shape, R=1)), q))) == shape[0] * shape[1]
 
 
 @pytest.mark.parametrize("S", [1, 2])
 def test_few_draws(name, S):
-    assert len(keys(choose(name, question(SHAPE), 5, belief(SHAPE, S)), question(SHAPE))) == 5
+    assert len(keys(choose(name, problem(SHAPE), 5, belief(SHAPE, S)), problem(SHAPE))) == 5
 
 
 def test_a_belief_of_rank_zero(name):
-    assert len(keys(choose(name, question(SHAPE), 5, belief(SHAPE, R=0)), question(SHAPE))) == 5
+    assert len(keys(choose(name, problem(SHAPE), 5, belief(SHAPE, R=0)), problem(SHAPE))) == 5
 
 
 def without_factors(mu, shape=SHAPE):
@@ -181,10 +181,10 @@ def without_factors(mu, shape=SHAPE):
 def test_a_belief_without_variance_gives_the_first_available_entries():
     zero = without_factors(np.zeros(4))
     for name in BY_BELIEF:
-        chosen = choose(name, Question(SHAPE), 3, zero)
-        assert keys(chosen, Question(SHAPE)) == [0, 1, 2]
+        chosen = choose(name, Problem(SHAPE), 3, zero)
+        assert keys(chosen, Problem(SHAPE)) == [0, 1, 2]
         assert (chosen.gain == 0).all()
-        assert len(choose(name, Question(SHAPE, limits=Limits(plates="rows")), 2, zero).rows) == 14
+        assert len(choose(name, Problem(SHAPE, limits=Limits(plates="rows")), 2, zero).rows) == 14
 
 
 def test_where_all_entries_are_equal_the_first_are_chosen():
@@ -192,7 +192,7 @@ def test_where_all_entries_are_equal_the_first_are_chosen():
     level = without_factors(np.array([-1.0, 0.5, 2.0, 0.1]))
     for name in ("predictive_variance", "integrated_variance"):
         for again, expected in ((False, [0, 1, 2, 3]), (True, [0, 0, 0, 0])):
-            q = Question(SHAPE, again=again)
+            q = Problem(SHAPE, again=again)
             chosen = choose(name, q, 4, level)
             assert keys(chosen, q) == expected
             assert (chosen.gain > 0).all()
@@ -204,13 +204,13 @@ def test_noise_far_below_the_variances_leaves_whole_batches_and_finite_gains(noi
     b.noise_var[:] = noise
     for name in BY_BELIEF:
         for pending in (0, 30):
-            q = Question(SHAPE, pending=Entries.from_keys(np.arange(pending), 7))
+            q = Problem(SHAPE, pending=Entries.from_keys(np.arange(pending), 7))
             chosen = choose(name, q, 100, b)
             assert len(chosen.rows) == 56 - pending
             assert (np.isfinite(chosen.gain) & (chosen.gain >= 0)).all()
             if name != "integrated_variance":
                 assert (np.diff(chosen.gain) <= 1e-5 + 0.01 * chosen.gain[:-1]).all()
-            plates = choose(name, Question(SHAPE, pending=q.pending, limits=Limits(plates="rows")), 100, b)
+            plates = choose(name, Problem(SHAPE, pending=q.pending, limits=Limits(plates="rows")), 100, b)
             assert len(plates.rows) == 56 - pending
             assert (np.isfinite(plates.gain) & (plates.gain >= 0)).all()
 
@@ -218,16 +218,16 @@ def test_noise_far_below_the_variances_leaves_whole_batches_and_finite_gains(noi
 def test_single_precision_beliefs_choose_as_their_numbers_say(name):
     b = belief(SHAPE, dtype=np.float32)
     wide = Belief(*(np.asarray(x, dtype=float) for x in (b.left, b.right, b.row, b.col)), b.mu, b.noise_var)
-    q = question(SHAPE)
+    q = problem(SHAPE)
     assert keys(choose(name, q, 5, b), q) == keys(choose(name, q, 5, wide), q)
 
 
 def test_dear_entries_are_left_to_the_last():
     for name in BY_BELIEF:
         cost = np.ones(SHAPE)
-        best = choose(name, Question(SHAPE), 1)
+        best = choose(name, Problem(SHAPE), 1)
         cost[best.rows, best.cols] = 1e6
-        chosen = choose(name, Question(SHAPE, costs=Costs(entry=cost)), 100)
+        chosen = choose(name, Problem(SHAPE, costs=Costs(entry=cost)), 100)
         assert (chosen.rows[-1], chosen.cols[-1]) == (best.rows[0], best.cols[0])
 
 
@@ -235,38 +235,38 @@ def test_scaling_all_costs_changes_nothing():
     rng = np.random.default_rng(0)
     row, col = rng.random(8) + 0.1, rng.random(7)
     for name in BY_BELIEF:
-        q, dear = (Question(SHAPE, costs=Costs(row=c * row, col=c * col)) for c in (1.0, 8.0))
+        q, dear = (Problem(SHAPE, costs=Costs(row=c * row, col=c * col)) for c in (1.0, 8.0))
         assert keys(choose(name, q), q) == keys(choose(name, dear), q)
 
 
 def test_a_criterion_of_ones_own_is_used():
     class First:
-        def choose(self, belief, question, n, rng):
+        def choose(self, belief, problem, n, rng):
             index = np.arange(n)
-            return Chosen(0 * index, index, 1.0 * index, np.ones(n))
+            return Selection(0 * index, index, 1.0 * index, np.ones(n))
 
-    assert choose(First(), Question(SHAPE), 3).cols.tolist() == [0, 1, 2]
+    assert choose(First(), Problem(SHAPE), 3).cols.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: choose("best", Question(SHAPE)), "expected a criterion out of maxent,.*got 'best'"),
-        (lambda: choose("maxent", Question(SHAPE), -1), "0 or more entries, got -1"),
-        (lambda: choose("uniform", Question(SHAPE), 2.5), "whole number of entries to choose, got 2.5"),
-        (lambda: Question((0, 7)), r"at least 1, got \(0, 7\)"),
-        (lambda: Question(SHAPE, mask=np.ones(SHAPE, dtype=int)), "mask of True and False, got one of int64"),
-        (lambda: Question(SHAPE, costs=Costs(row=np.full(8, 1e308), col=np.full(7, 1e308))), "infinite one"),
-        (lambda: Question(SHAPE, costs=Costs(np.full(SHAPE, 1e308), np.full(8, 1e308))), "infinite one"),
-        (lambda: acquisition.choose("maxent", None, Question(SHAPE), 1, rng=None), "expected a belief"),
-        (lambda: choose("maxent", Question(SHAPE), 1, belief((3, 3))), r"shape \(8, 7\), got \(3, 3\)"),
-        (lambda: choose("maxent", Question(SHAPE), 1, belief(SHAPE, noise=0.0)), "above zero, got 0"),
-        (lambda: Question(SHAPE, mask=np.ones((7, 8), dtype=bool)), "expected a mask of shape"),
-        (lambda: Question(SHAPE, observed=Entries.of([8], [0])), "rows 0 to 7, got row 8"),
-        (lambda: Question(SHAPE, pending=Entries.of([0], [-1])), "columns 0 to 6, got column -1"),
-        (lambda: Question(SHAPE, costs=Costs(row=np.ones(3))), r"row costs of shape \(8,\), got \(3,\)"),
-        (lambda: Question(SHAPE, costs=Costs(entry=np.full(SHAPE, np.nan))), "finite entry costs, got nan"),
-        (lambda: Question(SHAPE, costs=Costs(row=np.zeros(8), col=np.ones(7) - 1)), "above zero, got an entry"),
+        (lambda: choose("best", Problem(SHAPE)), "expected a criterion out of maxent,.*got 'best'"),
+        (lambda: choose("maxent", Problem(SHAPE), -1), "0 or more entries, got -1"),
+        (lambda: choose("uniform", Problem(SHAPE), 2.5), "whole number of entries to choose, got 2.5"),
+        (lambda: Problem((0, 7)), r"at least 1, got \(0, 7\)"),
+        (lambda: Problem(SHAPE, mask=np.ones(SHAPE, dtype=int)), "mask of True and False, got one of int64"),
+        (lambda: Problem(SHAPE, costs=Costs(row=np.full(8, 1e308), col=np.full(7, 1e308))), "infinite one"),
+        (lambda: Problem(SHAPE, costs=Costs(np.full(SHAPE, 1e308), np.full(8, 1e308))), "infinite one"),
+        (lambda: acquisition.choose("maxent", None, Problem(SHAPE), 1, rng=None), "expected a belief"),
+        (lambda: choose("maxent", Problem(SHAPE), 1, belief((3, 3))), r"shape \(8, 7\), got \(3, 3\)"),
+        (lambda: choose("maxent", Problem(SHAPE), 1, belief(SHAPE, noise=0.0)), "above zero, got 0"),
+        (lambda: Problem(SHAPE, mask=np.ones((7, 8), dtype=bool)), "expected a mask of shape"),
+        (lambda: Problem(SHAPE, observed=Entries.of([8], [0])), "rows 0 to 7, got row 8"),
+        (lambda: Problem(SHAPE, pending=Entries.of([0], [-1])), "columns 0 to 6, got column -1"),
+        (lambda: Problem(SHAPE, costs=Costs(row=np.ones(3))), r"row costs of shape \(8,\), got \(3,\)"),
+        (lambda: Problem(SHAPE, costs=Costs(entry=np.full(SHAPE, np.nan))), "finite entry costs, got nan"),
+        (lambda: Problem(SHAPE, costs=Costs(row=np.zeros(8), col=np.ones(7) - 1)), "above zero, got an entry"),
         (lambda: Limits(per_row=0), "per_row of at least 1, got 0"),
         (lambda: Limits(plates="plates"), "plates 'rows', 'cols' or None, got 'plates'"),
         (lambda: Limits(per_row=1, plates="rows"), "got both"),
@@ -279,10 +279,10 @@ def test_what_cannot_be_is_refused(wrong, message):
 
 def test_designs_need_no_belief_and_balanced_levels_the_counts():
     rng = np.random.default_rng(0)
-    q = Question(SHAPE, observed=entries(SHAPE, 6, rng), pending=Entries.of([0], [0]))
+    q = Problem(SHAPE, observed=entries(SHAPE, 6, rng), pending=Entries.of([0], [0]))
     for name in DESIGNS:
         assert len(acquisition.choose(name, None, q, 9, rng=rng).rows) == 9
-    q = Question(SHAPE, observed=Entries.of([0, 1, 2], [0, 0, 1]))
+    q = Problem(SHAPE, observed=Entries.of([0, 1, 2], [0, 0, 1]))
     chosen = acquisition.choose("balanced", None, q, 13, rng=rng)
     counts = np.bincount(np.concatenate([q.observed.rows, chosen.rows]), minlength=8)
     assert counts.max() - counts.min() <= 1

@@ -184,7 +184,7 @@ def test_postgresql_drops_who_holds_the_lock_and_is_not_heard_of(
 def test_an_address_may_say_otherwise_how_a_server_is_reached(postgres: str) -> None:  # noqa: F811
     with database(postgres) as url:
         for extra, seconds in (("", 10), ("&connect_timeout=3", 3)):
-            with Storage(url + extra, create=True) as storage, storage._reading() as connection:
+            with Storage(url + extra, create=True) as storage, storage.reading() as connection:
                 assert (
                     int(connection.connection.driver_connection.info.get_parameters()["connect_timeout"])
                     == seconds

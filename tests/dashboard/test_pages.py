@@ -11,7 +11,7 @@ import pytest
 from tests.server.live import TOKENS, httpx, running
 
 import maxentry.server
-from maxentry.server import pages
+from maxentry.server.routes import dashboard
 
 STATIC = Path(maxentry.server.__file__).parent / "static"
 
@@ -55,7 +55,7 @@ def test_plotly_comes_from_the_installed_package_and_is_kept() -> None:
         assert version("plotly") in address
         packed = client.get(address, headers={"Accept-Encoding": "gzip"})
         plain = client.get(address, headers={"Accept-Encoding": "identity"})
-        installed = pages._plotly()
+        installed = dashboard._find_plotly()
         assert installed is not None
         assert plain.content == packed.content == installed.read_bytes()
         assert packed.headers["Content-Encoding"] == "gzip"
@@ -66,7 +66,7 @@ def test_plotly_comes_from_the_installed_package_and_is_kept() -> None:
 
 
 def test_without_plotly_there_is_a_page_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "_plotly", lambda: None)
+    monkeypatch.setattr(dashboard, "_find_plotly", lambda: None)
     with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
         page = client.get("/").text
         assert '<meta name="plotly" content="" data-sheets="">' in page

@@ -70,7 +70,7 @@ def test_the_page_of_a_server_with_tokens(storage: str, reader: Reader) -> None:
         box = page.get_by_role("dialog")
         box.get_by_label("Token").fill("wrong-" + "x" * 30)
         box.get_by_role("button", name="Go on").click()
-        box.get_by_text("another came").wait_for()
+        box.get_by_text("got another").wait_for()
         box.get_by_label("Token").fill(WRITE)
         box.get_by_role("button", name="Go on").click()
         fitted(page)

@@ -15,8 +15,8 @@ import pytest
 from tests.dashboard.browser import Watched
 from tests.dashboard.lab import address, campaign, fact, fitted, shown
 
-from maxentry.server import looks
-from maxentry.server.fits import Fits
+from maxentry.server.routes import dashboard
+from maxentry.server.service import CampaignFits
 
 Reader = Callable[..., Watched]
 
@@ -81,14 +81,14 @@ def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, r
 def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     from playwright.sync_api import expect
 
-    make, go_on = Fits.make, threading.Event()
+    make, go_on = CampaignFits.fit, threading.Event()
 
-    def held(self: Fits, state: Any, watch: Any) -> Any:
+    def held(self: CampaignFits, state: Any, watch: Any) -> Any:
         watch(10, "sampling").advance(3)
         assert go_on.wait(120)
         return make(self, state, watch)
 
-    monkeypatch.setattr(Fits, "make", held)
+    monkeypatch.setattr(CampaignFits, "fit", held)
     path = campaign(lab, told=10)
     page = reader(lab.url).tab(address(path))
     try:
@@ -109,7 +109,7 @@ def test_a_preview_that_takes_long_is_made_once(
 ) -> None:
     from playwright.sync_api import expect
 
-    upcoming = looks.upcoming
+    upcoming = dashboard._preview
 
     def slow(*given: Any) -> Any:
         time.sleep(4)  # longer than the page waits for an answer
@@ -119,7 +119,7 @@ def test_a_preview_that_takes_long_is_made_once(
     page = reader(lab.url).tab(address(path))
     fitted(page)
     page.get_by_text("Nobody has been asked for these yet").wait_for()  # the one that comes by itself
-    monkeypatch.setattr(looks, "upcoming", slow)
+    monkeypatch.setattr(dashboard, "_preview", slow)
     before = len(_jobs(lab, "next"))
     page.get_by_label("How many").fill("3")
     page.get_by_role("button", name="Preview").click()

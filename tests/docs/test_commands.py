@@ -26,7 +26,7 @@ def missing(name: str, text: str) -> set[str]:
 
 
 def test_there_are_the_commands_of_the_lab_loop_and_those_of_studies() -> None:
-    assert {"new", "ask", "tell", "status", "serve", "report", "study compare"} <= set(NAMES)
+    assert {"new", "ask", "tell", "status", "serve", "report", "compare"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -195,12 +195,12 @@ def test_criteria_answer_a_question_as_it_came(kind: str, labels: str, criterion
         mask, entry = wide(kind, labels, flags), wide(kind, labels, cost)
         if kind == "polars":
             mask, entry = (x.rename({"ligand": "row"}) for x in (mask, entry))
-        question = acquisition.Question(SHAPE, mask=mask, costs=acquisition.Costs(entry))
+        question = acquisition.Problem(SHAPE, mask=mask, costs=acquisition.Costs(entry))
         belief = fitted("arrays", labels).belief
         return acquisition.choose(criterion, belief, question, 5, rng=np.random.default_rng(0))
 
     found, plain = asked(kind), asked("arrays")
-    assert isinstance(plain, acquisition.Chosen)
+    assert isinstance(plain, acquisition.Selection)
     if kind == "arrays":
         np.testing.assert_array_equal(found.rows, plain.rows)
         return
@@ -213,7 +213,7 @@ def test_criteria_answer_a_question_as_it_came(kind: str, labels: str, criterion
 def test_a_mask_and_costs_of_other_labels_are_refused() -> None:
     mask, cost = wide("pandas", "text", np.ones(SHAPE, bool)), wide("pandas", "text", np.ones(SHAPE))
     with pytest.raises(ParameterError, match="the same labels"):
-        acquisition.Question(SHAPE, mask=mask, costs=acquisition.Costs(cost.iloc[::-1]))
+        acquisition.Problem(SHAPE, mask=mask, costs=acquisition.Costs(cost.iloc[::-1]))
 
 
 # Estimators

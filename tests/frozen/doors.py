@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from maxentry import acquisition
-from maxentry.acquisition import Costs, Limits, Question
+from maxentry.acquisition import Costs, Limits, Problem
 from maxentry.belief import Belief
 from maxentry.campaign.storage import Storage
-from maxentry.client.connect import RemoteCampaign
+from maxentry.client.client import RemoteCampaign
 from maxentry.design.uniform import uniform
 from maxentry.entries import Entries
 from maxentry.posterior import algorithm2
@@ -51,7 +51,7 @@ def choose(name: str, draws: dict[str, Any], n: int, **question: Any) -> dict[st
             given[part] = Entries(*(np.asarray(index, dtype=np.int64) for index in given[part]))
     given["costs"] = Costs(**given.get("costs", {}))
     given["limits"] = Limits(**given.get("limits", {}))
-    batch = acquisition.choose(name, Belief(**draws), Question(**given), n, rng=np.random.default_rng(5))
+    batch = acquisition.choose(name, Belief(**draws), Problem(**given), n, rng=np.random.default_rng(5))
     return {part: getattr(batch, part) for part in ("rows", "cols", "gain", "cost")}
 
 

@@ -17,6 +17,7 @@ import typer
 from tests.frozen import doors
 
 import maxentry
+from evidence import __main__ as evidence
 from maxentry.cli.main import app
 
 ROOT = Path(__file__).parents[2]
@@ -131,15 +132,16 @@ EVIDENCE = ("study paper", "study suite", "study data")
 
 def commands() -> dict[str, Any]:
     """Every command with its arguments and options."""
-    return {name: about for name, about in _commands().items() if name not in EVIDENCE}
+    return {name: about for name, about in _commands(app).items() if name not in EVIDENCE}
 
 
 def evidence_commands() -> dict[str, Any]:
-    """The commands that rerun the evidence; they leave the package for `evidence/`, with their options."""
-    return {name: about for name, about in _commands().items() if name in EVIDENCE}
+    """The commands of `python -m evidence` that rerun the evidence; they were commands of the package once."""
+    known = {f"study {name}": about for name, about in _commands(evidence.app).items()}
+    return {name: about for name, about in known.items() if name in EVIDENCE}
 
 
-def _commands() -> dict[str, Any]:
+def _commands(app: typer.Typer) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def walk(command: Any, name: str) -> None:
@@ -218,9 +220,9 @@ MADE_BY_USERS = (
 # Public by their spelling, but made from things that users do not have.
 NOT_PROMISED = {
     "Posterior": {"save_rest"},
-    "Sampling": {"of", "in_memory", "scout", "betas"},
+    "Sampling": {"resolve", "in_memory", "scout", "betas"},
     "RankChoice": {"allot"},
-    "Diagnostics": {"of"},
+    "Diagnostics": {"in_group"},
     "Status": {"of"},
     "Completion": {"form", "effects"},
     "Prediction": {"frame_kind"},

@@ -19,7 +19,6 @@ def test_commands():
 
 
 def test_commands_that_rerun_the_evidence():
-    """They leave the package for `evidence/`: this test and its record then move or go with them."""
     check_kept(read("evidence_commands"), surfaces.evidence_commands())
 
 

@@ -10,8 +10,7 @@ from tests.posterior.examples import matrices
 from maxentry import complete, plots
 from maxentry.errors import DataError
 from maxentry.model.coherence import coherence
-from maxentry.plots import calibrated, factors
-from maxentry.plots.reasons import reasons
+from maxentry.plots import charts, report
 from maxentry.plots.records import Chart
 from maxentry.plots.subject import Subject
 
@@ -43,7 +42,7 @@ def test_coherences_are_those_of_the_subspaces_and_the_highest_come_first() -> N
     dots = rows.series[1]
     assert rows.names == tuple(f"r{k}" for k in np.argsort(-mu))
     np.testing.assert_allclose(dots.x, np.sort(mu)[::-1] * len(mu) / 2, rtol=1e-6)
-    mean, low, high = factors.projections(posterior.draws.left, 0.9)
+    mean, low, high = charts.coherence_intervals(posterior.draws.left, 0.9)
     assert mean.sum() == pytest.approx(2)
     assert (low <= mean).all()
     assert (mean <= high).all()
@@ -60,8 +59,8 @@ def test_rank_0_has_no_low_rank_part_to_show() -> None:
 
 def test_places_are_those_of_the_predictive_law() -> None:
     posterior = small(transform="log")
-    entries, values = Subject.of(posterior).told
-    found = calibrated.from_posterior(posterior, entries, values, 0.9)
+    entries, values = Subject(posterior).measurements
+    found = charts.predict_by_posterior(posterior, entries, values, 0.9)
     X = matrices(posterior).reshape(-1, 12, 9)[:, entries.rows, entries.cols]
     expected = stats.norm.cdf(np.log(values), X, np.sqrt(posterior.belief.noise_var)[:, None]).mean(0)
     np.testing.assert_allclose(found.place, expected, rtol=1e-8)
@@ -76,8 +75,7 @@ def test_coverage_of_right_intervals_is_in_the_band_and_of_wrong_ones_is_not() -
     place = rng.random(n)
 
     def outside(u: np.ndarray) -> float:
-        found = calibrated.Foreseen(*([None] * 2), u, *([None] * 3))  # type: ignore[arg-type]
-        band, _, covered = calibrated._coverage(found).series
+        band, _, covered = charts.coverage_panel(u).series
         return float(np.mean((covered.y < band.low) | (covered.y > band.high)))
 
     assert outside(place) < 0.3
@@ -115,10 +113,10 @@ def test_a_posterior_alone_is_judged_by_its_own_values_and_says_so() -> None:
 def test_a_campaign_is_judged_by_what_it_believed_before() -> None:
     campaign = asked()
     shown = record(plots.calibration(campaign))
-    found = calibrated.as_asked(Subject.of(campaign), 0.9)
+    found = charts.predictions_from_asks(Subject(campaign), campaign.state, 0.9)
     asks = campaign.asked(frame="columns")
     believed = [k for k, sd in enumerate(asks["sd"]) if asks["status"][k] == "told" and sd == sd]
-    assert "believed when it was asked for" in shown.note
+    assert "predictions stored when they were asked for" in shown.note
     assert found.mean.tolist() == [asks["mean"][k] for k in believed]
     sd = np.hypot([asks["sd"][k] for k in believed], campaign.posterior().noise_sd)
     np.testing.assert_allclose(found.place, stats.norm.cdf(found.value, found.mean, sd), rtol=1e-6)
@@ -140,7 +138,7 @@ def test_rhat_is_that_of_the_diagnostics() -> None:
     limit, each, medians = panel.series
     np.testing.assert_array_equal(each.x, found.rhat)
     assert panel.names == tuple(dict.fromkeys(found.groups))
-    assert medians.x[panel.names.index("eta2")] == np.median(found.rhat[found.of("eta2")])
+    assert medians.x[panel.names.index("eta2")] == np.median(found.rhat[found.in_group("eta2")])
     assert limit.x[0] == 1.1
     nearest = np.rint(each.y).astype(int)
     assert [panel.names[k] for k in nearest] == list(found.groups)
@@ -148,17 +146,18 @@ def test_rhat_is_that_of_the_diagnostics() -> None:
 
 def test_reasons_can_be_checked_on_the_maps() -> None:
     campaign = asked()
-    subject = Subject.of(campaign)
-    batch = subject.upcoming(3)
-    found = reasons(subject, batch)
+    subject = Subject(campaign)
+    batch = subject.next_batch(3)
+    table = report.next_section(subject, batch, lambda _: "")["batch"]
     posterior = campaign.posterior()
     typical = np.median(posterior.sd)
-    for k, reason in enumerate(found):
+    for k, line in enumerate(table.rows):
+        cells = dict(zip(table.columns, line, strict=True))
         i, j = int(batch.rows[k]), int(batch.cols[k])
-        assert (reason.row, reason.col) == (str(i), str(j))
-        assert reason.sd == pytest.approx(posterior.sd[i, j])
-        assert f"{posterior.sd[i, j] / typical:.2g} times the typical entry's" in reason.why
-        assert f"{campaign.state.row_counts[i]} of its row" in reason.why
+        assert (cells["row"], cells["column"]) == (str(i), str(j))
+        assert cells["sd"] == f"{posterior.sd[i, j]:.4g}"
+        assert f"{posterior.sd[i, j] / typical:.2g} times the typical entry's" in cells["why"]
+        assert f"{campaign.state.row_counts[i] or 'none'} of its row" in cells["why"]
 
 
 def test_only_labels_that_are_none_are_positions() -> None:

@@ -13,10 +13,10 @@ from tests.plots.examples import EVIL, asked, small
 
 from maxentry import plots
 from maxentry.errors import MissingDependencyError, ParameterError
-from maxentry.plots import printed
-from maxentry.plots.colours import MATPLOTLIB, PLOTLY
-from maxentry.plots.printed import shortened, ticks
-from maxentry.plots.records import Side
+from maxentry.plots import matplotlib as drawing
+from maxentry.plots.records import Side, log_ticks
+from maxentry.plots.style import MATPLOTLIB, PLOTLY
+from maxentry.wording import shorten
 
 OF_BOTH = [
     "observed", "mean", "sd", "width", "singular_values", "coherence", "calibration", "trace", "rhat",
@@ -77,7 +77,7 @@ def test_files_are_written_by_their_ending(tmp_path: Path) -> None:
     assert plot.save(tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert plot.save(tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
     assert "posterior mean (% yield)" in _svg_text(plot.save(tmp_path / "a.svg"))
-    with pytest.raises(ParameterError, match=r"\.png, \.pdf, \.svg, \.html, but 'a\.xlsx' came"):
+    with pytest.raises(ParameterError, match=r"\.png, \.pdf, \.svg, \.html, got 'a\.xlsx'"):
         plot.save(tmp_path / "a.xlsx")
     assert plot._repr_png_().startswith(b"\x89PNG")  # type: ignore[union-attr]
     assert repr(plots.observed(small())) == "<Plot: Measured entries (74 of 12 x 9 entries measured (68.5%))>"
@@ -110,7 +110,7 @@ def test_a_missing_library_is_named_with_the_extra(module, call, monkeypatch: py
 @pytest.mark.process
 def test_neither_library_is_loaded_before_it_draws() -> None:
     code = (
-        "import sys; from maxentry import plots; plots.mean; plots.Plot; from maxentry.studies import styles; "
+        "import sys; from maxentry import plots; plots.mean; plots.Plot; "
         "print([m for m in ('matplotlib', 'plotly', 'numba') if m in sys.modules])"
     )
     shown = subprocess.run(
@@ -120,11 +120,11 @@ def test_neither_library_is_loaded_before_it_draws() -> None:
 
 
 def test_names_are_shortened_in_the_middle_and_left_out_where_there_is_no_room() -> None:
-    assert shortened("short") == "short"
-    assert shortened("abcdefghijklmnopqrstuvwxyz", 9) == "abcd…wxyz"
+    assert shorten("short", 18) == "short"
+    assert shorten("abcdefghijklmnopqrstuvwxyz", 9) == "abcd…wxyz"
     side = Side("rows", tuple(map(str, range(100))), 100)
-    assert ticks(side, 200) == list(range(100))
-    assert ticks(side, 40) == list(range(0, 100, 3))
+    assert list(side.ticks(200)) == list(range(100))
+    assert list(side.ticks(40)) == list(range(0, 100, 3))
 
 
 def test_every_scale_has_colours_in_both_libraries() -> None:
@@ -140,15 +140,15 @@ def test_every_scale_has_colours_in_both_libraries() -> None:
 
 
 def test_logarithmic_bars_have_round_numbers() -> None:
-    assert printed.round_numbers(0.3, 40) == [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
-    assert printed.round_numbers(1.1, 1.2) == [1.1, 1.2]
-    assert 4 <= len(printed.round_numbers(1e-6, 1e6)) <= 8
-    assert all(1e-6 <= x <= 1e6 for x in printed.round_numbers(1e-6, 1e6))
+    assert log_ticks(0.3, 40) == [0.5, 1.0, 2.0, 5.0, 10.0, 20.0]
+    assert log_ticks(1.1, 1.2) == [1.1, 1.2]
+    assert 4 <= len(log_ticks(1e-6, 1e6)) <= 8
+    assert all(1e-6 <= x <= 1e6 for x in log_ticks(1e-6, 1e6))
     bar = plots.mean(small(transform="log")).matplotlib().axes[1]
     assert "$" not in "".join(label.get_text() for label in bar.get_yticklabels())
 
 
 def test_values_beyond_the_colours_are_pointed_at() -> None:
     record = plots.mean(small()).record
-    assert printed._extend(record) == "neither"  # type: ignore[arg-type]
-    assert printed._extend(record._replace(limits=(2.0, 2.1))) == "both"  # type: ignore[arg-type]
+    assert drawing._extend(record) == "neither"  # type: ignore[arg-type]
+    assert drawing._extend(record._replace(limits=(2.0, 2.1))) == "both"  # type: ignore[arg-type]

@@ -13,10 +13,11 @@ from tests.posterior.examples import SHORT, low_rank
 from maxentry import complete, plots
 from maxentry.belief import Belief
 from maxentry.errors import CampaignError, ParameterError
-from maxentry.plots import bins as binning
-from maxentry.plots import maps, order
-from maxentry.plots.records import HeatMap, limits
+from maxentry.plots import heatmaps
+from maxentry.plots.heatmaps import colour_limits, side, similarity_order
+from maxentry.plots.records import HeatMap
 from maxentry.plots.subject import Subject
+from maxentry.summary.maps import Bins
 from maxentry.transform import NONE
 
 
@@ -76,15 +77,15 @@ def test_rows_of_a_kind_become_neighbours(m: int) -> None:
     rng = np.random.default_rng(m)
     kind = rng.integers(3, size=m)
     profiles = np.array([[0.0, 0, 0], [10, 0, 0], [30, 0, 5]])[kind] + 0.1 * rng.normal(size=(m, 3))
-    found = kind[order.alike(profiles)]
+    found = kind[similarity_order(profiles)]
     assert (np.diff(found) != 0).sum() == 2
-    assert sorted(order.alike(profiles)) == list(range(m))
+    assert sorted(similarity_order(profiles)) == list(range(m))
 
 
 def test_large_maps_average_entries_of_each_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     posterior = small()
-    few = binning.bins
-    monkeypatch.setattr(binning, "bins", lambda m, order=None, most=4: few(m, order, most))
+    split = Bins.split
+    monkeypatch.setattr(Bins, "split", lambda order: split(order, 4))
     shown = record(plots.mean(posterior))
     assert shown.values.shape == (4, 4)
     assert shown.binned
@@ -110,31 +111,44 @@ def test_nothing_of_the_size_of_a_large_matrix_is_formed() -> None:
         cols=rng.integers(m2, size=50), values=np.ones(50),
     )  # fmt: skip
     posterior = SimpleNamespace(belief=belief, shape=(m1, m2), transform=NONE, observations=data)
-    subject = Subject(posterior, None)  # type: ignore[arg-type]
+    subject = Subject(posterior)  # type: ignore[arg-type]
     tracemalloc.start()
-    shown = [maps.observed(subject), maps.mean(subject), maps.sd(subject), maps.width(subject)]
+    shown = [
+        heatmaps.observed(subject),
+        heatmaps.mean(subject),
+        heatmaps.sd(subject),
+        heatmaps.width(subject),
+    ]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert {record.values.shape for record in shown} == {(200, 200)}
     assert peak < 0.05 * 8 * m1 * m2
-    assert shown[1].note == "each cell the average of 3 x 3 of its 150 x 100 entries"
-    rows, cols = (
-        np.repeat([25, 75, 125], 3),
-        np.tile([16, 50, 83], 3),
-    )  # of the 150 x 100 entries of the first cell
-    assert shown[1].values[0, 0] == pytest.approx(belief.mean_at(rows, cols).mean())
-    assert shown[2].values[0, 0] == pytest.approx(belief.at(rows, cols).std(0, ddof=1).mean())
+    assert shown[1].note == "each cell the mean of 150 x 100 entries"
+    assert shown[2].note.startswith("each cell the root mean square of 150 x 100 entries, from a sample of ")
+    first = belief.at(*(x.ravel() for x in np.mgrid[:150, :100]))  # the entries of the first cell
+    assert shown[1].values[0, 0] == pytest.approx(first.mean())
+    assert shown[2].values[0, 0] == pytest.approx(np.sqrt(first.var(0, ddof=1).mean()), rel=0.2)
+
+
+def test_names_say_what_a_cell_stands_for() -> None:
+    backwards = side(Bins.split(np.arange(5)[::-1], 2), "rows", ["a", "b", "c", "d", "  e\n f"])
+    assert backwards.names == ("e f + 1", "c + 2")  # "c … a" would look like a range
+    assert backwards.binned
+    assert side(Bins.split(np.arange(5), 2), "rows", list("abcde")).names == ("a … b", "c … e")
+    assert not side(Bins.split(np.arange(5)), "rows", None).binned
+    assert side(Bins.split(np.arange(2)), "rows", ["", "x"]).names == ("''", "x")
+    assert side(Bins.split(np.arange(2)), "rows", None).names == ("0", "1")
 
 
 def test_colours_end_where_the_bulk_of_the_values_does() -> None:
     values = np.arange(1000.0).reshape(10, 100)
-    assert limits(values) == (0.0, 999.0)
+    assert colour_limits(values) == (0.0, 999.0)
     values[0, 0] = -1e6
-    low, high = limits(values)
+    low, high = colour_limits(values)
     assert 0 < low < 20
     assert 980 < high < 999
-    assert limits(np.full((2, 2), np.nan)) == (0.0, 1.0)
-    assert limits(np.full((2, 2), 4.0)) == (2.0, 6.0)
+    assert colour_limits(np.full((2, 2), np.nan)) == (0.0, 1.0)
+    assert colour_limits(np.full((2, 2), 4.0)) == (2.0, 6.0)
 
 
 def test_the_next_batch_is_what_ask_would_hand_out_and_asks_for_nothing() -> None:
@@ -145,7 +159,7 @@ def test_the_next_batch_is_what_ask_would_hand_out_and_asks_for_nothing() -> Non
     assert campaign.state.version == version
     pending = campaign.pending(frame="columns")
     assert marks["pending"] == list(zip(pending["row"], pending["col"], strict=True))
-    expected = Subject.of(campaign).upcoming(4)
+    expected = Subject(campaign).next_batch(4)
     assert marks["next"] == list(zip(expected.rows.tolist(), expected.cols.tolist(), strict=True))
     assert not set(marks["next"]) & set(marks["measured"]) | set(marks["next"]) & set(marks["pending"])
     assert shown.note == "the next 4, 3 pending; chosen by predictive variance"
@@ -167,20 +181,20 @@ def test_before_anything_is_told_the_design_is_shown_without_a_posterior() -> No
     assert [m.kind for m in shown.marks] == ["next"]
     assert "initial design" in shown.note
     assert np.isnan(record(plots.observed(campaign)).values).all()
-    with pytest.raises(CampaignError, match="nothing was"):
+    with pytest.raises(CampaignError, match="at least one measurement"):
         plots.mean(campaign)
 
 
 def test_what_cannot_be_drawn_is_refused_in_a_sentence() -> None:
-    with pytest.raises(ParameterError, match="expected a Posterior or a Campaign, but a list came"):
+    with pytest.raises(ParameterError, match="expected a Posterior or a Campaign, got a list"):
         plots.mean([1, 2])  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="'clustered', but 'sorted' came"):
+    with pytest.raises(ParameterError, match="'clustered', got 'sorted'"):
         plots.mean(small(), order="sorted")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="a Posterior came"):
+    with pytest.raises(ParameterError, match="got a Posterior"):
         plots.next_batch(small())  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="a Posterior came"):
+    with pytest.raises(ParameterError, match="got a Posterior"):
         plots.history(small())  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="whole number of entries from 1 on, but 0 came"):
+    with pytest.raises(ParameterError, match="whole number of entries from 1 on, got 0"):
         plots.next_batch(asked(), 0)
     with pytest.raises(ParameterError, match="between 0 and 1"):
         plots.width(small(), level=90)

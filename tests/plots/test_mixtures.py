@@ -13,10 +13,11 @@ from tests.plots.examples import mixed, small
 
 from maxentry.cli import maps
 from maxentry.model.coherence import coherence
-from maxentry.plots import chains, factors, past, report
+from maxentry.plots import charts, report
 from maxentry.plots.subject import Subject
-from maxentry.plots.words import counted, unseen
-from maxentry.posterior.diagnostics import ANNEAL_LONGER, without_code
+from maxentry.posterior.diagnostics import ANNEAL_LONGER, strip_code
+from maxentry.posterior.posterior import Posterior
+from maxentry.wording import count
 
 SHARES = "ranks 0 (50% of chains), 1 (25% of chains), 2 (25% of chains)"
 CODE = re.compile(r"dataclasses|sampling=|thin=|\.predictive_interval|\.interval|rank=")
@@ -28,46 +29,51 @@ def test_coherence_is_that_of_the_chains_with_a_low_rank_part() -> None:
     which = [c for c, chain in enumerate(posterior.chains) if chain.rank == 2]
     left = posterior.draws.left[which].reshape(-1, 12, 2)
     expected = np.mean([coherence(np.linalg.qr(A)[0]) for A in left], axis=0)
-    shown = factors.coherence(Subject.of(posterior))
+    shown = charts.coherence(Subject(posterior))
     rows, _ = shown.panels
     np.testing.assert_allclose(rows.series[1].x, np.sort(expected)[::-1] * 12 / 2, rtol=1e-6)
     assert "chains of rank 2 (50% of all); 50% of the chains have no low-rank part" in shown.note
-    told = factors.mean_coherences(posterior)  # the reasons for an entry say the same
-    assert told is not None
-    np.testing.assert_allclose(told[0], expected * 12 / 2, rtol=1e-6)
-    assert factors.mean_coherences(mixed((1.0, 0.0, 0.0))) is None
 
 
 def test_of_several_ranks_the_one_with_most_chains_is_shown() -> None:
-    shown = factors.coherence(Subject.of(mixed((0.0, 0.25, 0.75))))
+    shown = charts.coherence(Subject(mixed((0.0, 0.25, 0.75))))
     assert "Of the chains of rank 2 (75% of all)" in shown.note
     assert "no low-rank part" not in shown.note
-    assert "chains of rank" not in factors.coherence(Subject.of(small())).note
+    assert "chains of rank" not in charts.coherence(Subject(small())).note
 
 
 def test_chains_of_different_ranks_need_not_cover_the_same_range() -> None:
-    note = chains.trace(Subject.of(mixed())).note
+    note = charts.trace(Subject(mixed())).note
     assert "those of different ranks differ by design" in note
     assert SHARES in note
-    assert "they should cover the same range and not drift" in chains.trace(Subject.of(small())).note
+    assert "they should cover the same range and not drift" in charts.trace(Subject(small())).note
 
 
 def test_singular_values_say_what_the_lower_ranks_count_as() -> None:
-    note = factors.singular_values(Subject.of(mixed())).note
+    note = charts.singular_values(Subject(mixed())).note
     assert SHARES in note
     assert note.endswith("what a chain of lower rank lacks counts as 0")
-    assert factors.singular_values(Subject.of(small())).note.endswith("rank 2")
+    assert charts.singular_values(Subject(small())).note.endswith("rank 2")
+
+
+def trust(posterior: Posterior) -> str:
+    """All that the page says of how far to trust this posterior."""
+    section = report.trust_section(Subject(posterior), lambda _: "")
+    notes = [text for card in section["figures"] for text in (card.caption, card.note)]
+    return "\n".join(
+        [section["sampler"], section["note"], *notes, *(f"{a}: {b}" for a, b in section["facts"])]
+    )
 
 
 def test_the_page_tells_the_shares_and_does_not_deny_the_patterns() -> None:
-    text = report._trust(Subject.of(mixed()), lambda _: "")
-    assert "50% of the chains have nothing else, 50% have a low-rank part" in text
+    text = trust(mixed())
+    assert "50% of the chains have none, 50% have a low-rank part" in text
     assert "little beyond" not in text
-    assert "rests on rank 0" not in text
-    alone = report._trust(Subject.of(small(rank=0)), lambda _: "")
+    assert "has rank 0" not in text
+    alone = trust(small(rank=0))
     assert "The data show little beyond row and column means" in alone
-    assert "rests on rank 0" in alone
-    assert unseen(small()) == ""
+    assert "has rank 0" in alone
+    assert report.rank_0_note(small()) == ""
 
 
 def test_python_tells_the_share_too() -> None:
@@ -83,7 +89,7 @@ def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: 
     unhappy = dataclasses.replace(posterior.diagnostics, converged=False, advice=said)
     with mock.patch.dict(posterior.__dict__, {"diagnostics": unhappy}):
         assert ANNEAL_LONGER in repr(posterior)
-        text = report._trust(Subject.of(posterior), lambda _: "")
+        text = trust(posterior)
         facts = maps.posterior_facts(posterior)
     words = "Anneal longer, keep draws further apart, or lower the rank."
     assert f"The sampler has not converged. {words}" in text
@@ -94,19 +100,19 @@ def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: 
 def test_advice_of_the_sampler_itself_loses_all_its_code() -> None:
     advice = small().diagnostics.advice
     assert CODE.search(advice)
-    assert not CODE.search(without_code(advice))
+    assert not CODE.search(strip_code(advice))
 
 
 def test_one_is_not_many() -> None:
-    assert [counted(n, "event") for n in (0, 1, 1200)] == ["0 events", "1 event", "1,200 events"]
+    assert [count(n, "event") for n in (0, 1, 1200)] == ["0 events", "1 event", "1,200 events"]
     campaign = begun()
     assert campaign.status().events == 1
     assert "\n  1 event from" in str(campaign.status())
-    text = report.html(campaign, n=2)
+    text = report.render_report(campaign, n=2)
     assert not re.search(r"\b1 events", text)
     assert ">1 event from" in text
     campaign.tell(row=[0], col=[0], value=[1.0])
-    assert "1 measurement in 2 events" in past.history(Subject.of(campaign), points=0).note
+    assert "1 measurement in 2 events" in charts.history(Subject(campaign), points=0).note
 
 
 def test_all_that_the_command_line_says_is_without_that_code(

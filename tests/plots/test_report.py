@@ -60,7 +60,7 @@ def evil() -> Campaign:
 def test_the_page_has_everything_and_needs_nothing() -> None:
     campaign = asked()
     version = campaign.state.version
-    text = report.html(campaign, n=3, points=2, unit="% yield")
+    text = report.render_report(campaign, n=3, points=2, unit="% yield")
     assert campaign.state.version == version
     page = check_self_contained(text)
     assert headings(text) == SECTIONS
@@ -78,14 +78,14 @@ def test_the_page_has_everything_and_needs_nothing() -> None:
 
 def test_labels_names_and_reasons_are_text() -> None:
     campaign = evil()
-    text = report.html(campaign, n=2, points=1)
+    text = report.render_report(campaign, n=2, points=1)
     page = check_self_contained(text)
     assert "<script>alert" not in text
     assert EVIL in page.text
     assert "cost" in page.text
     assert "on the log scale" in page.text
 
-    interactive = report.html(campaign, n=2, points=1, interactive=True)
+    interactive = report.render_report(campaign, n=2, points=1, interactive=True)
     assert "<script>alert" not in interactive
     assert not re.search(r"<script[^>]+src=|<link", interactive)
     assert interactive.count('class="plotly-graph-div"') == FIGURES
@@ -94,11 +94,11 @@ def test_labels_names_and_reasons_are_text() -> None:
 
 
 def test_a_campaign_without_values_has_a_page_too() -> None:
-    text = report.html(begun(), n=4)
+    text = report.render_report(begun(), n=4)
     check_self_contained(text)
     assert headings(text) == [name for name in SECTIONS if name != "How far to trust it"]
-    assert "Nothing is told yet" in text
-    assert "nothing has happened yet" in text.lower()
+    assert "No values yet" in text
+    assert "No entries asked for or measured yet." in text
     assert "initial design" in text
 
 
@@ -106,18 +106,19 @@ def test_a_campaign_that_is_over_says_why() -> None:
     campaign, X = begun(acquisition="balanced", budget=20), truth()
     batch = campaign.ask(20, frame="columns", progress=False)
     campaign.tell(batch["id"], X[batch["row"], batch["col"]])
-    subject = Subject.of(campaign)
-    text = report._next(subject, subject.upcoming(8), lambda _: "")
-    assert "budget is spent: 20 of 20" in text
-    assert "<table" not in text
+    subject = Subject(campaign)
+    section = report.next_section(subject, subject.next_batch(8), lambda _: "")
+    assert "budget is spent: 20 of 20" in section["why_none"]
+    assert section["batch"].rows == []
 
 
 def test_the_same_campaign_at_the_same_time_gives_the_same_page() -> None:
     campaign = begun(clock=Clock())
-    assert report.html(campaign) == report.html(campaign)
+    assert report.render_report(campaign) == report.render_report(campaign)
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+@pytest.mark.parametrize("module", ["matplotlib.figure", "jinja2"])
+def test_without_a_library_the_extra_is_named(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[plots\]"):
-        report.html(asked(), points=0)
+        report.render_report(asked(), points=0)

@@ -31,7 +31,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module", params=["static", "interactive"])
 def page_file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("report") / f"{request.param}.html"
-    text = report.html(asked(), points=0, interactive=request.param == "interactive", unit="% yield")
+    text = report.render_report(asked(), points=0, interactive=request.param == "interactive", unit="% yield")
     file.write_text(text, encoding="utf-8")
     return file
 

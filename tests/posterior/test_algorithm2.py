@@ -59,7 +59,7 @@ def positions(shape, rng, replicates=0):
 
 
 def start(shape, R, rng):
-    return algorithm2.init(algorithm2.entries([], [], [], shape), R, PRIORS, rng)
+    return algorithm2.init(algorithm2.entry_means([], [], [], shape), R, PRIORS, rng)
 
 
 def joint_test(shape, R, n, seed, slips=None, replicates=0):
@@ -68,7 +68,7 @@ def joint_test(shape, R, n, seed, slips=None, replicates=0):
     i, j = positions(shape, rng, replicates)
 
     def compiled(state, y):
-        return algorithm2.step(state, algorithm2.entries(i, j, y, shape), PRIORS, rng)
+        return algorithm2.step(state, algorithm2.entry_means(i, j, y, shape), PRIORS, rng)
 
     def reference(state, y):
         full, mask = np.zeros(shape), np.zeros(shape, dtype=bool)
@@ -164,7 +164,7 @@ def test_the_compiled_chain_and_the_slow_twin_agree(shape, R, n):
 
 def test_a_sweep_keeps_its_conventions_and_its_argument():
     rng = np.random.default_rng(7)
-    data = algorithm2.entries([0, 1, 5], [0, 1, 3], [1.0, 2.0, -1.0], (6, 5))
+    data = algorithm2.entry_means([0, 1, 5], [0, 1, 3], [1.0, 2.0, -1.0], (6, 5))
     state = before = algorithm2.init(data, 2, PRIORS, rng)
     kept = [np.copy(part) for part in before]
     for _ in range(200):
@@ -180,7 +180,7 @@ def test_a_sweep_keeps_its_conventions_and_its_argument():
 def test_the_start_is_the_completion():
     rng = np.random.default_rng(8)
     X0 = rng.standard_normal((6, 2)) @ rng.standard_normal((2, 5))
-    data = algorithm2.entries([0, 1, 5], [0, 1, 3], X0[[0, 1, 5], [0, 1, 3]], (6, 5))
+    data = algorithm2.entry_means([0, 1, 5], [0, 1, 3], X0[[0, 1, 5], [0, 1, 3]], (6, 5))
     state = algorithm2.init(data, 2, PRIORS, rng, X0)
     np.testing.assert_allclose(slow.x_of(state), X0, atol=1e-4)
     for poor in (np.zeros((6, 5)), np.outer(X0[:, 0], X0[0]), np.eye(6, 5)):  # fewer than R, or tied
@@ -190,7 +190,7 @@ def test_the_start_is_the_completion():
 
 
 def test_the_same_seed_gives_the_same_draws_in_one_run_or_in_two():
-    data = algorithm2.entries([0, 1, 3], [0, 1, 2], [1.0, 2.0, -1.0], (4, 3))
+    data = algorithm2.entry_means([0, 1, 3], [0, 1, 2], [1.0, 2.0, -1.0], (4, 3))
     state = algorithm2.init(data, 2, PRIORS, np.random.default_rng(9))
     rng = np.random.default_rng(10)
     middle, first = algorithm2.sweeps(state, data, PRIORS, 6, rng, thin=2)
@@ -202,7 +202,7 @@ def test_the_same_seed_gives_the_same_draws_in_one_run_or_in_two():
 
 
 def test_replicates_become_sufficient_statistics():
-    data = algorithm2.entries([0, 1, 0], [0, 1, 0], [1.0, 5.0, 4.0], (2, 2))
+    data = algorithm2.entry_means([0, 1, 0], [0, 1, 0], [1.0, 5.0, 4.0], (2, 2))
     np.testing.assert_array_equal(data.mean, [[2.5, 0], [0, 5]])
     np.testing.assert_array_equal(data.counts, [[2, 0], [0, 1]])
     assert data.within == pytest.approx(4.5)
@@ -210,16 +210,16 @@ def test_replicates_become_sufficient_statistics():
 
 def test_bad_input_is_refused():
     rng = np.random.default_rng(0)
-    data = algorithm2.entries([0], [0], [1.0], (4, 3))
+    data = algorithm2.entry_means([0], [0], [1.0], (4, 3))
     with pytest.raises(RankError, match=r"1\.\.3, got 4"):
         algorithm2.init(data, 4, PRIORS, rng)
     with pytest.raises(DataError, match="4 x 3"):
         algorithm2.init(data, 2, PRIORS, rng, np.zeros((3, 4)))
     with pytest.raises(DataError, match="one length"):
-        algorithm2.entries([0, 1], [0], [1.0], (4, 3))
+        algorithm2.entry_means([0, 1], [0], [1.0], (4, 3))
     with pytest.raises(DataError, match="finite"):
-        algorithm2.entries([0], [0], [np.nan], (4, 3))
+        algorithm2.entry_means([0], [0], [np.nan], (4, 3))
     with pytest.raises(DataError, match=r"column indices must lie in 0\.\.2"):
-        algorithm2.entries([0], [3], [1.0], (4, 3))
+        algorithm2.entry_means([0], [3], [1.0], (4, 3))
     with pytest.raises(ParameterError, match="multiple of thin"):
         algorithm2.sample([0], [0], [1.0], (4, 3), 1, PRIORS, 10, rng, thin=3)

@@ -11,9 +11,9 @@ from tests.posterior.examples import SHORT, equal, low_rank
 from maxentry import Posterior, Sampling, complete
 from maxentry.errors import ParameterError
 from maxentry.posterior import chains, gibbs
-from maxentry.posterior.chains import user_draws
+from maxentry.posterior.chains import draws_in_user_units
 from maxentry.posterior.draws import MEMORY
-from maxentry.posterior.gibbs import Kept
+from maxentry.posterior.gibbs import DrawBuffers
 from maxentry.progress import track
 
 Y = low_rank()[1]
@@ -72,7 +72,7 @@ def test_progress_counts_every_sweep_once():
     fitted = complete(Y, 1, sampling=SHORT, seed=1)
     plan = Sampling(chains=4, anneal=7, settle=3, draws=5, thin=3)
     data, priors = fitted.fit.data(fitted.observations), fitted.fit.priors_of(fitted.shape)
-    chains.run(fitted.chains, data, priors, plan, Counter())
+    chains.run_chains(fitted.chains, data, priors, plan, Counter())
     assert sum(counted) == plan.chains * plan.sweeps == 4 * 25
 
 
@@ -116,7 +116,7 @@ def test_lengths_that_make_no_run_are_refused(wrong):
 
 @pytest.mark.parametrize("kind", ["population", "long"])
 def test_default_lengths_shrink_as_problems_grow(kind):
-    plans = [Sampling.of(kind, (m, m), 20 * m, 5) for m in (10, 100, 1000, 10_000, 100_000)]
+    plans = [Sampling.resolve(kind, (m, m), 20 * m, 5) for m in (10, 100, 1000, 10_000, 100_000)]
     sweeps = [plan.chains * plan.sweeps for plan in plans]
     assert sweeps == sorted(sweeps, reverse=True)
     assert all(plan.kind == kind for plan in plans)
@@ -133,33 +133,33 @@ def kept_of(have):
         for d in range(n):
             for array in arrays:
                 array[c, d] = 10 * c + d
-    return Kept(*arrays)
+    return DrawBuffers(*arrays)
 
 
 def test_an_interrupt_keeps_the_largest_rectangle_of_draws():
     fitted = complete(Y, 1, sampling=SHORT, seed=1)
     alive = dict(enumerate(fitted.chains))
-    run = chains._what_is_drawn(alive, kept_of([5, 3, 3, 0]), [5, 3, 3, 0], MEMORY)
+    run = chains._salvage_draws(alive, kept_of([5, 3, 3, 0]), [5, 3, 3, 0], MEMORY)
     assert run.interrupted
     assert run.places == (0, 1, 2)
     np.testing.assert_array_equal(run.kept.row[:, :, 0], [[0, 1, 2], [10, 11, 12], [20, 21, 22]])
     assert run.chains == tuple(fitted.chains[c] for c in (0, 1, 2))
-    run = chains._what_is_drawn(alive, kept_of([5, 1, 0, 0]), [5, 1, 0, 0], MEMORY)
+    run = chains._salvage_draws(alive, kept_of([5, 1, 0, 0]), [5, 1, 0, 0], MEMORY)
     assert run.places == (0,)
     assert run.kept.row.shape[:2] == (1, 5)
     with pytest.raises(KeyboardInterrupt):
-        chains._what_is_drawn(alive, kept_of([0, 0, 0, 0]), [0, 0, 0, 0], MEMORY)
+        chains._salvage_draws(alive, kept_of([0, 0, 0, 0]), [0, 0, 0, 0], MEMORY)
 
 
 def test_an_interrupt_that_leaves_only_rank_zero_keeps_a_posterior_of_use():
     fitted = complete(Y, 1, sampling=SHORT, seed=1)
     data, priors = fitted.fit.data(fitted.observations), fitted.fit.priors_of(fitted.shape)
-    begun = chains.spawn(np.random.SeedSequence(0), data, [0, 0, 1], priors)
+    begun = chains.spawn_chains(np.random.SeedSequence(0), data, [0, 0, 1], priors)
     with track(0, "", False) as silent:
-        run = chains.run(begun, data, priors, SHORT, silent)
-    left = chains._what_is_drawn(dict(enumerate(run.chains[:2])), run.kept, [6, 6, 0], MEMORY)
+        run = chains.run_chains(begun, data, priors, SHORT, silent)
+    left = chains._salvage_draws(dict(enumerate(run.chains[:2])), run.kept, [6, 6, 0], MEMORY)
     kept = Posterior(
-        fitted.observations, fitted.fit, SHORT, left.chains, user_draws(left, fitted.fit), None, True
+        fitted.observations, fitted.fit, SHORT, left.chains, draws_in_user_units(left, fitted.fit), None, True
     )
     assert kept.rank == 0
     assert kept.to_arviz().posterior.sizes["chain"] == 2

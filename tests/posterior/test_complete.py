@@ -217,7 +217,7 @@ def test_all_observed(rank):
     fitted = complete(data, rank, sampling=MANY, seed=1)
     assert sane(fitted)
     assert np.sqrt(np.mean((fitted.mean - truth) ** 2)) < np.sqrt(np.mean((data - truth) ** 2))
-    assert fitted.diagnostics.of("X unobserved").sum() == 0
+    assert fitted.diagnostics.in_group("X unobserved").sum() == 0
     repr(fitted)
 
 

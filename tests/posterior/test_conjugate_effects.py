@@ -141,7 +141,7 @@ def swept(shape, R, n, seed):
     state, hyper = gibbs.init(data, R, PRIORS, rng), gibbs.hyperparameters(PRIORS)
     for _ in range(n):
         sizes = (1, m1, R), (1, m2, R), (1, m1), (1, m2), (1, kernel.N_SCALARS)
-        kept = gibbs.Kept(*(np.full(size, np.nan) for size in sizes))
+        kept = gibbs.DrawBuffers(*(np.full(size, np.nan) for size in sizes))
         state = gibbs.step(state, data, R, hyper, rng, np.ones(1), kept, 1)
         yield state, kept
 

@@ -199,7 +199,7 @@ def chain(case, beta, n, thin, seed):
     obs = Observations(case.shape, i, j, np.full(i.size, 3.0))
     data = gibbs.prepare(obs, case.effects, "gaussian", False, None)
     (m1, m2), R = case.shape, case.R
-    kept = gibbs.Kept(
+    kept = gibbs.DrawBuffers(
         np.empty((n, m1, R)),
         np.empty((n, m2, R)),
         np.empty((n, m1)),

@@ -11,8 +11,8 @@ from maxentry.posterior.draws import (
     MAX_ENTRIES,
     choose_entries,
     coherences,
-    entries,
-    gram,
+    entry_draws,
+    gram_matrices,
     monitor,
     singular_values,
 )
@@ -94,12 +94,12 @@ def test_factor_form_gives_what_dense_algebra_gives():
     draws = independent(np.random.default_rng(0), chains=3, n=5, rank=3)
     low_rank, x = dense(draws)
     i, j = np.array([0, 7, 19]), np.array([14, 3, 3])
-    assert np.allclose(entries(draws, i, j), x[:, :, i, j], rtol=1e-12)
-    values = singular_values(gram(draws.left), gram(draws.right))
+    assert np.allclose(entry_draws(draws, i, j), x[:, :, i, j], rtol=1e-12)
+    values = singular_values(gram_matrices(draws.left), gram_matrices(draws.right))
     assert np.allclose(values, np.linalg.svd(low_rank, compute_uv=False)[..., :3], rtol=1e-10)
     frame = np.linalg.svd(low_rank)[0][..., :3]
     expected = np.square(frame[:, :, i]).sum(axis=-1)
-    assert np.allclose(coherences(draws.left[:, :, i], gram(draws.left)), expected, rtol=1e-9)
+    assert np.allclose(coherences(draws.left[:, :, i], gram_matrices(draws.left)), expected, rtol=1e-9)
 
 
 def test_nothing_watched_depends_on_the_gauge():
@@ -145,7 +145,7 @@ def test_independent_draws_have_converged_though_no_short_population_has_rhat_be
     assert record.converged
     assert record.advice == "Nothing to do."
     assert 1.01 < record.worst_rhat < 1.1
-    assert record.ess_bulk[record.of("X")].min() > 100
+    assert record.ess_bulk[record.in_group("X")].min() > 100
 
 
 def test_no_more_false_alarms_than_promised():
@@ -175,8 +175,8 @@ def test_modes_that_show_in_unobserved_entries_only_are_found():
     draws = independent(rng)
     draws.row[:, :, 10:] += 6 * rng.normal(size=(48, 1, 10))
     record = diagnose(draws, rows, cols, "population")
-    assert np.median(record.rhat[record.of("X observed")]) < 1.1
-    assert np.median(record.rhat[record.of("X unobserved")]) > 1.1
+    assert np.median(record.rhat[record.in_group("X observed")]) < 1.1
+    assert np.median(record.rhat[record.in_group("X unobserved")]) > 1.1
     assert not record.converged
 
 
@@ -257,7 +257,7 @@ def test_rank_zero_and_a_fixed_noise(kind, chains, n):
     record = judged(draws._replace(sigma2=None, eta2=np.full((chains, n), 0.1)), kind)
     assert record.converged
     assert set(record.groups) == {"X observed", "X unobserved", "eta2"}
-    assert np.isnan(record.rhat[record.of("eta2")]).all()
+    assert np.isnan(record.rhat[record.in_group("eta2")]).all()
 
 
 def test_a_fully_observed_matrix():

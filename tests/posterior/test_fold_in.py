@@ -6,7 +6,7 @@ import maxentry
 from maxentry import Posterior, Priors, Sampling
 from maxentry.errors import DataError
 from maxentry.posterior import fold_in as module
-from maxentry.posterior.fold_in import Columns, Seen, coefficients, fold_in, fold_in_mean
+from maxentry.posterior.fold_in import ColumnDraw, ObservedRows, coefficients, fold_in, fold_in_mean
 
 QUICK = Sampling(chains=3, anneal=20, settle=10, draws=4, thin=1)
 PROPER = Sampling(chains=12, anneal=150, settle=80, draws=12, thin=5)
@@ -148,7 +148,7 @@ def gibbs(columns, y, sweeps, rng):
 
 
 def row_with_an_outlier(rng):
-    columns = Columns(rng.standard_normal((15, 3)), rng.standard_normal(15), np.eye(3), 0.04, 3.0)
+    columns = ColumnDraw(rng.standard_normal((15, 3)), rng.standard_normal(15), np.eye(3), 0.04, 3.0)
     y = columns.offset + columns.F @ rng.standard_normal(3) + 0.2 * rng.standard_t(3, 15)
     y[[2, 8]] = np.nan
     y[5] += 8
@@ -162,8 +162,8 @@ def test_student_noise_withstands_an_outlier():
         rng = np.random.default_rng(seed)
         columns, y = row_with_an_outlier(rng)
         exact = gibbs(columns, y, 1500, rng)
-        G, cov = coefficients(columns, Seen.of(y[None]))
-        gaussian, _ = coefficients(columns._replace(nu=None), Seen.of(y[None]))
+        G, cov = coefficients(columns, ObservedRows.from_array(y[None]))
+        gaussian, _ = coefficients(columns._replace(nu=None), ObservedRows.from_array(y[None]))
         sd = np.sqrt(np.einsum("ja,ab,jb->j", columns.F, cov[0], columns.F))
         means = (columns.offset + columns.F @ g for g in (G[0], gaussian[0]))
         distances.append([np.abs((mean - exact) / sd).max() for mean in means])

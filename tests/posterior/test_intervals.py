@@ -11,7 +11,7 @@ from maxentry import belief as belief_module
 from maxentry import complete
 from maxentry.belief import Belief
 from maxentry.errors import ParameterError
-from maxentry.posterior.intervals import Noise, check_level, interval_map, quantiles
+from maxentry.posterior.intervals import NoiseLaw, check_level, interval_map, quantiles
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def known_matrix(S, noise_var):
 def test_of_a_known_entry_the_predictive_interval_is_that_of_the_noise(nu, level):
     S = 100
     belief = known_matrix(S, 4.0)
-    noise = Noise(belief.noise_var, None if nu is None else np.full(S, nu))
+    noise = NoiseLaw(belief.noise_var, None if nu is None else np.full(S, nu))
     law = stats.norm(scale=2.0) if nu is None else stats.t(nu, scale=2.0)
     low, high = interval_map(belief, level, noise)
     n = (

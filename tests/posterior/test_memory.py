@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxentry import Observations, Sampling, complete
-from maxentry.posterior.chains import Fit
+from maxentry.posterior.chains import ModelSpec
 
 SHAPE, N, RANK = (600, 400), 300_000, 3
 PLAN = Sampling("long", chains=2, anneal=2, settle=2, draws=10, thin=1)
@@ -44,7 +44,7 @@ def held_and_peak(work) -> tuple[int, int]:
 def test_the_data_of_a_fit_take_at_most_24_bytes_an_observation_and_half() -> None:
     def work():
         observations = Observations.of(triples(), shape=SHAPE)
-        fit = Fit().in_units_of(observations)
+        fit = ModelSpec().in_units_of(observations)
         return observations, fit.data(observations)
 
     held, _ = held_and_peak(work)
@@ -69,16 +69,16 @@ def test_a_fit_holds_the_draws_and_no_more(observations: Observations, dtype: ty
 
 
 def test_sampling_takes_no_memory_that_grows_with_the_observations(observations: Observations) -> None:
-    fit = Fit().in_units_of(observations)
+    fit = ModelSpec().in_units_of(observations)
     data, priors = fit.data(observations), fit.priors_of(SHAPE)
     from maxentry.posterior import chains
     from maxentry.progress import track
 
-    begun = chains.spawn(np.random.SeedSequence(0), data, [RANK] * 2, priors)
+    begun = chains.spawn_chains(np.random.SeedSequence(0), data, [RANK] * 2, priors)
 
     def work():
         with track(1, "", False) as bar:
-            return chains.run(begun, data, priors, PLAN, bar)
+            return chains.run_chains(begun, data, priors, PLAN, bar)
 
     draws = 2 * PLAN.draws * (sum(SHAPE) * (RANK + 1) + 20) * 8
     _, peak = held_and_peak(work)

@@ -11,7 +11,7 @@ from tests.posterior.examples import SHORT, equal, low_rank
 from maxentry import Observations, complete
 from maxentry.errors import RankError
 from maxentry.posterior import rank as module
-from maxentry.posterior.rank import CAUTION, RankChoice, choose, stacking_weights
+from maxentry.posterior.rank import CAUTION, RankChoice, choose_rank, stacking_weights
 
 # Stacking
 
@@ -139,7 +139,7 @@ def tried(error, shape=(40, 40), effects=True):
     def predict(train, held, rank, seed):
         return held.values + error(rank) * np.random.default_rng(seed).normal(size=held.n)
 
-    return choose(observations, effects, predict, np.random.SeedSequence(0))
+    return choose_rank(observations, effects, predict, np.random.SeedSequence(0))
 
 
 def test_the_ladder_climbs_while_it_pays_and_stops_at_half_the_shorter_side():
@@ -194,7 +194,7 @@ def test_every_rank_predicts_the_same_held_out_values_with_a_seed_of_its_own():
         seeds.append(tuple(seed.generate_state(4)))
         return held.values + (rank + 1)
 
-    choice = choose(observations, True, predict, np.random.SeedSequence(0))
+    choice = choose_rank(observations, True, predict, np.random.SeedSequence(0))
     first, *rest = (np.concatenate(values) for values in seen.values())
     for other in rest:
         np.testing.assert_array_equal(first, other)
@@ -310,6 +310,6 @@ def test_ranks_of_more_parameters_than_data_can_tell_are_not_tried(shape, n, mos
         tried.append(rank)
         return np.full(held.n, 1 - 2.0**-rank)  # the higher the better: only the limit stops
 
-    choose(observations, True, predict, np.random.SeedSequence(1))
-    assert module._most(observations) == most
+    choose_rank(observations, True, predict, np.random.SeedSequence(1))
+    assert module._largest_rank(observations) == most
     assert max(tried) <= most < 2 * max(tried)

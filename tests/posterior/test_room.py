@@ -10,7 +10,7 @@ from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import Posterior, Sampling, complete
 from maxentry.errors import DataError, ParameterError
-from maxentry.posterior.draws import MEMORY, Folder
+from maxentry.posterior.draws import MEMORY, FolderStore
 
 X, Y = low_rank((12, 9), rank=2, noise=0.1, missing=0.3, seed=1)
 
@@ -80,7 +80,7 @@ def test_chains_left_out_leave_the_same_on_disk_as_in_memory(tmp_path, monkeypat
 @pytest.mark.parametrize("top", [None, 3, 1])
 def test_selecting_moves_within_the_file_as_a_copy_would(tmp_path, top) -> None:
     rng = np.random.default_rng(0)
-    folder = Folder.of(tmp_path / "fit")
+    folder = FolderStore.create(tmp_path / "fit")
     with folder.filled():
         array = folder.zeros("left", (5, 4, 6, 3), np.float64)
         array[:] = rng.normal(size=array.shape)
@@ -93,7 +93,7 @@ def test_what_fails_leaves_nothing_behind(tmp_path, monkeypatch) -> None:
     def broken(*_, **__):
         raise ParameterError("broken")
 
-    monkeypatch.setattr("maxentry.posterior.complete.user_draws", broken)
+    monkeypatch.setattr("maxentry.posterior.complete.draws_in_user_units", broken)
     with pytest.raises(ParameterError, match="broken"):
         on_disk(tmp_path / "fit")
     assert list(tmp_path.iterdir()) == []
@@ -134,7 +134,7 @@ def test_an_empty_folder_will_do(tmp_path) -> None:
 
 
 def test_a_folder_filled_by_others_since_is_refused_and_left(tmp_path) -> None:
-    folder = Folder.of(tmp_path / "fit")
+    folder = FolderStore.create(tmp_path / "fit")
     (tmp_path / "fit").mkdir()
     (tmp_path / "fit" / "letters.txt").write_text("mine")
     with pytest.raises(DataError, match="new or empty folder"), folder.filled():
@@ -153,7 +153,7 @@ def test_what_fails_leaves_what_others_made(tmp_path, error) -> None:
     (tmp_path / "own").mkdir()
     for name in ("own", "new"):
         with pytest.raises(DataError if error is OSError else error):
-            fill(Folder.of(tmp_path / name))
+            fill(FolderStore.create(tmp_path / name))
         assert [file.name for file in (tmp_path / name).iterdir()] == ["letters.txt"]
 
 
@@ -162,7 +162,7 @@ def test_what_fails_leaves_an_empty_folder_of_the_user(tmp_path, monkeypatch, st
     def broken(*_, **__):
         raise ParameterError("broken")
 
-    monkeypatch.setattr("maxentry.posterior.complete.user_draws", broken)
+    monkeypatch.setattr("maxentry.posterior.complete.draws_in_user_units", broken)
     (tmp_path / "own").mkdir()
     monkeypatch.chdir(tmp_path / "own")
     with pytest.raises(ParameterError, match="broken"):
@@ -171,7 +171,7 @@ def test_what_fails_leaves_an_empty_folder_of_the_user(tmp_path, monkeypatch, st
 
 
 def test_two_fits_into_one_folder_leave_each_others_files(tmp_path) -> None:
-    one, two = Folder.of(tmp_path / "fit"), Folder.of(tmp_path / "fit")
+    one, two = FolderStore.create(tmp_path / "fit"), FolderStore.create(tmp_path / "fit")
 
     def fill_both():
         with two.filled():
@@ -207,7 +207,7 @@ def test_a_disk_that_is_too_small_is_found_out_before_sampling(tmp_path, monkeyp
         raise AssertionError("it was sampled")
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    monkeypatch.setattr("maxentry.posterior.chains._run_one", never)
+    monkeypatch.setattr("maxentry.posterior.chains._run_chain", never)
     with pytest.raises(DataError, match="No space left"):
         on_disk(tmp_path / "fit")
     assert list(tmp_path.iterdir()) == []
@@ -217,7 +217,7 @@ def test_a_disk_that_is_too_small_is_found_out_before_sampling(tmp_path, monkeyp
 def test_the_bytes_of_a_file_are_taken_at_once(tmp_path, monkeypatch) -> None:
     taken = []
     monkeypatch.setattr(os, "posix_fallocate", lambda file, start, n: taken.append((start, n)))
-    folder = Folder.of(tmp_path / "fit")
+    folder = FolderStore.create(tmp_path / "fit")
     with folder.filled():
         folder.zeros("left", (100, 1000), np.float64)
     assert taken == [(0, folder.file("left").stat().st_size)]
@@ -229,7 +229,7 @@ def test_a_file_system_that_cannot_take_bytes_will_do(tmp_path, monkeypatch) -> 
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 
     monkeypatch.setattr(os, "posix_fallocate", unknown, raising=False)
-    folder = Folder.of(tmp_path / "fit")
+    folder = FolderStore.create(tmp_path / "fit")
     with folder.filled():
         assert folder.zeros("left", (2, 3), np.float64).sum() == 0.0
 

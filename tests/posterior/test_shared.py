@@ -15,23 +15,23 @@ from maxentry.kernels.simd import LANES
 from maxentry.kernels.threads import fetch_and_increment
 from maxentry.observations import Observations
 from maxentry.posterior import chains, gibbs
-from maxentry.posterior.chains import Fit
-from maxentry.posterior.gibbs import BLOCKS, Crew, blocks
+from maxentry.posterior.chains import ModelSpec
+from maxentry.posterior.gibbs import BLOCKS, ThreadTeam, block_edges
 
 
-def swept(crew, noise, effects, rank):
+def swept(team, noise, effects, rank):
     """The state and the draws after a few sweeps of a matrix with long, short and empty rows."""
     rng = np.random.default_rng(0)
     m1, m2, n = 700, 90, 4000
     rows, cols = (m1 * rng.random(n) ** 3).astype(int), rng.integers(0, m2 - 3, n)
-    fit = Fit(noise, effects=effects).in_units_of(
+    fit = ModelSpec(noise, effects=effects).in_units_of(
         obs := Observations((m1, m2), rows, cols, rng.standard_normal(n))
     )
     data, priors = fit.data(obs), fit.priors_of(obs.shape)
-    (chain,) = chains.spawn(np.random.SeedSequence(1), data, [rank], priors)
-    kept = gibbs.Kept(*(np.zeros((2, *tail)) for tail in ((m1, rank), (m2, rank), (m1,), (m2,), (8,))))
+    (chain,) = chains.spawn_chains(np.random.SeedSequence(1), data, [rank], priors)
+    kept = gibbs.DrawBuffers(*(np.zeros((2, *tail)) for tail in ((m1, rank), (m2, rank), (m1,), (m2,), (8,))))
     hyper, rng = gibbs.hyperparameters(priors(rank)), chain.generator()
-    state = gibbs.step(chain.state, data, rank, hyper, rng, np.full(4, 0.8), kept, 2, None, crew)
+    state = gibbs.step(chain.state, data, rank, hyper, rng, np.full(4, 0.8), kept, 2, None, team)
     return [*state, *kept, rng.random(1)]
 
 
@@ -42,34 +42,34 @@ def test_any_number_of_threads_draws_what_one_compiled_loop_draws(noise, effects
         return  # nothing to fit
     alone = swept(None, noise, effects, rank)
     for threads in (1, 2, 3):
-        with Crew(threads) as crew:
-            for one, other in zip(alone, swept(crew, noise, effects, rank), strict=True):
+        with ThreadTeam(threads) as team:
+            for one, other in zip(alone, swept(team, noise, effects, rank), strict=True):
                 np.testing.assert_array_equal(one, other)
 
 
 def test_chains_share_their_sweeps_where_threads_are_left_and_draw_the_same(monkeypatch):
-    Y, crews = low_rank()[1], []
+    Y, teams = low_rank()[1], []
 
-    class Counted(Crew):
+    class Counted(ThreadTeam):
         def __init__(self, threads):
-            crews.append(threads)
+            teams.append(threads)
             super().__init__(threads)
 
-    monkeypatch.setattr(chains, "Crew", Counted)
+    monkeypatch.setattr(chains, "ThreadTeam", Counted)
     alone = complete(Y, 2, sampling=SHORT, seed=3, threads=9)
-    assert crews == []  # sweeps of a small matrix are too short to share
+    assert teams == []  # sweeps of a small matrix are too short to share
     monkeypatch.setattr(chains, "SHARED_WORK", 0.0)
     assert equal(alone, complete(Y, 2, sampling=SHORT, seed=3, threads=9))
-    assert crews == [2] * SHORT.chains  # nine threads for four chains
+    assert teams == [2] * SHORT.chains  # nine threads for four chains
     assert equal(alone, complete(Y, 2, sampling=SHORT, seed=3, threads=5))
-    assert crews == [2] * SHORT.chains
+    assert teams == [2] * SHORT.chains
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_blocks_cover_the_rows_once_and_are_of_like_work(seed):
     rng = np.random.default_rng(seed)
     lengths = (1000 * rng.random(rng.integers(1, 5000)) ** 4).astype(int)
-    edges = blocks(np.append(0, np.cumsum(lengths)), 9)
+    edges = block_edges(np.append(0, np.cumsum(lengths)), 9)
     assert (edges[0], edges[-1]) == (0, lengths.size)
     assert (np.diff(edges) > 0).all()
     assert (edges[:-1] % LANES == 0).all()
@@ -97,15 +97,15 @@ def test_every_number_is_dealt_out_once():
 
     for _ in range(200):  # on a busy machine one thread may be done before the others are woken
         counter, mine = np.zeros(1, np.int64), np.zeros((3, n), np.int64)
-        with Crew(3) as crew:
-            crew.share([partial(task, counter, each) for each in mine])
+        with ThreadTeam(3) as team:
+            team.share([partial(task, counter, each) for each in mine])
         assert (mine.sum(0) == 1).all()
         if (mine.sum(1) > 0).sum() > 1:
             return
     pytest.fail("no two threads were at work at once")
 
 
-def test_a_crew_does_every_task_once_and_together():
+def test_a_team_does_every_task_once_and_together():
     done, lock, meeting = [], threading.Lock(), threading.Barrier(3, timeout=30)
 
     def task(k):
@@ -114,8 +114,8 @@ def test_a_crew_does_every_task_once_and_together():
         with lock:
             done.append(k)
 
-    with Crew(3) as crew:
-        crew.share([lambda k=k: task(k) for k in range(20)])
+    with ThreadTeam(3) as team:
+        team.share([lambda k=k: task(k) for k in range(20)])
         assert sorted(done) == list(range(20))
 
 
@@ -126,7 +126,7 @@ def test_what_goes_wrong_in_a_helper_comes_out():
     def slow():
         time.sleep(0.2)
 
-    with Crew(2) as crew, pytest.raises(ArithmeticError, match="a row broke"):
-        crew.share([slow, broken])
-    with Crew(2) as crew, pytest.raises(ArithmeticError, match="a row broke"):
-        crew.share([broken, slow])
+    with ThreadTeam(2) as team, pytest.raises(ArithmeticError, match="a row broke"):
+        team.share([slow, broken])
+    with ThreadTeam(2) as team, pytest.raises(ArithmeticError, match="a row broke"):
+        team.share([broken, slow])

@@ -6,8 +6,8 @@ import pytest
 from maxentry import Observations, Sampling, complete
 from maxentry.kernels import gibbs as kernel
 from maxentry.posterior import chains
-from maxentry.posterior.chains import Chain, Run, without_stuck
-from maxentry.posterior.gibbs import Kept, State, prepare
+from maxentry.posterior.chains import Chain, ChainRun, drop_stuck_chains
+from maxentry.posterior.gibbs import DrawBuffers, GibbsState, prepare
 
 
 def run_with_noise(eta, rank=1, shape=(30, 20)):
@@ -16,9 +16,9 @@ def run_with_noise(eta, rank=1, shape=(30, 20)):
     scalars = np.zeros((n, 1, kernel.N_SCALARS))
     scalars[:, 0, kernel.ETA2] = np.square(eta)
     arrays = (np.arange(n, dtype=float).reshape(n, 1, 1, 1) * np.ones((1, 1, m, rank)) for m in shape)
-    state = State(np.zeros((shape[0], rank)), np.zeros((shape[1], rank)), np.zeros(8), np.zeros(0))
-    kept = Kept(*arrays, np.zeros((n, 1, shape[0])), np.zeros((n, 1, shape[1])), scalars)
-    return Run(tuple(Chain(rank, state, {}) for _ in range(n)), kept, tuple(range(n)))
+    state = GibbsState(np.zeros((shape[0], rank)), np.zeros((shape[1], rank)), np.zeros(8), np.zeros(0))
+    kept = DrawBuffers(*arrays, np.zeros((n, 1, shape[0])), np.zeros((n, 1, shape[1])), scalars)
+    return ChainRun(tuple(Chain(rank, state, {}) for _ in range(n)), kept, tuple(range(n)))
 
 
 def data_of(share, shape=(30, 20)):
@@ -28,7 +28,7 @@ def data_of(share, shape=(30, 20)):
 
 
 def test_a_chain_with_far_more_noise_is_left_out_with_its_draws():
-    run = without_stuck(run_with_noise([1.0, 1.1, 5.0, 0.9]), data_of(0.9))
+    run = drop_stuck_chains(run_with_noise([1.0, 1.1, 5.0, 0.9]), data_of(0.9))
     assert run.places == (0, 1, 3)
     assert len(run.chains) == 3
     assert run.kept.left[:, 0, 0, 0].tolist() == [0.0, 1.0, 3.0]
@@ -45,14 +45,14 @@ def test_a_chain_with_far_more_noise_is_left_out_with_its_draws():
     ],
 )
 def test_other_chains_stay(eta, share):
-    assert without_stuck(run_with_noise(eta), data_of(share)).places == (0, 1, 2, 3)
+    assert drop_stuck_chains(run_with_noise(eta), data_of(share)).places == (0, 1, 2, 3)
 
 
 def test_chains_are_judged_beside_those_of_their_own_rank():
     low, high = run_with_noise([5.0, 5.0]), run_with_noise([1.0, 1.0])
-    kept = Kept(*(np.concatenate(pair) for pair in zip(low.kept, high.kept, strict=True)))
+    kept = DrawBuffers(*(np.concatenate(pair) for pair in zip(low.kept, high.kept, strict=True)))
     mixed = tuple(c._replace(rank=r) for c, r in zip(low.chains + high.chains, (0, 0, 1, 1), strict=True))
-    assert len(without_stuck(Run(mixed, kept, (0, 1, 2, 3)), data_of(0.9)).chains) == 4
+    assert len(drop_stuck_chains(ChainRun(mixed, kept, (0, 1, 2, 3)), data_of(0.9)).chains) == 4
 
 
 def test_a_stuck_chain_does_not_spoil_an_exact_matrix(monkeypatch):
@@ -70,5 +70,5 @@ def test_a_stuck_chain_does_not_spoil_an_exact_matrix(monkeypatch):
     assert len(cleaned.chains) == 31
     assert "1 left out" in repr(cleaned)
     assert error < 0.002
-    monkeypatch.setattr(chains, "without_stuck", lambda run, data: run)
+    monkeypatch.setattr(chains, "drop_stuck_chains", lambda run, data: run)
     assert fit()[1] > 5 * error  # the control

@@ -7,7 +7,7 @@ from tests.posterior.examples import MANY, SHORT, equal, largest_z, low_rank, ma
 
 from maxentry import Observations, Priors, Sampling, complete
 from maxentry.errors import ParameterError
-from maxentry.posterior.warm_start import Places, share_new
+from maxentry.posterior.warm_start import MeasurementMatch, change_fraction
 
 X, Y = low_rank((14, 10), rank=1, noise=0.2, missing=0.2, seed=3)
 ROWS = [f"r{i}" for i in range(14)]
@@ -120,7 +120,7 @@ def test_few_sweeps_are_enough_for_student_noise_too(monkeypatch):
 
     z, bound = against_cold()
     assert z < bound
-    monkeypatch.setattr(Places, "moved", lambda self, _: np.ones(self.n))
+    monkeypatch.setattr(MeasurementMatch, "moved", lambda self, _: np.ones(self.n))
     z, bound = against_cold()
     assert z > bound
 
@@ -138,21 +138,21 @@ def test_the_share_of_new_measurements_counts_added_corrected_and_struck_out():
     old = Observations((3, 2), [0, 0, 1, 2], [0, 0, 1, 0], [1.0, 1.0, 2.0, 3.0])
     rows, cols = np.array([1, 0, 2]), np.array([0, 1])  # the first two rows have changed places
     same = Observations((3, 2), [1, 1, 0, 2], [0, 0, 1, 0], [1.0, 1.0, 2.0, 3.0])
-    assert share_new(old, same, rows, cols) == 0
+    assert change_fraction(old, same, rows, cols) == 0
     added = Observations((3, 2), [1, 1, 1, 0, 2], [0, 0, 0, 1, 0], [1.0, 1.0, 1.0, 2.0, 3.0])
-    assert share_new(old, added, rows, cols) == 1 / 5
+    assert change_fraction(old, added, rows, cols) == 1 / 5
     corrected = Observations((3, 2), [1, 1, 0, 2], [0, 0, 1, 0], [1.0, 1.0, 2.5, 3.0])
-    assert share_new(old, corrected, rows, cols) == 2 / 4
+    assert change_fraction(old, corrected, rows, cols) == 2 / 4
     fewer = Observations((3, 2), [1, 0, 2], [0, 1, 0], [1.0, 2.0, 3.0])
-    assert share_new(old, fewer, rows, cols) == 1 / 3
-    assert share_new(old, old, rows, cols) > 0  # the control: rows where they were
+    assert change_fraction(old, fewer, rows, cols) == 1 / 3
+    assert change_fraction(old, old, rows, cols) > 0  # the control: rows where they were
 
 
 def test_weights_go_to_where_their_measurements_are():
     old = Observations((3, 2), [0, 0, 1, 2], [0, 0, 1, 0], [1.0, 1.5, 2.0, 3.0])
     rows, cols = np.array([1, 0, 2]), np.array([0, 1])  # the first two rows have changed places
     new = Observations((3, 2), [0, 0, 1, 1, 1], [0, 1, 0, 0, 0], [9.0, 2.0, 1.0, 1.5, 8.0])
-    moved = Places.of(old, new, rows, cols).moved(np.array([0.1, 0.2, 0.3, 0.4]))
+    moved = MeasurementMatch.find(old, new, rows, cols).moved(np.array([0.1, 0.2, 0.3, 0.4]))
     assert moved.tolist() == [1.0, 0.3, 0.1, 0.2, 1.0]
 
 

@@ -29,7 +29,7 @@ def watched(data=Y, rows=ROWS, cols=COLS, plan=PLAN, **options):
 )
 @pytest.mark.parametrize("shown_together", [1, 4_000_000])
 def test_moments_are_those_of_all_sweeps(data, options, shown_together, monkeypatch) -> None:
-    monkeypatch.setattr(chains, "SHOWN_NUMBERS", shown_together)
+    monkeypatch.setattr(chains, "OBSERVED_NUMBERS", shown_together)
     found = watched(data, **options).watched
     mean, sd = moments(every_sweep(data, 1, PLAN, 4, **options), ROWS, COLS)
     assert found.n == 3 * 3 * 7
@@ -90,11 +90,11 @@ def test_what_cannot_be_watched_is_refused() -> None:
 
 def test_the_error_of_a_mean_is_never_below_that_of_independent_states() -> None:
     """Two chains may end with the same mean by chance."""
-    two = Watched.entries(Observations((2, 2), [0], [0], [1.0]), [0], [0]).by(2)
+    two = Watched.from_labels(Observations((2, 2), [0], [0], [1.0]), [0], [0]).for_chains(2)
     two.count[:], two.squares[:], two.chain_mean[:] = 8, 7.5, 0.25
     assert two.sd == pytest.approx([1.0])
     assert two.mcse == pytest.approx([1 / 4])
-    one = two.of_chains([0])
+    one = two.select_chains([0])
     assert np.isnan(one.mcse).all()
     one.count[:], one.squares[:] = 1, 0.0
     assert np.isnan(replace(one).sd).all()

@@ -6,7 +6,7 @@ It shares no draw with the compiled sweep but the rejection sampler of the von M
 import numpy as np
 
 from maxentry.model import laws as mf
-from maxentry.posterior.algorithm2 import State
+from maxentry.posterior.algorithm2 import Algorithm2State
 
 
 def x_of(state):
@@ -59,4 +59,4 @@ def sweep(state, y, mask, priors, rng, slips=()):
     X = previous if 2 in slips else U * D @ V.T
     rss = ((Y - X) ** 2).sum()
     eta2 = (priors.noise.scale + rss / 2) / rng.standard_gamma(priors.noise.shape + m1 * m2 / 2)
-    return State(U, D, V, float(sigma2), float(eta2))
+    return Algorithm2State(U, D, V, float(sigma2), float(eta2))

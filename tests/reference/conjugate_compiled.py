@@ -24,7 +24,7 @@ class Compiled:
         self.data = gibbs.prepare(places, model.effects, noise, False, None)
         self.hyper = gibbs.hyperparameters(model.priors)
         self.state = self.factored(start)
-        self.nothing = gibbs.Kept(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+        self.nothing = gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
 
     def factored(self, s):
         R, (U, d, Vt) = self.model.R, np.linalg.svd(s.X, full_matrices=False)
@@ -33,7 +33,7 @@ class Compiled:
             left, right = np.column_stack([left, s.r, s.p]), np.column_stack([right, s.c, s.q])
         scalars = np.array([s.mu, s.sigma2, s.eta2, s.tau2_row, s.tau2_col, s.nu, s.s2_row, s.s2_col])
         weights = np.empty(0) if self.model.nu_grid is None else np.array(s.w)
-        return gibbs.State(np.ascontiguousarray(left), np.ascontiguousarray(right), scalars, weights)
+        return gibbs.GibbsState(np.ascontiguousarray(left), np.ascontiguousarray(right), scalars, weights)
 
     def __call__(self, y):
         data, model, R = self.data, self.model, self.model.R

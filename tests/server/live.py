@@ -19,10 +19,8 @@ pytest.importorskip("uvicorn", reason="needs maxentry[server]")
 pytest.importorskip("fastapi", reason="needs maxentry[server]")
 
 from maxentry.server.app import create_app  # noqa: E402
-from maxentry.server.connections import Server  # noqa: E402
-from maxentry.server.options import Limits, Options  # noqa: E402
-from maxentry.server.serve import address  # noqa: E402
-from maxentry.server.tokens import Tokens  # noqa: E402
+from maxentry.server.options import Limits, Options, Tokens  # noqa: E402
+from maxentry.server.runner import Server, address  # noqa: E402
 
 READ, WRITE = "read-" + "r" * 30, "write-" + "w" * 30
 TOKENS = Tokens(READ, WRITE)

@@ -2,8 +2,43 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from tests.campaign.examples import answer, ask, truth
 from tests.server.live import begin, serving
+
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.storage import Storage
+from maxentry.plots import report
+from maxentry.plots.subject import Subject
+from maxentry.summary.reasons import Reason
+
+TRANSFORMS = {
+    "none": lambda x: x,
+    "log": lambda x: np.exp(12 * x),
+    "percent": lambda x: 100 / (1 + np.exp(-4 * x)),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_the_report_and_the_dashboard_give_the_same_reasons(transform: str, cache: None) -> None:
+    with Storage("sqlite://", create=True) as storage:
+        campaign = Campaign.create(storage, "trial", 12, 9, seed=3, rank=2, transform=transform)
+        for _ in range(3):
+            answer(campaign, ask(campaign, 8), TRANSFORMS[transform](truth()))
+        subject = Subject(campaign)
+        table = report.next_section(subject, subject.next_batch(5), lambda _: "")["batch"]
+        with serving(storage) as client:
+            shown = client.get("/campaigns/trial/next?n=5&wait=60").json()["entries"]
+    assert len(table.rows) == len(shown) == 5
+    for line, entry in zip(table.rows, shown, strict=True):
+        cells = dict(zip(table.columns, line, strict=True))
+        assert (cells["row"], cells["column"]) == (str(entry["row"]), str(entry["col"]))
+        assert cells["predicted"] == f"{entry['mean_now']:.4g}"
+        assert cells["sd"] == f"{entry['sd_now']:.4g}"
+        reason = Reason(**{name: entry[name] for name in Reason._fields})
+        assert cells["why"] == report.describe(reason, subject.transform)
+        assert f"{entry['sd_ratio']:.2g} times the typical" in cells["why"]
 
 
 def test_reasons_of_what_is_pending_before_and_after_a_fit(cache: None) -> None:
@@ -103,4 +138,4 @@ def test_a_cell_beyond_the_matrix_and_who_may_do_what(cache: None) -> None:
         assert client.get("/access").json() == {"may": "write"}
         beyond = client.get(f"{path}/cell?row=0&col=5")
         assert beyond.status_code == 422
-        assert beyond.json()["detail"] == "expected a column from 0 to 4, but 5 came."
+        assert beyond.json()["detail"] == "expected a column from 0 to 4, got 5."

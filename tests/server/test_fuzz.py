@@ -112,7 +112,7 @@ def fuzz(operation: Any, mode: Any, examples: int = EXAMPLES) -> Counter[int]:
 
 def reported(what: str, client: httpx.Client, seen: Counter[int], began: float) -> None:
     """A line for whoever looks, and for the table of a long run."""
-    kind = client.app.state.lab.storage.url.get_backend_name()  # type: ignore[attr-defined]
+    kind = client.app.state.service.storage.url.get_backend_name()  # type: ignore[attr-defined]
     came = ", ".join(f"{n} x {status}" for status, n in sorted(seen.items()))
     line = f"| {what} | {kind} | {seen.total()} | {came} | {time.monotonic() - began:.0f} s |"
     print(line, flush=True)

@@ -13,11 +13,11 @@ from tests.server.live import begin, serving
 
 from maxentry.campaign import fits as fitting
 from maxentry.errors import DataError
-from maxentry.server import lab
-from maxentry.server.fits import Fits
-from maxentry.server.jobs import RESULTS, Job, Jobs, settle
+from maxentry.server import service
+from maxentry.server.jobs import MOST_RESULTS, Job, JobQueue
 from maxentry.server.options import Limits
 from maxentry.server.problems import Problem
+from maxentry.server.service import CampaignFits
 
 
 class Slow:
@@ -27,7 +27,7 @@ class Slow:
         self.go, self.calls = threading.Event(), 0
 
     def __call__(self, state: Any, cache: Any = None, *, progress: Any = None) -> Any:
-        if not hasattr(cache, "give_up"):  # only a look at what is at hand
+        if not hasattr(cache, "release"):  # only a look at what is at hand
             return REAL(state, cache, progress=progress)
         self.calls += 1
         bar = progress(10_000, "sampling")
@@ -166,7 +166,7 @@ def test_a_stream_follows_a_campaign() -> None:
         assert versions == [1, 2]
 
 
-def test_a_job_is_called_off(slow: Slow) -> None:
+def test_a_job_is_cancelled(slow: Slow) -> None:
     with serving() as client:
         path = measured(client, acquisition="predictive_variance", n_initial=2)
         answer = client.post(f"{path}/ask?wait=0.05", json={"n": 2})
@@ -180,7 +180,7 @@ def test_a_job_is_called_off(slow: Slow) -> None:
         assert client.post(f"{path}/ask?wait=60", json={"n": 2}).status_code == 201
 
 
-def test_a_job_that_waits_is_called_off_at_once(slow: Slow) -> None:
+def test_a_job_that_waits_is_cancelled_at_once(slow: Slow) -> None:
     """And makes room for another, though the one that runs goes on."""
     with serving(limits=Limits(rate=0, workers=1, waiting=1)) as client:
         paths = [measured(client, f"campaign {k}") for k in range(3)]
@@ -194,14 +194,14 @@ def test_a_job_that_waits_is_called_off_at_once(slow: Slow) -> None:
         assert client.get(f"/jobs/{waits['id']}").json()["status"] == "cancelled"
 
 
-def test_a_real_fit_is_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_fit_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends within a few of its thousands of sweeps, leaves nothing behind, and can be made after all."""
     count = Job.advance
 
     def wait(job: Job, n: int = 1) -> None:
         """Sampling is faster than a request may be: each step takes as long as the job may live."""
         count(job, n)
-        job._called_off.wait(120)
+        job._cancelled.wait(120)
 
     monkeypatch.setattr(Job, "advance", wait)
     with serving() as client:
@@ -231,14 +231,14 @@ def test_a_real_fit_is_called_off(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_whoever_waits_hears_that_the_server_ends(slow: Slow) -> None:
     with serving() as client:
         path = measured(client)
-        jobs = client.app.state.lab.jobs  # type: ignore[attr-defined]
+        jobs = client.app.state.service.jobs  # type: ignore[attr-defined]
         answers: list[httpx.Response] = []
         waiting = threading.Thread(target=lambda: answers.append(client.get(f"{path}/posterior?wait=60")))
         waiting.start()
         end = time.monotonic() + 60
-        while not jobs.listed() and time.monotonic() < end:
+        while not jobs.recent() and time.monotonic() < end:
             time.sleep(0.01)
-        jobs.call_off()
+        jobs.cancel_all()
         waiting.join(60)
         assert len(answers) == 1
         for answer in (*answers, client.get(f"{path}/posterior?wait=60")):
@@ -283,14 +283,14 @@ def test_the_fit_of_an_ask_serves_as_the_last_one() -> None:
 
 def test_fits_of_campaigns_that_are_not_looked_at_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """From memory; what was found is found again."""
-    monkeypatch.setattr(lab, "WITH_FITS", 2)
+    monkeypatch.setattr(service, "MOST_FITTED", 2)
     with serving() as client:
         paths = [measured(client, f"campaign {k}", rank=1) for k in range(4)]
         maps = [client.get(f"{path}/map?what=mean&wait=60").json()["values"] for path in paths]
         at_hand = [client.get(f"{path}/entry?row=0&col=0").json()["fit"] is not None for path in paths]
         assert at_hand == [False, False, True, True]
-        opened = [client.app.state.lab.opened(f"campaign {k}") for k in range(4)]  # type: ignore[attr-defined]
-        assert [len(one.fits.shared) > 0 for one in opened] == at_hand
+        opened = [client.app.state.service.open(f"campaign {k}") for k in range(4)]  # type: ignore[attr-defined]
+        assert [len(one.fits.cache) > 0 for one in opened] == at_hand
         assert [len(one.maps) > 0 for one in opened] == at_hand
         assert client.get(f"{paths[0]}/map?what=mean&wait=60").json()["values"] == maps[0]
 
@@ -337,7 +337,7 @@ def test_a_server_ends_although_a_fit_goes_on(slow: Slow) -> None:
     with serving() as client:
         path = measured(client)
         client.get(f"{path}/posterior?wait=0")
-        job = client.app.state.lab.jobs.listed()[0]  # type: ignore[attr-defined]
+        job = client.app.state.service.jobs.recent()[0]  # type: ignore[attr-defined]
     assert job.status == "cancelled"
     assert not slow.go.is_set()
 
@@ -346,64 +346,66 @@ def test_a_server_ends_although_a_fit_goes_on(slow: Slow) -> None:
 
 
 def test_a_job_s_error_is_a_problem() -> None:
-    jobs = Jobs(1, 4)
+    jobs = JobQueue(1, 4)
 
     def fails(_: Any) -> None:
         raise DataError("expected better.")
 
-    job = jobs.begin(Job("fit", "x", "1"), fails)
-    assert settle(job, 30)
+    job = jobs.start(Job("fit", "x", "1"), fails)
+    end = time.monotonic() + 30
+    while not job.over and time.monotonic() < end:
+        time.sleep(0.01)
     assert job.status == "failed"
-    assert job.to_dict()["problem"]["detail"] == "expected better."
+    assert job.problem.detail == "expected better."
     jobs.close()
     with pytest.raises(Problem):
-        jobs.begin(Job("fit", "x", "1"), fails)
+        jobs.start(Job("fit", "x", "1"), fails)
 
 
 def test_those_who_want_one_fit_share_it() -> None:
-    fits = Fits(None)
-    assert fits.shared.get("a") is None  # this thread is to make it
+    fits = CampaignFits(None)
+    assert fits.cache.get("a") is None  # this thread is to make it
     made, found = object(), []
-    threads = [threading.Thread(target=lambda: found.append(fits.shared.get("a"))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: found.append(fits.cache.get("a"))) for _ in range(3)]
     for thread in threads:
         thread.start()
     time.sleep(0.05)
     assert found == []
-    fits.shared.put("a", made)  # type: ignore[arg-type]
+    fits.cache.put("a", made)  # type: ignore[arg-type]
     for thread in threads:
         thread.join(60)
     assert found == [made] * 3
 
 
 def test_who_gives_up_leaves_it_to_the_next() -> None:
-    fits = Fits(None)
-    assert fits.shared.get("a") is None
+    fits = CampaignFits(None)
+    assert fits.cache.get("a") is None
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(fits.shared.get("a")))
+    thread = threading.Thread(target=lambda: found.append(fits.cache.get("a")))
     thread.start()
     time.sleep(0.05)
     assert found == []
-    fits.shared.give_up()
+    fits.cache.release()
     thread.join(60)
     assert found == [None]
 
 
-def test_nobody_joins_what_was_called_off() -> None:
-    jobs, go = Jobs(1, 5), threading.Event()
-    first = jobs.begin(Job("fit", "a", "1"), lambda watch: go.wait(30), "key")
-    assert jobs.begin(Job("fit", "a", "1"), lambda watch: None, "key") is first
+def test_nobody_joins_what_was_cancelled() -> None:
+    jobs, go = JobQueue(1, 5), threading.Event()
+    first = jobs.start(Job("fit", "a", "1"), lambda watch: go.wait(30), "key")
+    assert jobs.start(Job("fit", "a", "1"), lambda watch: None, "key") is first
     first.cancel()
-    second = jobs.begin(Job("fit", "a", "1"), lambda watch: "made", "key")
+    second = jobs.start(Job("fit", "a", "1"), lambda watch: "made", "key")
     assert second is not first
     go.set()
     jobs.close()
 
 
 def test_old_results_are_let_go() -> None:
-    jobs = Jobs(1, 500)
-    made = [jobs.begin(Job("next", "a", "1"), lambda watch: "made") for _ in range(RESULTS + 2)]
+    jobs = JobQueue(1, 500)
+    made = [jobs.start(Job("next", "a", "1"), lambda watch: "made") for _ in range(MOST_RESULTS + 2)]
     while not all(job.over for job in made):
         time.sleep(0.01)
-    jobs.begin(Job("next", "a", "1"), lambda watch: "made")
+    jobs.start(Job("next", "a", "1"), lambda watch: "made")
     assert [job.result for job in made[:3]] == [None, None, "made"]
     jobs.close()

@@ -12,7 +12,7 @@ import pytest
 from tests.server.live import begin, serving
 
 import maxentry
-from maxentry.server import lab
+from maxentry.server import service
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_pages_while_events_come_in(both: tuple[httpx.Client, httpx.Client]) -> 
 def test_campaigns_that_are_not_in_use_are_let_go_of(
     both: tuple[httpx.Client, httpx.Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lab, "IN_USE", 2)
+    monkeypatch.setattr(service, "MOST_OPEN", 2)
     one, other = both
     paths = [begin(one, f"campaign {k}") for k in range(5)]
     for path in paths:
@@ -129,4 +129,4 @@ def test_campaigns_that_are_not_in_use_are_let_go_of(
     for k, path in enumerate(paths):
         assert one.get(path).json()["told"] == 1
         assert one.get(f"/campaigns/campaign {k}").json()["id"] == path.rpartition("/")[2]
-    assert len(one.app.state.lab._open) == 2  # type: ignore[attr-defined]
+    assert len(one.app.state.service._open) == 2  # type: ignore[attr-defined]

@@ -11,7 +11,13 @@ from maxentry.campaign import fits as fitting
 from maxentry.campaign import stop
 from maxentry.campaign.campaign import Campaign
 from maxentry.posterior.posterior import Posterior
-from maxentry.summary.error_curve import FILE, ErrorCurve, curve_sizes, predicted_measurements, surprises
+from maxentry.summary.error_curve import (
+    FILE,
+    ErrorCurve,
+    curve_sizes,
+    measurements_with_prediction,
+    surprises,
+)
 
 
 def test_points_are_anchors_and_the_present() -> None:
@@ -103,5 +109,5 @@ def test_without_predictions_there_are_no_surprises_and_no_fit() -> None:
     def refuse() -> Posterior:
         raise AssertionError("fitted")
 
-    assert predicted_measurements(campaign.state) == []
+    assert measurements_with_prediction(campaign.state) == []
     assert [len(x) for x in surprises(campaign.state, refuse)] == [0, 0, 0]

@@ -13,7 +13,7 @@ from tests.plots.examples import mixed, small
 from tests.reference.reasons_slow import coherences_slow, information_gain_slow, sd_ratio_slow
 
 import maxentry
-from maxentry.acquisition.draw_field import Draws
+from maxentry.acquisition.draw_field import DrawField
 from maxentry.belief import Belief
 from maxentry.campaign.campaign import Campaign
 from maxentry.model.coherence import coherence
@@ -51,7 +51,7 @@ def belief(m1: int, m2: int, R: int, S: int = 60, seed: int = 1) -> Belief:
 def test_information_gain_is_that_of_the_covariance(m1: int, m2: int, R: int) -> None:
     known = belief(m1, m2, R)
     rows, cols = np.divmod(np.arange(m1 * m2), m2)
-    found = np.array(information_gain(Draws.of(known), rows, cols)).T
+    found = np.array(information_gain(DrawField.from_belief(known), rows, cols)).T
     entries = list(zip(rows, cols, strict=True))
     expected = np.array([information_gain_slow(known, i, j) for i, j in entries])
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)

@@ -5,7 +5,7 @@ import numpy as np
 
 import maxentry
 from maxentry.posterior import chains, gibbs
-from maxentry.posterior.chains import Fit
+from maxentry.posterior.chains import ModelSpec
 from maxentry.progress import track
 
 BLOCK_NUMBERS = 4e6  # of factors that are kept for prediction between two looks: 32 MB
@@ -38,21 +38,21 @@ class Sampler:
 
     def __init__(self, job, seed):
         observations = maxentry.Observations.of((job.rows, job.cols, job.values), shape=job.shape)
-        fit = Fit("gaussian").in_units_of(observations)
+        fit = ModelSpec("gaussian").in_units_of(observations)
         self.priors, self.units, self.data = (
             fit.priors_of(observations.shape),
             fit.units,
             fit.data(observations),
         )
         self.rank, self.threads = job.rank, job.threads
-        self.chains = chains.spawn(np.random.SeedSequence(seed), self.data, [self.rank], self.priors)
+        self.chains = chains.spawn_chains(np.random.SeedSequence(seed), self.data, [self.rank], self.priors)
         with track(1, "", False) as nobody:
             self.run(1, nobody)  # compiled kernels are fetched from the cache when they are first called
 
     def run(self, sweeps, progress):
         """As `complete` runs it, on as many threads as it finds useful; the last state is kept."""
         plan = maxentry.Sampling("long", 1, anneal=0, settle=sweeps - 1, draws=1, thin=1)
-        done = chains.run(self.chains, self.data, self.priors, plan, progress, threads=self.threads)
+        done = chains.run_chains(self.chains, self.data, self.priors, plan, progress, threads=self.threads)
         self.chains = done.chains
 
     def draws(self, sweeps, anneal, block):
@@ -62,7 +62,7 @@ class Sampler:
         hyper = gibbs.hyperparameters(self.priors(self.rank))
         betas = maxentry.Sampling("long", 1, anneal=anneal, settle=sweeps - anneal, draws=1, thin=1).betas()
         m1, m2 = self.data.shape
-        kept = gibbs.Kept(
+        kept = gibbs.DrawBuffers(
             np.zeros((block, m1, self.rank)), np.zeros((block, m2, self.rank)),
             np.zeros((block, m1)), np.zeros((block, m2)), np.empty((block, state.scalars.size)),
         )  # fmt: skip

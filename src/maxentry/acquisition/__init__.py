@@ -1,7 +1,7 @@
-"""The next entries to measure: criteria that read a `Belief` and answer a `Question`."""
+"""Choose the next entries to measure: `choose(criterion, belief, problem, n)` returns a `Selection`."""
 
 from maxentry.acquisition import total_variance
 from maxentry.acquisition.criteria import CRITERIA, choose
-from maxentry.acquisition.problem import Chosen, Costs, Criterion, Limits, Question
+from maxentry.acquisition.problem import Costs, Criterion, Limits, Problem, Selection
 
-__all__ = ["CRITERIA", "Chosen", "Costs", "Criterion", "Limits", "Question", "choose", "total_variance"]
+__all__ = ["CRITERIA", "Costs", "Criterion", "Limits", "Problem", "Selection", "choose", "total_variance"]

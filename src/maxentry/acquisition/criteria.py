@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from maxentry import design
-from maxentry.acquisition.draw_field import Draws
-from maxentry.acquisition.greedy import most_informative
-from maxentry.acquisition.plates import Fall, greedy_plates, n_plates, plates
-from maxentry.acquisition.problem import Chosen, Criterion, Question, Room, require
+from maxentry.acquisition.draw_field import DrawField
+from maxentry.acquisition.greedy import greedy_information
+from maxentry.acquisition.plates import VarianceReduction, count_plates, first_plates, greedy_plates
+from maxentry.acquisition.problem import Criterion, Problem, Quota, Selection, check_belief
 from maxentry.acquisition.subspace_field import MaxEnt, mean_projections, nearest_projections
-from maxentry.acquisition.total_variance import gram, steepest
+from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
 from maxentry.belief import Belief
 from maxentry.design.uniform import find_available
 from maxentry.entries import Entries
@@ -26,8 +26,8 @@ from maxentry.errors import ParameterError
 Indices = NDArray[np.int64]
 
 
-class Part(NamedTuple):
-    """The rows and columns that have room, as a matrix by itself: positions in mask and taken are its own."""
+class OpenPart(NamedTuple):
+    """The rows and columns that have quota left, as a matrix by itself: positions in mask and taken are its own."""
 
     rows: Indices
     cols: Indices
@@ -36,44 +36,46 @@ class Part(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns have room."""
+        """How many rows and columns have quota left."""
         return len(self.rows), len(self.cols)
 
     @classmethod
-    def of(cls, question: Question, room: Room, taken: Entries) -> Part:
-        """What of a question has room. Without a mask nothing of the size of the matrix is formed."""
-        rows, cols = np.flatnonzero(room.row > 0), np.flatnonzero(room.col > 0)
-        mask = question.mask
-        if mask is not None and (len(rows), len(cols)) != question.shape:
+    def from_problem(cls, problem: Problem, quota: Quota, taken: Entries) -> OpenPart:
+        """What of a problem has quota left. Without a mask nothing of the size of the matrix is formed."""
+        rows, cols = np.flatnonzero(quota.row > 0), np.flatnonzero(quota.col > 0)
+        mask = problem.mask
+        if mask is not None and (len(rows), len(cols)) != problem.shape:
             mask = np.asarray(mask)[np.ix_(rows, cols)]
-        here = (room.row[taken.rows] > 0) & (room.col[taken.cols] > 0)
+        here = (quota.row[taken.rows] > 0) & (quota.col[taken.cols] > 0)
         places = (np.searchsorted(index, of[here]) for index, of in zip((rows, cols), taken, strict=True))
         return cls(rows, cols, mask, Entries(*places))
 
 
-Layout = Callable[[int, Part, Entries], Entries]  # n entries by their place in the part; those chosen before
+Layout = Callable[
+    [int, OpenPart, Entries], Entries
+]  # n entries by their place in the part; those chosen before
 
 
-def without_gain(question: Question, entries: Entries) -> Chosen:
+def selection_without_gain(problem: Problem, entries: Entries) -> Selection:
     """What a design has chosen."""
     rows, cols = entries
-    return Chosen(rows, cols, np.full(len(rows), np.nan), question.costs.at(rows, cols))
+    return Selection(rows, cols, np.full(len(rows), np.nan), problem.costs.at(rows, cols))
 
 
-def within_limits(question: Question, n: int, layout: Layout) -> Entries:
-    """n entries laid out within the limits, or as many until no other has room.
+def lay_out_within_limits(problem: Problem, n: int, layout: Layout) -> Entries:
+    """n entries laid out within the limits, or as many until no other has quota left.
 
-    Entries beyond a limit are laid out again elsewhere, on the rows and columns that still have room.
+    Entries beyond a limit are laid out again elsewhere, on the rows and columns that still have quota left.
     """
-    room, chosen = Room(question.shape, question.limits), Entries.none()
+    quota, chosen = Quota(problem.shape, problem.limits), Entries.none()
     while True:
-        part = Part.of(question, room, question.taken.joined(chosen))
+        part = OpenPart.from_problem(problem, quota, problem.taken.joined(chosen))
         if min(part.shape) == 0:
             return chosen
         n_free = find_available(part.shape, part.mask, part.taken).count
         rows, cols = layout(min(n - len(chosen.rows), n_free), part, chosen)
         rows, cols = part.rows[rows], part.cols[cols]
-        kept = np.array([room.takes(i, j) for i, j in zip(rows, cols, strict=True)], dtype=bool)
+        kept = np.array([quota.take(i, j) for i, j in zip(rows, cols, strict=True)], dtype=bool)
         chosen = chosen.joined(Entries(rows[kept], cols[kept]))
         if kept.all():
             return chosen
@@ -85,15 +87,17 @@ def within_limits(question: Question, n: int, layout: Layout) -> Entries:
 class Uniform:
     """Every available entry, or plate, is as likely as any other."""
 
-    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """n entries at random."""
-        if question.limits.plates is not None:
-            return without_gain(question, plates(question, rng.permutation(n_plates(question)), n))
+        if problem.limits.plates is not None:
+            return selection_without_gain(
+                problem, first_plates(problem, rng.permutation(count_plates(problem)), n)
+            )
 
-        def layout(k: int, part: Part, chosen: Entries) -> Entries:
+        def layout(k: int, part: OpenPart, chosen: Entries) -> Entries:
             return design.uniform(part.shape, k, mask=part.mask, taken=part.taken, seed=rng)
 
-        return without_gain(question, within_limits(question, n, layout))
+        return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
 
 
 # Balanced: rows and columns measured as evenly as the available entries allow, counting observed and pending.
@@ -102,17 +106,17 @@ class Uniform:
 class Balanced:
     """Level counts of rows and of columns; of plates, those measured least come first."""
 
-    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """n entries that level the counts."""
-        measured = question.observed.joined(question.pending)
-        if question.limits.plates is not None:
-            lines = measured.rows if question.limits.plates == "rows" else measured.cols
-            count = np.bincount(lines, minlength=n_plates(question))
+        measured = problem.observed.joined(problem.pending)
+        if problem.limits.plates is not None:
+            lines = measured.rows if problem.limits.plates == "rows" else measured.cols
+            count = np.bincount(lines, minlength=count_plates(problem))
             order = np.lexsort((rng.permutation(len(count)), count))
-            return without_gain(question, plates(question, order, n))
+            return selection_without_gain(problem, first_plates(problem, order, n))
 
-        def layout(k: int, part: Part, chosen: Entries) -> Entries:
-            m1, m2 = question.shape
+        def layout(k: int, part: OpenPart, chosen: Entries) -> Entries:
+            m1, m2 = problem.shape
             counted = measured.joined(chosen)
             return design.balanced(
                 part.shape, k, part.mask, rng,
@@ -121,7 +125,7 @@ class Balanced:
                 taken=part.taken,
             )  # fmt: skip
 
-        return without_gain(question, within_limits(question, n, layout))
+        return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
 
 
 # Predictive variance: the entropy of the next observations under a Gaussian approximation of the posterior.
@@ -132,9 +136,9 @@ class Balanced:
 class PredictiveVariance:
     """Gain: 1/2 log(1 + Var(x_ij | y, pending, batch so far) / eta2), in nats."""
 
-    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """The entries whose observations have the greatest joint entropy, greedily."""
-        return most_informative(Draws.of(require(belief, question)), question, n)
+        return greedy_information(DrawField.from_belief(check_belief(belief, problem)), problem, n)
 
 
 # Integrated variance: the entry whose measurement takes most off the variance of all entries together.
@@ -145,14 +149,14 @@ class PredictiveVariance:
 class IntegratedVariance:
     """Gain: the fall of the mean over all entries of the posterior variance."""
 
-    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """The entries that take most off the mean variance, greedily."""
-        draws = Draws.of(require(belief, question))
+        draws = DrawField.from_belief(check_belief(belief, problem))
         m1, m2 = draws.shape
-        Gamma = gram(draws) / (draws.p * m1 * m2)
-        if question.limits.plates is not None:
-            return greedy_plates(draws, question, n, Fall(Gamma))
-        return steepest(draws, Gamma, question, n)
+        Gamma = gram_matrix(draws) / (draws.p * m1 * m2)
+        if problem.limits.plates is not None:
+            return greedy_plates(draws, problem, n, VarianceReduction(Gamma))
+        return greedy_variance(draws, Gamma, problem, n)
 
 
 # The one way in: a criterion by its name, or one of your own.
@@ -169,16 +173,16 @@ CRITERIA: dict[str, Criterion] = {
 def choose(
     criterion: str | Criterion,
     belief: Belief | None,
-    question: Question,
+    problem: Problem,
     n: int,
     *,
     rng: np.random.Generator,
-) -> Chosen | Any:
+) -> Selection | Any:
     """Choose the next n entries (or plates, where the limits say so), in order; fewer where no more are available.
 
     criterion: one of CRITERIA by name, or any `Criterion`. belief: may be None for "uniform" and "balanced".
     rng: only these two are random; the others give the same entries whatever it is.
-    A question with a mask or costs in a frame is answered by a frame: row, col (its labels), gain, cost.
+    A problem with a mask or costs in a frame is answered by a frame: row, col (its labels), gain, cost.
     """
     if isinstance(criterion, str) and criterion not in CRITERIA:
         raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {criterion!r}")
@@ -191,7 +195,7 @@ def choose(
     which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
     # Most products here are thin: threads cost more than they give.
     with nullcontext() if belief is None else threadpool_limits(1):
-        found = which.choose(belief, question, n, rng)
-    if question.form.kind is None:
+        found = which.choose(belief, problem, n, rng)
+    if problem.form.kind is None:
         return found
-    return question.form.entries(found.rows, found.cols, {"gain": found.gain, "cost": found.cost})
+    return problem.form.entries(found.rows, found.cols, {"gain": found.gain, "cost": found.cost})

@@ -51,7 +51,7 @@ ROUNDING = 1e-10
 RIDGE = 1e-6  # so that directions that hardly are there are not scaled without end
 
 
-class Around(NamedTuple):
+class AlignedMoments(NamedTuple):
     """The rows of one side around their means: of the turned factors, and of the effect, whose mean is zero."""
 
     mean: Array  # (m, R)
@@ -78,7 +78,7 @@ class Around(NamedTuple):
         return np.ascontiguousarray(with_one[:, lower[0]] * with_one[:, lower[1]])
 
 
-class Closer(NamedTuple):
+class EntryBounds(NamedTuple):
     """The closer bound of the entries of a block."""
 
     row_forms: Array
@@ -89,7 +89,7 @@ class Closer(NamedTuple):
     col_fourth: Array
 
     @classmethod
-    def of(cls, rows: Around, cols: Around) -> Closer:
+    def from_moments(cls, rows: AlignedMoments, cols: AlignedMoments) -> EntryBounds:
         """From both sides around their means."""
         row, col = ((side.forms(), side.squares(), side.fourth) for side in (rows, cols))
         return cls(*row, *col)
@@ -105,7 +105,7 @@ class Closer(NamedTuple):
         return sd
 
 
-def around_means(A: Array, B: Array, a: Array, b: Array) -> tuple[Around, Around] | None:
+def align_draws(A: Array, B: Array, a: Array, b: Array) -> tuple[AlignedMoments, AlignedMoments] | None:
     """Both sides around their means, the draws turned; None where that costs more than it could save.
 
     A is (m1, R, S), B is (m2, R, S); the effects a, b have means of zero.
@@ -120,7 +120,7 @@ def around_means(A: Array, B: Array, a: Array, b: Array) -> tuple[Around, Around
 
 
 def draw_bounds(
-    A: Array, B: Array, row_sd: Array, col_sd: Array, around: tuple[Around, Around] | None
+    A: Array, B: Array, row_sd: Array, col_sd: Array, around: tuple[AlignedMoments, AlignedMoments] | None
 ) -> list[tuple[Array, Array]]:
     """Pairs (P, Q) with sd(x_ij) <= P_i . Q_j."""
     effects = [row_sd, np.ones_like(row_sd)], [np.ones_like(col_sd), col_sd]
@@ -183,11 +183,11 @@ def _turned_mean(X: Array, turns: Array) -> Array:
     return mean
 
 
-def _spread(X: Array, effect: Array, turns: Array) -> Around:
+def _spread(X: Array, effect: Array, turns: Array) -> AlignedMoments:
     (m, R, _), mean = X.shape, _turned_mean(X, turns)
     cov, fourth = np.empty((m, R + 1, R + 1)), np.empty(m)
     rotate_moments(X, effect, turns, mean, cov, fourth)
-    return Around(mean, cov, np.sqrt(np.sqrt(fourth)))
+    return AlignedMoments(mean, cov, np.sqrt(np.sqrt(fourth)))
 
 
 ENTRIES_A_THREAD = 8192  # fewer are not worth a thread
@@ -199,7 +199,7 @@ BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this man
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Draws:
+class DrawField:
     """The field of a belief's draws; covariances are those of the S draws themselves (divisor S)."""
 
     A: Array
@@ -210,7 +210,7 @@ class Draws:
     size: float  # of the draws: no number that went into one is much larger
 
     @classmethod
-    def of(cls, belief: Belief) -> Draws:
+    def from_belief(cls, belief: Belief) -> DrawField:
         """The draws of a belief, in the order the compiled loops read them."""
         used = np.any(belief.left, axis=(0, 1)) & np.any(belief.right, axis=(0, 1))
         row = np.asarray(belief.row, dtype=float).T + belief.mu
@@ -260,7 +260,7 @@ class Draws:
             here = slice(some[0], some[-1] + 1)
             kernel.fill_features(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
 
-        in_parts(part, len(rows), 1)
+        run_in_threads(part, len(rows), 1)
         return F
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
@@ -271,7 +271,7 @@ class Draws:
             here = slice(some[0], some[-1] + 1)
             blocks.block_variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
 
-        in_parts(part, len(rows), len(cols))
+        run_in_threads(part, len(rows), len(cols))
         return v
 
     def variances_at(self, rows: Indices, cols: Indices) -> Array:
@@ -284,7 +284,7 @@ class Draws:
                 self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here]
             )
 
-        in_parts(part, len(rows), 1)
+        run_in_threads(part, len(rows), 1)
         return v
 
     def products(self, w: Array, keys: Indices) -> Array:
@@ -314,12 +314,12 @@ class Draws:
         return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1), self._around)
 
     @cached_property
-    def _around(self) -> tuple[Around, Around] | None:
-        return around_means(self.A, self.B, self.a, self.b)
+    def _around(self) -> tuple[AlignedMoments, AlignedMoments] | None:
+        return align_draws(self.A, self.B, self.a, self.b)
 
     @cached_property
-    def _closer(self) -> Closer | None:
-        return None if self._around is None else Closer.of(*self._around)
+    def _closer(self) -> EntryBounds | None:
+        return None if self._around is None else EntryBounds.from_moments(*self._around)
 
     def upper(self, rows: Indices, cols: Indices) -> Array | None:
         """Bounds of the variances at each entry of a block; None where they would cost as much as these."""
@@ -329,7 +329,7 @@ class Draws:
         return self._closer.variances(rows, cols)
 
 
-def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
+def run_in_threads(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
     """Do part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
     threads = min(max_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
     numbers = np.arange(n)
@@ -338,7 +338,7 @@ def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None
             part(numbers)
         return
     mine, *others = np.array_split(numbers, threads)
-    helping = [_helpers().submit(part, some) for some in others]
+    helping = [_thread_pool().submit(part, some) for some in others]
     try:
         part(mine)
     finally:
@@ -348,13 +348,13 @@ def in_parts(part: Callable[[Indices], None], n: int, entries_each: int) -> None
 
 
 @cache
-def _helpers() -> ThreadPoolExecutor:
+def _thread_pool() -> ThreadPoolExecutor:
     """Threads that stay: to begin one takes as long as a thousand entries."""
     return ThreadPoolExecutor(max(1, max_threads() - 1), "maxentry-acquisition")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helpers.cache_clear)  # a fork has none of its parent's threads
+    os.register_at_fork(after_in_child=_thread_pool.cache_clear)  # a fork has none of its parent's threads
 
 
 def _draws_last(factors: NDArray[np.floating]) -> Array:

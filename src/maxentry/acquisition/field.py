@@ -66,7 +66,7 @@ def noise_floor(bounds: list[tuple[Array, Array]]) -> float:
     return NOISE_FLOOR * sd * sd
 
 
-def lower(M: Array) -> Array:
+def cholesky_factor(M: Array) -> Array:
     """The lower Cholesky factor of a covariance with noise in it; our error where rounding has outgrown the noise."""
     try:
         C: Array = cholesky(M, lower=True)
@@ -77,40 +77,40 @@ def lower(M: Array) -> Array:
     return C
 
 
-def directions(F: Array, eta2: float, W: Array | None = None) -> Array:
+def measurement_directions(F: Array, eta2: float, W: Array | None = None) -> Array:
     """The directions that measuring the entries with features F adds to W, in their order; p where they are more.
 
     K - K F'(F K F' + eta2 I)^-1 F K = K - w'w with w = C^-1 F K, C C' = F K F' + eta2 I.
     """
     if F.size == 0:
         return np.zeros_like(F)
-    F = compressed(F)
+    F = compress(F)
     FK = F if W is None or len(W) == 0 else F - (F @ W.T) @ W
-    w: Array = solve_triangular(lower(FK @ F.T + eta2 * np.eye(len(F))), FK, lower=True)
+    w: Array = solve_triangular(cholesky_factor(FK @ F.T + eta2 * np.eye(len(F))), FK, lower=True)
     return w
 
 
-def with_pending(field: Field, pending: Entries) -> Array:
+def all_directions(field: Field, pending: Entries) -> Array:
     """The directions of all that counts as measured, at most p: however many are pending, p x p numbers hold them."""
-    return compressed(np.concatenate([field.measured, of_pending(field, pending)]))
+    return compress(np.concatenate([field.measured, pending_directions(field, pending)]))
 
 
-def of_pending(field: Field, pending: Entries) -> Array:
+def pending_directions(field: Field, pending: Entries) -> Array:
     """The directions that pending entries add to what is measured, at most p."""
     F = np.empty((0, field.p))
     for start in range(0, len(pending.rows), CHUNK):
         some = slice(start, start + CHUNK)
-        F = compressed(np.concatenate([F, field.features(pending.rows[some], pending.cols[some])]))
-    return directions(F, field.eta2, field.measured)
+        F = compress(np.concatenate([F, field.features(pending.rows[some], pending.cols[some])]))
+    return measurement_directions(F, field.eta2, field.measured)
 
 
-def compressed(X: Array) -> Array:
+def compress(X: Array) -> Array:
     """At most p rows with the same X'X, on which alone K depends, for features as for directions."""
     n, p = X.shape
     return np.asarray(np.linalg.qr(X, mode="r")) if n > p else X
 
 
-def direction(f: Array, W: Array, eta2: float) -> tuple[Array, float]:
+def measurement_direction(f: Array, W: Array, eta2: float) -> tuple[Array, float]:
     """The direction that measuring one entry with features f adds to W, and the variance it has before."""
     Kf = f - W.T @ (W @ f)
     v = max(float(f @ Kf), 0.0)

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition.field import Field, direction, of_pending
-from maxentry.acquisition.plates import Information, greedy_plates
-from maxentry.acquisition.problem import Chosen, Costs, Question, Room
+from maxentry.acquisition.field import Field, measurement_direction, pending_directions
+from maxentry.acquisition.plates import InformationGain, greedy_plates
+from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
 from maxentry.entries import Entries
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
@@ -23,7 +23,7 @@ MOST = 48  # tiles a side
 ROUNDING, TINY = 1e-9, 1e-300
 
 
-class Tile(NamedTuple):
+class SearchTile(NamedTuple):
     """Some rows and columns; no entry of them that scores less than `below`, at first, scores above the bound.
 
     Tiles compare by their bounds, the greatest first, as a heap wants them.
@@ -44,12 +44,12 @@ class Tile(NamedTuple):
         """The same for a tile and what is left of it, each time the matrix is cut."""
         return self.order[1]
 
-    def rest(self, bound: float, below: float) -> Tile:
+    def rest(self, bound: float, below: float) -> SearchTile:
         """What is left of the tile when entries from `below` on are taken out."""
-        return Tile((-bound, self.order[1]), self.rows, self.cols, below)
+        return SearchTile((-bound, self.order[1]), self.rows, self.cols, below)
 
 
-def tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[Tile]:
+def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[SearchTile]:
     """All entries in tiles, with bounds on 1/2 log(1 + v/eta2)/cost.
 
     bounds: pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(v_ij) <= P_i . Q_j for every entry.
@@ -59,13 +59,13 @@ def tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[
     row_level, col_level = (
         sum(np.log(x + TINY) for x in side) for side in zip(*map(_levels, bounds), strict=True)
     )
-    found: list[Tile] = []
+    found: list[SearchTile] = []
     for rows in _classes(row_level):
         for cols in _classes(col_level):
             sd = min(float(P[rows].max(0) @ Q[cols].max(0)) for P, Q in bounds)
             v = sd * sd * (1 + ROUNDING)
             bound = 0.5 * np.log1p(v / eta2) / costs.least(rows, cols)
-            found.append(Tile((-bound, len(found)), rows, cols))
+            found.append(SearchTile((-bound, len(found)), rows, cols))
     return found
 
 
@@ -88,7 +88,7 @@ MOST_OPEN = 2_000_000  # candidates; 40 bytes each
 CHUNK = 4096  # entries whose features are formed at once
 
 
-class Known(NamedTuple):
+class CandidateScores(NamedTuple):
     """What is known of some candidates."""
 
     keys: Indices
@@ -97,10 +97,10 @@ class Known(NamedTuple):
     v: Array
     score: Array
 
-    def only(self, which: NDArray[np.bool_]) -> Known:
+    def only(self, which: NDArray[np.bool_]) -> CandidateScores:
         """Some of them."""
         keys, version, cost, v, score = self
-        return Known(keys[which], version[which], cost[which], v[which], score[which])
+        return CandidateScores(keys[which], version[which], cost[which], v[which], score[which])
 
 
 class Candidates:
@@ -114,12 +114,14 @@ class Candidates:
         self.field = field
         self.keys, self.version = np.empty(0, np.int64), np.empty(0, np.int64)
         self.cost, self.v, self.score = np.empty(0), np.empty(0), np.empty(0)
-        self._new: list[Known] = []
+        self._new: list[CandidateScores] = []
         self._n_new = 0  # candidates in these
         self.F = np.empty((0, field.p))
         self.dropped = -np.inf  # no candidate that was dropped scores above
 
-    def add(self, new: Known, W: Array, look: int, floor: float, keep: float) -> tuple[float, float]:
+    def add(
+        self, new: CandidateScores, W: Array, look: int, floor: float, keep: float
+    ) -> tuple[float, float]:
         """Take in the promising of new candidates: those with scores from the share `keep` of the best on.
 
         All know of as many directions. The `look` of greatest score are brought up to date with W first; the best is
@@ -132,7 +134,7 @@ class Candidates:
         at_first, later = new.score.copy(), W[new.version.max(initial=0) :]
         for start in range(0, len(most) if len(later) else 0, CHUNK):
             some = most[start : start + CHUNK]
-            new.v[some] = remaining(self._features(new.keys[some]), new.v[some], later)
+            new.v[some] = remaining_variances(self._features(new.keys[some]), new.v[some], later)
         new.version[most] = len(W)
         new.score[most] = self._score(new.v[most], new.cost[most])
         best = max(floor, float(new.score[most].max(initial=-np.inf)))
@@ -198,7 +200,7 @@ class Candidates:
 
     def _refresh(self, which: Indices, F: Array, W: Array) -> None:
         """Let some candidates, with features F, know of all directions."""
-        self.v[which] = remaining(F, np.einsum("ns,ns->n", F, F), W)
+        self.v[which] = remaining_variances(F, np.einsum("ns,ns->n", F, F), W)
         self.version[which] = len(W)
         is_open = which[self.score[which] != CLOSED]
         self.score[is_open] = self._score(self.v[is_open], self.cost[is_open])
@@ -246,7 +248,7 @@ class Candidates:
     def _take_in(self) -> None:
         """Let new candidates stand behind the others."""
         if self._new:
-            old = Known(self.keys, self.version, self.cost, self.v, self.score)
+            old = CandidateScores(self.keys, self.version, self.cost, self.v, self.score)
             joined = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
             self.keys, self.version, self.cost, self.v, self.score = joined
             self._new, self._n_new = [], 0
@@ -261,7 +263,7 @@ class Candidates:
         self.F = self.F[:0]
 
 
-def remaining(F: Array, v: Array, W: Array) -> Array:
+def remaining_variances(F: Array, v: Array, W: Array) -> Array:
     """v less what the directions W explain of the features F."""
     return np.maximum(v - ((F @ W.T) ** 2).sum(1), 0.0) if len(W) else v
 
@@ -284,34 +286,34 @@ EDGE = 1e-8  # blocks and single entries are summed in other orders: what lies s
 SCATTERED = 0.3  # from this share of a tile on, to evaluate all of it costs no more
 
 
-def most_informative(field: Field, question: Question, n: int) -> Chosen:
+def greedy_information(field: Field, problem: Problem, n: int) -> Selection:
     """The greedy determinant of n entries, or of n plates where the limits say so."""
-    if question.limits.plates is not None:
-        return greedy_plates(field, question, n, Information())
-    return greedy(field, question, n)
+    if problem.limits.plates is not None:
+        return greedy_plates(field, problem, n, InformationGain())
+    return greedy_entries(field, problem, n)
 
 
-def greedy(field: Field, question: Question, n: int) -> Chosen:
+def greedy_entries(field: Field, problem: Problem, n: int) -> Selection:
     """The greedy batch of n entries, with pending ones measured first."""
-    search = Search(field, question, n)
+    search = GreedySearch(field, problem, n)
     picks: list[tuple[int, float]] = []
     while len(picks) < n and (pick := search.next()) is not None:
         picks.append(pick)
-    rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), question.shape[1])
+    rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), problem.shape[1])
     gain = np.array([gain for _, gain in picks])
-    return Chosen(rows, cols, gain, question.costs.at(rows, cols), search.evaluated)
+    return Selection(rows, cols, gain, problem.costs.at(rows, cols), search.evaluated)
 
 
-class Search:
+class GreedySearch:
     """One batch in the making: its directions so far, the open candidates, and the tiles not yet opened."""
 
-    def __init__(self, field: Field, question: Question, n: int) -> None:
-        self.field, self.question = field, question
-        measured, pending = field.measured, of_pending(field, question.pending)
+    def __init__(self, field: Field, problem: Problem, n: int) -> None:
+        self.field, self.problem = field, problem
+        measured, pending = field.measured, pending_directions(field, problem.pending)
         self.known = len(measured)  # directions that the field's variances reckon with
         self.k = self.known + len(pending)
         self.W = np.concatenate([measured, pending, np.zeros((n, field.p))])
-        self.room = Room(question.shape, question.limits)
+        self.quota = Quota(problem.shape, problem.limits)
         self.keys: list[int] = []
         # entries evaluated, by the number of their tile: later ones include earlier
         self.counted: dict[int, int] = {}
@@ -320,7 +322,7 @@ class Search:
 
     def _close(self) -> None:
         """No candidate is open, and no tile."""
-        self.tiles = tiles(self.field.bounds(), self.field.eta2, self.question.costs)
+        self.tiles = make_tiles(self.field.bounds(), self.field.eta2, self.problem.costs)
         heapq.heapify(self.tiles)
         self.open = Candidates(self.field)
 
@@ -351,18 +353,18 @@ class Search:
         while self._may_be_above(score):
             score = self._open(heapq.heappop(self.tiles), score)
 
-    def _open(self, tile: Tile, score: float) -> float:
+    def _open(self, tile: SearchTile, score: float) -> float:
         """Take in the promising of a tile's available entries, and leave the others in it; the best score known."""
-        free = self.question.available(tile.rows, tile.cols) & self.room.at(tile.rows, tile.cols)
+        free = self.problem.available(tile.rows, tile.cols) & self.quota.at(tile.rows, tile.cols)
         bound = self._bound(tile, KEEP_SCREENED * score)
         keep = KEEP if bound is None else KEEP_SCREENED
         rows, cols, cost, v, skipped = self._evaluated(tile, free, bound, keep * score)
         first = self._score(v, cost)
         keys = Entries(rows, cols).keys(self.field.shape[1])
         new = self._left(tile, first, keys)
-        if self.keys and not self.question.again:
+        if self.keys and not self.problem.again:
             new &= ~np.isin(keys, self.keys)
-        known = Known(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])
+        known = CandidateScores(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])
         # opened again, all that may be taken in: else what was dropped would come back as often as it is stale
         look = int((first[new] >= keep * score).sum()) if self.reopened else LOOKED_AT
         best, least = self.open.add(known, self.W[: self.k], look, score, keep)
@@ -371,7 +373,7 @@ class Search:
             heapq.heappush(self.tiles, tile.rest(left, least))
         return best
 
-    def _left(self, tile: Tile, first: Array, keys: Indices) -> Flags:
+    def _left(self, tile: SearchTile, first: Array, keys: Indices) -> Flags:
         """Which entries, by their first scores, are still in the tile; what is at its edge is looked for outside."""
         left = first < tile.below
         edge = np.flatnonzero(np.abs(first - tile.below) <= EDGE * first) if tile.below < np.inf else ()
@@ -379,16 +381,16 @@ class Search:
             left[edge] = ~np.isin(keys[edge], self.open.known())
         return left
 
-    def _bound(self, tile: Tile, least: float) -> Array | None:
+    def _bound(self, tile: SearchTile, least: float) -> Array | None:
         """Bounds of the scores of a tile's entries; None where there are none, or they would spare too few of them."""
         upper = self.field.upper(tile.rows, tile.cols)
         if upper is None:
             return None
-        bound = self._score(upper * (1 + ROUNDING), self.question.costs.at(tile.rows[:, None], tile.cols))
+        bound = self._score(upper * (1 + ROUNDING), self.problem.costs.at(tile.rows[:, None], tile.cols))
         return bound if np.mean(bound >= least) < SCATTERED else None
 
     def _evaluated(
-        self, tile: Tile, free: Flags, bound: Array | None, least: float
+        self, tile: SearchTile, free: Flags, bound: Array | None, least: float
     ) -> tuple[Indices, Indices, Array, Array, float]:
         """Rows, columns, costs and variances of the free entries of a tile; without those whose bounds are less than
         `least`, of which the greatest comes last."""
@@ -401,7 +403,7 @@ class Search:
             v = self.field.variances_at(rows, cols)
             skipped = float(bound[free & ~looked].max(initial=-np.inf))
         self.counted[tile.number] = max(len(rows), self.counted.get(tile.number, 0))
-        return rows, cols, self.question.costs.at(rows, cols), v, skipped
+        return rows, cols, self.problem.costs.at(rows, cols), v, skipped
 
     def _score(self, v: Array, cost: Array) -> Array:
         score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
@@ -409,14 +411,14 @@ class Search:
 
     def _join(self, at: int) -> tuple[int, float]:
         """Measure candidate `at`."""
-        key, f = self.open.take(at, self.question.again)
-        self.W[self.k], v = direction(f, self.W[: self.k], self.field.eta2)
+        key, f = self.open.take(at, self.problem.again)
+        self.W[self.k], v = measurement_direction(f, self.W[: self.k], self.field.eta2)
         self.k += 1
         self.keys.append(key)
         i, j = divmod(key, self.field.shape[1])
-        self.room.takes(i, j)
-        if self.room.row[i] == 0:
+        self.quota.take(i, j)
+        if self.quota.row[i] == 0:
             self.open.close_row(i)
-        if self.room.col[j] == 0:
+        if self.quota.col[j] == 0:
             self.open.close_col(j)
         return key, float(0.5 * np.log1p(v / self.field.eta2))

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
-from maxentry.acquisition.field import Field, compressed, lower, with_pending
-from maxentry.acquisition.problem import Chosen, Question
+from maxentry.acquisition.field import Field, all_directions, cholesky_factor, compress
+from maxentry.acquisition.problem import Problem, Selection
 from maxentry.entries import Entries
 from maxentry.kernels.variances import EQUAL
 
@@ -27,29 +27,29 @@ class Gain(Protocol):
 
     falls: bool  # gains only fall as others join, so that earlier ones bound later ones
 
-    def of(self, F: Array, K: Array, eta2: float) -> float:
+    def joint(self, F: Array, K: Array, eta2: float) -> float:
         """Of entries with features F together, given K."""
 
-    def of_one(self, Kf: Array, v: float, eta2: float) -> float:
+    def single(self, Kf: Array, v: float, eta2: float) -> float:
         """Of one entry with variance v given K."""
 
 
-class Information:
+class InformationGain:
     """1/2 log det(I + F K F' / eta2)."""
 
     falls = True
 
-    def of(self, F: Array, K: Array, eta2: float) -> float:
+    def joint(self, F: Array, K: Array, eta2: float) -> float:
         """In nats."""
         covariance = F @ K @ F.T / eta2
         return float(np.linalg.slogdet(covariance + np.eye(len(F))).logabsdet) / 2
 
-    def of_one(self, Kf: Array, v: float, eta2: float) -> float:
+    def single(self, Kf: Array, v: float, eta2: float) -> float:
         """In nats."""
         return float(np.log1p(v / eta2)) / 2
 
 
-class Fall:
+class VarianceReduction:
     """What is taken off tr(K Gamma), the mean variance."""
 
     falls = False
@@ -57,66 +57,66 @@ class Fall:
     def __init__(self, Gamma: Array) -> None:
         self.Gamma = Gamma
 
-    def of(self, F: Array, K: Array, eta2: float) -> float:
+    def joint(self, F: Array, K: Array, eta2: float) -> float:
         """tr{(F K F' + eta2 I)^-1 F K Gamma K F'}."""
         FK = F @ K
-        factor = lower(FK @ F.T + eta2 * np.eye(len(F))), True
+        factor = cholesky_factor(FK @ F.T + eta2 * np.eye(len(F))), True
         return float(np.einsum("ns,ns->", cho_solve(factor, FK), FK @ self.Gamma))
 
-    def of_one(self, Kf: Array, v: float, eta2: float) -> float:
+    def single(self, Kf: Array, v: float, eta2: float) -> float:
         """h / (v + eta2)."""
         return float(Kf @ self.Gamma @ Kf) / (v + eta2)
 
 
-def plate(question: Question, k: int) -> Entries:
+def plate_entries(problem: Problem, k: int) -> Entries:
     """The available entries of row (or column) k."""
-    m1, m2 = question.shape
+    m1, m2 = problem.shape
     one = np.array([k])
-    if question.limits.plates == "rows":
-        cols = np.flatnonzero(question.available(one, np.arange(m2))[0])
+    if problem.limits.plates == "rows":
+        cols = np.flatnonzero(problem.available(one, np.arange(m2))[0])
         return Entries.of(np.full(len(cols), k), cols)
-    rows = np.flatnonzero(question.available(np.arange(m1), one)[:, 0])
+    rows = np.flatnonzero(problem.available(np.arange(m1), one)[:, 0])
     return Entries.of(rows, np.full(len(rows), k))
 
 
-def n_plates(question: Question) -> int:
+def count_plates(problem: Problem) -> int:
     """How many rows (or columns) there are."""
-    return question.shape[0 if question.limits.plates == "rows" else 1]
+    return problem.shape[0 if problem.limits.plates == "rows" else 1]
 
 
-def plates(question: Question, which: NDArray[np.integer], n: int) -> Entries:
+def first_plates(problem: Problem, which: NDArray[np.integer], n: int) -> Entries:
     """The first n of these plates that have available entries."""
     entries, found = Entries.none(), 0
     for k in which:
         if found == n:
             break
-        one = plate(question, int(k))
+        one = plate_entries(problem, int(k))
         entries, found = entries.joined(one), found + (len(one.rows) > 0)
     return entries
 
 
-def greedy_plates(field: Field, question: Question, n: int, gain: Gain) -> Chosen:
+def greedy_plates(field: Field, problem: Problem, n: int, gain: Gain) -> Selection:
     """n plates, each the best given what is measured, pending and chosen before it."""
-    W = with_pending(field, question.pending)
+    W = all_directions(field, problem.pending)
     K = np.eye(field.p) - W.T @ W
-    score = np.full(n_plates(question), np.inf)
+    score = np.full(count_plates(problem), np.inf)
     seen = np.zeros(len(score), dtype=np.int64)  # entries of the plates that were scored
     chosen, gains = Entries.none(), [np.empty(0)]
     for _ in range(n):
-        best = _best_plate(field, question, gain, K, score, seen)
+        best = _best_plate(field, problem, gain, K, score, seen)
         if best < 0:
             break
-        entries = plate(question, best)
+        entries = plate_entries(problem, best)
         K, gained = _measure(field, entries, gain, K)
         chosen = chosen.joined(entries)
         gains.append(gained)
         score[best] = -np.inf
-    cost = question.costs.at(*chosen)
-    return Chosen(*chosen, np.concatenate(gains), cost, int(seen.sum()))
+    cost = problem.costs.at(*chosen)
+    return Selection(*chosen, np.concatenate(gains), cost, int(seen.sum()))
 
 
 def _best_plate(
-    field: Field, question: Question, gain: Gain, K: Array, score: Array, seen: NDArray[np.int64]
+    field: Field, problem: Problem, gain: Gain, K: Array, score: Array, seen: NDArray[np.int64]
 ) -> int:
     """The plate of greatest score, -1 if none; scores are brought up to date where they may be the greatest."""
     if not gain.falls:
@@ -131,16 +131,16 @@ def _best_plate(
         if len(stale) == 0:
             return best
         for k in stale:
-            entries = plate(question, int(k))
-            score[k], seen[k] = _score(field, question, gain, K, entries), len(entries.rows)
+            entries = plate_entries(problem, int(k))
+            score[k], seen[k] = _score(field, problem, gain, K, entries), len(entries.rows)
             fresh[k] = True
 
 
-def _score(field: Field, question: Question, gain: Gain, K: Array, entries: Entries) -> float:
+def _score(field: Field, problem: Problem, gain: Gain, K: Array, entries: Entries) -> float:
     if len(entries.rows) == 0:
         return -np.inf
-    F = compressed(field.features(*entries))  # the gain depends on F'F only
-    return gain.of(F, K, field.eta2) / float(question.costs.at(*entries).sum())
+    F = compress(field.features(*entries))  # the gain depends on F'F only
+    return gain.joint(F, K, field.eta2) / float(problem.costs.at(*entries).sum())
 
 
 def _measure(field: Field, entries: Entries, gain: Gain, K: Array) -> tuple[Array, Array]:
@@ -149,6 +149,6 @@ def _measure(field: Field, entries: Entries, gain: Gain, K: Array) -> tuple[Arra
     for n, f in enumerate(field.features(*entries)):
         Kf = K @ f
         v = max(float(f @ Kf), 0.0)
-        gains[n] = gain.of_one(Kf, v, field.eta2)
+        gains[n] = gain.single(Kf, v, field.eta2)
         K -= np.outer(Kf, Kf / (v + field.eta2))
     return K, gains

@@ -110,7 +110,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class Problem:
     """Which entries may be chosen, and what is known to be measured.
 
     An entry is available where the mask allows it and it is neither observed nor pending. With `again` the observed
@@ -204,7 +204,7 @@ def _first_not_finite(part: Any) -> float:
 NO_LIMIT = 2**62
 
 
-class Room:
+class Quota:
     """How many more a batch may take of each row and column."""
 
     def __init__(self, shape: tuple[int, int], limits: Limits) -> None:
@@ -213,11 +213,11 @@ class Room:
         self.col = np.full(m2, NO_LIMIT if limits.per_col is None else limits.per_col)
 
     def at(self, rows: Indices, cols: Indices) -> NDArray[np.bool_]:
-        """Where a block still has room."""
+        """Where a block still has quota."""
         return (self.row[rows] > 0)[:, None] & (self.col[cols] > 0)
 
-    def takes(self, i: int, j: int) -> bool:
-        """Take one in row i and column j where there is room for it; whether there was."""
+    def take(self, i: int, j: int) -> bool:
+        """Take one in row i and column j where there is quota for it; whether there was."""
         if self.row[i] == 0 or self.col[j] == 0:
             return False
         self.row[i] -= 1
@@ -228,7 +228,7 @@ class Room:
 # The one protocol of all criteria, and what they answer.
 
 
-class Chosen(NamedTuple):
+class Selection(NamedTuple):
     """Entries in the order chosen, each with its gain given those before it, and its cost."""
 
     rows: Indices
@@ -246,16 +246,16 @@ class Chosen(NamedTuple):
 class Criterion(Protocol):
     """A way to choose: n entries (or plates), or fewer where no more are available."""
 
-    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """The next entries to measure."""
 
 
-def require(belief: Belief | None, question: Question) -> Belief:
+def check_belief(belief: Belief | None, problem: Problem) -> Belief:
     """The belief, or an error where there is none or it is of another matrix."""
     if belief is None:
         raise ParameterError("expected a belief, got None: only 'uniform' and 'balanced' choose without one")
-    if belief.shape != question.shape:
-        raise ParameterError(f"expected a belief of shape {question.shape}, got {belief.shape}")
+    if belief.shape != problem.shape:
+        raise ParameterError(f"expected a belief of shape {problem.shape}, got {belief.shape}")
     eta2 = float(np.mean(belief.noise_var))
     if not (np.isfinite(eta2) and eta2 > 0):
         raise ParameterError(f"expected noise of mean variance above zero, got {eta2:g}")

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, solve_triangular
 
-from maxentry.acquisition.field import directions, lower, noise_floor
-from maxentry.acquisition.greedy import most_informative
-from maxentry.acquisition.problem import Chosen, Question, require
+from maxentry.acquisition.field import cholesky_factor, measurement_directions, noise_floor
+from maxentry.acquisition.greedy import greedy_information
+from maxentry.acquisition.problem import Problem, Selection, check_belief
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 from maxentry.model.coherence import coherence
@@ -151,14 +151,14 @@ class MaxEnt:
 
     subspaces: Callable[[Belief, int], Subspaces]
 
-    def choose(self, belief: Belief | None, question: Question, n: int, rng: np.random.Generator) -> Chosen:
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """The entries that maximise the determinant of Lemma 1, greedily."""
-        known = require(belief, question)
-        m1, m2 = question.shape
+        known = check_belief(belief, problem)
+        m1, m2 = problem.shape
         most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
         eta2 = float(np.mean(known.noise_var))
-        return most_informative(
-            lemma2_field(self.subspaces(known, most), eta2, question.observed), question, n
+        return greedy_information(
+            lemma2_field(self.subspaces(known, most), eta2, problem.observed), problem, n
         )
 
 
@@ -169,14 +169,14 @@ def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> Subspa
     eta2 = max(eta2, noise_floor([(np.sqrt(subspaces.sigma2) * mu_i, mu_j)]))
     prior = SubspaceField(*subspaces, eta2, np.empty((0, q)))
     if q == 0 or len(observed.rows) < q:
-        return replace(prior, measured=directions(prior.features(*observed), eta2))
+        return replace(prior, measured=measurement_directions(prior.features(*observed), eta2))
     precision = eta2 * np.eye(q)
     step = max(1, BLOCK_NUMBERS // q)
     for start in range(0, len(observed.rows), step):
         some = slice(start, start + step)
         F = prior.features(observed.rows[some], observed.cols[some])
         precision += F.T @ F
-    return CoreField(*subspaces, eta2, prior.measured, lower(precision))
+    return CoreField(*subspaces, eta2, prior.measured, cholesky_factor(precision))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from maxentry.acquisition.draw_field import Draws
-from maxentry.acquisition.field import direction, with_pending
-from maxentry.acquisition.problem import Chosen, Question, Room
+from maxentry.acquisition.draw_field import DrawField
+from maxentry.acquisition.field import all_directions, measurement_direction
+from maxentry.acquisition.problem import Problem, Quota, Selection
 from maxentry.belief import Belief
 from maxentry.entries import Entries
 from maxentry.kernels.variances import CLOSED, EQUAL
@@ -44,12 +44,12 @@ Array = NDArray[np.float64]
 BLOCK_NUMBERS = 4_000_000  # a block of draws or of products of factors holds about this many numbers (32 MB)
 
 
-class Totals:
+class TotalVariance:
     """The total variance of a belief, now and after any entries: G, the dear part, is formed once."""
 
     def __init__(self, belief: Belief) -> None:
-        self._draws = Draws.of(belief)
-        self._G = gram(self._draws)
+        self._draws = DrawField.from_belief(belief)
+        self._G = gram_matrix(self._draws)
 
     def now(self) -> float:
         """The sum over all entries of the variance of the draws (divisor S)."""
@@ -57,31 +57,31 @@ class Totals:
 
     def after(self, entries: Entries) -> float:
         """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-        return remaining(self._G, with_pending(self._draws, entries)) / self._draws.p
+        return remaining_trace(self._G, all_directions(self._draws, entries)) / self._draws.p
 
 
 def total_variance(belief: Belief) -> float:
     """The sum over all entries of the variance of the draws (divisor S): S x S numbers, no map."""
-    return Totals(belief).now()
+    return TotalVariance(belief).now()
 
 
-def after(belief: Belief, entries: Entries) -> float:
+def total_variance_after(belief: Belief, entries: Entries) -> float:
     """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-    return Totals(belief).after(entries)
+    return TotalVariance(belief).after(entries)
 
 
-def remaining(G: Array, W: Array) -> float:
+def remaining_trace(G: Array, W: Array) -> float:
     """tr(K G) for K = I - W'W."""
     return float(np.trace(G) - np.einsum("ks,ks->", W @ G, W))
 
 
-def gram(draws: Draws) -> Array:
+def gram_matrix(draws: DrawField) -> Array:
     """G, from the draws of all entries or from the factors, whichever is less work."""
     (m1, m2), q = draws.shape, draws.A.shape[1] + 2
     return _gram_of_entries(draws) if m1 * m2 <= q * q * (m1 + m2) else _gram_of_factors(draws)
 
 
-def _gram_of_entries(draws: Draws) -> Array:
+def _gram_of_entries(draws: DrawField) -> Array:
     """G = sum of d d' over the entries, some rows at a time."""
     (m1, m2), S = draws.shape, draws.p
     G = np.zeros((S, S))
@@ -93,7 +93,7 @@ def _gram_of_entries(draws: Draws) -> Array:
     return G * S
 
 
-def _gram_of_factors(draws: Draws) -> Array:
+def _gram_of_factors(draws: DrawField) -> Array:
     """G from <X_s, X_t> = sum of (L_s'L_t) o (R_s'R_t), with L = [A, a, 1] and R = [B, 1, b], twice centred."""
     q, S = draws.A.shape[1] + 2, draws.p
     G = np.empty((S, S))
@@ -129,31 +129,31 @@ LEADING = 48  # eigenvectors of K Gamma K in the bound of h
 CHUNK = 4096  # entries whose features are formed at once
 
 
-def steepest(draws: Draws, Gamma: Array, question: Question, n: int) -> Chosen:
+def greedy_variance(draws: DrawField, Gamma: Array, problem: Problem, n: int) -> Selection:
     """The greedy batch of n entries, with pending ones measured first."""
-    room, W = Room(question.shape, question.limits), with_pending(draws, question.pending)
+    quota, W = Quota(problem.shape, problem.limits), all_directions(draws, problem.pending)
     chosen: list[int] = []
     gains: list[float] = []
     evaluated = 0
     while len(chosen) < n:
-        start = Start(draws, Gamma, W)
-        listed = _candidates(start, question, room, chosen, n)
+        start = VarianceBounds(draws, Gamma, W)
+        listed = _make_shortlist(start, problem, quota, chosen, n)
         evaluated = max(evaluated, listed.out_of)
-        batch = Batch(start, question, listed.keys, room)
+        batch = VarianceSearch(start, problem, listed.keys, quota)
         while len(chosen) < n and (pick := batch.next()) is not None:
             chosen.append(pick[0])
             gains.append(pick[1])
         if len(listed.keys) == listed.out_of:
             break
         W = batch.W
-    rows, cols = Entries.from_keys(np.array(chosen, dtype=np.int64), question.shape[1])
-    return Chosen(rows, cols, np.array(gains), question.costs.at(rows, cols), evaluated)
+    rows, cols = Entries.from_keys(np.array(chosen, dtype=np.int64), problem.shape[1])
+    return Selection(rows, cols, np.array(gains), problem.costs.at(rows, cols), evaluated)
 
 
-class Start:
+class VarianceBounds:
     """What is known before the batch: the draws, Gamma, the directions W, and the leading part of K Gamma K."""
 
-    def __init__(self, draws: Draws, Gamma: Array, W: Array) -> None:
+    def __init__(self, draws: DrawField, Gamma: Array, W: Array) -> None:
         self.draws, self.Gamma, self.W = draws, Gamma, W
         K = np.eye(draws.p) - W.T @ W
         values, vectors = eigh(K @ Gamma @ K, subset_by_index=[max(draws.p - LEADING - 1, 0), draws.p - 1])
@@ -173,15 +173,15 @@ class Start:
         return np.maximum(squares - ((F @ self.W.T) ** 2).sum(1), 0.0), h
 
 
-class Batch:
+class VarianceSearch:
     """One batch in the making: v and h of every candidate, which of these h are exact and which bounds."""
 
-    def __init__(self, start: Start, question: Question, keys: Indices, room: Room) -> None:
-        self.start, self.question, self.keys, self.W = start, question, keys, start.W
+    def __init__(self, start: VarianceBounds, problem: Problem, keys: Indices, quota: Quota) -> None:
+        self.start, self.problem, self.keys, self.W = start, problem, keys, start.W
         self.eta2 = start.draws.eta2
-        self.rows, self.cols = Entries.from_keys(keys, question.shape[1])
-        self.cost = question.costs.at(self.rows, self.cols)
-        self.room = room
+        self.rows, self.cols = Entries.from_keys(keys, problem.shape[1])
+        self.cost = problem.costs.at(self.rows, self.cols)
+        self.quota = quota
         # chosen last: where it is, its direction and its gain
         self.last: tuple[int, Array, float] | None = None
         self.is_open, self.exact = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
@@ -201,7 +201,7 @@ class Batch:
             return None
         best = self._best()
         f = self.start.features(self.keys[best : best + 1])[0]
-        w, _ = direction(f, self.W, self.eta2)
+        w, _ = measurement_direction(f, self.W, self.eta2)
         gain = float(w @ self.start.Gamma @ w)  # w is K f / sqrt(v + eta2)
         self.last = best, w, gain
         return int(self.keys[best]), gain
@@ -240,9 +240,9 @@ class Batch:
         self.h = np.maximum(self.h + c * (gain * c - 2 * e), 0.0)
         self.v = np.maximum(self.v - c * c, 0.0)
         self.W = np.concatenate([self.W, w[None]])
-        self.room.takes(self.rows[best], self.cols[best])
-        self.is_open &= (self.room.row[self.rows] > 0) & (self.room.col[self.cols] > 0)
-        self.is_open[best] &= self.question.again
+        self.quota.take(self.rows[best], self.cols[best])
+        self.is_open &= (self.quota.row[self.rows] > 0) & (self.quota.col[self.cols] > 0)
+        self.is_open[best] &= self.problem.again
 
     def _products(self, w: Array) -> Array:
         """f . w for every candidate and each of a few w, from the features or from the factors."""
@@ -251,43 +251,45 @@ class Batch:
         return self.start.draws.products(w, self.keys)
 
 
-def _held(draws: Draws, n: int) -> bool:
+def _held(draws: DrawField, n: int) -> bool:
     """Whether to hold the features of n candidates: they fit, and reading them beats R products for every entry."""
     (m1, m2), R = draws.shape, draws.A.shape[1]
     return n * draws.p * 8 <= HELD_BYTES and n * PRODUCTS < m1 * m2 * R
 
 
-class Listed(NamedTuple):
+class Shortlist(NamedTuple):
     """The keys of the candidates, in order, and out of how many available entries."""
 
     keys: Indices
     out_of: int
 
 
-def _candidates(start: Start, question: Question, room: Room, chosen: list[int], n: int) -> Listed:
+def _make_shortlist(
+    start: VarianceBounds, problem: Problem, quota: Quota, chosen: list[int], n: int
+) -> Shortlist:
     """All available entries, or a shortlist of them for a batch of n, of which some are chosen."""
-    m1, m2 = question.shape
+    m1, m2 = problem.shape
     keys, bound, out_of = np.empty(0, np.int64), np.empty(0), 0
     all_listed = m1 * m2 <= MOST_MAPPED
     most = max(1, HELD_BYTES // (8 * start.draws.p))
     step = max(1, (m1 * m2 if all_listed else 64 * CHUNK) // m2)
     for i in range(0, m1, step):
         rows, cols = np.arange(i, min(i + step, m1)), np.arange(m2)
-        free = np.flatnonzero(question.available(rows, cols) & room.at(rows, cols)) + i * m2
-        if chosen and not question.again:
+        free = np.flatnonzero(problem.available(rows, cols) & quota.at(rows, cols)) + i * m2
+        if chosen and not problem.again:
             free = free[~np.isin(free, chosen)]
         keys, out_of = np.concatenate([keys, free]), out_of + len(free)
         if not all_listed:
-            bound = np.concatenate([bound, _bounds(start, question, rows, free, bound, most)])
+            bound = np.concatenate([bound, _bounds(start, problem, rows, free, bound, most)])
             if len(keys) > most:
-                kept = _most_promising(keys, bound, question, most, n)
+                kept = _most_promising(keys, bound, problem, most, n)
                 keys, bound = keys[kept], bound[kept]
-    return Listed(keys, out_of)
+    return Shortlist(keys, out_of)
 
 
-def _most_promising(keys: Indices, bound: Array, question: Question, most: int, n: int) -> Indices:
+def _most_promising(keys: Indices, bound: Array, problem: Problem, most: int, n: int) -> Indices:
     """Where the bounds are greatest, at most so many; of limited rows and columns, not so many that others lack."""
-    kept, (m2, limits) = np.arange(len(keys)), (question.shape[1], question.limits)
+    kept, (m2, limits) = np.arange(len(keys)), (problem.shape[1], problem.limits)
     for lines, limit in ((keys // m2, limits.per_row), (keys % m2, limits.per_col)):
         if limit is not None:
             kept = kept[_greatest_of_each(lines[kept], bound[kept], max(limit, most * limit // n))]
@@ -304,12 +306,12 @@ def _greatest_of_each(lines: Indices, bound: Array, most: int) -> Indices:
 
 
 def _bounds(
-    start: Start, question: Question, rows: Indices, keys: Indices, listed: Array, most: int
+    start: VarianceBounds, problem: Problem, rows: Indices, keys: Indices, listed: Array, most: int
 ) -> Array:
     """Bounds of the scores of the entries with these keys, close ones where they may come on the list."""
-    eta2, m2 = start.draws.eta2, question.shape[1]
+    eta2, m2 = start.draws.eta2, problem.shape[1]
     v = start.draws.variances(rows, np.arange(m2)).ravel()[keys - rows[0] * m2]
-    cost = question.costs.at(*Entries.from_keys(keys, m2))
+    cost = problem.costs.at(*Entries.from_keys(keys, m2))
     largest = max(float(start.leading[0]), 0.0)
     bound: Array = largest * v / (v + eta2) / cost
     least = float(listed.min()) if len(listed) >= most else -np.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime as dt
 import difflib
 import getpass
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from maxentry import frames
-from maxentry.campaign import cells, fits, tell, views
+from maxentry import cells, frames
+from maxentry.campaign import fits, tell, views
 from maxentry.campaign import policy as asking
 from maxentry.campaign import settings as workable
 from maxentry.campaign import storage as address
@@ -29,7 +30,7 @@ from maxentry.campaign import tell as telling
 from maxentry.campaign.events import Created, Event, Record
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.storage import Key, Log, Overtaken, Storage
+from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
@@ -94,8 +95,8 @@ def begun(
 
 def check_labels(settings: Settings) -> None:
     """Refuse labels that read alike; not asked of a campaign that is there, which may be older than this rule."""
-    cells.check_apart(settings.rows, "row")
-    cells.check_apart(settings.cols, "column")
+    cells.check_distinct(settings.rows, "row")
+    cells.check_distinct(settings.cols, "column")
 
 
 def check_names(settings: Iterable[str]) -> None:
@@ -150,6 +151,7 @@ class Campaign:
         self._storage, self._key, self._owned = storage, key, owned
         self._clock = clock
         self._policy = policy
+        self._around: Around = contextlib.nullcontext
         self._turn = threading.Lock()
         self.cache: fits.Cache
         if cache is not None:
@@ -206,7 +208,7 @@ class Campaign:
                 kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy, frame=frame
             )
             if told and not is_new:
-                made._tell(told, False, who)
+                made.tell_lines(told, False, who)
             return made
 
     @classmethod
@@ -273,7 +275,7 @@ class Campaign:
     def status(self) -> Status:
         """Counts and sums; prints as a few lines."""
         state = self.state
-        return Status.of(state, self._now(state))
+        return Status.of(state, self.now(state))
 
     def posterior(self, *, progress: bool | None = None) -> Posterior:
         """The posterior of the whole matrix given all that was told, in the user's units and frames."""
@@ -289,19 +291,19 @@ class Campaign:
         from maxentry.campaign import outlook as ahead
 
         state, n = self.state, _how_many(n)
-        return ahead.look_ahead(state, n, self._now(state), self.cache, progress=progress)
+        return ahead.look_ahead(state, n, self.now(state), self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
         state = self.state
-        now = self._now(state)
+        now = self.now(state)
         chosen = state.pending_asks(now) if pending else state.asked.values()
         return views.as_frame(views.asks_in_full(chosen, state, now), frame or self._frame)
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
         """What is waited for, as `ask` gave it: id, row, col, mean, sd, gain, cost."""
         state = self.state
-        return views.as_frame(views.asks(state.pending_asks(self._now(state)), state), frame or self._frame)
+        return views.as_frame(views.asks(state.pending_asks(self.now(state)), state), frame or self._frame)
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """What happened, one line an event: event, at, who, kind, what."""
@@ -348,11 +350,11 @@ class Campaign:
         """Choose, and hand out if nobody has been quicker; else choose again. The state once that is done."""
         for attempt in range(ATTEMPTS):
             then, began = self.state, time.perf_counter()
-            batch = self._choose(then, n, self._now(then), limits, progress)
+            batch = self._choose(then, n, self.now(then), limits, progress)
             took, state = time.perf_counter() - began, None
-            with contextlib.suppress(Overtaken), self._storage.locked(self._key) as log:
+            with contextlib.suppress(Overtaken), self._storage.locked(self._key, self._around) as log:
                 latest = then.after(log.since(then.version))
-                now = self._now(latest, log)
+                now = self.now(latest, log)
                 plates = asking.limits(limits, then.settings)["plates"]
                 fewer_will_do = attempt >= CONTENT_WITH_FEWER
                 kept = asking.kept(batch, then, latest, now, plates=plates, fewer_will_do=fewer_will_do)
@@ -403,10 +405,7 @@ class Campaign:
         others are withdrawn, except where replicates are asked for (the setting `again`). Ids that have expired,
         failed or been withdrawn may be told.
         """
-        return self._tell(telling.lines(ids, values, row=row, col=col, value=value), again, who)
-
-    def _tell(self, lines: Sequence[Line], again: bool, who: str | None) -> Receipt:
-        return self._change(lambda state, now: report.judged(lines, state, again, now), who)
+        return self.tell_lines(telling.lines(ids, values, row=row, col=col, value=value), again, who)
 
     def correct(
         self,
@@ -454,6 +453,34 @@ class Campaign:
         """Change settings from here on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
         self._change(lambda state, _: changes.settings_changed(state, settings), who)
 
+    # For servers and reports, which keep more than one campaign in hand
+
+    @property
+    def key(self) -> Key:
+        """How the storage knows the campaign: its number, its id, its name."""
+        return self._key
+
+    def now(self, state: State, log: Log | None = None) -> dt.datetime:
+        """The time by the clock that all share; never before the last event, whoever's clock that went by."""
+        now = (self._clock or (log or self._storage).now)()
+        if now.tzinfo is None:
+            raise ParameterError("expected a clock that knows its time zone, but its time has none.")
+        return max(now.astimezone(dt.UTC), state.changed_at)
+
+    def records(self, since: int = 0, most: int | None = None) -> Sequence[Record]:
+        """The stored events after number `since`, at most so many."""
+        return self._storage.events(self._key, since, most)
+
+    def tell_lines(self, lines: Sequence[Line], again: bool = False, who: str | None = None) -> Receipt:
+        """`tell` for lines that were read before."""
+        return self._change(lambda state, now: report.judged(lines, state, again, now), who)
+
+    def within(self, around: Around) -> Self:
+        """This campaign, with `around` about every transaction that writes (see `Storage.locked`)."""
+        twin = copy.copy(self)
+        twin._around = around
+        return twin
+
     # Inside
 
     def _change(
@@ -462,9 +489,9 @@ class Campaign:
         """Decide on events under the lock, from the latest state, and append them."""
         for _ in range(ATTEMPTS):
             try:
-                with self._storage.locked(self._key) as log:
+                with self._storage.locked(self._key, self._around) as log:
                     latest = self._latest.after(log.since(self._latest.version))
-                    now = self._now(latest, log)
+                    now = self.now(latest, log)
                     events, result = decide(latest, now)
                     records = log.append(events, latest.version, now, user(who))
                     state = latest.after(records)  # before the commit: what cannot be replayed is not written
@@ -481,13 +508,6 @@ class Campaign:
             if state.version > self._latest.version:
                 self._latest = state
         return state
-
-    def _now(self, state: State, log: Log | None = None) -> dt.datetime:
-        """The time by the clock that all share; never before the last event, whoever's clock that went by."""
-        now = (self._clock or (log or self._storage).now)()
-        if now.tzinfo is None:
-            raise ParameterError("expected a clock that knows its time zone, but its time has none.")
-        return max(now.astimezone(dt.UTC), state.changed_at)
 
 
 def _default_policy() -> Callable[..., asking.BatchLike]:

@@ -12,7 +12,7 @@ from narwhals import dependencies
 from numpy.typing import NDArray
 
 from maxentry import frames
-from maxentry.campaign.cells import Lookup
+from maxentry.cells import Lookup
 from maxentry.errors import ParameterError
 from maxentry.labels import Axis, Labels
 

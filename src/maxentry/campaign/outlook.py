@@ -49,7 +49,7 @@ class Outlook:
 
 def outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
     """What is expected of the pending entries and of a batch."""
-    totals, pending = total_variance.Totals(posterior.belief), state.pending(now)
+    totals, pending = total_variance.TotalVariance(posterior.belief), state.pending(now)
     with_batch = pending.joined(Entries(batch.rows, batch.cols))
     variances = [totals.now(), totals.after(pending), totals.after(with_batch)]
     errors = np.sqrt([stop.mean_square(posterior, total) for total in variances])

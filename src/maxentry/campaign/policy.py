@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition import Costs, Limits, Question, choose
-from maxentry.acquisition.problem import Chosen
+from maxentry.acquisition import Costs, Limits, Problem, choose
+from maxentry.acquisition.problem import Selection
 from maxentry.campaign import fits, stop
 from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
@@ -102,9 +102,9 @@ def design_phase(state: State, now: dt.datetime) -> str | None:
     return None
 
 
-def _question(state: State, now: dt.datetime, limits: Limits, replicates: bool) -> Question:
+def _question(state: State, now: dt.datetime, limits: Limits, replicates: bool) -> Problem:
     """What may be asked for: nothing that the rest of the budget cannot pay; replicates where they are allowed."""
-    question = Question(
+    question = Problem(
         state.shape,
         observed=state.told,
         pending=state.pending(now),
@@ -133,7 +133,7 @@ def _nothing(state: State, now: dt.datetime, plates: str | None) -> str:
     return f"what is left of the budget, {stop.budget_left(state, now):g}, does not pay for {what}."
 
 
-def _told_of(chosen: Chosen, k: int, posterior: Posterior | None, why: str) -> Batch:
+def _told_of(chosen: Selection, k: int, posterior: Posterior | None, why: str) -> Batch:
     """The first k entries, with their mean and sd in the user's units."""
     rows, cols = chosen.rows[:k], chosen.cols[:k]
     if posterior is None:

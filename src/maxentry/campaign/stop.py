@@ -13,7 +13,7 @@ import datetime as dt
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition import Question, total_variance
+from maxentry.acquisition import Problem, total_variance
 from maxentry.campaign.state import OUTLOOK, State, stream
 from maxentry.entries import Entries
 from maxentry.posterior.posterior import Posterior
@@ -100,7 +100,7 @@ def budget_left(state: State, now: dt.datetime) -> float | None:
     return None if budget is None else budget - state.spent(now)
 
 
-def payable(question: Question, left: float) -> NDArray[np.bool_]:
+def payable(question: Problem, left: float) -> NDArray[np.bool_]:
     """m1 x m2, True where an entry may be measured and `left` pays for it; with plates, for all that its plate has."""
     m1, m2 = question.shape
     mask = np.empty((m1, m2), dtype=bool)

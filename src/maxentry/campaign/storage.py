@@ -242,32 +242,37 @@ class Log:
     """A campaign's events under its lock: read the latest, then append, in one transaction."""
 
     def __init__(self, connection: Connection, key: Key) -> None:
-        self._connection, self._key = connection, key
+        self.connection, self.key = connection, key
+        self.appended: range | None = None  # the numbers of the events written, if any were to be
 
     def since(self, version: int) -> list[Record]:
         """The events after this one."""
-        return _records(self._connection, self._key, version)
+        return _records(self.connection, self.key, version)
 
     def now(self) -> dt.datetime:
         """The time by the clock of the storage."""
-        return _now(self._connection)
+        return _now(self.connection)
 
     def append(self, news: Sequence[Event], version: int, at: dt.datetime, who: str | None) -> list[Record]:
         """Write events after event `version`, which must be the last; they hold once the lock is let go."""
         records = [Record(version + k, at, who, news_k) for k, news_k in enumerate(news, start=1)]
         rows = [
             {
-                "campaign_id": self._key.id, "number": record.number, "at": at.isoformat(),
+                "campaign_id": self.key.id, "number": record.number, "at": at.isoformat(),
                 "kind": record.event.kind, "who": who, "payload": events.write(record.event),
             }
             for record in records
         ]  # fmt: skip
         try:
             if rows:
-                self._connection.execute(insert(EVENTS), rows)
+                self.connection.execute(insert(EVENTS), rows)
         except IntegrityError:
             raise Overtaken(f"expected to write event {version + 1}, but there is one already.") from None
+        self.appended = range(version + 1, version + len(records) + 1)
         return records
+
+
+Around = Callable[[Log], AbstractContextManager[Any]]
 
 
 class Storage:
@@ -302,7 +307,7 @@ class Storage:
 
     def add(self, name: str, first: Sequence[Event], at: dt.datetime, who: str | None) -> Key:
         """Begin a campaign with its first events, all or none; a name that is taken is refused."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             self._check_version(connection)
             if self._find(connection, name) is not None:
                 raise CampaignError(f"expected a new name in {self.name}, but {name!r} is there already.")
@@ -321,7 +326,7 @@ class Storage:
 
     def names(self) -> list[str]:
         """The campaigns, in the order in which they began."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return list(connection.execute(select(CAMPAIGNS.c.name).order_by(CAMPAIGNS.c.id)).scalars())
 
     def find(self, name: str | None) -> Key:
@@ -335,7 +340,7 @@ class Storage:
                 raise CampaignError(f"expected a campaign in {self.name}, but there is none yet.")
             wanted = "the name of one campaign" if name is None else f"a campaign {name!r}"
             raise CampaignError(f"expected {wanted} in {self.name}, but there {_are(len(names))} {there}.")
-        with self._reading() as connection:
+        with self.reading() as connection:
             key = self._find(connection, name)
         assert key is not None
         return key
@@ -346,31 +351,36 @@ class Storage:
             known = str(uuid.UUID(mark))  # what is none is not brought before a database
         except ValueError:
             return None
-        with self._reading() as connection:
+        with self.reading() as connection:
             found = connection.execute(select(CAMPAIGNS.c.name).where(CAMPAIGNS.c.uuid == known)).scalar()
         return None if found is None or known != mark else str(found)
 
     def events(self, key: Key, since: int = 0, most: int | None = None) -> list[Record]:
         """A campaign's events after this one, so many at most."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return _records(connection, key, since, most)
 
     def now(self) -> dt.datetime:
         """The time by the clock that all who use the storage share: the server's, else this machine's."""
         if self.url.get_backend_name() == "sqlite":
             return dt.datetime.now(dt.UTC)
-        with self._reading() as connection:
+        with self.reading() as connection:
             return _now(connection)
 
     @contextmanager
-    def locked(self, key: Key) -> Iterator[Log]:
-        """Hold the campaign's lock; what was appended is committed at the end, or nothing is after an error."""
-        with self._writing() as connection:
+    def locked(self, key: Key, around: Around = nullcontext) -> Iterator[Log]:
+        """Hold the campaign's lock; what was appended is committed at the end, or nothing is after an error.
+
+        around: wraps the work in the same transaction, for instance to write more with the events.
+        """
+        with self.writing() as connection:
             row = select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() is None:  # SQLite leaves FOR UPDATE out
                 raise StorageError(f"expected the campaign {key.name!r} in {self.name}, but it is gone.")
             self._check_version(connection)
-            yield Log(connection, key)
+            log = Log(connection, key)
+            with around(log):
+                yield log
 
     def _check_version(self, connection: Connection) -> None:
         """Refuse to write into tables that were upgraded since they were opened; none are until this is committed."""
@@ -389,12 +399,14 @@ class Storage:
     # Connections
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that only reads."""
         with self._turn, self._sentence(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction that writes; on SQLite it holds the lock of the file from the beginning."""
         with (
             self._turn,
             self._sentence(),
@@ -444,7 +456,7 @@ class Storage:
         return engine
 
     def _prepare(self, create: bool) -> None:
-        with self._reading() as connection:
+        with self.reading() as connection:
             version = version_of(connection, self.name)
             foreign = version is None and file_of(self.url) is not None
             if foreign and inspect(connection).get_table_names():
@@ -455,7 +467,7 @@ class Storage:
             return
         if version is None and not create:
             raise StorageError(f"expected campaigns in {self.name}, but there are none: begin one first.")
-        with self._writing() as connection:
+        with self.writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             version = version_of(connection, self.name)  # another process may have been quicker

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry.campaign import cells, settings, tables
-from maxentry.campaign.cells import Lookup
+from maxentry import cells, tables
+from maxentry.campaign import settings
 from maxentry.campaign.events import Changed, ColsAdded, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
-from maxentry.campaign.sheets import DecimalComma
 from maxentry.campaign.state import Ask, Measurement, State
+from maxentry.cells import Lookup
 from maxentry.errors import CampaignError, DataError
 from maxentry.frames import listed
 from maxentry.labels import checked_labels, place
+from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
 
 # Changes as events: each is checked against the state; what cannot be is refused, what is so already is no event.
@@ -37,7 +38,7 @@ class Which(NamedTuple):
 def correction(state: State, which: Which, value: Any, reason: str) -> Outcome:
     """Another value for a measurement, or none."""
     measurement = _measurement(state, which)
-    number = cells.number(value, "the correction")
+    number = cells.parse_number(value, "the correction")
     if number is not None:
         check_value(state, number, measurement.row, measurement.col)
     if number == measurement.value or (number is None and measurement.struck):
@@ -75,14 +76,14 @@ def withdrawal(state: State, ids: Any, reason: str) -> Outcome:
 def rows_added(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
     """More rows; replaying the event checks the rest."""
     known = checked_labels(labels, "row")
-    cells.check_apart(known, "row", state.row_labels)
+    cells.check_distinct(known, "row", state.row_labels)
     return [RowsAdded(known, _costs(cost, len(known)))], None
 
 
 def cols_added(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
     """More columns."""
     known = checked_labels(labels, "column")
-    cells.check_apart(known, "column", state.col_labels)
+    cells.check_distinct(known, "column", state.col_labels)
     return [ColsAdded(known, _costs(cost, len(known)))], None
 
 
@@ -118,7 +119,7 @@ def _measurement(state: State, which: Which) -> Measurement:
 
 def _ids(ids: Any) -> list[int]:
     many = hasattr(ids, "__iter__") and not isinstance(ids, (str, bytes)) and getattr(ids, "ndim", 1) > 0
-    known = [cells.identity(x, "the ids") for x in (listed(ids) if many else [ids])]
+    known = [cells.parse_id(x, "the ids") for x in (listed(ids) if many else [ids])]
     if None in known:
         raise DataError("expected ids, but an empty one came.")
     return list(dict.fromkeys(id for id in known if id is not None))
@@ -164,22 +165,22 @@ class Receipt(NamedTuple):
 # Reading
 
 
+COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
+
+
 def of_table(data: Any) -> list[Line]:
     """The lines of a frame, of a CSV or Parquet file, or of plain columns.
 
     Columns: id, or row and col, or both; value; and, where there are any, failed, status and reason.
     """
     table = tables.read(data)
-    names = table.columns
-    if not (
-        {"value", "failed", "status"} & names.keys() and ("id" in names or {"row", "col"} <= names.keys())
-    ):
-        came = ", ".join(names) or "none"
-        raise DataError(f"expected columns id (or row and col) and value, but the columns {came} came.")
-    columns = [table.get(name) for name in ("id", "row", "col", "value", "failed", "status", "reason")]
-    return [
-        _line(table.where(k), table.decimal_comma, *line) for k, line in enumerate(zip(*columns, strict=True))
-    ]
+    columns = {name: table.role(name) for name in COLUMNS}
+    has = {name for name, column in columns.items() if column is not None}
+    if not has & {"value", "failed", "status"} or not ("id" in has or {"row", "col"} <= has):
+        names = ", ".join(table.names) or "none"
+        raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
+    cells_by_line = zip(*(column or [None] * table.n for column in columns.values()), strict=True)
+    return [_line(table.where(k), table.decimal_comma, *line) for k, line in enumerate(cells_by_line)]
 
 
 def _line(
@@ -193,13 +194,17 @@ def _line(
     status: Any,
     reason: Any,
 ) -> Line:
-    lost = cells.says_failed(value) or cells.says_failed(status) or cells.yes(failed, where)
-    known = None if cells.says_failed(value) else cells.number(value, where, comma)
+    lost = (
+        cells.is_failure(value)
+        or cells.is_failure(status)
+        or cells.parse_flag(failed, f"{where}, column failed")
+    )
+    known = None if cells.is_failure(value) else cells.parse_number(value, f"{where}, column value", comma)
     if lost and known is not None:
         raise DataError(f"expected a value or a failure in {where}, but both came: {known:g} and failed.")
-    row, col = (None if cells.bare(cell) == "" else cell for cell in (row, col))
+    row, col = (None if cells.lower_text(cell) == "" else cell for cell in (row, col))
     why = "" if cells.is_empty(reason) else str(reason).strip()
-    return Line(cells.identity(id, where), row, col, known, lost, why, where)
+    return Line(cells.parse_id(id, where), row, col, known, lost, why, where)
 
 
 def of_ids(ids: Any, values: Any) -> list[Line]:

@@ -76,13 +76,13 @@ def correct(
     name: options.Name = None,
 ) -> None:
     """Put right a value that was told wrongly; the history keeps the old one."""
-    from maxentry.cli.cells import number as as_number
+    from maxentry.cells import parse_number
 
     given = list(words or [])
     if (id, row, col, number) == (None,) * 4 and given:
         id = _id(given.pop(0))
     value = given.pop(0) if value is None and given else value
-    new = None if value is None else as_number(value, "the correction")
+    new = None if value is None else parse_number(value, "the correction")
     if given or (new is None) != strike:
         raise typer.BadParameter("expected ID VALUE (or ID --strike), like: maxentry correct 3 7.5")
     if sum((id is not None, number is not None, row is not None or col is not None)) != 1 or (

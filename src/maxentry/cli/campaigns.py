@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxentry.cli import tables
+from maxentry import tables
 from maxentry.cli.options import STORAGE
-from maxentry.cli.tables import Table
 from maxentry.errors import CampaignError, ParameterError, StorageError
+from maxentry.tables import Table
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
@@ -71,22 +71,18 @@ def check_nothing_lost(output: str | None, campaign: Campaign) -> None:
     try:
         lost = _untold(tables.read(output), campaign)
     except MaxentryError:
-        lost = "is no plate of this campaign"
+        lost = "it is not a plate of this campaign"
     if lost:
-        raise ParameterError(
-            f"expected a new file, but {output} exists and {lost}: name another, or add --overwrite."
-        )
+        raise ParameterError(f"{output} exists, and {lost}. Name another file, or add --overwrite.")
 
 
 def _untold(table: Table, campaign: Campaign) -> str:
     """What a plate holds that the campaign does not know; nothing if all of it was told."""
-    from maxentry.campaign.cells import identity
-    from maxentry.cli import measurements
-    from maxentry.cli.cells import is_empty, number, says_failed
+    from maxentry.cells import is_empty, is_failure, parse_id, parse_number
 
-    ids, values = measurements.column(table, "id"), measurements.column(table, "value")
+    ids, values = table.role("id"), table.role("value")
     if ids is None or values is None:
-        return "is no plate"
+        return "it is not a plate"
     told = campaign.export(everything=True, frame="columns")
     known = {(id, value) for id, value in zip(told["id"], told["value"], strict=True) if id is not None}
     asked = campaign.asked(frame="columns")
@@ -94,9 +90,9 @@ def _untold(table: Table, campaign: Campaign) -> str:
     for k, (cell, value) in enumerate(zip(ids, values, strict=True)):
         if is_empty(value):
             continue
-        id = identity(cell, table.where(k))
-        if says_failed(value) and id in failed:
+        id = parse_id(cell, table.where(k))
+        if is_failure(value) and id in failed:
             continue
-        if says_failed(value) or (id, number(value, "", decimal_comma=table.decimal_comma)) not in known:
-            return f"has a value in {table.where(k)} that was not told yet"
+        if is_failure(value) or (id, parse_number(value, "", table.decimal_comma)) not in known:
+            return f"line {table.lines[k] if table.lines else k + 1} has a value that was not told yet"
     return ""

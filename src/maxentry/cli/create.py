@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maxentry.cli import hints, options, output, settings, tables
+from maxentry.cli import hints, options, output, settings
 
 PANEL = "Campaigns"
 
@@ -90,10 +90,10 @@ def _labels(
     row: list[str] | None, col: list[str] | None, shape: str | None,
 ) -> tuple[list[str], list[str], dict[str, list[Any]]]:  # fmt: skip
     """Labels of both sides, each from one place, and what the table says of them."""
-    from maxentry.cli import measurements
+    from maxentry.cli import inputs
 
-    nothing = measurements.Matrix([], [], measurements.Triples([], [], []))
-    given = nothing if source is None else measurements.matrix(tables.read(source), names)
+    nothing = inputs.Matrix([], [], inputs.Triples([], [], []))
+    given = nothing if source is None else inputs.read_matrix(source, names)
     counted = ([], []) if shape is None else options.labels_of(_size(shape))
     told = given.measured
     return (
@@ -107,9 +107,9 @@ def _side(
     side: str, file: str | None, listed: list[str], counted: list[str], of_table: list[str]
 ) -> list[str]:
     """The labels that were given in one way; a table's own where there is no other way."""
-    from maxentry.cli import sides
+    from maxentry.cli import inputs
 
-    read = [] if file is None else sides.labels(file)
+    read = [] if file is None else inputs.read_labels(file)
     ways = [labels for labels in (read, listed, counted) if labels]
     if len(ways) > 1:
         raise typer.BadParameter(f"expected one of --{side}s, --{side} and --shape, but several came.")

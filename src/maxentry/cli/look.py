@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry.cli import options, output, tables
+from maxentry.cli import options, output
 from maxentry.cli.ahead import ahead
 from maxentry.cli.campaigns import opened, table_of
 from maxentry.cli.options import option
-from maxentry.cli.tables import Table
+from maxentry.tables import Table
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -109,7 +109,7 @@ def history(
     name: options.Name = None,
 ) -> None:
     """Everything that has happened, one line an event."""
-    tables.check_writable(out, form)
+    output.check_writable(out, form)
     with opened(storage, name) as campaign:
         table = table_of(campaign.history(frame="columns"))
         if last is not None:

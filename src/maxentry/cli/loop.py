@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import sys
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxentry.cli import hints, options, output, tables
+from maxentry.cli import hints, options, output
 from maxentry.cli.campaigns import check_nothing_lost, opened, plate_of
 from maxentry.cli.options import option
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
-    from maxentry.cli.tables import Table
+    from maxentry.tables import Table
 
 PANEL = "The lab loop"
 
@@ -39,7 +38,7 @@ def ask(
 
     Writes a plate: id, row, col, mean, sd, gain, cost and an empty column value. Fill it in and tell it.
     """
-    tables.check_writable(out, form)
+    output.check_writable(out, form)
     with opened(storage, name) as campaign:
         if not overwrite:
             check_nothing_lost(out, campaign)
@@ -70,7 +69,7 @@ def ask(
 def _say_next(table: Table, out: str | None, where: str) -> None:
     """What to do with the plate: in the file, or on the terminal, where it can be seen but not filled in."""
     asked = output.count(table.n, "entry", "entries")
-    if out not in (None, tables.STD):
+    if out not in (None, output.STD):
         told = f"maxentry tell {quote(out or '')}{where}"
         output.say(f"{asked} asked. Fill in the column value of {out}, then: {told}")
     elif out is None and sys.stdout.isatty():
@@ -113,7 +112,7 @@ def tell(
     value: Annotated[str | None, option("--value", help="… and its value, or failed.")] = None,
     again: Annotated[
         bool,
-        option("--again", help="Values of entries told before are further measurements."),
+        option("--again", help="Values of entries told before are further inputs."),
     ] = False,
     names: options.Names = None,
     who: options.Who = None,
@@ -122,8 +121,10 @@ def tell(
     storage: options.Storage = options.STORAGE,
     name: options.Name = None,
 ) -> None:
-    """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any measurements."""
-    report = _one(id, row, col, value) if data is None else _report(tables.read(data, form), names)
+    """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
+    from maxentry.cli import inputs
+
+    report = _one(id, row, col, value) if data is None else _report(inputs.read_table(data, form), names)
     if data is not None and (id, row, col, value) != (None,) * 4:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
     with opened(storage, name) as campaign:
@@ -148,15 +149,14 @@ def _one(id: int | None, row: str | None, col: str | None, value: str | None) ->
 
 def _report(table: Table, names: str | None) -> Any:
     """A table as the campaign reads it: a plate or a long one as it stands, a wide one line by line."""
-    from maxentry.cli import measurements
+    from maxentry.cli import inputs
 
-    plate = measurements.is_plate(table) or measurements.is_long(table)
+    plate = inputs.is_plate(table) or inputs.is_long(table)
     if names is None and plate:
-        text_as_is = table.text is not None
-        return io.StringIO(table.text) if text_as_is else dict(zip(table.names, table.columns, strict=True))
+        return table
     if names is None:
-        measurements.refuse_half_a_plate(table)
-    found = measurements.triples(table, names)
+        inputs.refuse_half_plate(table)
+    found = inputs.parse_measurements(table, names)
     return {"row": found.rows, "col": found.cols, "value": found.values}
 
 

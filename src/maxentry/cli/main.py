@@ -17,6 +17,7 @@ from maxentry.cli import (
     amend,
     change,
     codes,
+    compare,
     create,
     look,
     loop,
@@ -24,7 +25,6 @@ from maxentry.cli import (
     report,
     results,
     serve,
-    study,
 )
 from maxentry.errors import MaxentryError, NothingToAskError
 
@@ -141,10 +141,16 @@ def _report(kind: str, text: str, code: int, as_json: bool) -> int:
     except OSError:  # a full disk, say: what cannot be written there is said on stderr
         _close(sys.stdout)
     try:
-        say(text[:1].upper() + text[1:], "bold red")
+        say(_capitalize(text), "bold red")
     except OSError:  # nobody is left to tell; the code remains
         _close(sys.stderr)
     return code
+
+
+def _capitalize(sentence: str) -> str:
+    """Begin a sentence with a capital, unless it begins with a file's name or a label."""
+    first = sentence.partition(" ")[0]
+    return sentence[:1].upper() + sentence[1:] if first.rstrip(".,:;").isalpha() else sentence
 
 
 def _close(stream: TextIO) -> None:
@@ -164,7 +170,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (create, change, loop, amend, look, results, report, oneshot, study, serve, about):
+for part in (create, change, loop, amend, look, results, report, oneshot, compare, serve, about):
     part.add(app)
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from maxentry.cli import codes, output, tables
-from maxentry.cli.tables import Format, Table, cell_text
+from maxentry import tables
+from maxentry.cli import codes, output
 from maxentry.errors import SizeError
+from maxentry.tables import Format, Table, cell_text
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -54,7 +55,7 @@ def _map(posterior: Posterior, what: str, level: float) -> Any:
 
 def posterior_facts(posterior: Posterior) -> dict[str, Any]:
     """What was found about the model, for machines."""
-    from maxentry.posterior.diagnostics import without_code
+    from maxentry.posterior.diagnostics import strip_code
 
     diagnostics = posterior.diagnostics
     return {
@@ -65,7 +66,7 @@ def posterior_facts(posterior: Posterior) -> dict[str, Any]:
         "noise_sd": posterior.noise_sd,
         "transform": str(posterior.transform),
         "converged": bool(diagnostics.converged),
-        "advice": without_code(diagnostics.advice),
+        "advice": strip_code(diagnostics.advice),
         "interrupted": posterior.interrupted,
     }
 
@@ -89,7 +90,7 @@ def hand_over(
     verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, say what was found, and end as interrupted if the sampling was."""
-    from maxentry.posterior.diagnostics import without_code
+    from maxentry.posterior.diagnostics import strip_code
 
     if save is not None:
         posterior.save(save)
@@ -97,13 +98,13 @@ def hand_over(
     table = posterior_table(posterior, wide=wide and not entries, what=what, level=level, corner=corner)
     named = {} if campaign is None else {"campaign": campaign}
     document = named | posterior_facts(posterior)
-    if not entries and tables.format_of(out, form) is not Format.parquet:
+    if not entries and tables.choose_format(out, form) is not Format.parquet:
         labels = 1 if wide else 2
-        figures = map(tables.six_figures, table.columns[labels:])
+        figures = map(tables.round_numbers, table.columns[labels:])
         table = Table(table.names, [*table.columns[:labels], *figures])
     output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
     if not as_json:
-        output.say(without_code(repr(posterior)) if verbose else in_short(posterior), "dim")
+        output.say(strip_code(repr(posterior)) if verbose else in_short(posterior), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(codes.INTERRUPTED)

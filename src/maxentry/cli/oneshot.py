@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from maxentry.cli import options, output, tables
+from maxentry.cli import options, output
 from maxentry.cli.maps import FACTS, LONG, hand_over
-from maxentry.cli.tables import Table
 from maxentry.errors import ParameterError
+from maxentry.tables import Table
 
 PANEL = "Without a campaign"
 
@@ -34,16 +34,16 @@ def complete(
     as_json: options.Json = False,
 ) -> None:
     """Fill the holes of a table, and say how far each filled value can be trusted."""
-    tables.check_writable(out, form, sources=[data])
-    tables.check_writable(save, sources=[data])
+    output.check_writable(out, form, sources=[data])
+    output.check_writable(save, sources=[data])
     wanted = options.rank_of(rank)
-    from maxentry.cli import measurements
+    from maxentry.cli import inputs
     from maxentry.observations import Observations
     from maxentry.posterior.complete import complete as completed
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
-    given = measurements.matrix(tables.read(data), names)
+    given = inputs.read_matrix(data, names)
 
     measured = given.measured
     observations = Observations.from_triples(
@@ -82,17 +82,17 @@ def design(
     as_json: options.Json = False,
 ) -> None:
     """Lay out which entries to measure first: every row and every column about equally often."""
-    tables.check_writable(out, form, sources=[shape])
+    output.check_writable(out, form, sources=[shape])
     from maxentry import design as designs
-    from maxentry.cli import measurements
+    from maxentry.cli import inputs
     from maxentry.entries import Entries
 
     size = options.shape_of(shape)
     if size is not None:
         row_labels, col_labels = options.labels_of(size)
-        measured = measurements.Triples([], [], [])
+        measured = inputs.Triples([], [], [])
     else:
-        given = measurements.matrix(_table(shape), names)
+        given = inputs.parse_matrix(_table(shape), names)
         row_labels, col_labels, measured = given.row_labels, given.col_labels, given.measured
     row_at, col_at = ({label: i for i, label in enumerate(side)} for side in (row_labels, col_labels))
     taken = Entries.of([row_at[x] for x in measured.rows], [col_at[x] for x in measured.cols])
@@ -110,9 +110,11 @@ def design(
 def _table(path: str) -> Table:
     from pathlib import Path
 
-    if path != tables.STD and not Path(path).exists():
+    from maxentry.cli import inputs
+
+    if path != output.STD and not Path(path).exists():
         raise ParameterError(f"expected a shape like 30x20 or a table, but {path!r} is neither.")
-    return tables.read(path)
+    return inputs.read_table(path)
 
 
 def add(app: typer.Typer) -> None:

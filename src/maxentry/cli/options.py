@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from maxentry.cli.tables import Format
+from maxentry.tables import Format
 
 STORAGE = "sqlite:///maxentry.db"
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maxentry import tables
 from maxentry._io import to_json_data
-from maxentry.cli import tables, terminal
-from maxentry.cli.tables import Format, Table
+from maxentry.cli import terminal
+from maxentry.errors import ParameterError
+from maxentry.tables import Format, Table
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+STD = "-"  # stdin or stdout
 
 
 def console(*, stderr: bool = True) -> Console:
@@ -50,8 +57,8 @@ def deliver(
     title: str = "",
 ) -> None:
     """Hand a table over: to a file, as JSON (under `key`), as CSV down a pipe, or readable on a terminal."""
-    to_file = output not in (None, tables.STD)
-    if to_file:
+    to_file = output not in (None, STD)
+    if output is not None and to_file:
         tables.write(table, output, form)
     if as_json:
         print_json({**document, "output": output} if to_file else {**document, key: table.records()})
@@ -60,7 +67,9 @@ def deliver(
     elif output is None and form is None and sys.stdout.isatty():
         show(table, title)
     else:
-        tables.write(table, output, form)
+        refuse_terminal(output, form)
+        sys.stdout.flush()
+        tables.write(table, sys.stdout.buffer, form)
 
 
 def show(table: Table, title: str = "") -> None:
@@ -68,6 +77,32 @@ def show(table: Table, title: str = "") -> None:
     left_out = terminal.show(table, title, console(stderr=False))
     if left_out:
         say(left_out, "dim")
+
+
+def check_writable(output: str | None, form: Format | None = None, *, sources: Iterable[str] = ()) -> None:
+    """Refuse, before any work, a file that cannot be written or that is one of those that are read."""
+    if tables.choose_format(output, form) is Format.parquet:
+        tables.parquet_library()
+        refuse_terminal(output, form)
+    if output is None or output == STD:
+        return
+    tables.refuse_workbook(output)
+    path = Path(output)
+    if path.is_dir():
+        raise ParameterError(f"expected a file to write, got the folder {output}.")
+    if not path.absolute().parent.is_dir():
+        raise ParameterError(f"cannot write {output}: the folder {path.parent} does not exist.")
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise ParameterError(f"cannot write {output}: permission denied.")
+    if any(s != STD and Path(s).exists() and path.exists() and path.samefile(s) for s in sources):
+        raise ParameterError(f"{output} is read; name another file to write to.")
+
+
+def refuse_terminal(output: str | None, form: Format | None) -> None:
+    """Refuse to print Parquet on a terminal."""
+    binary = output in (None, STD) and tables.choose_format(None, form) is Format.parquet
+    if binary and sys.stdout.isatty():
+        raise ParameterError("Parquet cannot be shown on a terminal. Name a file: -o file.parquet")
 
 
 def count(n: int, one: str, many: str | None = None) -> str:

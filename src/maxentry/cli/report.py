@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from maxentry.cli import options, output, tables
+from maxentry.cli import options, output
 from maxentry.cli.campaigns import opened
 from maxentry.cli.options import option
 
@@ -36,18 +36,18 @@ def report(
     name: options.Name = None,
 ) -> None:
     """Write one page that needs nothing else: what is known, what to measure next and why, how far to trust it."""
-    if out != tables.STD and not out.lower().endswith(ENDINGS):
+    if out != output.STD and not out.lower().endswith(ENDINGS):
         raise typer.BadParameter(
             f"expected a file that ends in .html, but {out!r} came.", param_hint="--output"
         )
-    if out == tables.STD and as_json:
+    if out == output.STD and as_json:
         raise typer.BadParameter("expected a file with --json, but the page would go to stdout, too.")
-    tables.check_writable(out)
+    output.check_writable(out)
     with opened(storage, name) as campaign:
-        from maxentry.plots.report import html
+        from maxentry.plots.report import render_report
 
-        page = html(campaign, n=n, points=points, interactive=interactive, unit=unit)
-        if out == tables.STD:
+        page = render_report(campaign, n=n, points=points, interactive=interactive, unit=unit)
+        if out == output.STD:
             print(page, end="")
             return
         Path(out).write_text(page, encoding="utf-8")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from maxentry.cli import options, output, tables
+from maxentry.cli import options, output
 from maxentry.cli.campaigns import check_nothing_lost, opened, plate_of, table_of
 from maxentry.cli.maps import FACTS, LONG, hand_over
 from maxentry.cli.options import option
@@ -27,8 +27,8 @@ def posterior(
     name: options.Name = None,
 ) -> None:
     """The completed matrix, in your units, and how far each value can be trusted."""
-    tables.check_writable(out, form)
-    tables.check_writable(save)
+    output.check_writable(out, form)
+    output.check_writable(save)
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
@@ -68,7 +68,7 @@ def export(
     """What was told, as a table; or the plate of what is pending."""
     if wide + pending + asked > 1:
         raise typer.BadParameter("expected one of --wide, --pending and --asked, but several came.")
-    tables.check_writable(out, form)
+    output.check_writable(out, form)
     with opened(storage, name) as campaign:
         if pending and not overwrite:
             check_nothing_lost(out, campaign)

@@ -54,10 +54,8 @@ def serve(
     The dashboard (maps, batches, values) is at the address itself, http://127.0.0.1:8765 if nothing else is said. Only
     this machine can reach it, unless --host says otherwise; then tokens are needed. Ctrl-C ends it.
     """
-    from maxentry.errors import ParameterError
-    from maxentry.server.options import Limits, Options
-    from maxentry.server.serve import serve as run
-    from maxentry.server.tokens import Tokens
+    from maxentry.errors import MissingDependencyError, ParameterError
+    from maxentry.server.options import Limits, Options, Tokens
 
     if (certificate is None) != (certificate_key is None):
         raise ParameterError("expected a TLS certificate together with its key, but one of them came.")
@@ -73,14 +71,20 @@ def serve(
         output.warn(
             "Tokens and data go over the network as they are: use --tls-certificate, or a proxy that does."
         )
+    try:
+        from maxentry.server.runner import serve as run
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"expected {error.name} for the server, but it is not installed: pip install 'maxentry[server]'."
+        ) from None
     run(storage, given, announce=lambda address: output.say(f"maxentry at {address}; Ctrl-C ends it."))
 
 
 def _token(file: str | None, variable: str) -> str | None:
     """The token in the file, else in the environment. Never on the command line, which others can see."""
-    from maxentry.server.tokens import from_file
+    from maxentry.server.options import read_token
 
-    return from_file(file) if file is not None else os.environ.get(variable) or None
+    return read_token(file) if file is not None else os.environ.get(variable) or None
 
 
 def add(app: typer.Typer) -> None:

@@ -72,7 +72,7 @@ def read(
     plates: options.Plates | None, **others: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """The settings that were given, as a campaign takes them."""
-    from maxentry.cli import sides
+    from maxentry.cli import inputs
 
     found = others | {
         "acquisition": acquisition and acquisition.value,
@@ -81,8 +81,8 @@ def read(
         "range": _range(value_range),
         "lease": _seconds(lease),
         "plates": plates and plates.value,
-        "costs": sides.costs(costs or [], rows, cols),
-        "mask": None if mask is None else sides.mask(mask, rows, cols),
+        "costs": inputs.read_costs(costs or [], rows, cols),
+        "mask": None if mask is None else inputs.read_mask(mask, rows, cols),
     }
     return {name: value for name, value in found.items() if value is not None}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Literal
 
-from maxentry.cli import tables
-from maxentry.cli.tables import Table
+from maxentry import tables
+from maxentry.tables import Table
 
 if TYPE_CHECKING:
     from rich.console import Console

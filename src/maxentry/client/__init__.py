@@ -1,1 +1,1 @@
-"""The client: a campaign on a server, used like one at hand."""
+"""The client of a maxentry server."""

@@ -49,7 +49,7 @@ class Side(NamedTuple):
     """
 
     indptr: NDArray[np.int64]
-    index: Indices  # (N,) the observations' positions on the other side
+    positions: Indices  # (N,) of the observations, on the other side
     values: Array
     weights: Array  # (N,) of Student noise, in this side's order; for Gaussian noise an empty array of bool
     factors: Array  # (m, padded R)
@@ -147,7 +147,7 @@ def draw_block(
 ) -> None:
     """Draw rows first to last of this side; `first` is a multiple of eight."""
     draw_rows(
-        first, last, this.indptr, this.index, this.values, this.weights, other.F, other.effect, scalars[MU],
+        first, last, this.indptr, this.positions, this.values, this.weights, other.F, other.effect, scalars[MU],
         scratch.state[BETA] / scalars[ETA2], scratch.Q, scratch.slope, R, effects, this.Z,
         this.factors, this.free, this.aligned, this.residual_sums,
     )  # fmt: skip
@@ -303,7 +303,7 @@ def finish_sweep(
         right.effect[j] = right.free[j] + right.aligned[j]
     if right.weights.size > 0:
         scalars[NU] = update_weights(
-            right.indptr, right.index, right.values, source, left.factors, right.factors, R, left.effect,
+            right.indptr, right.positions, right.values, source, left.factors, right.factors, R, left.effect,
             right.effect, scalars[MU], scalars[ETA2], scalars[NU], beta, left.weights, right.weights, nu_grid, rng,
         )  # fmt: skip
 

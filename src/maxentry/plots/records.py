@@ -1,7 +1,7 @@
-"""What is to be seen, as plain data: made from a posterior or a campaign, drawn by matplotlib or by plotly.
+"""What a figure shows, as plain data: made from a posterior or a campaign, drawn by matplotlib or by plotly.
 
-There are two kinds, maps and charts. They hold what a figure shows and nothing of how: a test can look at them, and
-both drawings say the same.
+There are two kinds, heat maps and charts. They hold the content of a figure and nothing of its look, so that tests can
+read them and both libraries draw the same.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.plots.colours import BLUE, Scale
+from maxentry.plots.style import BLUE, Scale
+from maxentry.wording import shorten
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Kind = Literal["measured", "pending", "next", "failed"]
+LONGEST = 18  # characters of a label on an axis
+NUMBERED = 30  # entries of a next batch that can have their number written in
 
 
 class Side(NamedTuple):
@@ -25,21 +28,36 @@ class Side(NamedTuple):
 
     title: str
     names: tuple[str, ...]
-    of: int  # how many rows or columns the matrix has
+    of: int  # rows or columns of the matrix
 
     @property
     def binned(self) -> bool:
         """Whether a cell stands for several."""
         return len(self.names) < self.of
 
+    @property
+    def heading(self) -> str:
+        """The title, with how many there are where cells stand for several."""
+        title = shorten(self.title, LONGEST)
+        return f"{title} ({self.of:,})" if self.binned else title
+
+    def ticks(self, most: int) -> range:
+        """The cells whose names are written: all, or every so many where there is no space."""
+        return range(0, len(self.names), -(-len(self.names) // max(most, 1)))
+
 
 class Marks(NamedTuple):
-    """Cells that are marked, in order; what is said of each where there is a pointer to ask with."""
+    """Cells that are marked, in order, and the text shown when one points at them."""
 
     kind: Kind
     rows: Indices
     cols: Indices
     said: tuple[str, ...]
+
+    @property
+    def numbered(self) -> bool:
+        """Whether their numbers are written in."""
+        return self.kind == "next" and len(self.rows) <= NUMBERED
 
 
 class HeatMap(NamedTuple):
@@ -47,7 +65,7 @@ class HeatMap(NamedTuple):
 
     title: str
     note: str
-    unit: str  # what the colours say
+    unit: str  # of the colours
     values: Array
     rows: Side
     cols: Side
@@ -63,7 +81,7 @@ class HeatMap(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Points, or a line through them; gaps where NaN. `low` and `high` are the ends of an interval about each."""
+    """Points, or a line through them with gaps at NaN. `low` and `high` are the ends of an interval about each."""
 
     name: str  # in the legend; none if empty
     x: Array | Sequence[dt.datetime]
@@ -73,7 +91,7 @@ class Series(NamedTuple):
     kind: Literal["line", "dots", "line and dots", "steps", "band"] = "line"
     color: str = BLUE
     dashes: Literal["solid", "dashed", "dotted"] = "solid"
-    labels: tuple[str, ...] = ()  # said of each point where there is a pointer to ask with
+    labels: tuple[str, ...] = ()  # shown when one points at a point
 
 
 class Panel(NamedTuple):
@@ -101,16 +119,8 @@ class Chart(NamedTuple):
 Record = HeatMap | Chart
 
 
-def limits(values: Array) -> tuple[float, float]:
-    """The least and the greatest value; where a few lie far out, where the bulk of them ends."""
-    known = values[np.isfinite(values)]
-    if not known.size:
-        return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
-    bulk_low, bulk_high = (float(q) for q in np.quantile(known, [0.01, 0.99]))
-    if bulk_high > bulk_low and high - low > 3 * (bulk_high - bulk_low):
-        low, high = bulk_low, bulk_high
-    if low == high:
-        room = 0.5 * abs(low) or 0.5
-        return low - room, high + room
-    return low, high
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round values (1, 2, 5, 10, …) to write along a logarithmic scale, about eight at most."""
+    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    inside = [x for k in decades for m in (1, 2, 5) if low <= (x := float(f"{m}e{k}")) <= high]
+    return inside[:: -(-len(inside) // 8)] if len(inside) > 1 else [float(f"{x:.3g}") for x in (low, high)]

@@ -31,7 +31,7 @@ from maxentry.model.priors import Priors
 Array = NDArray[np.float64]
 
 
-class State(NamedTuple):
+class Algorithm2State(NamedTuple):
     """Where the chain is: X = U diag(D) V'."""
 
     U: Array  # (m1, R), orthonormal columns
@@ -41,7 +41,7 @@ class State(NamedTuple):
     eta2: float
 
 
-class Entries(NamedTuple):
+class EntryMeans(NamedTuple):
     """The measurements, as their sufficient statistics."""
 
     mean: Array  # (m1, m2) mean of the measurements of each entry, zero where there is none
@@ -49,7 +49,7 @@ class Entries(NamedTuple):
     within: float  # sum of squares of the measurements about these means
 
 
-class Draws(NamedTuple):
+class Algorithm2Draws(NamedTuple):
     """S posterior draws of X = A V', A = U D, and of the two variances."""
 
     A: Array  # (S, m1, R)
@@ -58,7 +58,7 @@ class Draws(NamedTuple):
     eta2: Array  # (S,)
 
 
-def entries(rows: ArrayLike, cols: ArrayLike, values: ArrayLike, shape: tuple[int, int]) -> Entries:
+def entry_means(rows: ArrayLike, cols: ArrayLike, values: ArrayLike, shape: tuple[int, int]) -> EntryMeans:
     """Collect the measurements y_n of entries (i_n, j_n); an entry may be measured more than once."""
     i, j, y = (
         np.asarray(rows, dtype=np.intp),
@@ -78,12 +78,12 @@ def entries(rows: ArrayLike, cols: ArrayLike, values: ArrayLike, shape: tuple[in
     np.add.at(count, (i, j), 1)
     np.add.at(total, (i, j), y)
     mean = total / np.maximum(count, 1)
-    return Entries(mean, count, float(((y - mean[i, j]) ** 2).sum()))
+    return EntryMeans(mean, count, float(((y - mean[i, j]) ** 2).sum()))
 
 
 def init(
-    data: Entries, R: int, priors: Priors, rng: np.random.Generator, X0: ArrayLike | None = None
-) -> State:
+    data: EntryMeans, R: int, priors: Priors, rng: np.random.Generator, X0: ArrayLike | None = None
+) -> Algorithm2State:
     """Start from the singular value decomposition of a completion X0, as the paper does, or from the prior.
 
     With X0, both variances are drawn from their conditionals. A small amount is added to the singular values
@@ -96,7 +96,7 @@ def init(
         sigma2 = float(laws.draw_inverse_gamma(priors.signal.shape, priors.signal.scale, rng))
         eta2 = float(laws.draw_inverse_gamma(priors.noise.shape, priors.noise.scale, rng))
         U, V = uniform_frame(m1, R, rng), uniform_frame(m2, R, rng)
-        return State(U, laws.draw_quadrant_at_zero(R, sigma2, rng), V, sigma2, eta2)
+        return Algorithm2State(U, laws.draw_quadrant_at_zero(R, sigma2, rng), V, sigma2, eta2)
     X = np.asarray(X0, dtype=float)
     if X.shape != (m1, m2) or not np.isfinite(X).all():
         raise DataError(f"X0 must be a finite {m1} x {m2} matrix, got shape {X.shape} or values not finite")
@@ -107,17 +107,24 @@ def init(
     noise, signal = priors.noise, priors.signal
     eta2 = float(laws.draw_inverse_gamma(noise.shape + data.counts.sum() / 2, noise.scale + rss / 2, rng))
     sigma2 = float(laws.draw_inverse_gamma(signal.shape + R**2 / 2, signal.scale + (D**2).sum() / 2, rng))
-    return State(left[:, :R], D, right[:R].T, sigma2, eta2)
+    return Algorithm2State(left[:, :R], D, right[:R].T, sigma2, eta2)
 
 
-def step(state: State, data: Entries, priors: Priors, rng: np.random.Generator) -> State:
+def step(
+    state: Algorithm2State, data: EntryMeans, priors: Priors, rng: np.random.Generator
+) -> Algorithm2State:
     """Return the state after one sweep."""
     return sweeps(state, data, priors, 1, rng)[0]
 
 
 def sweeps(
-    state: State, data: Entries, priors: Priors, n_sweeps: int, rng: np.random.Generator, thin: int = 1
-) -> tuple[State, Draws]:
+    state: Algorithm2State,
+    data: EntryMeans,
+    priors: Priors,
+    n_sweeps: int,
+    rng: np.random.Generator,
+    thin: int = 1,
+) -> tuple[Algorithm2State, Algorithm2Draws]:
     """Run n_sweeps sweeps, keeping every thin-th; return the last state and what was kept."""
     if n_sweeps < 1 or thin < 1 or n_sweeps % thin:
         raise ParameterError(
@@ -127,9 +134,9 @@ def sweeps(
     D, scales = state.D.copy(), np.array([state.sigma2, state.eta2])
     hyper = np.array([priors.noise.shape, priors.noise.scale, priors.signal.shape, priors.signal.scale])
     (m1, m2), R, S = data.mean.shape, D.size, n_sweeps // thin
-    draws = Draws(np.empty((S, m1, R)), np.empty((S, m2, R)), np.empty(S), np.empty(S))
+    draws = Algorithm2Draws(np.empty((S, m1, R)), np.empty((S, m2, R)), np.empty(S), np.empty(S))
     kernel.run_sweeps(U, D, V, scales, data.mean, data.counts, data.within, hyper, thin, *draws, rng)
-    return State(U.T, D, V.T, float(scales[0]), float(scales[1])), draws
+    return Algorithm2State(U.T, D, V.T, float(scales[0]), float(scales[1])), draws
 
 
 def sample(
@@ -143,7 +150,7 @@ def sample(
     rng: np.random.Generator,
     X0: ArrayLike | None = None,
     thin: int = 1,
-) -> Draws:
+) -> Algorithm2Draws:
     """Draw from the posterior given the measurements, keeping the first draws, which depend on the start."""
-    data = entries(rows, cols, values, shape)
+    data = entry_means(rows, cols, values, shape)
     return sweeps(init(data, rank, priors, rng, X0), data, priors, n_sweeps, rng, thin)[1]

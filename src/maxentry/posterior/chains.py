@@ -25,38 +25,42 @@ from maxentry.labels import place
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
-from maxentry.posterior.draws import MEMORY, Draws, Room
-from maxentry.posterior.gibbs import Crew, Data, Kept, State, Units, Workspace
+from maxentry.posterior.draws import MEMORY, Draws, DrawStore
+from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, ThreadTeam, Units, Workspace
 from maxentry.posterior.schedule import Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
 from maxentry.transform import NONE, Transform
 
 # Draws of a chain with every state on the way to them shown, though only some are kept.
-Sweeps = Callable[[State, int, Kept, int], State]  # go on from a state: sweeps, where draws go, how far apart
-See = Callable[[Kept], None]
-SHOWN_NUMBERS = 4_000_000  # of the states shown together: 32 MB a chain
+Sweeps = Callable[
+    [GibbsState, int, DrawBuffers, int], GibbsState
+]  # go on from a state: sweeps, where draws go, how far apart
+Observer = Callable[[DrawBuffers], None]
+OBSERVED_NUMBERS = 4_000_000  # of the states shown together: 32 MB a chain
 
 
-def run_observed(sweeps: Sweeps, state: State, kept: Kept, thin: int, see: See) -> State:
-    """Fill `kept` with every `thin`-th state and show all of them to `see`; the draws are those without it."""
-    room = _state_store(kept, thin)
-    most, n = len(room.row), 0
+def run_with_observer(
+    sweeps: Sweeps, state: GibbsState, kept: DrawBuffers, thin: int, observer: Observer
+) -> GibbsState:
+    """Fill `kept` with every `thin`-th state and show all of them to `observer`; the draws are those without it."""
+    states_here = _state_store(kept, thin)
+    most, n = len(states_here.row), 0
     for d in range(len(kept.row)):
         for start in range(0, thin, most):
             n = min(most, thin - start)
-            state = sweeps(state, n, room.part(0, n), 1)
-            see(room.part(0, n))
-        for array, states in zip(kept, room, strict=True):
+            state = sweeps(state, n, states_here.part(0, n), 1)
+            observer(states_here.part(0, n))
+        for array, states in zip(kept, states_here, strict=True):
             array[d] = states[n - 1]
     return state
 
 
-def _state_store(kept: Kept, most: int) -> Kept:
+def _state_store(kept: DrawBuffers, most: int) -> DrawBuffers:
     """Room for some states, at most so many, of the shapes that `kept` has."""
     numbers = sum(array[:1].size for array in kept)
-    n = max(1, min(most, SHOWN_NUMBERS // max(numbers, 1)))
+    n = max(1, min(most, OBSERVED_NUMBERS // max(numbers, 1)))
     left, right, row, col, scalars = (np.zeros((n, *array.shape[1:]), array.dtype) for array in kept)
-    return Kept(left, right, row, col, scalars)
+    return DrawBuffers(left, right, row, col, scalars)
 
 
 Array = NDArray[np.float64]
@@ -73,7 +77,7 @@ class Chain(NamedTuple):
     """What a chain needs to go on: its rank, where it stands and its random stream."""
 
     rank: int
-    state: State
+    state: GibbsState
     stream: dict[str, Any]  # the state of the bit generator, plain numbers
 
     def generator(self) -> np.random.Generator:
@@ -84,14 +88,14 @@ class Chain(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class ChainRun:
     """Chains and their draws in standard units: arrays (chain, draw, ...); factors padded to the largest rank."""
 
     chains: tuple[Chain, ...]
-    kept: Kept
+    kept: DrawBuffers
     places: tuple[int, ...]  # which of the chains that were started these are: an interrupt may lose some
     interrupted: bool = False
-    room: Room = MEMORY  # where the draws are
+    draw_store: DrawStore = MEMORY  # where the draws are
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -99,7 +103,7 @@ class Run:
         return tuple(chain.rank for chain in self.chains)
 
 
-def without_stuck(run: Run, data: Data) -> Run:
+def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
     """Leave out chains that annealing has left in a mode without mass, where the others of their rank found better.
 
     Laplace: the log mass of a mode is about -(N - p) log eta, p the degrees of freedom. A chain with twice the noise
@@ -114,24 +118,29 @@ def without_stuck(run: Run, data: Data) -> Run:
     if keep.size == ranks.size:
         return run
     which = [int(c) for c in keep]
-    left = _selected(run.chains, run.kept, which, run.kept.row.shape[1], run.interrupted, run.room)
+    left = _select_draws(run.chains, run.kept, which, run.kept.row.shape[1], run.interrupted, run.draw_store)
     return replace(left, places=tuple(run.places[c] for c in which))
 
 
-def _selected(
-    chains: Sequence[Chain], kept: Kept, which: list[int], n_draws: int, interrupted: bool, room: Room
-) -> Run:
+def _select_draws(
+    chains: Sequence[Chain],
+    kept: DrawBuffers,
+    which: list[int],
+    n_draws: int,
+    interrupted: bool,
+    draw_store: DrawStore,
+) -> ChainRun:
     """The first draws of some chains, factors cut to the largest rank that is left."""
     mine = tuple(chains[c] for c in which)
     top = max(chain.rank for chain in mine)
-    left, right = (room.selected(array, which, n_draws, top) for array in (kept.left, kept.right))
-    row, col = (room.selected(array, which, n_draws, None) for array in (kept.row, kept.col))
+    left, right = (draw_store.selected(array, which, n_draws, top) for array in (kept.left, kept.right))
+    row, col = (draw_store.selected(array, which, n_draws, None) for array in (kept.row, kept.col))
     scalars = np.ascontiguousarray(kept.scalars[which, :n_draws])
-    return Run(mine, Kept(left, right, row, col, scalars), tuple(which), interrupted, room)
+    return ChainRun(mine, DrawBuffers(left, right, row, col, scalars), tuple(which), interrupted, draw_store)
 
 
-def spawn(
-    seed: np.random.SeedSequence, data: Data, ranks: Sequence[int], priors: PriorsOf
+def spawn_chains(
+    seed: np.random.SeedSequence, data: GibbsData, ranks: Sequence[int], priors: PriorsOf
 ) -> tuple[Chain, ...]:
     """New chains, one for each rank given, each a draw from the prior with a stream of its own."""
     compiling_notice([kernel.run_sweeps])
@@ -143,24 +152,26 @@ def spawn(
     return tuple(chains)
 
 
-def run(
+def run_chains(
     chains: Sequence[Chain],
-    data: Data,
+    data: GibbsData,
     priors: PriorsOf,
     sampling: Sampling,
     progress: Progress,
     *,
     threads: int | None = None,
     dtype: type[np.floating] = np.float64,
-    room: Room = MEMORY,
-    see: Callable[[int, Kept], None] | None = None,
-) -> Run:
+    draw_store: DrawStore = MEMORY,
+    observer: Callable[[int, DrawBuffers], None] | None = None,
+) -> ChainRun:
     """Run every chain for its annealing, settling and kept sweeps; Ctrl-C keeps what has been drawn.
 
-    see(c, states): is shown every state of chain c from the first kept sweep on, by that chain's thread.
+    observer(c, states): is shown every state of chain c from the first kept sweep on, by that chain's thread.
     """
     compiling_notice([kernel.run_sweeps])
-    kept = _room(len(chains), sampling.draws, data.shape, max(chain.rank for chain in chains), dtype, room)
+    kept = _allocate_buffers(
+        len(chains), sampling.draws, data.shape, max(chain.rank for chain in chains), dtype, draw_store
+    )
     done = [0] * len(chains)  # draws kept by each chain
     stop = threading.Event()
 
@@ -168,11 +179,11 @@ def run(
     each = max(1, threads // len(chains))
 
     def work(c: int) -> Chain:
-        chain, mine = chains[c], kept.of_chain(c)
+        chain, mine = chains[c], kept.chain(c)
         try:
-            with _helpers(each, data, chain.rank) as crew:
-                return _run_one(
-                    chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress, crew, see
+            with _thread_team(each, data, chain.rank) as team:
+                return _run_chain(
+                    chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress, team, observer
                 )
         except ZeroDivisionError:
             raise ParameterError(
@@ -184,12 +195,12 @@ def run(
         interrupted = _wait(futures, stop)
         if not interrupted:
             done_chains = tuple(future.result() for future in futures)
-            return Run(done_chains, kept, tuple(range(len(chains))), room=room)
+            return ChainRun(done_chains, kept, tuple(range(len(chains))), draw_store=draw_store)
     alive = [c for c, future in enumerate(futures) if not future.cancelled() and not future.exception()]
-    return _what_is_drawn({c: futures[c].result() for c in alive}, kept, done, room)
+    return _salvage_draws({c: futures[c].result() for c in alive}, kept, done, draw_store)
 
 
-def _helpers(threads: int, data: Data, rank: int) -> AbstractContextManager[Crew | None]:
+def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextManager[ThreadTeam | None]:
     """Threads to share a chain's sweeps, where there are more threads than chains and sweeps are long enough."""
     long = sweep_work(data.shape, data.by_row.values.size, rank) > SHARED_WORK
     if not long or threads <= 1:
@@ -197,27 +208,33 @@ def _helpers(threads: int, data: Data, rank: int) -> AbstractContextManager[Crew
     compiling_notice(
         [kernel.draw_blocks, kernel.switch_sides, kernel.finish_sweep]
     )  # by themselves only here
-    return Crew(threads)
+    return ThreadTeam(threads)
 
 
-def _run_one(
-    chain: Chain, data: Data, priors: Priors, sampling: Sampling, kept: Kept, done: list[int], c: int,
-    stop: threading.Event, progress: Progress, crew: Crew | None, see: Callable[[int, Kept], None] | None,
+def _run_chain(
+    chain: Chain, data: GibbsData, priors: Priors, sampling: Sampling, kept: DrawBuffers, done: list[int], c: int,
+    stop: threading.Event, progress: Progress, team: ThreadTeam | None,
+    observer: Callable[[int, DrawBuffers], None] | None,
 ) -> Chain:  # fmt: skip
-    rng, state, rank, desk = chain.generator(), chain.state, chain.rank, Workspace.of(data, chain.rank)
+    rng, state, rank, workspace = (
+        chain.generator(),
+        chain.state,
+        chain.rank,
+        Workspace.allocate(data, chain.rank),
+    )
     hyper = gibbs.hyperparameters(priors)
     nothing = kept.part(0, 0)
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
     betas = sampling.betas()
 
-    def sweeps(state: State, n: int, here: Kept, thin: int) -> State:
-        return gibbs.step(state, data, rank, hyper, rng, np.ones(n), here, thin, desk, crew)
+    def sweeps(state: GibbsState, n: int, here: DrawBuffers, thin: int) -> GibbsState:
+        return gibbs.step(state, data, rank, hyper, rng, np.ones(n), here, thin, workspace, team)
 
     for start in range(0, betas.size, chunk):
         if stop.is_set():
             return Chain(rank, state, _stream(rng))
         part = betas[start : start + chunk]
-        state = gibbs.step(state, data, rank, hyper, rng, part, nothing, 0, desk, crew)
+        state = gibbs.step(state, data, rank, hyper, rng, part, nothing, 0, workspace, team)
         progress.advance(part.size)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):
@@ -227,8 +244,8 @@ def _run_one(
         here = kept.part(start, start + n)
         state = (
             sweeps(state, n * sampling.thin, here, sampling.thin)
-            if see is None
-            else run_observed(sweeps, state, here, sampling.thin, partial(see, c))
+            if observer is None
+            else run_with_observer(sweeps, state, here, sampling.thin, partial(observer, c))
         )
         done[c] = start + n
         progress.advance(n * sampling.thin)
@@ -254,7 +271,9 @@ def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:
         raise
 
 
-def _what_is_drawn(chains: dict[int, Chain], kept: Kept, done: list[int], room: Room) -> Run:
+def _salvage_draws(
+    chains: dict[int, Chain], kept: DrawBuffers, done: list[int], draw_store: DrawStore
+) -> ChainRun:
     """The largest rectangle of draws after an interrupt: d draws of every chain that has at least d."""
     have = np.array([done[c] if c in chains else 0 for c in range(len(done))])
     best = max(range(1, have.max() + 1), key=lambda d: d * int((have >= d).sum()), default=0)
@@ -262,17 +281,25 @@ def _what_is_drawn(chains: dict[int, Chain], kept: Kept, done: list[int], room: 
         raise KeyboardInterrupt("interrupted before the first draw; nothing to keep")
     which = [int(c) for c in np.flatnonzero(have >= best)]
     every = [chains.get(c) for c in range(len(done))]
-    return _selected(every, kept, which, best, True, room)  # type: ignore[arg-type]
+    return _select_draws(every, kept, which, best, True, draw_store)  # type: ignore[arg-type]
 
 
-def _room(
-    n_chains: int, n_draws: int, shape: tuple[int, int], rank: int, dtype: type[np.floating], room: Room
-) -> Kept:
+def _allocate_buffers(
+    n_chains: int,
+    n_draws: int,
+    shape: tuple[int, int],
+    rank: int,
+    dtype: type[np.floating],
+    draw_store: DrawStore,
+) -> DrawBuffers:
     m1, m2 = shape
     lead = (n_chains, n_draws)
-    left, right = room.zeros("left", (*lead, m1, rank), dtype), room.zeros("right", (*lead, m2, rank), dtype)
-    row, col = room.zeros("row", (*lead, m1), dtype), room.zeros("col", (*lead, m2), dtype)
-    return Kept(left, right, row, col, np.empty((*lead, kernel.N_SCALARS)))
+    left, right = (
+        draw_store.zeros("left", (*lead, m1, rank), dtype),
+        draw_store.zeros("right", (*lead, m2, rank), dtype),
+    )
+    row, col = draw_store.zeros("row", (*lead, m1), dtype), draw_store.zeros("col", (*lead, m2), dtype)
+    return DrawBuffers(left, right, row, col, np.empty((*lead, kernel.N_SCALARS)))
 
 
 def _stream(rng: np.random.Generator) -> dict[str, Any]:
@@ -283,7 +310,7 @@ def _stream(rng: np.random.Generator) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Fit:
+class ModelSpec:
     """The model of a fit. Priors given by the user are in the data's units, so nothing is standardised then.
 
     With a transform, the values on its scale take the place of the data throughout, for priors and units too.
@@ -295,13 +322,13 @@ class Fit:
     units: Units | None = None
     transform: Transform = NONE
 
-    def in_units_of(self, observations: Observations) -> Fit:
+    def in_units_of(self, observations: Observations) -> ModelSpec:
         """The same with units fixed: those of an earlier fit, or standard ones of these observations."""
         return replace(self, units=self.data(observations).units)
 
-    def data(self, observations: Observations) -> gibbs.Data:
+    def data(self, observations: Observations) -> gibbs.GibbsData:
         """The observations, in the user's units, as the sampler wants them."""
-        z = on_scale(self.transform, observations)
+        z = transform_values(self.transform, observations)
         return gibbs.prepare(z, self.effects, self.noise, self.priors is None, self.units)
 
     def priors_of(self, shape: tuple[int, int]) -> PriorsOf:
@@ -310,7 +337,7 @@ class Fit:
         return lambda rank: Priors.weak(shape, rank) if given is None else given
 
 
-def on_scale(transform: Transform, observations: Observations) -> Observations:
+def transform_values(transform: Transform, observations: Observations) -> Observations:
     """The observations with values on the scale of the model; one that has no place there is named by its labels."""
     if transform == NONE:
         return observations
@@ -319,7 +346,7 @@ def on_scale(transform: Transform, observations: Observations) -> Observations:
     return replace(o, values=z)
 
 
-def user_draws(run: Run, fit: Fit) -> Draws:
+def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
     """The draws of a run in the units of the (transformed) data; its arrays, often large, are scaled in place."""
     assert fit.units is not None
     shift, scale = fit.units

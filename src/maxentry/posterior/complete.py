@@ -13,13 +13,13 @@ from maxentry.errors import ParameterError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import chains, file_format, gibbs
-from maxentry.posterior.chains import Fit, on_scale, user_draws
-from maxentry.posterior.draws import MEMORY, Folder, Room
+from maxentry.posterior.chains import ModelSpec, draws_in_user_units, transform_values
+from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import RankChoice, choose
+from maxentry.posterior.rank import RankChoice, choose_rank
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.posterior.streaming import Watched
-from maxentry.posterior.warm_start import restarted
+from maxentry.posterior.warm_start import restart_chains
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
@@ -81,35 +81,47 @@ def complete(
     _check_types(effects, priors, start, seed, threads, dtype)
     if start is not None:
         priors = start.fit.priors if priors is None else priors
-    fit = Fit(noise, bool(effects), priors, None if start is None else start.fit.units, scale)
+    fit = ModelSpec(noise, bool(effects), priors, None if start is None else start.fit.units, scale)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
-    room = MEMORY if store is None else Folder.of(store)
-    watching = None if watch is None else Watched.entries(observations, *_pair(watch))
+    draw_store = MEMORY if store is None else FolderStore.create(store)
+    watching = None if watch is None else Watched.from_labels(observations, *_pair(watch))
     seeds = np.random.SeedSequence(seed)
     for_rank, for_chains = seeds.spawn(2)
     choice = None
     if start is not None:
-        choice, plan, begun = start.rank_choice, *restarted(start, observations, fit, sampling, for_chains)
+        choice, plan, begun = (
+            start.rank_choice,
+            *restart_chains(start, observations, fit, sampling, for_chains),
+        )
     else:
         if rank == "auto":
             choice = _choose_rank(observations, fit, for_rank, progress, threads)
         top = choice.best if choice else int(rank)
-        plan = Sampling.of(sampling, observations.shape, observations.n, top)
+        plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
         if choice and not isinstance(sampling, Sampling):
             plan = plan.in_memory(observations.shape, choice.largest)
         ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
-        begun = chains.spawn(for_chains, fit.data(observations), ranks, fit.priors_of(observations.shape))
-    watched = None if watching is None else watching.by(len(begun))
-    with room.filled():
-        run = _run(begun, observations, fit, plan, "sampling", progress, threads, dtype, room, watched)
-        watched = None if watched is None else watched.of_chains(list(run.places))
-        made = Posterior(
-            observations, fit, plan, run.chains, user_draws(run, fit), choice, run.interrupted, watched
+        begun = chains.spawn_chains(
+            for_chains, fit.data(observations), ranks, fit.priors_of(observations.shape)
         )
-        if isinstance(room, Folder):
-            room.flush(file_format.REST)
-            made.save_rest(room)
+    watched = None if watching is None else watching.for_chains(len(begun))
+    with draw_store.filled():
+        run = _run(begun, observations, fit, plan, "sampling", progress, threads, dtype, draw_store, watched)
+        watched = None if watched is None else watched.select_chains(list(run.places))
+        made = Posterior(
+            observations,
+            fit,
+            plan,
+            run.chains,
+            draws_in_user_units(run, fit),
+            choice,
+            run.interrupted,
+            watched,
+        )
+        if isinstance(draw_store, FolderStore):
+            draw_store.flush(file_format.REST)
+            made.save_rest(draw_store)
     return made
 
 
@@ -142,11 +154,11 @@ def _check_types(
 
 
 def _check_options(
-    shape: tuple[int, int], rank: object, fit: Fit, sampling: object, start: Posterior | None
+    shape: tuple[int, int], rank: object, fit: ModelSpec, sampling: object, start: Posterior | None
 ) -> None:
     if not (isinstance(rank, str) and rank == "auto"):
         gibbs.check_rank(rank, shape, fit.effects)  # type: ignore[arg-type]
-    Sampling.of(sampling, shape, 1, 1)  # type: ignore[arg-type]
+    Sampling.resolve(sampling, shape, 1, 1)  # type: ignore[arg-type]
     if start is None:
         return
     if rank not in ("auto", start.rank):
@@ -169,34 +181,44 @@ def _check_options(
 
 
 def _run(
-    begun: tuple[chains.Chain, ...], observations: Observations, fit: Fit, plan: Sampling, what: str,
-    progress: bool | None, threads: int | None, dtype: type[np.floating] = np.float64, room: Room = MEMORY,
+    begun: tuple[chains.Chain, ...], observations: Observations, fit: ModelSpec, plan: Sampling, what: str,
+    progress: bool | None, threads: int | None, dtype: type[np.floating] = np.float64, draw_store: DrawStore = MEMORY,
     watched: Watched | None = None,
-) -> chains.Run:  # fmt: skip
+) -> chains.ChainRun:  # fmt: skip
     data, priors = fit.data(observations), fit.priors_of(observations.shape)
     with track(len(begun) * plan.sweeps, what, progress) as bar:
-        see = None if watched is None else watched.see_in(fit)
-        run = chains.run(begun, data, priors, plan, bar, threads=threads, dtype=dtype, room=room, see=see)
-    return chains.without_stuck(run, data) if plan.kind == "population" else run
+        observer = None if watched is None else watched.observer(fit)
+        run = chains.run_chains(
+            begun,
+            data,
+            priors,
+            plan,
+            bar,
+            threads=threads,
+            dtype=dtype,
+            draw_store=draw_store,
+            observer=observer,
+        )
+    return chains.drop_stuck_chains(run, data) if plan.kind == "population" else run
 
 
 def _choose_rank(
     observations: Observations,
-    fit: Fit,
+    fit: ModelSpec,
     seed: np.random.SeedSequence,
     progress: bool | None,
     threads: int | None,
 ) -> RankChoice:
     """By prediction on the scale of the model, where the noise is of one size."""
-    z, fit = on_scale(fit.transform, observations), replace(fit, transform=NONE)
+    z, fit = transform_values(fit.transform, observations), replace(fit, transform=NONE)
 
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         plan = Sampling.scout(train.shape, train.n, rank)
         data, priors = fit.data(train), fit.priors_of(train.shape)
-        begun = chains.spawn(seed, data, [rank] * plan.chains, priors)
+        begun = chains.spawn_chains(seed, data, [rank] * plan.chains, priors)
         run = _run(begun, train, fit, plan, f"trying rank {rank}", progress, threads)
         if run.interrupted:
             raise KeyboardInterrupt
-        return user_draws(run, fit).belief().mean_at(held.rows, held.cols)
+        return draws_in_user_units(run, fit).belief().mean_at(held.rows, held.cols)
 
-    return choose(z, fit.effects, predict, seed)
+    return choose_rank(z, fit.effects, predict, seed)

@@ -57,7 +57,7 @@ class Verdict(NamedTuple):
     advice: str
 
 
-def without_code(advice: str) -> str:
+def strip_code(advice: str) -> str:
     """The advice in words alone, for those who read it without writing Python."""
     for code in (ANNEAL_LONGER, THIN_MORE):
         advice = advice.replace(f" ({code})", "")
@@ -241,19 +241,19 @@ class Diagnostics:
     advice: str
     frame_kind: str | None = None
 
-    def of(self, group: str) -> NDArray[np.bool_]:
+    def in_group(self, group: str) -> NDArray[np.bool_]:
         """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
         return members(self.groups, group)
 
     @property
     def worst_rhat(self) -> float:
         """The largest R-hat of X."""
-        return largest(self.rhat[self.of("X")])
+        return largest(self.rhat[self.in_group("X")])
 
     @property
     def median_rhat(self) -> float:
         """The median R-hat of X."""
-        return median(self.rhat[self.of("X")])
+        return median(self.rhat[self.in_group("X")])
 
     def to_frame(self) -> Any:
         """One line a watched quantity: quantity, group, rhat, ess_bulk, ess_tail."""
@@ -291,7 +291,7 @@ class Diagnostics:
         return [self._table_line(group) for group in dict.fromkeys(self.groups)]
 
     def _table_line(self, group: str) -> tuple[str, ...]:
-        inside = self.of(group)
+        inside = self.in_group(group)
         rhat = self.rhat[inside]
         least = (-largest(-ess[inside]) for ess in (self.ess_bulk, self.ess_tail))
         figures = f"{median(rhat):.3f}", f"{largest(rhat):.3f}", *(f"{ess:.0f}" for ess in least)

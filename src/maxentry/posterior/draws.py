@@ -72,7 +72,7 @@ class Draws(NamedTuple):
         ]
         return Draws(*joined)  # type: ignore[arg-type]
 
-    def of_chains(self, which: NDArray[np.intp], rank: int) -> Draws:
+    def select_chains(self, which: NDArray[np.intp], rank: int) -> Draws:
         """Only some chains, with factors cut to their rank."""
         pick = slice(None) if which.size == self.mu.shape[0] else which  # all: views, no copy of the draws
         left, right = self.left[pick][..., :rank], self.right[pick][..., :rank]
@@ -102,7 +102,7 @@ def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: L
     i, j = (np.concatenate(pair) for pair in zip(seen, unseen, strict=True))
     names = [f"X[{labels[0][a]}, {labels[1][b]}]" for a, b in zip(i, j, strict=True)]
     groups = ["X observed"] * len(seen[0]) + ["X unobserved"] * len(unseen[0])
-    parts = [entries(draws, i, j), draws.eta2[..., None]]
+    parts = [entry_draws(draws, i, j), draws.eta2[..., None]]
     names.append("eta2")
     groups.append("eta2")
     if draws.rank:
@@ -139,7 +139,7 @@ def choose_entries(
     return (seen // m2, seen % m2), (unseen // m2, unseen % m2)
 
 
-def entries(draws: Draws, i: Indices, j: Indices) -> Array:
+def entry_draws(draws: Draws, i: Indices, j: Indices) -> Array:
     """Draws of X at the entries (i, j), shape (chain, draw, entry)."""
     return np.stack(
         [
@@ -156,7 +156,7 @@ def low_rank_quantities(
     assert draws.sigma2 is not None
     i, j = (np.sort(rng.choice(m, min(m, MAX_PROJECTIONS), replace=False)) for m in draws.shape)
     with threadpool_limits(1):
-        gram_left, gram_right = gram(draws.left), gram(draws.right)
+        gram_left, gram_right = gram_matrices(draws.left), gram_matrices(draws.right)
         values = singular_values(gram_left, gram_right)
         mu_u = coherences(draws.left[:, :, i], gram_left)
         mu_v = coherences(draws.right[:, :, j], gram_right)
@@ -168,7 +168,7 @@ def low_rank_quantities(
     ]
 
 
-def gram(factors: Floats) -> Array:
+def gram_matrices(factors: Floats) -> Array:
     """F'F of every draw, (chain, draw, R, R); chain by chain, so that no copy of all the draws is made."""
     chains = (np.asarray(chain, dtype=float) for chain in factors)
     return np.stack([np.matmul(chain.swapaxes(1, 2), chain) for chain in chains])
@@ -196,7 +196,7 @@ Shape = tuple[int, ...]
 NOT_KNOWN_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # of a file system
 
 
-class Room(Protocol):
+class DrawStore(Protocol):
     """Room for arrays of draws (chain, draw, …)."""
 
     def filled(self) -> AbstractContextManager[None]:
@@ -209,7 +209,7 @@ class Room(Protocol):
         """The first draws of some chains, the last axis cut to `top`, in one piece; `array` is lost."""
 
 
-class Memory:
+class MemoryStore:
     """Draws in memory."""
 
     def filled(self) -> AbstractContextManager[None]:
@@ -225,11 +225,11 @@ class Memory:
         return np.ascontiguousarray(array[chains, :n_draws, ..., :top])
 
 
-MEMORY = Memory()
+MEMORY = MemoryStore()
 
 
 @dataclass(frozen=True)
-class Folder:
+class FolderStore:
     """Draws in files of a folder."""
 
     path: Path
@@ -237,7 +237,7 @@ class Folder:
     _maps: list[np.memmap[Any, Any]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, path: str | PathLike[str]) -> Folder:
+    def create(cls, path: str | PathLike[str]) -> FolderStore:
         """A folder that may be filled: one that is not there yet, or is empty."""
         if not isinstance(path, str | PathLike):
             raise ParameterError(f"store must be the path of a folder or None, got {path!r}")
@@ -278,7 +278,7 @@ class Folder:
         self._made.append(file)
         array = open_memmap(file, mode="w+", dtype=dtype, shape=shape)
         self._maps.append(array)
-        _take_room(file)
+        _reserve_disk_space(file)
         # As a plain array: Numba and sums know nothing of np.memmap, whose file stays open by the array's base.
         return np.asarray(array)
 
@@ -336,7 +336,7 @@ def _check_empty(folder: Path) -> None:
         raise DataError(f"{expected} {folder} holds something; name another.")
 
 
-def _take_room(file: Path) -> None:
+def _reserve_disk_space(file: Path) -> None:
     """Take a file's bytes on the disk now: where there are too few later, the system ends the process."""
     if not hasattr(os, "posix_fallocate"):
         return

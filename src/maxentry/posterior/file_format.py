@@ -19,9 +19,9 @@ from maxentry._io import write_atomically
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
-from maxentry.posterior.chains import Chain, Fit
-from maxentry.posterior.draws import Draws, Folder
-from maxentry.posterior.gibbs import State, Units
+from maxentry.posterior.chains import Chain, ModelSpec
+from maxentry.posterior.draws import Draws, FolderStore
+from maxentry.posterior.gibbs import GibbsState, Units
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched
@@ -37,7 +37,7 @@ class Parts(NamedTuple):
     """What a posterior is made of, in the order of its constructor."""
 
     observations: Observations
-    fit: Fit
+    fit: ModelSpec
     sampling: Sampling
     chains: tuple[Chain, ...]
     draws: Draws
@@ -56,7 +56,7 @@ def save(p: Parts, path: str | PathLike[str]) -> None:
     _write(target, _meta(p), _arrays(p))
 
 
-def save_rest(p: Parts, folder: Folder) -> None:
+def save_rest(p: Parts, folder: FolderStore) -> None:
     """Write what a folder with the large draws lacks, so that it can be loaded."""
     large = {name: getattr(p.draws, name) for name in LARGE}
     files = {name: {"shape": array.shape, "dtype": str(array.dtype)} for name, array in large.items()}
@@ -77,7 +77,7 @@ def load(path: str | PathLike[str]) -> Parts:
     """Read what `save` wrote, or the folder of a fit, whose draws are fetched as they are read."""
     if not isinstance(path, str | PathLike):
         raise ParameterError(f"expected the path of a posterior, got {path!r}")
-    folder = Folder(Path(path).expanduser())
+    folder = FolderStore(Path(path).expanduser())
     try:
         file_of_it = folder.path / REST if folder.path.is_dir() else folder.path
         if file_of_it.exists() and not zipfile.is_zipfile(file_of_it):
@@ -119,7 +119,9 @@ def _parts(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
         meta.get("row_name"), meta.get("col_name"),
     )  # fmt: skip
     chains = tuple(
-        Chain(c["rank"], State(*(arrays[f"chain{k}_{name}"] for name in State._fields)), c["stream"])
+        Chain(
+            c["rank"], GibbsState(*(arrays[f"chain{k}_{name}"] for name in GibbsState._fields)), c["stream"]
+        )
         for k, c in enumerate(meta["chains"])
     )
     draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
@@ -171,11 +173,11 @@ def _meta(p: Parts) -> dict[str, Any]:
     }
 
 
-def _fit(meta: dict[str, Any]) -> Fit:
+def _fit(meta: dict[str, Any]) -> ModelSpec:
     given: dict[str, Any] = meta["priors"] or {}
     laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
     transform = Transform.of(meta.get("transform", "none"))
-    return Fit(
+    return ModelSpec(
         meta["noise"], meta["effects"], Priors(**laws) if laws else None, Units(*meta["units"]), transform
     )
 

@@ -42,7 +42,7 @@ class NewRows(NamedTuple):
     sd: Array
 
 
-class Columns(NamedTuple):
+class ColumnDraw(NamedTuple):
     """What one draw says of new rows: x_j = offset_j + f_j'g + noise, g ~ N(0, Q^-1)."""
 
     F: Array  # (m2, K)
@@ -52,7 +52,7 @@ class Columns(NamedTuple):
     nu: float | None  # of Student noise
 
 
-class Seen(NamedTuple):
+class ObservedRows(NamedTuple):
     """The observed entries of new rows, row by row."""
 
     cols: NDArray[np.intp]
@@ -61,7 +61,7 @@ class Seen(NamedTuple):
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, Y: Array) -> "Seen":
+    def from_array(cls, Y: Array) -> "ObservedRows":
         """The entries of Y that are not NaN."""
         rows, cols = np.nonzero(~np.isnan(Y))
         return cls(cols, Y[rows, cols], np.searchsorted(rows, np.arange(len(Y) + 1)), Y.shape)
@@ -74,18 +74,18 @@ def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
     uncertainty of the row given the columns and that of the columns.
     """
     compiling_notice([kernel.fit_coefficients])
-    new = _checked(Y, posterior)
+    new = _check_new_rows(Y, posterior)
     mean, sd = np.empty_like(new), np.empty_like(new)
     with threadpool_limits(1):  # threads on matrices this thin cost more than they give
         for block in _blocks(posterior, len(new)):
-            mean[block], sd[block] = _moments(posterior, Seen.of(new[block]))
+            mean[block], sd[block] = _moments(posterior, ObservedRows.from_array(new[block]))
     return NewRows(mean, sd)
 
 
-def _moments(posterior: Posterior, seen: Seen) -> tuple[Array, Array]:
+def _moments(posterior: Posterior, seen: ObservedRows) -> tuple[Array, Array]:
     """Mean and sd over the draws, the variance by the law of total variance."""
     mean, within, between = (np.zeros(seen.shape) for _ in range(3))
-    for S, columns in enumerate(draws_of_columns(posterior), 1):
+    for S, columns in enumerate(column_draws(posterior), 1):
         G, cov = coefficients(columns, seen)
         x = columns.offset + G @ columns.F.T
         within += _flat(cov) @ _squares(columns.F).T
@@ -98,17 +98,17 @@ def _moments(posterior: Posterior, seen: Seen) -> tuple[Array, Array]:
 def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
     """The mean of `fold_in`, without the cost of the sd."""
     compiling_notice([kernel.fit_coefficients])
-    new = _checked(Y, posterior)
+    new = _check_new_rows(Y, posterior)
     mean = np.zeros_like(new)
     with threadpool_limits(1):
         for block in _blocks(posterior, len(new)):
-            seen = Seen.of(new[block])
-            for columns in draws_of_columns(posterior):
+            seen = ObservedRows.from_array(new[block])
+            for columns in column_draws(posterior):
                 mean[block] += columns.offset + coefficients(columns, seen)[0] @ columns.F.T
     return mean / posterior.draws.mu.size
 
 
-def draws_of_columns(posterior: Posterior) -> Iterator[Columns]:
+def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
     """Every draw's columns, with the prior precision of a new row's coefficients."""
     draws, fit, (m1, m2) = posterior.draws, posterior.fit, posterior.shape
     assert fit.units is not None
@@ -125,10 +125,10 @@ def draws_of_columns(posterior: Posterior) -> Iterator[Columns]:
             if fit.effects:
                 Q[R, R] = (tau2.shape + 0.5 * m1) / (tau2.scale * fit.units.scale**2 + 0.5 * r @ r)
             nu = None if draws.nu is None else float(draws.nu[c, s])
-            yield Columns(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), nu)
+            yield ColumnDraw(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), nu)
 
 
-def coefficients(columns: Columns, seen: Seen) -> tuple[Array, Array]:
+def coefficients(columns: ColumnDraw, seen: ObservedRows) -> tuple[Array, Array]:
     """Mean (n, K) and covariance (n, K, K) of the rows' coefficients g."""
     F, offset, Q, eta2, nu = columns
     n, K = seen.shape[0], F.shape[1]
@@ -155,7 +155,7 @@ def _blocks(posterior: Posterior, n: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n))
 
 
-def _checked(Y: ArrayLike, posterior: Posterior) -> Array:
+def _check_new_rows(Y: ArrayLike, posterior: Posterior) -> Array:
     if posterior.transform != NONE:
         raise ParameterError(
             f"new rows need a posterior without transform, got one with transform='{posterior.transform}'; "

@@ -41,7 +41,7 @@ class Units(NamedTuple):
     scale: float
 
 
-class Data(NamedTuple):
+class GibbsData(NamedTuple):
     """Standardised observations, row by row and column by column, and the model that is fitted to them."""
 
     by_row: Half
@@ -52,7 +52,7 @@ class Data(NamedTuple):
     noise: Noise
 
 
-class State(NamedTuple):
+class GibbsState(NamedTuple):
     """Where a chain stands: X = A B' with A, B the first R columns; with effects, two more, free and aligned."""
 
     left: Array  # (m1, R or R + 2)
@@ -61,7 +61,7 @@ class State(NamedTuple):
     weights: Array  # (N,) of Student noise in row order; empty for Gaussian noise
 
 
-class Kept(NamedTuple):
+class DrawBuffers(NamedTuple):
     """Where the draws of one chain go; factors may have more columns than the chain's rank, left at zero."""
 
     left: NDArray[np.floating]  # (D, m1, R)
@@ -70,15 +70,15 @@ class Kept(NamedTuple):
     col: NDArray[np.floating]  # (D, m2)
     scalars: Array  # (D, 8)
 
-    def of_chain(self, c: int) -> Kept:
+    def chain(self, c: int) -> DrawBuffers:
         """The place of chain c, as views, where the arrays have a chain in front."""
         left, right, row, col = (array[c] for array in self[:4])
-        return Kept(left, right, row, col, self.scalars[c])
+        return DrawBuffers(left, right, row, col, self.scalars[c])
 
-    def part(self, start: int, stop: int) -> Kept:
+    def part(self, start: int, stop: int) -> DrawBuffers:
         """Draws from start to stop, as views."""
         left, right, row, col = (array[start:stop] for array in self[:4])
-        return Kept(left, right, row, col, self.scalars[start:stop])
+        return DrawBuffers(left, right, row, col, self.scalars[start:stop])
 
 
 def check_rank(rank: int, shape: tuple[int, int], effects: bool) -> None:
@@ -100,7 +100,7 @@ def check_rank(rank: int, shape: tuple[int, int], effects: bool) -> None:
 
 def prepare(
     observations: Observations, effects: bool, noise: str, standardise: bool, units: Units | None
-) -> Data:
+) -> GibbsData:
     """Standardise the observations (to `units` where given, as a warm start needs) for the kernel."""
     if noise not in get_args(Noise):
         raise ParameterError(f"noise must be 'gaussian' or 'student', got {noise!r}")
@@ -113,7 +113,7 @@ def prepare(
     z = observations.values - units.shift
     z /= units.scale  # in place: copies of many observations would show
     by_row, by_col = observations.halves(z)
-    return Data(by_row, by_col, observations.shape, units, effects, noise)  # type: ignore[arg-type]
+    return GibbsData(by_row, by_col, observations.shape, units, effects, noise)  # type: ignore[arg-type]
 
 
 def standard_units(values: Array, effects: bool) -> Units:
@@ -134,7 +134,7 @@ def hyperparameters(priors: Priors) -> Array:
     return np.array([*np.ravel(pairs), p.mu_var])
 
 
-def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> State:
+def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -> GibbsState:
     """A draw from the prior.
 
     Without BLAS and LAPACK, which round differently on other processors: chains would magnify that to other draws.
@@ -155,11 +155,11 @@ def init(data: Data, rank: int, priors: Priors, rng: np.random.Generator) -> Sta
             sides[side] = np.column_stack([sides[side], free, aligned])
     weights = np.ones(data.by_row.values.size if data.noise == "student" else 0)
     left, right = (np.ascontiguousarray(side) for side in sides)
-    return State(left, right, np.array([0, sigma2, eta2, *tau2, 4, *s2]), weights)
+    return GibbsState(left, right, np.array([0, sigma2, eta2, *tau2, 4, *s2]), weights)
 
 
 def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
-    """As `model.laws.uniform_frame`: QR of a Gaussian matrix, the triangle's diagonal positive."""
+    """As `distributions.stiefel.uniform_frame`: QR of a Gaussian matrix, the triangle's diagonal positive."""
     if rank == 0:
         return np.empty((m, 0))
     frame = np.zeros((m, -(-rank // LANES) * LANES))
@@ -169,32 +169,33 @@ def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
 
 
 def step(
-    state: State,
-    data: Data,
+    state: GibbsState,
+    data: GibbsData,
     rank: int,
     hyper: Array,
     rng: np.random.Generator,
     betas: Array,
-    kept: Kept,
+    kept: DrawBuffers,
     thin: int,
-    desk: Workspace | None = None,
-    crew: Crew | None = None,
-) -> State:
+    workspace: Workspace | None = None,
+    team: ThreadTeam | None = None,
+) -> GibbsState:
     """One sweep for each beta; every `thin`-th state goes to `kept` (0: none). The given state is not changed.
 
-    A chain of many steps gives them the same `desk`. With a crew, its threads share each sweep; the draws are the same.
+    A chain of many steps gives them the same `workspace`. With a team, its threads share each sweep; the draws are
+    the same.
     """
-    desk = desk or Workspace.of(data, rank)
-    desk.fill(state, data)
+    workspace = workspace or Workspace.allocate(data, rank)
+    workspace.fill(state, data)
     scalars, source = state.scalars.copy(), data.by_col.source
-    if crew is not None:
-        sweeps(crew, betas, thin, desk, source, NU_GRID, hyper, scalars, rng, kept)
+    if team is not None:
+        share_sweeps(team, betas, thin, workspace, source, NU_GRID, hyper, scalars, rng, kept)
     else:
         kernel.run_sweeps(
-            betas, thin, rank, data.effects, desk.aligned, desk.left, desk.right, desk.scratch, source, NU_GRID, hyper,
-            scalars, rng, *kept,
+            betas, thin, rank, data.effects, workspace.aligned, workspace.left, workspace.right, workspace.scratch,
+            source, NU_GRID, hyper, scalars, rng, *kept,
         )  # fmt: skip
-    return State(*desk.matrices(), scalars, desk.left.weights.astype(np.float64))
+    return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64))
 
 
 # The arrays that a chain's sweeps work in: made once, filled from a state before and read into one afterwards.
@@ -211,11 +212,11 @@ class Workspace(NamedTuple):
 
     @property
     def aligned(self) -> bool:
-        """Whether there is scratch for effects in the spaces of X."""
+        """Whether there is room for effects in the spaces of X."""
         return self.effects and 0 < 2 * self.rank < min(self.left.free.size, self.right.free.size)
 
     @classmethod
-    def of(cls, data: Data, rank: int) -> Workspace:
+    def allocate(cls, data: GibbsData, rank: int) -> Workspace:
         """Room for chains of that rank."""
         K = rank + int(data.effects)
         longest = max(data.shape)
@@ -227,7 +228,7 @@ class Workspace(NamedTuple):
         right = _side(data.by_col, data.shape[1], rank, K, data)
         return cls(rank, data.effects, left, right, scratch)
 
-    def fill(self, state: State, data: Data) -> None:
+    def fill(self, state: GibbsState, data: GibbsData) -> None:
         """Take over a state."""
         R = self.rank
         for side, array in ((self.left, state.left), (self.right, state.right)):
@@ -251,7 +252,7 @@ class Workspace(NamedTuple):
         return found[0], found[1]
 
 
-def _side(half: Half, m: int, rank: int, K: int, data: Data) -> Side:
+def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
     # no weights are of another type than weights, so that code is compiled without them
     weights = np.ones(half.values.size) if data.noise == "student" else np.empty(0, bool)
     free, aligned, effect = np.zeros((3, m))
@@ -280,14 +281,14 @@ Task = Callable[[], object]
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
 
 
-class Crew:
+class ThreadTeam:
     """Threads that do tasks together with the one that asks for them."""
 
     def __init__(self, threads: int) -> None:
         self.helpers = threads - 1
         self._pool = ThreadPoolExecutor(max(1, self.helpers))  # begins a thread when it first needs one
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> ThreadTeam:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -315,7 +316,7 @@ class Crew:
             other.result()
 
 
-def blocks(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:
+def block_edges(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:
     """The edges of blocks of rows of like work, each a multiple of those that are solved side by side, but the last."""
     m = indptr.size - 1
     work = (indptr[1:] - indptr[0]) * float(K * K) + np.arange(1, m + 1) * float(K**3 + 20 * K)
@@ -324,27 +325,28 @@ def blocks(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], edges, [m]])).astype(np.int64)
 
 
-def sweeps(
-    crew: Crew, betas: Array, keep_every: int, desk: Workspace, source: NDArray[np.int32], nu_grid: Array, hyper: Array,
-    scalars: Array, rng: np.random.Generator, kept: Kept,
+def share_sweeps(
+    team: ThreadTeam, betas: Array, keep_every: int, workspace: Workspace,
+    source: NDArray[np.int32], nu_grid: Array, hyper: Array, scalars: Array,
+    rng: np.random.Generator, kept: DrawBuffers,
 ) -> None:  # fmt: skip
-    """As `kernels.gibbs.run_sweeps`, phase by phase."""
-    R, effects, left, right, scratch = desk
-    aligned, K = desk.aligned, R + int(effects)
-    rows, cols = blocks(left.indptr, K), blocks(right.indptr, K)
+    """As `kernels.conjugate.sweeps`, phase by phase."""
+    R, effects, left, right, scratch = workspace
+    aligned, K = workspace.aligned, R + int(effects)
+    rows, cols = block_edges(left.indptr, K), block_edges(right.indptr, K)
 
     def drawing(edges: NDArray[np.int64], this: Any, other: Any) -> list[Task]:
         dealt = np.zeros(1, dtype=np.int64), edges
         return [partial(kernel.draw_blocks, *dealt, this, other, scratch, R, effects, scalars)] * (
-            crew.helpers + 1
+            team.helpers + 1
         )
 
     for t, beta in enumerate(betas):
-        crew.share([partial(fill_normal, left.Z, rng), partial(kernel.change_gauge, left, right, scratch, R)])
+        team.share([partial(fill_normal, left.Z, rng), partial(kernel.change_gauge, left, right, scratch, R)])
         kernel.begin_sweep(left, right, scratch, R, effects, aligned, beta, scalars, rng)
-        crew.share([partial(fill_normal, right.Z, rng), *drawing(rows, left, right)])
+        team.share([partial(fill_normal, right.Z, rng), *drawing(rows, left, right)])
         kernel.switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
-        crew.share(drawing(cols, right, left))
+        team.share(drawing(cols, right, left))
         kernel.finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
             kernel.store_draw(t // keep_every, R, left, right, scalars, *kept)

@@ -21,7 +21,7 @@ Indices = NDArray[np.integer]
 COPIES = 4  # noisy copies of each draw in a predictive interval
 
 
-class Noise(NamedTuple):
+class NoiseLaw(NamedTuple):
     """The law of the noise in each draw: N(0, var), or sqrt(var) times Student's t with nu degrees of freedom."""
 
     var: Array  # (S,)
@@ -77,7 +77,7 @@ def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
 
 
 def interval_map(
-    belief: Belief, level: float, noise: Noise | None = None, transform: Transform = NONE
+    belief: Belief, level: float, noise: NoiseLaw | None = None, transform: Transform = NONE
 ) -> tuple[Array, Array]:
     """Dense (low, high) maps of the entries, or with noise of new measurements of them, in the user's units."""
     low, high = np.empty(belief.shape), np.empty(belief.shape)
@@ -112,7 +112,7 @@ def sd_map(belief: Belief, mean: Array, transform: Transform) -> Array:
 
 
 def predict(
-    belief: Belief, i: Indices, j: Indices, level: float, noise: Noise, observations: Observations,
+    belief: Belief, i: Indices, j: Indices, level: float, noise: NoiseLaw, observations: Observations,
     transform: Transform = NONE,
 ) -> Prediction:  # fmt: skip
     """Everything about the entries (i, j), in blocks, so that many can be asked for."""

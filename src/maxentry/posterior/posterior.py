@@ -19,13 +19,13 @@ from maxentry.errors import MissingDependencyError, ParameterError, SizeError
 from maxentry.observations import Observations
 from maxentry.posterior import chains as running
 from maxentry.posterior import file_format, intervals
-from maxentry.posterior.chains import Chain, Fit, user_draws
+from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
-from maxentry.posterior.draws import Draws, Folder, monitor
+from maxentry.posterior.draws import Draws, FolderStore, monitor
 from maxentry.posterior.intervals import Prediction
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
-from maxentry.posterior.streaming import Watched, positions
+from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
@@ -41,7 +41,7 @@ LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 class Maps:
     """The mean, sd, intervals and samples of every entry, m1 x m2 arrays in the user's units."""
 
-    def __init__(self, belief: Belief, noise: intervals.Noise, transform: Transform) -> None:
+    def __init__(self, belief: Belief, noise: intervals.NoiseLaw, transform: Transform) -> None:
         self._belief, self._noise, self._transform = belief, noise, transform
 
     @cached_property
@@ -105,7 +105,7 @@ class Posterior:
     def __init__(
         self,
         observations: Observations,
-        fit: Fit,
+        fit: ModelSpec,
         sampling: Sampling,
         chains: tuple[Chain, ...],
         draws: Draws,
@@ -171,7 +171,7 @@ class Posterior:
         which = np.array([c for c, chain in enumerate(self.chains) if chain.rank == self.rank])
         data = self.observations
         return diagnose(
-            self.draws.of_chains(which, self.rank), data.rows, data.cols, self.sampling.kind,
+            self.draws.select_chains(which, self.rank), data.rows, data.cols, self.sampling.kind,
             row_labels=data.row_labels, col_labels=data.col_labels, frame_kind=data.frame_kind,
         )  # fmt: skip
 
@@ -228,16 +228,16 @@ class Posterior:
     def _in_form(self, matrix: Array) -> Any:
         return self.observations.form.of(matrix)
 
-    def _noise(self) -> intervals.Noise:
+    def _noise(self) -> intervals.NoiseLaw:
         nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        return intervals.Noise(self.belief.noise_var, nu)
+        return intervals.NoiseLaw(self.belief.noise_var, nu)
 
     # By label
 
     def predict(self, rows: Any, cols: Any, level: float = 0.9) -> Prediction:
         """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column serves them all."""
         intervals.check_level(level)
-        i, j = positions(self.observations, rows, cols)
+        i, j = entry_positions(self.observations, rows, cols)
         return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.transform)
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
@@ -271,11 +271,11 @@ class Posterior:
         """Go on where the chains stopped: a new posterior with `draws` more draws of every chain, all in memory."""
         plan = Sampling(self.sampling.kind, len(self.chains), 0, 0, draws, self.sampling.thin)
         data, priors = self.fit.data(self.observations), self.fit.priors_of(self.shape)
-        watched = None if self.watched is None else self.watched.of_chains(list(range(len(self.chains))))
+        watched = None if self.watched is None else self.watched.select_chains(list(range(len(self.chains))))
         with track(len(self.chains) * plan.sweeps, "sampling", progress) as bar:
-            run = running.run(
+            run = running.run_chains(
                 self.chains, data, priors, plan, bar, threads=threads, dtype=self.draws.left.dtype.type,
-                see=None if watched is None else watched.see_in(self.fit),
+                observer=None if watched is None else watched.observer(self.fit),
             )  # fmt: skip
         places = list(run.places)
         return Posterior(
@@ -283,17 +283,17 @@ class Posterior:
             self.fit,
             self.sampling,
             run.chains,
-            self.draws.followed_by(user_draws(run, self.fit), places),
+            self.draws.followed_by(draws_in_user_units(run, self.fit), places),
             self.rank_choice,
             run.interrupted,
-            None if watched is None else watched.of_chains(places),
+            None if watched is None else watched.select_chains(places),
         )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle): `Posterior.load` gives it back, ready to go on."""
         file_format.save(self._parts(), path)
 
-    def save_rest(self, folder: Folder) -> None:
+    def save_rest(self, folder: FolderStore) -> None:
         """Write what the folder of this fit lacks beside its draws (`complete` does so)."""
         file_format.save_rest(self._parts(), folder)
 
@@ -330,7 +330,7 @@ LEFT_OUT = (
 )
 
 
-def lines(posterior: Posterior) -> list[tuple[str, str]]:
+def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     """(name, value) of what a user wants to see first."""
     p, data = posterior, posterior.observations
     (m1, m2), chains, draws = p.shape, *p.draws.mu.shape
@@ -349,7 +349,7 @@ def lines(posterior: Posterior) -> list[tuple[str, str]]:
             else []
         ),
         ("noise sd", noise),
-        ("draws", f"{chains} chains x {draws}" + _what_is_missing(p)),
+        ("draws", f"{chains} chains x {draws}" + _missing_chains(p)),
     ]
     if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
         found.append(("note", _means_note(p.rank_weights[0])))
@@ -368,7 +368,7 @@ def _means_note(share: float) -> str:
     )
 
 
-def _what_is_missing(posterior: Posterior) -> str:
+def _missing_chains(posterior: Posterior) -> str:
     if posterior.interrupted:
         return ", interrupted"
     lost = posterior.sampling.chains - len(posterior.chains)
@@ -377,14 +377,14 @@ def _what_is_missing(posterior: Posterior) -> str:
 
 def text(posterior: Posterior) -> str:
     """The repr."""
-    return "\n".join(["Posterior", *(f"  {name}: {value}" for name, value in lines(posterior))])
+    return "\n".join(["Posterior", *(f"  {name}: {value}" for name, value in summary_lines(posterior))])
 
 
 def html(posterior: Posterior) -> str:
     """The notebook's view."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
-        for name, value in lines(posterior)
+        for name, value in summary_lines(posterior)
     )
     return f"<table><caption>Posterior</caption>{rows}</table>"
 

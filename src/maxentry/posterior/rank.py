@@ -64,11 +64,11 @@ class RankChoice:
         return f"rank weights by prediction of {self.n_held_out} held-out observations: {', '.join(parts)}"
 
 
-def choose(
+def choose_rank(
     observations: Observations, effects: bool, predict: Predict, seed: np.random.SeedSequence
 ) -> RankChoice:
     """Climb the ladder of ranks, doubling past its end while the last is best, and stack what was tried."""
-    most = _most(observations)
+    most = _largest_rank(observations)
     fold_seed, *rank_seeds = seed.spawn(64)
     folds = list(_folds(observations, np.random.default_rng(fold_seed)))
     if not folds:  # one entry: nothing can be held out
@@ -86,7 +86,7 @@ def choose(
     )
 
 
-def _most(observations: Observations) -> int:
+def _largest_rank(observations: Observations) -> int:
     """The largest rank to try: half the shorter side, and few enough parameters an observation to learn them from."""
     (m1, m2), most = observations.shape, min(observations.shape) // 2
     enough = [rank for rank in range(most + 1) if rank * (m1 + m2 - rank) <= MOST_PARAMETERS * observations.n]

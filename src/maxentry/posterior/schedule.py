@@ -55,7 +55,7 @@ class Sampling:
         return np.array(rising + [1.0] * self.settle)
 
     @classmethod
-    def of(cls, wish: str | Sampling, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
+    def resolve(cls, wish: str | Sampling, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
         """A `Sampling` as it is; "population" or "long" at a length that fits the size of the problem."""
         if isinstance(wish, Sampling):
             return wish

@@ -19,8 +19,8 @@ from maxentry import frames
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.observations import Observations
-from maxentry.posterior.chains import Fit
-from maxentry.posterior.gibbs import Kept
+from maxentry.posterior.chains import ModelSpec
+from maxentry.posterior.gibbs import DrawBuffers
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -42,30 +42,30 @@ class Watched:
     observations: Observations
 
     @classmethod
-    def entries(cls, observations: Observations, rows: Any, cols: Any) -> Watched:
+    def from_labels(cls, observations: Observations, rows: Any, cols: Any) -> Watched:
         """The entries (rows[k], cols[k]), by label, and no chain yet."""
-        i, j = positions(observations, rows, cols)
+        i, j = entry_positions(observations, rows, cols)
         nothing = np.zeros((0, i.size))
         return cls(i.ravel(), j.ravel(), np.zeros(0, np.int64), nothing, nothing, observations)
 
-    def by(self, n_chains: int) -> Watched:
+    def for_chains(self, n_chains: int) -> Watched:
         """The same entries with nothing seen, for so many chains."""
         shape = (n_chains, self.rows.size)
         return replace(
             self, count=np.zeros(n_chains, np.int64), chain_mean=np.zeros(shape), squares=np.zeros(shape)
         )
 
-    def of_chains(self, which: list[int]) -> Watched:
+    def select_chains(self, which: list[int]) -> Watched:
         """Only some chains, as copies."""
         return replace(
             self, count=self.count[which], chain_mean=self.chain_mean[which], squares=self.squares[which]
         )
 
-    def see_in(self, fit: Fit) -> Callable[[int, Kept], None]:
+    def observer(self, fit: ModelSpec) -> Callable[[int, DrawBuffers], None]:
         """What chains show their states to."""
-        return lambda c, states: self.see(c, states, fit)
+        return lambda c, states: self.update(c, states, fit)
 
-    def see(self, c: int, states: Kept, fit: Fit) -> None:
+    def update(self, c: int, states: DrawBuffers, fit: ModelSpec) -> None:
         """Take in states of chain c, in standard units; chains may do so at the same time."""
         assert fit.units is not None
         shift, scale = fit.units
@@ -121,7 +121,7 @@ class Watched:
         return frames.long_frame(self.rows, self.cols, measures, o.row_labels, o.col_labels, o.frame_kind)
 
 
-def positions(observations: Observations, rows: Any, cols: Any) -> tuple[Indices, Indices]:
+def entry_positions(observations: Observations, rows: Any, cols: Any) -> tuple[Indices, Indices]:
     """Positions of the entries (rows[k], cols[k]) by label; one row or column serves them all."""
     i, j = observations.row_index(rows), observations.col_index(cols)
     try:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from maxentry.errors import LabelError, ParameterError
 from maxentry.observations import Observations
-from maxentry.posterior.chains import Chain, Fit
-from maxentry.posterior.gibbs import State
+from maxentry.posterior.chains import Chain, ModelSpec
+from maxentry.posterior.gibbs import GibbsState
 from maxentry.posterior.schedule import WORK, Sampling, sweep_work
 
 if TYPE_CHECKING:
@@ -26,31 +26,35 @@ COSTLY = WORK / (
 FEW_SETTLE, FEW_THIN = 6, 1
 
 
-def restarted(
+def restart_chains(
     start: Posterior,
     observations: Observations,
-    fit: Fit,
+    fit: ModelSpec,
     sampling: str | Sampling,
     seed: np.random.SeedSequence,
 ) -> tuple[Sampling, tuple[Chain, ...]]:
     """The chains of `start`, moved to the new observations, and how long to run them: no annealing from the prior."""
     rows, cols = _positions(start.observations, observations)
-    plan = Sampling.of(sampling, observations.shape, observations.n, start.rank)
+    plan = Sampling.resolve(sampling, observations.shape, observations.n, start.rank)
     if not isinstance(sampling, Sampling):
-        plan = _shorter(plan, start, observations, rows, cols)
+        plan = _shorten(plan, start, observations, rows, cols)
     plan = replace(plan, anneal=0, chains=len(start.chains))
     (m1, m2), chains = observations.shape, []
-    places = Places.of(start.observations, observations, rows, cols) if fit.noise == "student" else None
+    places = (
+        MeasurementMatch.find(start.observations, observations, rows, cols)
+        if fit.noise == "student"
+        else None
+    )
     for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
         old = chain.state
-        left, right = _moved(old.left, rows, m1), _moved(old.right, cols, m2)
+        left, right = _move_rows(old.left, rows, m1), _move_rows(old.right, cols, m2)
         weights = np.empty(0) if places is None else places.moved(old.weights)
         stream = dict(np.random.PCG64(child).state)
-        chains.append(Chain(chain.rank, State(left, right, old.scalars.copy(), weights), stream))
+        chains.append(Chain(chain.rank, GibbsState(left, right, old.scalars.copy(), weights), stream))
     return plan, tuple(chains)
 
 
-def _shorter(
+def _shorten(
     plan: Sampling, start: Posterior, observations: Observations, rows: Indices, cols: Indices
 ) -> Sampling:
     """A default plan for chains that stand near where they should be.
@@ -62,25 +66,25 @@ def _shorter(
     if (
         plan.kind == "population"
         and costly
-        and share_new(start.observations, observations, rows, cols) <= FEW
+        and change_fraction(start.observations, observations, rows, cols) <= FEW
     ):
         return replace(plan, settle=FEW_SETTLE, thin=FEW_THIN)
     return replace(plan, settle=max(1, (plan.anneal + plan.settle) // 6), thin=max(1, plan.thin // 2))
 
 
-def share_new(old: Observations, new: Observations, rows: Indices, cols: Indices) -> float:
+def change_fraction(old: Observations, new: Observations, rows: Indices, cols: Indices) -> float:
     """The share of measurements that only one of the two has: added, corrected or struck out.
 
     rows, cols: where those of the earlier matrix stand in the new one.
     """
     if abs(new.n - old.n) > FEW * new.n:  # more than few anyway
         return abs(new.n - old.n) / new.n
-    places = Places.of(old, new, rows, cols)
+    places = MeasurementMatch.find(old, new, rows, cols)
     same = int((old.values[places.before] == new.values[places.after]).sum())
     return (old.n + new.n - 2 * same) / new.n
 
 
-class Places(NamedTuple):
+class MeasurementMatch(NamedTuple):
     """Where measurements that two observations have in common stand in each; of one entry the first is the first."""
 
     before: Indices
@@ -88,7 +92,7 @@ class Places(NamedTuple):
     n: int  # measurements of the new ones
 
     @classmethod
-    def of(cls, old: Observations, new: Observations, rows: Indices, cols: Indices) -> Places:
+    def find(cls, old: Observations, new: Observations, rows: Indices, cols: Indices) -> MeasurementMatch:
         """By entry; rows, cols: where those of the earlier matrix stand in the new one."""
         m2 = new.shape[1]
         keys = rows[old.rows] * m2 + cols[old.cols]
@@ -122,7 +126,7 @@ def _positions(old: Observations, new: Observations) -> tuple[Indices, Indices]:
     return rows, cols
 
 
-def _moved(factor: Array, to: Indices, m: int) -> Array:
+def _move_rows(factor: Array, to: Indices, m: int) -> Array:
     """The factor with its rows at their new places; new rows at zero until their first draw."""
     moved = np.zeros((m, factor.shape[1]))
     moved[to] = factor

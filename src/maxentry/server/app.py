@@ -1,4 +1,4 @@
-"""The application: routes, guards and problems put together."""
+"""The application: routes, middlewares and the description in OpenAPI."""
 
 from __future__ import annotations
 
@@ -8,124 +8,113 @@ from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import Response
 
 from maxentry import __version__
 from maxentry.campaign.storage import Storage
 from maxentry.errors import MaxentryError
-from maxentry.server import answers, links, pages, problems
-from maxentry.server.answers import PROBLEMS, ProblemDocument, described
-from maxentry.server.bodies import Bodies
-from maxentry.server.guard import API, Guard, Shield
-from maxentry.server.lab import Lab
+from maxentry.server import problems
+from maxentry.server.jobs import Unfinished
 from maxentry.server.options import Options
-from maxentry.server.plain import Json
-from maxentry.server.problems import Problem
-from maxentry.server.routes import campaigns, jobs, loop, posterior, window
-from maxentry.server.routes.common import known_parameters
+from maxentry.server.problems import PROBLEMS, Problem, ProblemDocument
+from maxentry.server.routes import ask_tell, campaigns, dashboard, jobs, posterior
+from maxentry.server.routes.dependencies import accepted, known_parameters
+from maxentry.server.schemas import Health
+from maxentry.server.security import API, AccessControl, SafeResponses, WholeBodies, allowed_hosts
+from maxentry.server.service import Service
 
 ABOUT = """Which entries of a matrix to measure next.
 
-Begin a campaign, `ask` for entries, measure them, `tell` the values; look at what is believed. Every refusal is a
-problem document (RFC 9457) with one sentence that says what was expected and what came; nothing was changed then.
-What takes long answers 202 with a job to look at (`/jobs/{id}`) or to follow (`/jobs/{id}/events`).
+Create a campaign, `ask` for entries, measure them, `tell` the values, and look at the predictions. Every refusal is a
+problem document (RFC 9457) with one sentence that says what was expected; nothing was changed then. Work that takes
+long answers 202 with a job to look at (`/jobs/{id}`) or to follow (`/jobs/{id}/events`).
 """
 
 
 def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
-    """The application over one storage, which it closes when it ends."""
+    """Build the application over one storage, which it closes when it ends."""
     options = options or Options()
-    lab = Lab(storage, options.limits)
+    service = Service(storage, options.limits)
 
     @asynccontextmanager
-    async def living(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        lab.close()
+        service.close()
 
     app = FastAPI(
         title="maxentry",
         version=__version__,
         description=ABOUT,
+        license_info={"name": "MIT", "identifier": "MIT"},
         openapi_url=f"{API}/openapi.json",
         docs_url=None,  # both load their scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,  # to an address made of the Host header, which anybody may send
-        lifespan=living,
+        lifespan=lifespan,
         middleware=[
-            Middleware(Shield),
-            Middleware(Guard, options=options),
-            Middleware(Bodies, limits=options.limits),
+            Middleware(SafeResponses, limits=options.limits),
+            Middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(options), www_redirect=False),
+            Middleware(AccessControl, options=options),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=options.limits.body),
+            Middleware(WholeBodies, limits=options.limits),
         ],
     )
-    app.state.lab, app.state.options, app.state.streams = lab, options, set()
+    app.state.service, app.state.options, app.state.streams = service, options, set()
     strict = [Depends(known_parameters)]
-    for part in (campaigns, loop, posterior, jobs, window):
+    for part in (campaigns, ask_tell, posterior, jobs, dashboard):
         app.include_router(part.router, prefix=API, responses=PROBLEMS, dependencies=strict)
-    _add_health(app)
-    pages.add(app)
+
+    @app.get(f"{API}/health", tags=["server"], responses={422: PROBLEMS[422]}, dependencies=strict)
+    def health() -> Health:
+        """The server is running. Needs no token, and shows nothing of campaigns."""
+        return Health(status="ok", version=__version__)
+
+    dashboard.add_pages(app)
     _add_problems(app, storage.name)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_health(app: FastAPI) -> None:
-    strict, form = [Depends(known_parameters)], described(200, answers.Health) | {422: PROBLEMS[422]}
-
-    @app.get(f"{API}/health", tags=["server"], responses=form, dependencies=strict)
-    def health() -> Response:
-        """That the server is there. Needs no token, says nothing of campaigns."""
-        return Json({"status": "ok", "version": __version__})
-
-
 def _add_problems(app: FastAPI, storage: str) -> None:
-    async def refused(_: Request, error: Exception) -> Response:
-        return problems.of(error, storage).response()
+    """Answer every error with a problem document, and work that is not done yet with 202."""
 
-    async def malformed(_: Request, error: Exception) -> Response:
+    async def refuse(_: Request, error: Exception) -> Response:
+        return problems.from_error(error, storage).response()
+
+    async def refuse_form(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         return problems.invalid(error.errors()).response()
 
-    async def no_such(_: Request, error: Exception) -> Response:
+    async def refuse_address(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        title = {404: "Nothing here", 405: "No such method here", 400: "Not JSON"}.get(
-            error.status_code, "Refused"
-        )
-        detail = {
-            404: "expected an address of this server, but there is nothing at this one.",
-            405: "expected another method for this address.",
-            400: "expected a body that is JSON, but it cannot be read as that.",
-        }.get(error.status_code, str(error.detail))
-        kind = {404: "no-address", 405: "no-method", 400: "no-json"}.get(error.status_code, "refused")
-        return Problem(error.status_code, kind, title, detail, dict(error.headers or {})).response()
+        headers = dict(error.headers or {})
+        return problems.from_status(error.status_code, str(error.detail), headers).response()
 
+    async def accept(_: Request, error: Exception) -> Response:
+        assert isinstance(error, Unfinished)
+        return accepted(error.job)
+
+    app.add_exception_handler(Unfinished, accept)
     for kind in (Problem, MaxentryError):
-        app.add_exception_handler(kind, refused)
-    app.add_exception_handler(RequestValidationError, malformed)
-    app.add_exception_handler(HTTPException, no_such)
+        app.add_exception_handler(kind, refuse)
+    app.add_exception_handler(RequestValidationError, refuse_form)
+    app.add_exception_handler(HTTPException, refuse_address)
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def _openapi(app: FastAPI) -> dict[str, Any]:
     """The description in OpenAPI, with the problem document and the tokens."""
     if app.openapi_schema is None:
-        made = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes,
-            license_info={"name": "MIT", "identifier": "MIT"},
-        )  # fmt: skip
-        parts = made.setdefault("components", {})
+        document = FastAPI.openapi(app)
+        parts = document.setdefault("components", {})
         schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
         parts.setdefault("schemas", {})["ProblemDocument"] = schema
-        parts["securitySchemes"] = {
-            "token": {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "The token for reading, or for writing.",
-            }
-        }
+        text = "The token for reading, or the one for writing."
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "description": text}}
         if app.state.options.tokens.needed:
-            made["security"] = [{"token": []}]
-        links.add(made)
-        app.openapi_schema = made
+            document["security"] = [{"token": []}]
+    assert app.openapi_schema is not None
     return app.openapi_schema

@@ -1,7 +1,8 @@
-"""Jobs: what takes long, in the background, with progress to look at and a way to call it off."""
+"""Jobs: work in the background that reports its progress and can be cancelled."""
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import secrets
 import threading
@@ -9,105 +10,121 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from maxentry.progress import Progress, Watch
 from maxentry.server import problems
+from maxentry.server.problems import Problem
 
-Status = Literal["queued", "running", "done", "failed", "cancelled"]
-KEPT, RESULTS = 500, 50  # jobs that are over; those of them whose results are still there
-OVER: tuple[Status, ...] = ("done", "failed", "cancelled")
+JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
+OVER: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
+MOST_JOBS, MOST_RESULTS = 500, 50  # jobs that are over, and results of such jobs, that are remembered
 
 
 class Cancelled(Exception):
-    """Raised inside the work when it has been called off."""
+    """Raised inside the work of a job that was cancelled."""
+
+
+class JobProgress(NamedTuple):
+    """The stretch of work that a job is in, and how many of its steps are done; total is 0 before the first."""
+
+    what: str = ""
+    done: int = 0
+    total: int = 0
 
 
 class Job:
-    """Work in the background: what it is, how far it has come, and what came of it."""
+    """Work in the background: what it is, how far it is, and its result."""
 
     def __init__(self, kind: str, campaign: str, campaign_id: str) -> None:
         self.id = secrets.token_urlsafe(12)
         self.kind, self.campaign, self.campaign_id = kind, campaign, campaign_id
-        self.status: Status = "queued"
-        self.what, self.steps, self.total = "", 0, 0
+        self.status: JobStatus = "queued"
+        self.progress = JobProgress()
         self.result: Any = None
-        self.problem: problems.Problem | None = None
+        self.problem: Problem | None = None
         self.began_at = dt.datetime.now(dt.UTC)
         self.ended_at: dt.datetime | None = None
-        self._called_off = threading.Event()
-        self._why = _called_off()
-        self._turn = threading.Lock()
+        self._cancelled = threading.Event()
+        self._why_cancelled = problems.cancelled()
+        self._lock = threading.Lock()
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Whether it is done, failed or cancelled."""
         return self.status in OVER
 
     @property
-    def serves(self) -> bool:
-        """Whether another who wants the same may wait for it: something will come of it."""
-        return not self.over and not self._called_off.is_set()
+    def shareable(self) -> bool:
+        """Whether another request for the same work may wait for this job."""
+        return not self.over and not self._cancelled.is_set()
 
-    def cancel(self, why: problems.Problem | None = None) -> None:
-        """Call it off: at once if it waits, else at its next step, unless it is over by then."""
-        with self._turn:
-            self._why = why or self._why
-            self._called_off.set()
-            waits = self.status == "queued"
-        if waits:
-            self.end("cancelled", self._why)
+    def run(self, work: Callable[[Watch], Any], storage: str = "") -> None:
+        """Do the work, unless the job was cancelled before its turn; an error becomes the job's problem."""
+        try:
+            with self._lock:
+                self._check()
+                self.status = "running"
+            self._end("done", result=work(self.watch))
+        except Cancelled:
+            self._end("cancelled", self._why_cancelled)
+        except BaseException as error:  # whatever it was, whoever waits must be told
+            self._end("failed", problems.from_error(error, storage))
 
-    def begin(self) -> None:
-        """It is its turn, unless it was called off."""
-        with self._turn:
-            if self._called_off.is_set():
-                raise Cancelled
-            self.status = "running"
-
-    def end(self, status: Status, problem: problems.Problem | None = None) -> None:
-        """Nothing more will come of it."""
-        with self._turn:
-            if not self.over:
-                self.problem, self.ended_at = problem, dt.datetime.now(dt.UTC)
-                self.status = status  # last: whoever sees it over sees all of it
+    def cancel(self, why: Problem | None = None) -> None:
+        """Cancel it: at once if it is queued, else at its next step, unless it is over by then."""
+        with self._lock:
+            self._why_cancelled = why or self._why_cancelled
+            self._cancelled.set()
+            queued = self.status == "queued"
+        if queued:
+            self._end("cancelled", self._why_cancelled)
 
     def watch(self, total: int, what: str) -> Progress:
-        """A stretch of work begins; several follow each other in one job."""
-        self.check()
-        self.what, self.steps, self.total = what, 0, total
+        """Begin a stretch of so many steps; one job may have several, one after the other."""
+        self._check()
+        self.progress = JobProgress(what, 0, total)
         return self
 
     def advance(self, n: int = 1) -> None:
-        """Count n more steps as done, from any thread."""
-        self.check()
-        with self._turn:
-            self.steps += n
+        """Count n more steps as done; any thread may."""
+        self._check()
+        with self._lock:
+            self.progress = self.progress._replace(done=self.progress.done + n)
 
-    def check(self) -> None:
-        """End here if it has been called off."""
-        if self._called_off.is_set():
+    def _check(self) -> None:
+        if self._cancelled.is_set():
             raise Cancelled
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        progress = {"what": self.what, "done": self.steps, "total": self.total}
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "campaign": self.campaign,
-            "campaign_id": self.campaign_id,
-            "status": self.status,
-            "progress": progress,
-            "began_at": self.began_at.isoformat(),
-            "ended_at": None if self.ended_at is None else self.ended_at.isoformat(),
-            "result": self.result if self.status == "done" else None,
-            "problem": None if self.problem is None else self.problem.to_dict(),
-        }
+    def _end(self, status: JobStatus, problem: Problem | None = None, result: Any = None) -> None:
+        with self._lock:
+            if not self.over:
+                self.problem, self.result, self.ended_at = problem, result, dt.datetime.now(dt.UTC)
+                self.status = status  # last: whoever sees that it is over sees all of it
+
+    async def finish(self, seconds: float) -> Any:
+        """Wait without a thread, at most so long, and return the result; raise its problem, or `Unfinished`."""
+        end, pause = time.monotonic() + seconds, 0.005
+        while not self.over and (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, 0.2)
+        if not self.over:
+            raise Unfinished(self)
+        if self.problem is not None:
+            raise self.problem
+        return self.result
 
 
-class Jobs:
-    """All jobs of a server, a few at a time."""
+class Unfinished(Exception):
+    """A job goes on in the background; the response is 202."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job.id)
+        self.job = job
+
+
+class JobQueue:
+    """All jobs of a server; `workers` of them run at the same time, and `waiting` more may be queued."""
 
     def __init__(self, workers: int, waiting: int, storage: str = "") -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="maxentry-job")
@@ -115,81 +132,61 @@ class Jobs:
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._by_key: dict[Hashable, Job] = {}
         self._futures: set[Future[None]] = set()
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self.closing = False
 
-    def get(self, id: str) -> Job | None:
-        """The job of this id, if it is still known."""
-        return self._jobs.get(id)
+    def get(self, id: str) -> Job:
+        """Return the job of this id; a problem if there is none, or it was forgotten."""
+        if (job := self._jobs.get(id)) is None:
+            raise problems.no_job()
+        return job
 
-    def listed(self) -> list[Job]:
-        """All that are known, the latest first."""
-        with self._turn:
+    def recent(self) -> list[Job]:
+        """Return all jobs that are remembered, the latest first."""
+        with self._lock:
             return list(self._jobs.values())[::-1]
 
-    def begin(self, job: Job, work: Callable[[Watch], Any], key: Hashable = None) -> Job:
-        """Begin it; or, where one of the same key is on its way, let that one serve. Refused if too many wait."""
-        with self._turn:
-            if key is not None and (same := self._by_key.get(key)) is not None and same.serves:
+    def start(self, job: Job, work: Callable[[Watch], Any], key: Hashable = None) -> Job:
+        """Queue a job, or return the one of the same key that is under way. Refused if too many wait."""
+        with self._lock:
+            if key is not None and (same := self._by_key.get(key)) is not None and same.shareable:
                 return same
             if self.closing:
                 raise problems.closing()
             if sum(not known.over for known in self._jobs.values()) >= self._most:
                 raise problems.too_busy(
-                    "expected a free place for this work, but too many wait: come back.", 10
+                    "expected less work at a time, got more than may wait: try later.", 10
                 )
             self._jobs[job.id] = job
             if key is not None:
                 self._by_key[key] = job
             self._forget()
-            future = self._pool.submit(self._run, job, work)
+            future = self._pool.submit(job.run, work, self._storage)
             self._futures.add(future)
             future.add_done_callback(self._futures.discard)
         return job
 
-    def _run(self, job: Job, work: Callable[[Watch], Any]) -> None:
-        try:
-            job.begin()
-            job.result = work(job.watch)
-            job.end("done")
-        except Cancelled:
-            job.end("cancelled", job._why)
-        except BaseException as error:  # whatever it was, the one who waits must hear of it
-            job.end("failed", problems.of(error, self._storage))
-
     def _forget(self) -> None:
-        over = [id for id, job in self._jobs.items() if job.over]
-        for id in over[: max(0, len(over) - KEPT)]:
-            del self._jobs[id]
-        for id in over[: max(0, len(over) - RESULTS)]:
-            if id in self._jobs:
-                self._jobs[id].result = None
+        """Drop the oldest jobs that are over, and the results of some more."""
+        over = [job for job in self._jobs.values() if job.over]
+        for job in over[: max(0, len(over) - MOST_RESULTS)]:
+            job.result = None
+        for job in over[: max(0, len(over) - MOST_JOBS)]:
+            del self._jobs[job.id]
         self._by_key = {key: job for key, job in self._by_key.items() if not job.over}
 
-    def call_off(self) -> None:
-        """Take no more, and call off what waits or runs."""
-        with self._turn:
+    def cancel_all(self) -> None:
+        """Accept no more jobs, and cancel those that wait or run."""
+        with self._lock:
             self.closing = True
             for job in self._jobs.values():
                 if not job.over:
                     job.cancel(problems.closing())
 
     def close(self, seconds: float = 10.0) -> None:
-        """Take no more, call off what runs, and wait for it a while."""
-        self.call_off()
-        with self._turn:
+        """Cancel all jobs, and wait a while for those that run."""
+        self.cancel_all()
+        with self._lock:
             futures = list(self._futures)
         self._pool.shutdown(wait=False, cancel_futures=True)
         wait(futures, timeout=seconds)
-
-
-def _called_off() -> problems.Problem:
-    return problems.Problem(409, "cancelled", "Called off", "this was called off before it was done.")
-
-
-def settle(job: Job, seconds: float) -> bool:
-    """Wait for a job, at most so long; whether it is over. For threads; requests wait without one."""
-    end = time.monotonic() + seconds
-    while not job.over and time.monotonic() < end:
-        time.sleep(0.01)
-    return job.over

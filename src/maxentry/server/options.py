@@ -1,23 +1,86 @@
-"""How a server is run: what it lets in, and how much of it."""
+"""How a server is run: where it listens, who may use it, and how much of it. Needs none of the server's packages."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
 
 from maxentry.errors import ParameterError
-from maxentry.server.tokens import Tokens
 
-LOCAL = ("127.0.0.1", "::1", "localhost")
+LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
+SHORTEST_TOKEN = 20  # characters; `secrets.token_urlsafe(16)` has 22
+TOKEN_HINT = "make one by: python -c 'import secrets; print(secrets.token_urlsafe(32))'"
+
+Access = Literal["none", "read", "write"]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The token for reading and the one for reading and writing; without either, everybody may do everything."""
+
+    read: str | None = field(default=None, repr=False)
+    write: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, token in (("reading", self.read), ("writing", self.write)):
+            if token is not None:
+                _check_token(token, name)
+        if self.read is not None and self.write is None:
+            raise ParameterError("expected a token for writing beside the one for reading, got none.")
+        if self.read is not None and self.read == self.write:
+            raise ParameterError("expected different tokens for reading and for writing, got the same twice.")
+
+    @property
+    def needed(self) -> bool:
+        """Whether requests need a token."""
+        return self.write is not None
+
+    def access(self, token: str | None) -> Access:
+        """What a request with this token may do."""
+        if not self.needed:
+            return "write"
+        digest = _digest(token or "")
+        # Both are compared whatever the first one says, so that the time taken reveals nothing.
+        reads = hmac.compare_digest(digest, _digest(self.read or ""))
+        writes = hmac.compare_digest(digest, _digest(self.write or ""))
+        if not token:
+            return "none"
+        return "write" if writes else "read" if reads and self.read is not None else "none"
+
+
+def read_token(path: str) -> str:
+    """Read the token in a file; blanks around it do not count."""
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ParameterError(f"expected a token in {path}, got: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise ParameterError(f"expected a token in {path}, got a file that is not text.") from None
+
+
+def _check_token(token: str, name: str) -> None:
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ParameterError(
+            f"expected a token for {name} of at least {SHORTEST_TOKEN} printable ASCII characters without blanks, "
+            f"got another; {TOKEN_HINT}."
+        )
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request, one client and the server as a whole may use.
+    """What one request, one client and the whole server may use.
 
-    body: bytes of a request. body_seconds: until it has come. rate: requests a second of one client (0: any number),
-    after a burst of so many at once. workers: fits and choices at the same time. waiting: how many more may wait.
-    entries: of the largest matrix that a request may begin. page: lines of an answer. tile: cells of a map, a side.
-    streams: open streams of events.
+    body: bytes of a request. body_seconds: time for them to arrive. rate: requests a second of one client (0: any
+    number), after a burst of so many at once. workers: fits and choices at the same time. waiting: how many more may
+    wait. entries: of the largest matrix. page: lines of an answer. tile: cells on a side of a map. streams: open
+    streams of events.
     """
 
     body: int = 16 * 2**20
@@ -33,17 +96,16 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not value >= (0 if name in ("rate", "waiting") else 1):
-                raise ParameterError(
-                    f"expected a limit of {name} that lets something pass, but {value} came."
-                )
+            least = 0 if name in ("rate", "waiting") else 1
+            if not value >= least:
+                raise ParameterError(f"expected a limit of {name} from {least} on, got {value}.")
 
 
 @dataclass(frozen=True)
 class Options:
     """Where the server listens, who may use it, and its limits.
 
-    hosts: further names by which it is called. certificate: the files of a TLS certificate and of its key.
+    hosts: further names of this machine. certificate: the files of a TLS certificate and of its key.
     """
 
     host: str = "127.0.0.1"
@@ -54,13 +116,15 @@ class Options:
     certificate: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        if not self.local and self.tokens.write is None:
+        if not self.local and not self.tokens.needed:
             raise ParameterError(
-                f"expected a token for writing to listen on {self.host}, where others can reach it, but none came: "
+                f"expected a token for writing to listen on {self.host}, where others can reach it, got none: "
                 "give --write-token-file or MAXENTRY_WRITE_TOKEN, or listen on 127.0.0.1."
             )
+        if any("*" in name for name in self.hosts):
+            raise ParameterError("expected whole names of this machine, got one with a '*'.")
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can reach it."""
-        return self.host in LOCAL
+        """Whether only this machine can reach the server."""
+        return self.host in LOCAL_HOSTS

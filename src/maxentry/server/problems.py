@@ -1,4 +1,4 @@
-"""Problems (RFC 9457): every refusal as one JSON document with our sentence in it, and no secret."""
+"""Problem documents (RFC 9457): every refusal is one, with a sentence for people, and none reveals a secret."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import secrets
 from typing import Any
 
+from pydantic import BaseModel
 from starlette.responses import Response
 
 from maxentry.errors import (
@@ -20,13 +21,13 @@ from maxentry.errors import (
     SizeError,
     StorageError,
 )
-from maxentry.server.plain import Json
+from maxentry.server.json import AsciiJson
 
 LOG = logging.getLogger("maxentry.server")
 MEDIA_TYPE = "application/problem+json"
-LONGEST = 2000  # characters of a sentence
+LONGEST_DETAIL = 2000  # characters
 
-# From the most particular on: the first that fits is meant.
+# The most particular class first: the first that fits is used.
 STATUS: tuple[tuple[type[MaxentryError], int, str], ...] = (
     (NothingToAskError, 409, "Nothing left to ask"),
     (CampaignError, 409, "Contradicts what the campaign knows"),
@@ -35,14 +36,14 @@ STATUS: tuple[tuple[type[MaxentryError], int, str], ...] = (
     (LabelError, 422, "Unknown label"),
     (DataError, 422, "Data that cannot be used"),
     (RankError, 422, "A rank that cannot be used"),
-    (ParameterError, 422, "An option that cannot be"),
+    (ParameterError, 422, "An option that cannot be used"),
     (SizeError, 422, "Too large"),
     (MaxentryError, 422, "Refused"),
 )
 
 
 class Problem(Exception):
-    """A refusal: HTTP status, kind (a word for machines), title and detail (a sentence for people)."""
+    """A refusal: HTTP status, kind (a word for programs), title and detail (a sentence for people)."""
 
     def __init__(
         self,
@@ -51,105 +52,164 @@ class Problem(Exception):
         title: str,
         detail: str,
         headers: dict[str, str] | None = None,
-        **more: Any,
+        **members: Any,
     ) -> None:
         super().__init__(detail)
         self.status, self.kind, self.title, self.detail = status, kind, title, detail
-        self.headers, self.more = headers or {}, more
+        self.headers, self.members = headers or {}, members
 
     def to_dict(self) -> dict[str, Any]:
-        """As the document."""
+        """Return the document as plain data."""
         return {
             "type": f"urn:maxentry:problem:{self.kind}",
             "title": self.title,
             "status": self.status,
             "detail": self.detail,
-            **self.more,
+            **self.members,
         }
 
     def response(self) -> Response:
-        """As the answer to a request."""
-        return Json(self.to_dict(), self.status, self.headers, MEDIA_TYPE)
+        """Return the document as the answer to a request."""
+        return AsciiJson(self.to_dict(), self.status, self.headers, MEDIA_TYPE)
 
 
-def of(error: BaseException, storage: str = "") -> Problem:
-    """The problem that an error is to whoever made the request; `storage` is how messages name ours."""
+class ProblemDocument(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    error: str | None = None
+
+
+# What the description of every route says of its refusals.
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": text,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
+    }
+    for status, text in {
+        400: "Not JSON.",
+        401: "A token is needed.",
+        403: "The token only allows reading, or another site's page made the request.",
+        404: "No such campaign or job.",
+        405: "No such method here.",
+        408: "The request was not complete in time.",
+        409: "It contradicts what the campaign knows; nothing was changed.",
+        413: "The body is too large.",
+        415: "A body of another media type.",
+        421: "Not a name of this server.",
+        422: "It cannot be used; nothing was changed.",
+        429: "Too many requests, or too much work waiting.",
+        503: "The storage does not answer, or the server is shutting down.",
+    }.items()
+}
+
+
+def from_error(error: BaseException, storage: str = "") -> Problem:
+    """Turn an error into a problem; `storage` is how error messages name the server's storage, which stays hidden."""
     if isinstance(error, Problem):
         return error
     if not isinstance(error, MaxentryError):
         return unexpected(error)
     status, title = next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
-    detail, name = _sentence(str(error), storage), type(error).__name__
+    name = type(error).__name__
     if status >= 500:
-        # A database's own words may name machines and users: they are for the log alone.
+        # The database's own words may name machines and users: they go to the log alone.
         LOG.error("%s: %s", name, error)
-        detail = (
-            "the server could not read or write its campaigns; nothing is known to be changed: try again."
-        )
+        detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
         return Problem(status, "storage", title, detail, {"Retry-After": "5"}, error="StorageError")
-    return Problem(status, _dashed(name), title, detail, error=name)
+    return Problem(status, _kebab(name), title, _public_detail(str(error), storage), error=name)
 
 
 def unexpected(error: BaseException) -> Problem:
-    """A mistake of ours: what it was is in the log, under the reference that the answer names."""
+    """A bug: the log has it, under a reference that the answer names."""
     reference = secrets.token_hex(4)
     LOG.error("unexpected, reference %s", reference, exc_info=error)
-    detail = f"this is a mistake in maxentry; the server's log has it under the reference {reference}."
-    return Problem(500, "unexpected", "A mistake in the server", detail, reference=reference)
+    detail = f"this is a bug in maxentry; the server's log has it under the reference {reference}."
+    return Problem(500, "unexpected", "A bug in the server", detail, reference=reference)
 
 
 def no_campaign(name: str, names: list[str]) -> Problem:
-    """There is none of this name."""
-    there = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-    came = f"there {'is' if len(names) == 1 else 'are'} {there}" if names else "there is none yet"
-    detail = f"expected a campaign {name!r:.220}, but {came}."
+    """No campaign has this name or id."""
+    known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+    detail = f"expected the name of a campaign ({known or 'there is none yet'}), got {name!r:.220}."
     return Problem(404, "no-campaign", "No such campaign", detail, error="CampaignError")
 
 
+def no_job() -> Problem:
+    """No job has this id, or it was forgotten."""
+    return Problem(
+        404, "no-job", "No such job", "expected the id of a job, got one that is not known (any more)."
+    )
+
+
 def too_busy(detail: str, seconds: float = 5.0) -> Problem:
-    """Come back later."""
+    """The client is to come back after so many seconds."""
     after = {"Retry-After": str(max(1, round(seconds)))}
     return Problem(429, "too-many-requests", "Too many requests", detail, after)
 
 
 def closing() -> Problem:
-    """The server ends: what was wanted can be had of the next one."""
-    detail = "expected a running server, but it is being shut down: try again."
-    return Problem(503, "closing", "Being shut down", detail, {"Retry-After": "5"}, error="StorageError")
+    """The server shuts down; another one may do the work."""
+    detail = "expected a running server, got one that is shutting down: try again."
+    return Problem(503, "closing", "Shutting down", detail, {"Retry-After": "5"}, error="StorageError")
+
+
+def cancelled() -> Problem:
+    """A job was cancelled before it was done."""
+    return Problem(409, "cancelled", "Cancelled", "this was cancelled before it was done.")
+
+
+def no_json() -> Problem:
+    """A body that is not JSON."""
+    detail = "expected a body in JSON, got one that cannot be read as JSON."
+    return Problem(400, "no-json", "Not JSON", detail, error="ParameterError")
 
 
 def invalid(errors: Any) -> Problem:
-    """A request that does not have the form it should have: the first mistake as a sentence, all of them as data."""
-    found = [{"where": _place(e.get("loc", ())), "expected": str(e.get("msg", ""))} for e in errors][:20]
-    first = found[0] if found else {"where": "the request", "expected": "another form"}
+    """A request of the wrong form: the first mistake as a sentence, the first twenty as data."""
     if errors and errors[0].get("type") == "json_invalid":
-        detail = "expected a body that is JSON, but it cannot be read as that."
-        return Problem(400, "no-json", "Not JSON", detail, error="ParameterError")
-    detail = f"{first['where']}: {first['expected'][:1].lower()}{first['expected'][1:]}."
-    return Problem(
-        422, "invalid-request", "A request of another form", detail, error="ParameterError", errors=found
-    )
+        return no_json()
+    mistakes = [
+        {
+            "where": ".".join(map(str, error.get("loc", ()))) or "the request",
+            "expected": str(error.get("msg", "")),
+        }
+        for error in errors[:20]
+    ] or [{"where": "the request", "expected": "another form"}]
+    where, expected = mistakes[0]["where"], mistakes[0]["expected"]
+    detail = f"{where}: {expected[:1].lower()}{expected[1:]}."
+    title = "A request of the wrong form"
+    return Problem(422, "invalid-request", title, detail, error="ParameterError", errors=mistakes)
 
 
 def unknown_parameter(name: str, known: list[str]) -> Problem:
-    """A parameter in the address that means nothing there."""
-    there = f"no parameters but {', '.join(known)}" if known else "no parameters"
-    detail = f"expected {there} at this address, but {name[:100]!r} came."
-    title = "A parameter that is not known"
+    """A query parameter that the route does not have."""
+    expected = f"no parameters but {', '.join(known)}" if known else "no parameters"
+    detail = f"expected {expected} at this address, got {name[:100]!r}."
+    title = "Unknown parameter"
     return Problem(422, "unknown-parameter", title, detail, error="ParameterError", known=known)
 
 
-def _place(loc: Any) -> str:
-    return ".".join(str(part) for part in loc) or "the request"
+def from_status(status: int, detail: str, headers: dict[str, str]) -> Problem:
+    """A refusal by the web framework."""
+    kind, title, sentence = {
+        404: ("no-address", "Nothing here", "expected an address of this server, got one without anything."),
+        405: ("no-method", "No such method here", "expected another method for this address."),
+        400: ("no-json", "Not JSON", no_json().detail),
+    }.get(status, ("refused", "Refused", detail))
+    return Problem(status, kind, title, sentence, headers)
 
 
-def _sentence(text: str, storage: str) -> str:
-    """Our sentence without the path or the address of the storage, and not as long as what it may quote."""
-    known = text.replace(f" in {storage}", "") if storage else text
-    return known if len(known) <= LONGEST else f"{known[:LONGEST]} …"
+def _public_detail(text: str, storage: str) -> str:
+    """The sentence without the path or address of the storage, and not longer than is useful."""
+    public = text.replace(f" in {storage}", "") if storage else text
+    return public if len(public) <= LONGEST_DETAIL else f"{public[:LONGEST_DETAIL]} …"
 
 
-def _dashed(name: str) -> str:
+def _kebab(name: str) -> str:
     """`NothingToAskError` as nothing-to-ask."""
     word = name.removesuffix("Error")
     return "".join(f"-{c.lower()}" if c.isupper() else c for c in word).lstrip("-")

@@ -148,7 +148,7 @@ class Surprises(NamedTuple):
     expected: Array
 
 
-def predicted_measurements(state: State) -> list[tuple[Measurement, Ask]]:
+def measurements_with_prediction(state: State) -> list[tuple[Measurement, Ask]]:
     """The measurements of entries that had a prediction when they were asked for, each with its ask."""
     asked = ((m, state.asked[m.id]) for m in state.standing if m.id is not None)
     return [(m, ask) for m, ask in asked if np.isfinite(ask.sd)]
@@ -156,7 +156,7 @@ def predicted_measurements(state: State) -> list[tuple[Measurement, Ask]]:
 
 def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
     """How far values were from their predictions; `latest` is called for the noise, if there are any."""
-    predicted = predicted_measurements(state)
+    predicted = measurements_with_prediction(state)
     noise = _noise_sd(state, latest()) if predicted else 0.0
     by_event: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for m, ask in predicted:

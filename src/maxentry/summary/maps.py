@@ -37,6 +37,7 @@ MOST_CELLS = 200  # on a side of a figure
 CACHED_MAPS = 16  # of one campaign
 # Draws of entries evaluated for one map, where a sample will do: at most a second of work, half of one for quantiles.
 WORK: dict[PosteriorMap, float] = {"mean": 4e8, "sd": 4e8, "width": 2e7}
+SAMPLED_ENTRIES = 4e6  # however few draws there are: 32 MB
 
 
 # Cells
@@ -155,7 +156,7 @@ def posterior_cells(
     belief, transform = posterior.belief, posterior.transform
     if what == "mean" and transform == NONE:
         return Cells(_pool(belief, rows, cols).mean(), 1.0)
-    each = max(least, sample_size(rows, cols, WORK[what] / belief.n_draws))
+    each = max(least, sample_size(rows, cols, min(WORK[what] / belief.n_draws, SAMPLED_ENTRIES)))
     (row_at, row_starts), (col_at, col_starts) = rows.sample(each), cols.sample(each)
     sample = restrict(belief, row_at, col_at)
     share = len(row_at) * len(col_at) / (len(rows.order) * len(cols.order))

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from maxentry.posterior.draws import coherences, gram
+from maxentry.posterior.draws import coherences, gram_matrices
 
 if TYPE_CHECKING:
-    from maxentry.acquisition.draw_field import Draws
+    from maxentry.acquisition.draw_field import DrawField
     from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior
 
@@ -73,9 +73,9 @@ def reasons(state: State, posterior: Posterior | None, rows: Indices, cols: Indi
 
 def _model_figures(posterior: Posterior, rows: Indices, cols: Indices) -> tuple[Array, ...]:
     """The figures of `Reason` that need a posterior, in their order."""
-    from maxentry.acquisition.draw_field import Draws  # here, since loading the kernels takes its time
+    from maxentry.acquisition.draw_field import DrawField  # here, since loading the kernels takes its time
 
-    field = Draws.of(posterior.belief)
+    field = DrawField.from_belief(posterior.belief)
     unknown = np.full(len(rows), np.nan)
     typical = _typical_sd(field)
     sd_ratio = np.sqrt(field.variances_at(rows, cols)) / typical if typical > 0 else unknown
@@ -91,7 +91,7 @@ def _model_figures(posterior: Posterior, rows: Indices, cols: Indices) -> tuple[
     )
 
 
-def _typical_sd(field: Draws) -> float:
+def _typical_sd(field: DrawField) -> float:
     """The median sd of entries that are evenly spread over the matrix; of all of them while they are few."""
     m1, m2 = field.shape
     keys = np.linspace(0, m1 * m2 - 1, min(m1 * m2, SAMPLED)).astype(np.int64)
@@ -107,11 +107,11 @@ class InformationGain(NamedTuple):
     col: Array  # the rest of its column
 
 
-def information_gain(field: Draws, rows: Indices, cols: Indices) -> InformationGain:
+def information_gain(field: DrawField, rows: Indices, cols: Indices) -> InformationGain:
     """What each of these entries would teach if it alone were measured."""
     from maxentry.acquisition import total_variance
 
-    G, S = total_variance.gram(field), field.p
+    G, S = total_variance.gram_matrix(field), field.p
     F = field.features(rows, cols)
     own = np.einsum("ns,ns->n", F, F)
     noisy = own + field.eta2
@@ -154,7 +154,7 @@ def leading_rank(posterior: Posterior) -> int:
 def factors_of_rank(posterior: Posterior, rank: int) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """The left and right factors (chain, draw, m, R) of the chains of this rank."""
     which = np.array([c for c, chain in enumerate(posterior.chains) if chain.rank == rank])
-    draws = posterior.draws.of_chains(which, rank)
+    draws = posterior.draws.select_chains(which, rank)
     return draws.left, draws.right
 
 
@@ -162,7 +162,7 @@ def coherence_blocks(factors: NDArray[np.floating]) -> Iterator[Array]:
     """Draws of the coherences, the diagonal of F (F'F)^-1 F', some rows at a time: (S, rows) each."""
     chains, draws, m, R = factors.shape
     with threadpool_limits(1):
-        products = gram(factors)
+        products = gram_matrices(factors)
     step = max(1, BLOCK // (chains * draws * R))
     for start in range(0, m, step):
         with threadpool_limits(1):

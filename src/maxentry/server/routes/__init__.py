@@ -1,1 +1,1 @@
-"""What can be asked of the server, by subject."""
+"""The routes of the REST interface, by subject."""

@@ -1,146 +1,181 @@
-"""Campaigns: list, begin, look at, change."""
+"""Campaigns: list, create, look at, change."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+import numpy as np
+from fastapi import APIRouter, Query, Response
 
-from maxentry.campaign.events import Record
+from maxentry.campaign import views
+from maxentry.campaign.events import Record, write
 from maxentry.errors import DataError, SizeError
-from maxentry.server import answers, views
-from maxentry.server.answers import described
-from maxentry.server.lab import ANONYMOUS
-from maxentry.server.paging import Page
-from maxentry.server.plain import Json, label_of, to_csv
-from maxentry.server.requests import AddLabels, Change, Create
-from maxentry.server.requests import Line as RequestLine
-from maxentry.server.routes.common import Here, LabHere, PageWanted, paged, written
+from maxentry.server.json import encode_labels, parse_label, to_csv, to_records
+from maxentry.server.routes.ask_tell import tell_columns
+from maxentry.server.routes.dependencies import CampaignDep, PageDep, ServiceDep, version_of
+from maxentry.server.schemas import (
+    AddLabelsRequest,
+    AskedEntry,
+    CampaignSummary,
+    ChangeRequest,
+    CreateRequest,
+    EventPage,
+    HistoryLine,
+    LabelsResponse,
+    MatrixResponse,
+    MeasurementLine,
+    MeasurementsResponse,
+    Page,
+    StatusResponse,
+    VersionResponse,
+)
+from maxentry.server.security import API
+from maxentry.server.service import ANONYMOUS, OpenCampaign
 
 router = APIRouter(tags=["campaigns"])
 LAST_EVENT = 2**31 - 1  # that a database can be asked for
 LARGEST_MATRIX = 4_000_000  # entries of a matrix in one answer
 
 
-@router.get("/campaigns", responses=described(200, answers.Campaigns))
+@router.get("/campaigns", response_model=Page[CampaignSummary])
 def list_campaigns(
-    request: Request, lab: LabHere, page: PageWanted, name: Annotated[str | None, Query()] = None
-) -> Response:
-    """The campaigns, in the order in which they began; with `name` only the one of exactly this name."""
-    names = [known for known in lab.names() if name is None or known == name]
-    here, following = page.of(list(enumerate(names, start=1)), lambda line: line[0])
-    return paged(request, [views.in_short(lab.opened(known)) for _, known in here], len(names), following)
+    service: ServiceDep, page: PageDep, name: Annotated[str | None, Query()] = None
+) -> dict[str, Any]:
+    """The campaigns, in the order of their creation; with `name` only the one of exactly this name."""
+    names = [known for known in service.storage.names() if name is None or known == name]
+    here, following = page.cut(list(enumerate(names, start=1)), lambda line: line[0])
+    opened = [service.open(known) for _, known in here]
+    return page.body([_summary(one) for one in opened], len(names), following)
 
 
-@router.post("/campaigns", status_code=201, responses=described(201, answers.StatusAnswer))
-def create(lab: LabHere, body: Create) -> Response:
-    """Begin a campaign; with `values` it begins with what is known already, or not at all."""
-    given = _settings(body.given())
-    values = None if body.values is None else told(body.values)
-    opened = lab.create(
+def _summary(here: OpenCampaign) -> CampaignSummary:
+    known = vars(here.campaign.status()) | {"id": here.id}
+    return CampaignSummary(**{name: known[name] for name in CampaignSummary.model_fields})
+
+
+@router.post("/campaigns", status_code=201)
+def create(service: ServiceDep, body: CreateRequest, response: Response) -> StatusResponse:
+    """Create a campaign; with `values` it begins with these measurements, or not at all."""
+    here = service.create(
         body.name,
         _labels(body.rows),
         _labels(body.cols),
         body.who,
         seed=body.seed,
-        values=values,
+        values=None if body.values is None else tell_columns(body.values),
         exist_ok=body.exist_ok,
-        **given,
+        **_settings(body.settings()),
     )
-    return Json(views.status(opened), 201, {"Location": f"/api/v1/campaigns/{opened.id}"})
+    response.headers["Location"] = f"{API}/campaigns/{here.id}"
+    return status(here)
 
 
-@router.get("/campaigns/{campaign}", responses=described(200, answers.StatusAnswer))
-def status(here: Here) -> Response:
-    """Where a campaign stands: counts, sums, times."""
-    return Json(views.status(here))
+@router.get("/campaigns/{campaign}")
+def status(here: CampaignDep) -> StatusResponse:
+    """The status of a campaign: counts, costs, times."""
+    return StatusResponse(id=here.id, **vars(here.campaign.status()))
 
 
-@router.get(
-    "/campaigns/{campaign}/settings", responses={200: {"description": "The settings as they are now."}}
-)
-def settings(here: Here) -> Response:
-    """The settings as they are now; of mask and costs only whether there are any."""
-    return Json(views.settings(here.campaign.state))
+@router.get("/campaigns/{campaign}/settings")
+def settings(here: CampaignDep) -> dict[str, Any]:
+    """The settings as they are now; for mask and costs, which are as large as the matrix, whether there are any."""
+    current = here.campaign.state.settings
+    left_out = ("rows", "cols", "mask", "costs")
+    return {name: value for name, value in vars(current).items() if name not in left_out} | {
+        "shape": current.shape,
+        "has_mask": current.mask is not None,
+        "has_costs": current.costs.given,
+    }
 
 
-@router.patch("/campaigns/{campaign}/settings", responses=described(200, answers.Written))
-def change(here: Here, body: Change) -> Response:
-    """Change settings from here on; null takes one back."""
-    here.campaign.set(who=body.who or ANONYMOUS, **_settings(body.given()))
-    return written(here)
+@router.patch("/campaigns/{campaign}/settings")
+def change(here: CampaignDep, body: ChangeRequest) -> VersionResponse:
+    """Change settings from now on; null takes one back."""
+    here.campaign.set(who=body.who or ANONYMOUS, **_settings(body.settings()))
+    return version_of(here)
 
 
-@router.get("/campaigns/{campaign}/labels", responses=described(200, answers.Axes))
-def labels(here: Here) -> Response:
+@router.get("/campaigns/{campaign}/labels")
+def labels(here: CampaignDep) -> LabelsResponse:
     """The labels of rows and columns."""
-    return Json(views.axes(here.campaign.state))
+    return LabelsResponse(**_axes(here))
 
 
-@router.post("/campaigns/{campaign}/rows", responses=described(200, answers.Written))
-def add_rows(lab: LabHere, here: Here, body: AddLabels) -> Response:
-    """Add rows after those there are."""
-    _check_growth(lab, here, len(body.labels), 0)
+@router.post("/campaigns/{campaign}/rows")
+def add_rows(service: ServiceDep, here: CampaignDep, body: AddLabelsRequest) -> VersionResponse:
+    """Add rows after the existing ones."""
+    m1, m2 = here.campaign.state.shape
+    service.check_size(m1 + len(body.labels), m2)
     here.campaign.add_rows(_labels(body.labels), cost=body.cost, who=body.who or ANONYMOUS)
-    return written(here)
+    return version_of(here)
 
 
-@router.post("/campaigns/{campaign}/cols", responses=described(200, answers.Written))
-def add_cols(lab: LabHere, here: Here, body: AddLabels) -> Response:
-    """Add columns after those there are."""
-    _check_growth(lab, here, 0, len(body.labels))
+@router.post("/campaigns/{campaign}/cols")
+def add_cols(service: ServiceDep, here: CampaignDep, body: AddLabelsRequest) -> VersionResponse:
+    """Add columns after the existing ones."""
+    m1, m2 = here.campaign.state.shape
+    service.check_size(m1, m2 + len(body.labels))
     here.campaign.add_cols(_labels(body.labels), cost=body.cost, who=body.who or ANONYMOUS)
-    return written(here)
+    return version_of(here)
 
 
-@router.get("/campaigns/{campaign}/history", responses=described(200, answers.History))
-def history(request: Request, here: Here, page: PageWanted) -> Response:
+@router.get("/campaigns/{campaign}/history", response_model=Page[HistoryLine])
+def history(here: CampaignDep, page: PageDep) -> dict[str, Any]:
     """What happened, one line an event."""
     total = here.campaign.state.version
-    found, following = _records(here, page)
-    return paged(request, views.history(found), total, following)
+    records, following = _records(here, page)
+    return page.body(to_records(views.history(records)), total, following)
 
 
-@router.get("/campaigns/{campaign}/events", responses=described(200, answers.Events))
-def events(request: Request, here: Here, page: PageWanted) -> Response:
-    """Events as they are kept, to be added up elsewhere; `now` is the time by the clock of the storage."""
+@router.get("/campaigns/{campaign}/events", response_model=EventPage)
+def events(here: CampaignDep, page: PageDep) -> dict[str, Any]:
+    """Events as they are stored, for a replay elsewhere; `now` is the time by the storage's clock."""
     state = here.campaign.state
-    found, following = _records(here, page)
-    now = here.campaign._now(state).isoformat()
-    return paged(request, views.raw_events(found), state.version, following, now=now)
+    records, following = _records(here, page)
+    lines = [
+        {
+            "number": record.number,
+            "at": record.at,
+            "who": record.who,
+            "kind": record.event.kind,
+            "payload": json.loads(write(record.event)),
+        }
+        for record in records
+    ]
+    return page.body(lines, state.version, following) | {"now": here.campaign.now(state)}
 
 
-@router.get("/campaigns/{campaign}/asked", responses=described(200, answers.Asked))
+@router.get("/campaigns/{campaign}/asked", response_model=Page[AskedEntry])
 def asked(
-    request: Request,
-    here: Here,
-    page: PageWanted,
+    here: CampaignDep,
+    page: PageDep,
     status: Annotated[
         Literal["pending", "told", "failed", "withdrawn", "expired"] | None, Query(description="Only these.")
     ] = None,
-) -> Response:
-    """What was asked for, and what became of it."""
+) -> dict[str, Any]:
+    """The entries that were asked for, and their status."""
     state = here.campaign.state
-    now = here.campaign._now(state)
-    chosen = [a for a in state.asked.values() if status is None or a.status_at(now) == status]
-    found, following = page.of(chosen, lambda a: a.id)
-    return paged(request, views.asked(found, state, now), len(chosen), following)
+    now = here.campaign.now(state)
+    chosen = [ask for ask in state.asked.values() if status is None or ask.status_at(now) == status]
+    asks, following = page.cut(chosen, lambda ask: ask.id)
+    return page.body(to_records(views.asks_in_full(asks, state, now)), len(chosen), following)
 
 
-@router.get("/campaigns/{campaign}/measurements", responses=described(200, answers.Measurements))
+@router.get("/campaigns/{campaign}/measurements", response_model=Page[MeasurementLine])
 def measurements(
-    request: Request,
-    here: Here,
-    page: PageWanted,
+    here: CampaignDep,
+    page: PageDep,
     everything: Annotated[bool, Query(description="Those struck out, too (null).")] = False,
-) -> Response:
-    """What was told, in the order of telling."""
+) -> dict[str, Any]:
+    """The measurements, in the order in which they were told."""
     state = here.campaign.state
-    told = state.measurements if everything else state.standing
-    found, following = page.of(told, lambda m: m.number)
-    return paged(request, views.measured(found, state), len(told), following)
+    chosen = state.measurements if everything else state.standing
+    lines, following = page.cut(chosen, lambda m: m.number)
+    columns = views.measurements(replace(state, measurements=tuple(lines)), True)
+    return page.body(to_records(columns), len(chosen), following)
 
 
 @router.get(
@@ -157,67 +192,55 @@ def measurements(
     },
 )
 def export(
-    here: Here,
+    here: CampaignDep,
     wide: Annotated[
-        bool, Query(description="One line a row of the matrix, replicates as their mean.")
+        bool, Query(description="One line for each row of the matrix, replicates as their mean.")
     ] = False,
     everything: Annotated[bool, Query(description="Those struck out, too (long).")] = False,
     form: Annotated[Literal["csv", "json"], Query()] = "csv",
 ) -> Response:
-    """All that was told, in one piece."""
+    """All measurements in one piece."""
     state = here.campaign.state
     if wide and state.shape[0] * state.shape[1] > LARGEST_MATRIX:
         raise SizeError(
             f"expected a matrix of at most {LARGEST_MATRIX} entries; ask for the long form instead."
         )
-    if form == "json":
-        told = state.measurements if everything else state.standing
-        return Json(views.matrix(state) if wide else {"lines": views.measured(told, state)})
-    found: dict[str, Any] = here.campaign.export(wide=wide, everything=everything, frame="columns")
-    attached = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
-    return Response(to_csv(found), media_type="text/csv", headers=attached)
+    if form == "csv":
+        columns: dict[str, Any] = here.campaign.export(wide=wide, everything=everything, frame="columns")
+        headers = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
+        return Response(to_csv(columns), media_type="text/csv", headers=headers)
+    if wide:
+        matrix = MatrixResponse(**_axes(here), values=views.matrix(state).tolist())
+        return Response(matrix.model_dump_json(), media_type="application/json")
+    columns = here.campaign.export(everything=everything, frame="columns")
+    lines = MeasurementsResponse.model_validate({"lines": to_records(columns)})
+    return Response(lines.model_dump_json(), media_type="application/json")
 
 
-def _records(here: Here, page: Page) -> tuple[Sequence[Record], int | None]:
+def _records(here: OpenCampaign, page: PageDep) -> tuple[Sequence[Record], int | None]:
     """The events on a page; one more is read, which tells whether there is another page."""
     after = min(page.after, LAST_EVENT)
-    found = here.campaign._storage.events(here.campaign._key, after, page.limit + 1)
-    return page.of(found, lambda r: r.number)
+    records = here.campaign.records(after, page.limit + 1)
+    return page.cut(records, lambda record: record.number)
 
 
-def told(given: list[RequestLine]) -> dict[str, list[Any]]:
-    """Lines of a request as the columns that a campaign is told."""
-    columns: dict[str, list[Any]] = {
-        "id": [line.id for line in given],
-        "row": [label_of(line.row) for line in given],
-        "col": [label_of(line.col) for line in given],
-        "value": [line.value for line in given],
-        "reason": [line.reason for line in given],
-        "failed": [line.failed for line in given],
-    }
-    return columns
+def _axes(here: OpenCampaign) -> dict[str, Any]:
+    state = here.campaign.state
+    return {"rows": encode_labels(state.row_labels), "cols": encode_labels(state.col_labels)}
 
 
 def _labels(given: int | list[Any]) -> Any:
-    return given if isinstance(given, int) else [label_of(x) for x in given]
+    return given if isinstance(given, int) else [parse_label(x) for x in given]
 
 
 def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Settings as a campaign takes them."""
-    found = dict(given)
-    if found.get("range") is not None:
-        low, high = found["range"]
-        found["range"] = (float("-inf") if low is None else low, float("inf") if high is None else high)
-    if "mask" in found and found["mask"] is not None:
-        import numpy as np
-
-        if len({len(line) for line in found["mask"]}) > 1:
-            raise DataError("expected a mask with rows of one length, but they differ.")
-        found["mask"] = np.array(found["mask"], dtype=bool)
-    return found
-
-
-def _check_growth(lab: LabHere, here: Here, rows: int, cols: int) -> None:
-    m1, m2 = here.campaign.state.shape
-    if (m1 + rows) * (m2 + cols) > lab.limits.entries:
-        raise SizeError(f"expected a matrix of at most {lab.limits.entries} entries on this server.")
+    """The settings of a request as a campaign takes them."""
+    settings = dict(given)
+    if settings.get("range") is not None:
+        low, high = settings["range"]
+        settings["range"] = (-np.inf if low is None else low), (np.inf if high is None else high)
+    if settings.get("mask") is not None:
+        if len({len(line) for line in settings["mask"]}) > 1:
+            raise DataError("expected a mask with rows of one length, got different ones.")
+        settings["mask"] = np.array(settings["mask"], dtype=bool)
+    return settings

@@ -1,155 +1,142 @@
-"""Work in the background: look at it, follow it, call it off; and follow a campaign."""
+"""Work in the background: look at it, follow it, cancel it; and follow a campaign."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
 
-from maxentry.server import answers
-from maxentry.server.answers import described
 from maxentry.server.jobs import Job
-from maxentry.server.lab import Lab
-from maxentry.server.plain import Json
-from maxentry.server.problems import Problem, too_busy
-from maxentry.server.routes.common import Here, LabHere
+from maxentry.server.problems import too_busy
+from maxentry.server.routes.dependencies import CampaignDep, ServiceDep
+from maxentry.server.schemas import JobList, JobResponse
+from maxentry.server.service import Service
 
 router = APIRouter(tags=["work in the background"])
-EVERY = 0.25  # seconds between looks at a job
-EVERY_CAMPAIGN = 1.0  # and at a campaign
-HEARTBEAT = 15.0  # seconds of silence after which a line says that the stream is alive
-JobId = Annotated[str, Path(max_length=64, examples=["kY3v0kq7TfG2h1aB"])]
+JOB_PERIOD = 0.25  # seconds between looks at a job
+CAMPAIGN_PERIOD = 1.0  # and at a campaign
+
+
+def _find_job(
+    service: ServiceDep, job: Annotated[str, Path(max_length=64, examples=["kY3v0kq7TfG2h1aB"])]
+) -> Job:
+    return service.jobs.get(job)
+
+
+JobDep = Annotated[Job, Depends(_find_job)]
+
+
+@router.get("/jobs")
+def list_jobs(service: ServiceDep) -> JobList:
+    """The jobs, the latest first, without their results."""
+    jobs = [JobResponse.model_validate(job) for job in service.jobs.recent()[:100]]
+    return JobList(items=[job.model_copy(update={"result": None}) for job in jobs])
+
+
+@router.get("/jobs/{job}")
+def look(job: JobDep, response: Response) -> JobResponse:
+    """The progress of a job, and its result."""
+    if not job.over:
+        response.headers["Retry-After"] = "1"
+    return JobResponse.model_validate(job)
+
+
+@router.delete("/jobs/{job}", status_code=202)
+def cancel(job: JobDep) -> JobResponse:
+    """Cancel a job. It ends at its next step; what it has asked for or told by then stands."""
+    job.cancel()
+    return JobResponse.model_validate(job)
+
+
+async def _open_stream(request: Request, service: ServiceDep) -> AsyncIterator[None]:
+    """Count the stream among the open ones as long as it lasts; refuse it if there are too many."""
+    streams: set[object] = request.app.state.streams
+    if len(streams) >= service.limits.streams:
+        raise too_busy("expected fewer open streams of events, got too many: close one.")
+    streams.add(request)
+    try:
+        yield
+    finally:
+        streams.discard(request)
+
+
 EVENT = {
     "type": "object",
     "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
     "required": ["event", "data"],
 }
-STREAM: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Server-sent events, each of this form; `data` is JSON.",
-        "content": {"text/event-stream": {"schema": EVENT}},
-    }
+STREAM: dict[str, Any] = {
+    "response_class": EventSourceResponse,
+    "dependencies": [Depends(_open_stream)],
+    "responses": {
+        200: {
+            "description": "Server-sent events, each of this form; `data` is JSON.",
+            "content": {"text/event-stream": {"schema": EVENT}},
+        }
+    },
 }
 
 
-@router.get("/jobs", responses=described(200, answers.JobList))
-def list_jobs(lab: LabHere) -> Response:
-    """The jobs that are known, the latest first; what came of each is at its own address."""
-    return Json({"items": [job.to_dict() | {"result": None} for job in lab.jobs.listed()[:100]]})
-
-
-@router.get("/jobs/{job}", responses=described(200, answers.JobAnswer))
-def look(lab: LabHere, job: JobId) -> Response:
-    """How far a job has come, and what came of it."""
-    found = _job(lab, job)
-    return Json(found.to_dict(), headers={} if found.over else {"Retry-After": "1"})
-
-
-@router.delete("/jobs/{job}", status_code=202, responses=described(202, answers.JobAnswer))
-def cancel(lab: LabHere, job: JobId) -> Response:
-    """Call a job off. It ends at its next step; what it has handed out or told by then stands."""
-    found = _job(lab, job)
-    found.cancel()
-    return Json(found.to_dict(), 202)
-
-
-@router.get("/jobs/{job}/events", response_class=Response, responses=STREAM)
-async def follow(request: Request, lab: LabHere, job: JobId) -> Response:
+@router.get("/jobs/{job}/events", **STREAM)
+async def follow(request: Request, service: ServiceDep, job: JobDep) -> AsyncIterator[ServerSentEvent]:
     """Follow a job: `progress` whenever there is some, and at the end `done`, `failed` or `cancelled`."""
-    found = _job(lab, job)
 
-    def now() -> tuple[str, dict[str, Any]]:
-        return (found.status if found.over else "progress"), found.to_dict()
+    def look() -> tuple[str, Any]:
+        return (job.status if job.over else "progress"), JobResponse.model_validate(job)
 
-    return _stream(request, lab, now, EVERY, lambda: found.over)
+    async for event in _changes(request, service, look, JOB_PERIOD, lambda: job.over):
+        yield event
 
 
-@router.get("/campaigns/{campaign}/changes", response_class=Response, responses=STREAM)
+@router.get("/campaigns/{campaign}/changes", **STREAM)
 async def changes(
     request: Request,
-    lab: LabHere,
-    here: Here,
+    service: ServiceDep,
+    here: CampaignDep,
     seconds: Annotated[float, Query(ge=0, le=3600, description="How long to follow.")] = 600.0,
-) -> Response:
+) -> AsyncIterator[ServerSentEvent]:
     """Follow a campaign: `changed` with its last event, the event of its last fit and the work in the background.
 
-    One comes at once, and then another whenever something of it is new.
+    One event comes at once, and another whenever one of these changes.
     """
     end = time.monotonic() + seconds
 
-    def now() -> tuple[str, dict[str, Any]]:
+    def look() -> tuple[str, Any]:
         state = here.campaign.state
-        fit = here.fits.latest(state) if state.standing else None
-        known = None if fit is None else fit.version if not fit.current else state.version
-        work = [job.to_dict() for job in lab.jobs.listed() if job.campaign_id == here.id and not job.over]
-        names = ("id", "kind", "status", "progress")
-        return "changed", {
-            "version": state.version,
-            "changed_at": state.changed_at.isoformat(),
-            "fit": known,
-            "work": [{name: job[name] for name in names} for job in work],
-        }
+        fit = here.fits.latest(state)
+        jobs = [job for job in service.jobs.recent() if job.campaign_id == here.id and not job.over]
+        work = [
+            {"id": job.id, "kind": job.kind, "status": job.status, "progress": job.progress._asdict()}
+            for job in jobs
+        ]
+        known = None if fit is None else fit.version
+        times = {"version": state.version, "changed_at": state.changed_at.isoformat()}
+        return "changed", {**times, "fit": known, "work": work}
 
-    return _stream(request, lab, now, EVERY_CAMPAIGN, lambda: time.monotonic() >= end)
-
-
-def _job(lab: Lab, id: str) -> Job:
-    found = lab.jobs.get(id)
-    if found is None:
-        raise Problem(
-            404, "no-job", "No such job", "expected the id of a job, but there is none of this id any more."
-        )
-    return found
+    async for event in _changes(request, service, look, CAMPAIGN_PERIOD, lambda: time.monotonic() >= end):
+        yield event
 
 
-def _stream(
+async def _changes(
     request: Request,
-    lab: Lab,
-    look: Callable[[], tuple[str, dict[str, Any]]],
-    every: float,
+    service: Service,
+    look: Callable[[], tuple[str, Any]],
+    period: float,
     over: Callable[[], bool],
-) -> Response:
-    """Events whenever what is seen is new, until it is over, the caller goes, or the server shuts down."""
-    streams: set[object] = request.app.state.streams
-    if len(streams) >= lab.limits.streams:
-        raise too_busy("expected fewer open streams of events, but there are too many: close one.")
-
-    async def lines() -> AsyncIterator[str]:
-        seen, quiet = None, time.monotonic()
-        while True:
-            last = over() or lab.jobs.closing  # before the look, so that the end is seen
-            kind, data = await run_in_threadpool(look)
-            if (kind, data) != seen:
-                seen, quiet = (kind, data), time.monotonic()
-                yield f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
-            elif time.monotonic() - quiet > HEARTBEAT:
-                quiet = time.monotonic()
-                yield ": still here\n\n"
-            if last or await request.is_disconnected():
-                return
-            await asyncio.sleep(every)
-
-    return _Counted(lines(), streams)
-
-
-class _Counted(StreamingResponse):
-    """A stream of events that is among the open ones from the moment it is let in."""
-
-    def __init__(self, lines: AsyncIterator[str], streams: set[object]) -> None:
-        super().__init__(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-        self._streams = streams
-        streams.add(self)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, and be gone."""
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._streams.discard(self)
+) -> AsyncIterator[ServerSentEvent]:
+    """An event whenever what `look` sees changes, until it is over, the client leaves or the server shuts down."""
+    seen = None
+    while True:
+        last = over() or service.jobs.closing  # before the look, so that the end is seen
+        kind, data = await run_in_threadpool(look)
+        if (kind, data) != seen:
+            seen = kind, data
+            yield ServerSentEvent(event=kind, data=data)
+        if last or await request.is_disconnected():
+            return
+        await asyncio.sleep(period)

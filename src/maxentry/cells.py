@@ -1,0 +1,125 @@
+"""What the cell of a table says: a number, nothing, a failed measurement, yes or no, an id or a label."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from maxentry.errors import DataError
+from maxentry.frames import is_missing, is_number
+from maxentry.labels import Axis, show
+from maxentry.tables import DecimalComma
+
+NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
+FAILED = ("failed", "fail")
+YES = ("1", "1.0", "true", "t", "yes", "y", "x", *FAILED)
+NO = ("0", "0.0", "false", "f", "no", "n", *NOTHING)
+LONGEST_ID = 18  # digits; Python refuses to parse a whole number of thousands of digits
+
+_POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r",\d{3}(?!\d)")  # an English spreadsheet writes 1234 as 1,234
+
+
+def lower_text(cell: Any) -> str:
+    """A cell as lower-case text without blanks around it; empty where the cell is missing."""
+    return "" if is_missing(cell) else str(cell).strip().lower()
+
+
+def is_empty(cell: Any) -> bool:
+    """Whether a cell holds nothing."""
+    return lower_text(cell) in NOTHING
+
+
+def is_failure(cell: Any) -> bool:
+    """Whether a cell is the word for a failed measurement."""
+    return lower_text(cell) in FAILED
+
+
+def label_text(label: Hashable) -> str:
+    """A label as text: whole numbers without a fraction, no blanks around it."""
+    return str(int(label) if isinstance(label, float) and label.is_integer() else label).strip()
+
+
+def parse_flag(cell: Any, where: str) -> bool:
+    """Read yes or no; an empty cell is no."""
+    text = lower_text(cell)
+    if text not in (*YES, *NO):
+        raise DataError(f"{where}: expected yes or no (1 or 0), got {cell!r}.")
+    return text in YES
+
+
+def parse_id(cell: Any, where: str) -> int | None:
+    """Read an id; None where the cell is empty."""
+    if is_empty(cell):
+        return None
+    text = cell.strip() if isinstance(cell, str) else ""
+    x: Any = int(text) if text.isdecimal() and len(text) <= LONGEST_ID else cell
+    if isinstance(x, bool) or not is_number(x) or not float(x).is_integer():
+        raise DataError(f"{where}: expected an id (a whole number), got {cell!r:.60}.")
+    return int(x)
+
+
+def parse_number(cell: Any, where: str, decimal_comma: DecimalComma = "never") -> float | None:
+    """Read a number; None where the cell is empty."""
+    if is_empty(cell):
+        return None
+    text = _use_point(cell.strip(), where, decimal_comma) if isinstance(cell, str) else None
+    try:
+        if is_number(cell) if text is None else _POINT.fullmatch(text):
+            return float(cell if text is None else text)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    comma = decimal_comma == "never" and isinstance(cell, str) and _COMMA.fullmatch(cell.strip())
+    hint = " A decimal comma is read only where semicolons or tabs separate the cells." if comma else ""
+    raise DataError(f"{where}: {cell!r} is not a number.{hint}")
+
+
+def _use_point(text: str, where: str, decimal_comma: DecimalComma) -> str:
+    """Replace a decimal comma by a point."""
+    if decimal_comma == "never" or not _COMMA.fullmatch(text):
+        return text
+    if decimal_comma != "always" and _THOUSANDS.search(text):
+        both = f"{text.replace(',', '')} or {text.replace(',', '.')}"
+        raise DataError(f"{where}: {text!r} may mean {both}. Use a decimal point.")
+    return text.replace(",", ".")
+
+
+class Lookup:
+    """Find the position of the label that a cell means: the one it equals, else the only one with the same text."""
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self._by_text: dict[str, int | None] | None = None
+
+    def find(self, cell: Any) -> int:
+        """The position of the label; LabelError where there is none."""
+        try:
+            return self._axis.positions[cell]
+        except (KeyError, TypeError):
+            position = self._positions_by_text().get(label_text(cell))
+        return int(self._axis.look_up([cell])[0]) if position is None else position  # raises, naming the cell
+
+    def _positions_by_text(self) -> dict[str, int | None]:
+        if self._by_text is None:
+            self._by_text = {}
+            for label, i in self._axis.positions.items():
+                text = label_text(label)
+                self._by_text[text] = None if text in self._by_text else i
+        return self._by_text
+
+
+def check_distinct(new: Iterable[Hashable], side: str, known: Iterable[Hashable] = ()) -> None:
+    """Refuse labels that are empty, that exist, or that read like another one, as 1 and "1" do in a file."""
+    first = {label_text(label): label for label in known}
+    existing = set(first.values())
+    for label in new:
+        if not label_text(label):
+            raise DataError(f"expected {side} labels that are not empty, got {show(label)}.")
+        if label in existing:
+            raise DataError(f"expected new {side} labels, got {show(label)}, which is there already.")
+        other = first.setdefault(label_text(label), label)
+        if other != label:
+            both = f"{show(other)} and {show(label)}"
+            raise DataError(f"expected {side} labels that read differently as text, got {both}.")

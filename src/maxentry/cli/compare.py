@@ -1,0 +1,428 @@
+"""`compare`: would active sampling have helped on the user's own matrix?"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
+
+import typer
+
+from maxentry.cli import codes, options, output
+from maxentry.cli.options import option
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.wording import count
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from maxentry.cli.inputs import Matrix
+    from maxentry.compare.report import Outputs
+    from maxentry.compare.runner import Engine, Failure, StudyStopped
+    from maxentry.compare.scenario import Cell, Strategy
+    from maxentry.compare.store import Run
+
+    Array = NDArray[np.float64]
+
+HOME = "maxentry-study"
+FACTS = "folder, runs, failed, missing, page, figures, tables, raw"
+RATIO = ("case", "strategy", "ratio", "low", "high", "replicates")
+JSON_KEYS = (
+    f"JSON: {FACTS}, answer, rows, cols, known, initial, budget, batch, and ratios ({', '.join(RATIO)})."
+)
+# Spelled out, since looking them up would load the numerical libraries for --help.
+STRATEGIES = (
+    "uniform", "balanced", "balanced_uniform", "maxent", "maxent_nearest", "predictive_variance", "integrated_variance",
+)  # fmt: skip
+QUICK = "Quick: small runs and few replicates, from which nothing can be concluded."
+COST_COLUMNS = {"row": ("row",), "col": ("col", "column"), "cost": ("cost",)}
+
+Strategies = Annotated[
+    list[str] | None,
+    option("--strategy", help="A way to choose (below). Repeat for more; by default the usual ones."),
+]
+Workers = Annotated[
+    int | None, option("--workers", min=1, help="Processes on this machine; by default one for each core.")
+]
+Folder = Annotated[
+    str | None, option("--output", "-o", metavar="FOLDER", help="Where results, figures and the report go.")
+]
+Dask = Annotated[
+    str | None, option("--dask", metavar="ADDRESS", help="Send the runs to a Dask cluster: tcp://host:8786.")
+]
+Report = Annotated[bool, option("--report", help="Run nothing: report on what is in the folder.")]
+AnyCode = Annotated[
+    bool, option("--any-code", help="Accept results of other versions of maxentry's numerics too.")
+]
+Progress = Annotated[
+    bool | None, option("--progress/--no-progress", help="Show progress without a terminal too, or never.")
+]
+
+
+class Extension(NamedTuple):
+    """More strategies and an engine for `compare`, as the context's object: the repository's studies have them."""
+
+    strategies: Sequence[Strategy]
+    dask: Callable[[str], Engine]
+
+
+def compare(
+    ctx: typer.Context,
+    table: Annotated[
+        str, typer.Argument(help="CSV or Parquet: a matrix with holes, or row, col, value; - is stdin.")
+    ],
+    initial: Annotated[
+        int | None,
+        option("--initial", min=1, help="Entries of the first design; by default the longer side."),
+    ] = None,
+    budget: Annotated[
+        int | None,
+        option(
+            "--budget", min=1, help="Entries after them; by default three times as many, 60% at most in all."
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None, option("--batch", min=1, help="Entries at a time; by default a tenth of the budget.")
+    ] = None,
+    strategy: Strategies = None,
+    replicates: Annotated[
+        int | None,
+        option(
+            "--replicates", min=1, help="How often each strategy is run; by default 5 times, 2 with --quick."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, option("--quick", help="Two batches and two replicates, unless given: a first look.")
+    ] = False,
+    costs: Annotated[
+        str | None,
+        option(
+            "--costs",
+            metavar="FILE",
+            help="What entries cost: a matrix, or row,col,cost, or row,cost or col,cost.",
+        ),
+    ] = None,
+    rank: options.Rank = "auto",
+    transform: options.Transform = "none",
+    noise: options.NoiseOption = options.Noise.gaussian,
+    names: options.Names = None,
+    out: Folder = None,
+    workers: Workers = None,
+    dask: Dask = None,
+    report: Report = False,
+    any_code: AnyCode = False,
+    progress: Progress = None,
+    as_json: options.Json = False,
+) -> None:
+    """Would active sampling have helped on your data? Only known entries are asked for and judged.
+
+    Results are stored as they come: after Ctrl-C, the same command continues where it stopped.
+    """
+    wanted = options.rank_of(rank)
+    from maxentry.compare import report as reports
+    from maxentry.compare.compare import answer, choose_subject, compare_cells
+    from maxentry.compare.scenario import OURS
+
+    among = ctx.obj.strategies if ctx.obj else OURS
+    matrix = read_matrix(table, names, costs)
+    cells = compare_cells(
+        matrix.M, name=matrix.name, initial=initial, budget=budget, batch=batch, strategies=strategy or (),
+        replicates=replicates or (2 if quick else 5), costs=matrix.costs, labels=matrix.labels, quick=quick,
+        among=among, rank=wanted, transform=transform, noise=noise.value,
+    )  # fmt: skip
+    study = Study(
+        cells, _choose_folder(out, table, cells[0], quick), workers, choose_engine(ctx, dask), progress, any_code,
+        report, as_json, quick,
+    )  # fmt: skip
+    sizes = _say_sizes(cells, as_json)
+    runs = study.run()
+    ran = {run.strategy for run in runs}
+    subject = choose_subject(
+        [c.strategy for c in cells if c.strategy.name in ran] or [c.strategy for c in cells]
+    )
+    sentence = answer(runs, subject)
+    written = reports.write_comparison(runs, study.folder, subject, sentence, study.caveats(runs), among)
+    study.conclude(runs, written, {"answer": sentence, **sizes, "ratios": list_ratios(runs, among)})
+    if not as_json:
+        print(sentence)
+    study.exit_on_failures()
+
+
+def choose_engine(ctx: typer.Context, dask: str | None) -> Engine | None:
+    """Return the engine of a Dask cluster, if its address is given and the repository's studies are there."""
+    if dask is None:
+        return None
+    if ctx.obj is None:
+        raise ParameterError(f"--dask needs the repository. {where_to_find('compare')}")
+    engine: Engine = ctx.obj.dask(dask)
+    return engine
+
+
+def where_to_find(study: str) -> str:
+    """Say how to run what is in the repository but not in the package."""
+    return f"In a checkout of maxentry, run: python -m evidence {study}"
+
+
+# A study at the command line, also for the studies of the repository
+
+
+@dataclass
+class Study:
+    """Cells to run or to report on, and what became of them."""
+
+    cells: list[Cell]
+    folder: Path
+    workers: int | None
+    engine: Engine | None
+    progress: bool | None
+    any_law: bool
+    report: bool
+    as_json: bool
+    quick: bool = False
+    kept: int = field(default=0, init=False)  # runs stored before
+    failures: tuple[Failure, ...] = field(default=(), init=False)
+
+    def run(self) -> list[Run]:
+        """Return the results in the order of the cells; with --report, only those that are stored."""
+        from maxentry.compare.runner import RunsFailed, StudyStopped, find_runs, run_all
+        from maxentry.compare.store import Store
+
+        if not self.cells:
+            raise ParameterError("expected strategies that are run on these matrices, got none of them.")
+        store = Store(self.folder)
+        stored = find_runs(self.cells, store, any_law=self.any_law or self.report)
+        self.kept = len(stored)
+        if self.report:
+            if not stored:
+                raise DataError(f"expected results of this study in {self.folder}, got none.")
+            return list(stored.values())
+        for name in ("matplotlib", "jinja2"):  # now, not after an hour
+            if find_spec(name) is None:
+                raise MissingDependencyError(f"the report needs {name}: pip install 'maxentry[studies]'.")
+        try:
+            return run_all(
+                self.cells, store=store, workers=self.workers, engine=self.engine, progress=self.progress,
+                any_law=self.any_law,
+            )  # fmt: skip
+        except RunsFailed as error:
+            self.failures = error.failures
+            if not error.runs:
+                if _debugging() or len({failure.error for failure in self.failures}) > 1:
+                    self._say_failures()
+                raise
+            return error.runs
+        except StudyStopped as stop:
+            self._exit_on_interrupt(stop)
+
+    def missing(self, runs: Sequence[Run]) -> int:
+        """Return how many runs are neither there nor failed."""
+        return len(self.cells) - len(runs) - len(self.failures)
+
+    def caveats(self, runs: Sequence[Run]) -> str:
+        """Return what readers must know of a report that is not of the whole study."""
+        said, of = [QUICK] if self.quick else [], f"of {count(len(self.cells), 'run')}"
+        if self.failures:
+            errors = "; ".join(dict.fromkeys(str(f.error).rstrip(".") for f in self.failures))
+            said.append(f"{len(self.failures)} {of} failed: {errors}.")
+        if missing := self.missing(runs):
+            said.append(f"{missing} {of} are missing; the same command without --report runs them.")
+        return " ".join(said)
+
+    def conclude(self, runs: Sequence[Run], written: Outputs, answers: Mapping[str, Any]) -> None:
+        """Say what was done and where it is."""
+        if self.as_json:
+            paths = {"page": str(written.page), "figures": list(map(str, written.figures))}
+            paths |= {"tables": str(written.tables), "raw": str(written.raw)}
+            failed = [str(failure) for failure in self.failures]
+            facts = {
+                "folder": str(self.folder),
+                "runs": len(runs),
+                "failed": failed,
+                "missing": self.missing(runs),
+            }
+            output.print_json({**facts, **paths, **answers})
+            return
+        kept = "all" if self.kept == len(runs) else str(self.kept)
+        before = f" ({kept} stored before)" if self.kept and not self.report else ""
+        time = f"{sum(run.cpu_s for run in runs) / 60:.1f} min of processor time"
+        output.say(f"{count(len(runs), 'run')}{before}, {time}. Wrote {written.page}.", "dim")
+        caveats = self.caveats(runs) if not self.failures else ""  # failures are reported at the end
+        if caveats:
+            output.warn(caveats)
+
+    def exit_on_failures(self) -> None:
+        """Report failures, if any, and exit with the code of a refusal."""
+        if self.failures:
+            self._say_failures()
+            raise typer.Exit(codes.REFUSED)
+
+    def _exit_on_interrupt(self, stop: StudyStopped) -> NoReturn:
+        if self.as_json:
+            error = {"kind": "Interrupted", "message": str(stop), "code": codes.INTERRUPTED}
+            output.print_json({"error": {**error, "done": stop.done, "total": stop.total}})
+        else:
+            text = str(stop)
+            output.say(text[:1].upper() + text[1:], "bold red")
+        raise typer.Exit(codes.INTERRUPTED)
+
+    def _say_failures(self) -> None:
+        """Print each error once, with how many runs it ended."""
+        if self.as_json and not _debugging():
+            return
+        for error, n in Counter(f.error for f in self.failures).items():
+            first = next(f for f in self.failures if f.error == error)
+            others = f" ({count(n - 1, 'more run')} failed with this error)" if n > 1 else ""
+            output.say(f"Failed: {first}{others}", "bold red")
+            if _debugging() and first.trace:
+                output.say(first.trace)
+
+
+def _debugging() -> bool:
+    return os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0")
+
+
+def default_folder(out: str | None, study: str, quick: bool) -> Path:
+    """Return where a study is stored; a quick one goes elsewhere, so that it replaces no report."""
+    return Path(out) if out is not None else Path(HOME) / (f"{study}-quick" if quick else study)
+
+
+def list_ratios(runs: Sequence[Run], strategies: Sequence[Strategy]) -> list[dict[str, Any]]:
+    """Return the errors at the end as ratios to uniform's."""
+    from maxentry.compare import metrics
+
+    return [
+        dict(zip(RATIO, (case, strategy, r.value, r.low, r.high, r.replicates), strict=True))
+        for case, by in metrics.gather(runs, strategies).items()
+        for strategy, r in metrics.compare_to_baseline(by).items()
+        if r.replicates
+    ]
+
+
+def _choose_folder(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
+    """Return where a comparison is stored. Another table of the same name gets a folder of its own."""
+    from maxentry.compare.store import Store
+
+    stem = "stdin" if path == output.STD else Path(path).stem
+    folder = default_folder(out, "compare-" + (re.sub(r"[^\w.-]+", "_", stem) or "table"), quick)
+    if out is not None:
+        return folder
+    mine = str(cell.case.source.identity()["digest"])
+    digests = {run.identity.get("source", {}).get("digest") for run in Store(folder).runs()}
+    return folder if mine in digests or not digests else folder.with_name(f"{folder.name}-{mine[:6]}")
+
+
+def _say_sizes(cells: Sequence[Cell], as_json: bool) -> dict[str, int]:
+    """Say, unless in JSON, how large the matrix is and how much of it is measured; return these numbers."""
+    import numpy as np
+
+    case = cells[0].case
+    M = case.source.truth(0).M
+    known = int(np.isfinite(M).sum())
+    strategies = list(dict.fromkeys(cell.strategy.name for cell in cells))
+    then = f"then {case.budget} in batches of {case.batch}"
+    if case.spend is not None:
+        then = f"then batches of {case.batch} until what {case.spend:g} entries cost on average is spent"
+    if not as_json:
+        output.say(
+            f"{case.name}: {M.shape[0]} x {M.shape[1]} with {known} known entries; {case.initial} at first, {then}; "
+            f"{', '.join(strategies)}, {count(len(cells) // len(strategies), 'replicate')} each."
+        )
+    sizes = {"rows": M.shape[0], "cols": M.shape[1], "known": known, "initial": case.initial}
+    return sizes | {"budget": case.budget, "batch": case.batch}
+
+
+# The user's matrix
+
+
+class GivenMatrix(NamedTuple):
+    """A user's matrix, and what its entries cost."""
+
+    name: str
+    M: Array
+    costs: Array | None
+    labels: tuple[list[str], list[str]]
+
+
+def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
+    """Read a matrix as `complete` does; NaN where nothing is known."""
+    from maxentry.cli import inputs
+
+    if path == costs == output.STD:
+        raise DataError("only the matrix or the costs can come from standard input, not both.")
+    matrix = inputs.read_matrix(path, names)
+    M = _place(matrix, matrix.row_labels, matrix.col_labels)
+    # A file name that is not valid UTF-8 can be opened, but neither written nor drawn.
+    name = "standard input" if path == output.STD else Path(path).name.encode("utf-8", "replace").decode()
+    labels = matrix.row_labels, matrix.col_labels
+    return GivenMatrix(name, M, None if costs is None else _read_costs(costs, *labels, M), labels)
+
+
+def _place(matrix: Matrix, rows: list[str], cols: list[str]) -> Array:
+    """Put the measurements in their places, with the mean of several of one entry. Other labels are ignored."""
+    import numpy as np
+
+    row_at, col_at = ({label: k for k, label in enumerate(side)} for side in (rows, cols))
+    total, times = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
+    measured = matrix.measured
+    for row, col, value in zip(measured.rows, measured.cols, measured.values, strict=True):
+        if row in row_at and col in col_at:
+            total[row_at[row], col_at[col]] += value
+            times[row_at[row], col_at[col]] += 1
+    return np.where(times > 0, total / np.maximum(times, 1), np.nan)
+
+
+def _read_costs(path: str, rows: list[str], cols: list[str], M: Array) -> Array:
+    """Return what each entry costs. Only known entries need a cost."""
+    import numpy as np
+
+    from maxentry.cli import inputs
+
+    table = inputs.read_table(path)
+    written = {name.strip().lower(): name for name in table.names}
+    has = {
+        part: next((written[n] for n in names if n in written), None) for part, names in COST_COLUMNS.items()
+    }
+    if has["cost"] and bool(has["row"]) != bool(has["col"]):
+        parts = inputs.read_costs([path], rows, cols) or {}
+        costs = np.zeros(M.shape) + (parts["row"][:, None] if has["row"] else parts["col"])
+    else:
+        names = ",".join(name or part for part, name in has.items()) if has["cost"] else None
+        costs = _place(inputs.parse_matrix(table, names), rows, cols)
+    known, usable = np.isfinite(M), (costs > 0) & (costs < np.inf)
+    lacking = np.argwhere(known & ~usable)
+    if len(lacking):
+        i, j = lacking[0]
+        cost = "none" if np.isnan(costs[i, j]) else f"{costs[i, j]:g}"
+        raise DataError(
+            f"expected a finite cost above 0 for every known entry, got {cost} for row {rows[i]!r}, column {cols[j]!r}."
+        )
+    return np.asarray(np.where(usable, costs, costs[known].mean()))
+
+
+# Commands
+
+WAYS = f"Strategies: {', '.join(STRATEGIES)}."
+
+
+def add(main: typer.Typer) -> None:
+    """Add `compare`, and `study` for those who know it by that name."""
+    main.command("compare", rich_help_panel="Studies", epilog=f"{WAYS}\n\n{JSON_KEYS}")(compare)
+    study = typer.Typer(no_args_is_help=True, help="The former name of `compare`.")
+    study.command("compare", epilog=f"{WAYS}\n\n{JSON_KEYS}")(compare)
+    for name in ("paper", "suite", "data"):
+        settings = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+        study.command(name, hidden=True, context_settings=settings)(_moved)
+    main.add_typer(study, name="study", rich_help_panel="Studies", hidden=True)
+
+
+def _moved(ctx: typer.Context) -> None:
+    """Say where a study of the repository is."""
+    raise ParameterError(
+        f"`study {ctx.info_name}` is not part of the package. {where_to_find(str(ctx.info_name))}"
+    )

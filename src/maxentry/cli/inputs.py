@@ -1,0 +1,322 @@
+"""Files that commands read: plates, matrices, measurements, labels, costs and masks; `-` is stdin."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maxentry import tables
+from maxentry.cells import Lookup, label_text, parse_flag, parse_number
+from maxentry.cli.output import STD, warn
+from maxentry.errors import DataError
+from maxentry.labels import Axis, show
+from maxentry.tables import Format, Table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
+
+
+def read_table(path: str, form: Format | None = None) -> Table:
+    """Read a table from a file or from stdin."""
+    if path == STD:
+        return tables.read(sys.stdin.buffer, form, source="standard input")
+    return tables.read(path, form)
+
+
+# Measurements: a plate (by id), a long table (row, col, value), a wide one (a matrix with holes)
+
+
+@dataclass(frozen=True)
+class Triples:
+    """Measurements of entries by label, in the order of the table; labels are text, or values of Parquet."""
+
+    rows: list[Any]
+    cols: list[Any]
+    values: list[float]
+
+    def add(self, row: Any, col: Any, value: float | None) -> None:
+        """Append a measurement, unless its cell is empty."""
+        if value is not None:
+            self.rows.append(row)
+            self.cols.append(col)
+            self.values.append(value)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """All labels of a table in order, and what has been measured."""
+
+    row_labels: list[str]
+    col_labels: list[str]
+    measured: Triples
+    corner: str = "row"  # the name of the column of row labels
+
+
+def is_plate(table: Table) -> bool:
+    """Whether the table has ids, and a value, a failure or a status for them."""
+    return table.role("id") is not None and any(
+        table.role(name) is not None for name in ("value", "failed", "status")
+    )
+
+
+def is_long(table: Table) -> bool:
+    """Whether the table has columns row, col (or column) and value."""
+    return all(table.role(name) is not None for name in ("row", "col", "value"))
+
+
+def refuse_half_plate(table: Table) -> None:
+    """Refuse a table that names entries as a plate does and has no column of values; it is no matrix either."""
+    by_id = table.role("id") is not None
+    if by_id or (table.role("row") is not None and table.role("col") is not None):
+        keys = "id" if by_id else "row and col"
+        names = ", ".join(table.names)
+        raise DataError(f"{table.source}: expected a column value beside {keys}, got only {names}.")
+
+
+def read_matrix(path: str, names: str | None = None) -> Matrix:
+    """Read all labels and measurements of a long or a wide table."""
+    return parse_matrix(read_table(path), names)
+
+
+def parse_matrix(table: Table, names: str | None = None) -> Matrix:
+    """All labels and measurements of a long or a wide table; a long one may name entries without a value."""
+    if names is None and not is_long(table):
+        return _parse_wide(table)
+    rows, cols, _ = _long_columns(table, names)
+    measured = _parse_long(table, names)
+    as_text = [label_text(x) for x in measured.rows], [label_text(x) for x in measured.cols]
+    return Matrix(
+        list(dict.fromkeys(map(label_text, rows))),
+        list(dict.fromkeys(map(label_text, cols))),
+        Triples(*as_text, measured.values),
+    )
+
+
+def parse_measurements(table: Table, names: str | None = None) -> Triples:
+    """The measurements of a long or a wide table."""
+    return _parse_long(table, names) if names is not None or is_long(table) else _parse_wide(table).measured
+
+
+def _parse_long(table: Table, names: str | None = None) -> Triples:
+    """One line per measurement; a line with an empty value is left out."""
+    rows, cols, cells = _long_columns(table, names)
+    name = "value" if names is None else split_names(names)[2]
+    measured = Triples([], [], [])
+    for k, (row, col, cell) in enumerate(zip(rows, cols, cells, strict=True)):
+        value = parse_number(cell, f"{table.where(k)}, column {name}", table.decimal_comma)
+        measured.add(row, col, value)
+    return measured
+
+
+def _long_columns(table: Table, names: str | None) -> tuple[list[Any], list[Any], list[Any]]:
+    """Columns of rows, columns and values; every line must have the two labels."""
+    columns = []
+    for name in ("row", "col", "value") if names is None else split_names(names):
+        cells = table.role(name) if names is None else table.column(name.lower())
+        if cells is None:
+            came = ", ".join(table.names)
+            raise DataError(f"{table.source}: expected a column {name}, got {came}.")
+        columns.append(cells)
+    rows, cols, values = columns
+    for side, cells in (("row", rows), ("column", cols)):
+        if None in cells:
+            raise DataError(f"{table.where(cells.index(None))}: expected a {side} label, got an empty cell.")
+    return rows, cols, values
+
+
+def split_names(option: str) -> tuple[str, str, str]:
+    """The columns of a long table, as the option --names gives them: ROW,COL,VALUE."""
+    parts = tuple(part.strip() for part in option.split(","))
+    if len(parts) != 3 or not all(parts):
+        raise DataError(f"expected three names, like ligand,substrate,yield, got {option!r}.")
+    return parts
+
+
+def _parse_wide(table: Table) -> Matrix:
+    """Row labels in the first column, one more column for each column of the matrix."""
+    if len(table.names) < 2:
+        only = f"only the column {table.names[0]!r}"
+        raise DataError(f"{table.source}: expected row labels and at least one more column, got {only}.")
+    row_labels = [_row_label(table, k) for k in range(table.n)]
+    col_labels = [label_text(name) for name in table.names[1:]]
+    _check_labels("row", row_labels, table.source)
+    _check_labels("column", col_labels, table.source)
+    if all(map(_is_fraction, row_labels)):
+        warn(
+            f"Taking the first column of {table.source}, {table.names[0]!r}, for row labels, though it looks like "
+            "values. A table without labels needs a column of them before its values."
+        )
+    measured = Triples([], [], [])
+    for k, row in enumerate(row_labels):
+        for col, cells in zip(col_labels, table.columns[1:], strict=True):
+            if cells[k] is not None:
+                place = f"{table.where(k)}, column {col}"
+                measured.add(row, col, parse_number(cells[k], place, table.decimal_comma))
+    return Matrix(row_labels, col_labels, measured, table.names[0] or "row")
+
+
+def _is_fraction(label: str) -> bool:
+    """Whether it is a number that is not whole, which hardly anybody uses as a row's name."""
+    try:
+        return not float(label.replace(",", ".", 1)).is_integer()
+    except ValueError:
+        return False
+
+
+def _row_label(table: Table, k: int) -> str:
+    cell = table.columns[0][k]
+    if cell is None:
+        raise DataError(f"{table.where(k)}: expected a row label in the first cell, got an empty cell.")
+    return label_text(cell)
+
+
+def _check_labels(side: str, labels: list[str], source: str) -> None:
+    seen: set[str] = set()
+    for label in labels:
+        if not label:
+            raise DataError(f"{source}: expected a name for every column, got an empty one.")
+        if label in seen:
+            hint = (
+                " If this is a long table (one measurement per line), pass --names." if side == "row" else ""
+            )
+            raise DataError(f"{source}: {side} label {label!r} appears twice.{hint}")
+        seen.add(label)
+
+
+# Labels, costs and masks of a campaign
+
+
+def read_labels(path: str) -> list[str]:
+    """Read labels: one a line, or (CSV, Parquet) the first column, or FILE:COLUMN."""
+    wanted = None
+    if path != STD and not Path(path).exists() and ":" in path:
+        path, _, wanted = path.rpartition(":")
+    if wanted is None and Path(path).suffix.lower() not in TABLE_ENDINGS:
+        content = sys.stdin.buffer.read() if path == STD else tables.read_bytes(path)
+        text = tables.decode(content, "standard input" if path == STD else path)
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    table = read_table(path)
+    cells = table.columns[0] if wanted is None else table.column(wanted.strip().lower())
+    if cells is None:
+        raise DataError(f"{path}: expected a column {wanted}, got {', '.join(table.names)}.")
+    return [label_text(cell) for cell in cells if cell is not None]
+
+
+def read_costs(
+    paths: Sequence[str], rows: Sequence[Hashable], cols: Sequence[Hashable]
+) -> dict[str, Any] | None:
+    """Read costs: row,cost or col,cost for a side; a matrix, or row,col,cost, for every entry."""
+    parts: dict[str, Any] = {}
+    for path in paths:
+        table = read_table(path)
+        part = _cost_part(table)
+        if part in parts:
+            raise DataError(f"expected one file of {part} costs, but {path} is another.")
+        if part == "entry":
+            parts[part] = _read_grid(table, rows, cols, "cost", _parse_cost)
+        else:
+            parts[part] = _read_side(table, part, rows if part == "row" else cols)
+    for part, costs in parts.items():
+        _check_complete(part, costs, rows, cols)
+    return parts or None
+
+
+def _cost_part(table: Table) -> str:
+    by_row, by_col = table.role("row") is not None, table.role("col") is not None
+    if table.column("cost") is None or by_row == by_col:
+        return "entry"
+    return "row" if by_row else "col"
+
+
+def _parse_cost(cell: Any, table: Table, k: int) -> float | None:
+    return parse_number(cell, table.where(k), table.decimal_comma)
+
+
+def _parse_available(cell: Any, table: Table, k: int) -> bool:
+    return parse_flag(cell, table.where(k))
+
+
+def read_mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> NDArray[np.bool_]:
+    """Read which entries can be measured: a matrix of 1 and 0, or row,col,available.
+
+    Entries that such a list does not name are available if the list has zeros only, and not available otherwise.
+    """
+    import numpy as np
+
+    table = read_table(path)
+    grid = _read_grid(table, rows, cols, "available", _parse_available)
+    flags = grid[~np.isnan(grid)]
+    if _list_columns(table, "available") and flags.size and not flags.any():
+        return np.isnan(grid)
+    return np.asarray(grid == 1, dtype=np.bool_)
+
+
+def _read_side(table: Table, side: str, labels: Sequence[Hashable]) -> NDArray[np.float64]:
+    import numpy as np
+
+    lookup = _lookup(side, labels)
+    costs = np.full(len(labels), np.nan)
+    for k, (cell, price) in enumerate(zip(table.role(side) or [], table.column("cost") or [], strict=True)):
+        cost = parse_number(price, f"{table.where(k)}, column cost", table.decimal_comma)
+        costs[lookup.find(cell)] = np.nan if cost is None else cost
+    return costs
+
+
+def _read_grid(
+    table: Table,
+    rows: Sequence[Hashable],
+    cols: Sequence[Hashable],
+    name: str,
+    parse: Callable[[Any, Table, int], float | bool | None],
+) -> NDArray[np.float64]:
+    """A matrix in the order of the labels, from a wide table or from row, col and the column `name`."""
+    import numpy as np
+
+    row_at, col_at = _lookup("row", rows).find, _lookup("column", cols).find
+    grid = np.full((len(rows), len(cols)), np.nan)
+
+    def put(i: int, j: int, cell: Any, k: int) -> None:
+        value = parse(cell, table, k)
+        grid[i, j] = np.nan if value is None else value
+
+    if columns := _list_columns(table, name):
+        for k, (row, col, cell) in enumerate(zip(*columns, strict=True)):
+            put(row_at(row), col_at(col), cell, k)
+        return grid
+    places = [col_at(label) for label in table.names[1:]]
+    for k, row in enumerate(table.columns[0]):
+        i = row_at(row)
+        for j, cells in zip(places, table.columns[1:], strict=True):
+            put(i, j, cells[k], k)
+    return grid
+
+
+def _list_columns(table: Table, name: str) -> list[list[Any]] | None:
+    """Rows, columns and cells of a table with one line per entry; None where it is a matrix."""
+    columns = [table.role("row"), table.role("col"), table.column(name, "value")]
+    present = [column for column in columns if column is not None]
+    return present if len(present) == len(columns) else None
+
+
+def _lookup(side: str, labels: Sequence[Hashable]) -> Lookup:
+    return Lookup(Axis("row" if side == "row" else "column", len(labels), tuple(labels)))
+
+
+def _check_complete(part: str, costs: Any, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> None:
+    import numpy as np
+
+    missing = np.argwhere(np.isnan(costs))
+    if not len(missing):
+        return
+    at = missing[0]
+    if part == "entry":
+        which = f"row {show(rows[at[0]])}, column {show(cols[at[1]])}"
+    else:
+        which = f"row {show(rows[at[0]])}" if part == "row" else f"column {show(cols[at[0]])}"
+    raise DataError(f"expected a cost for every {part}, got none for {which}.")

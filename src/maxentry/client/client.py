@@ -1,0 +1,427 @@
+"""`connect`: a campaign on a server, with the methods of `Campaign`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import os
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Hashable, Iterable
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from urllib.parse import quote
+
+from maxentry import cells, frames
+from maxentry.campaign import events, views
+from maxentry.campaign.campaign import check_names, user
+from maxentry.campaign.costs import Prices
+from maxentry.campaign.events import Record
+from maxentry.campaign.settings import Settings, changed, checked
+from maxentry.campaign.state import State, replay
+from maxentry.campaign.tell import Line, Receipt
+from maxentry.campaign.tell import lines as read_lines
+from maxentry.campaign.views import Columns, FrameKind, Status
+from maxentry.client.http import WAIT, HttpSession, parse
+from maxentry.errors import CampaignError, DataError, ParameterError
+from maxentry.labels import checked_labels, decode, encode
+
+if TYPE_CHECKING:
+    from maxentry.campaign import policy
+    from maxentry.campaign.outlook import Ahead
+    from maxentry.posterior.posterior import Posterior
+
+ASK_COLUMNS = ("id", "row", "col", "mean", "sd", "gain", "cost")
+ASKED_COLUMNS = (*ASK_COLUMNS, "status", "asked_at", "expires_at", "who", "reason")
+MEASUREMENT_COLUMNS = ("number", "id", "row", "col", "value", "told_at", "who", "corrected")
+HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
+
+
+def connect(
+    url: str,
+    token: str | None = None,
+    *,
+    campaign: str | None = None,
+    certificate: str | None = None,
+    frame: FrameKind | None = None,
+) -> RemoteCampaign:
+    """A campaign on a server (`maxentry serve`), with the methods of `Campaign`: that of this name, or the only one.
+
+    token: what the server's operator gave you, or the environment variable MAXENTRY_TOKEN; none is needed on the
+        server's own machine, if it was started without.
+    certificate: a file with the certificate to trust, for a server with a self-signed one.
+    frame: "pandas", "polars" or "columns" for tables and maps, as in `Campaign.open`.
+    On what is returned, `list()`, `open(name)` and `create(name, rows, cols, …)` are of the server's campaigns.
+    Nothing is sent before it is used.
+    """
+    views.check_frame(frame)
+    token = token or os.environ.get("MAXENTRY_TOKEN") or None
+    return RemoteCampaign(HttpSession(url, token, certificate), campaign, frame)
+
+
+class CampaignRef(NamedTuple):
+    """How a server knows a campaign."""
+
+    id: str
+    name: str
+
+
+class RemoteCampaign:
+    """A campaign on a server. Its methods are documented at those of `Campaign`.
+
+    `ask` and `tell` carry a key, so that they are repeated without harm when an answer is lost on its way.
+    """
+
+    def __init__(
+        self,
+        session: HttpSession,
+        name: str | None = None,
+        frame: FrameKind | None = None,
+        ref: CampaignRef | None = None,
+    ) -> None:
+        """For `connect`."""
+        self._session, self._wanted, self._frame, self._ref = session, name, frame, ref
+        self._latest: State | None = None
+        self._lock = threading.Lock()
+
+    # Open and close
+
+    def create(
+        self,
+        name: str,
+        rows: Iterable[Hashable] | int,
+        cols: Iterable[Hashable] | int,
+        *,
+        seed: int | None = None,
+        values: Any = None,
+        exist_ok: bool = False,
+        who: str | None = None,
+        frame: FrameKind | None = None,
+        **settings: Any,
+    ) -> RemoteCampaign:
+        """Create a campaign on this server."""
+        frame = frame or frames.kind_of(values, rows, cols, *settings.values()) or self._frame
+        views.check_frame(frame)
+        check_names(settings)
+        wanted = checked(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
+        told = None if values is None else [_line(line) for line in read_lines(values)]
+        body = _settings(wanted, ("name", "rows", "cols", *settings))
+        body |= {"seed": seed, "values": told, "exist_ok": exist_ok, "who": user(who)}
+        created = self._session.send("POST", "/campaigns", body)
+        ref = CampaignRef(created["id"], created["name"])
+        return RemoteCampaign(self._session, ref.name, frame, ref)
+
+    def open(self, name: str | None = None, *, frame: FrameKind | None = None) -> RemoteCampaign:
+        """The campaign of this name on this server, or the only one."""
+        views.check_frame(frame)
+        return RemoteCampaign(self._session, name, frame or self._frame, self._find(name))
+
+    def list(self) -> list[str]:
+        """The names of the campaigns on this server."""
+        return [line["name"] for page in self._session.pages("/campaigns") for line in page["items"]]
+
+    def close(self) -> None:
+        """Close the connection. The campaign stays where it is."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        name = self._wanted if self._ref is None else self._ref.name
+        return f"Campaign {name!r} on {self._session.url}" if name else f"Campaigns on {self._session.url}"
+
+    # Look
+
+    @property
+    def name(self) -> str:
+        """The campaign's name."""
+        return self._here().name
+
+    @property
+    def state(self) -> State:
+        """The replay of all events; only those that are new are fetched."""
+        state = self._latest
+        for page in self._session.pages(self._at("/events"), after=0 if state is None else state.version):
+            records = [_record(line) for line in page["items"]]
+            state = replay(records) if state is None else state.after(records)
+        assert state is not None
+        with self._lock:  # another thread may have fetched later ones
+            if self._latest is None or state.version > self._latest.version:
+                self._latest = state
+        return state
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as they are now."""
+        return self.state.settings
+
+    def status(self) -> Status:
+        """Counts and sums; prints as a few lines."""
+        document = self._session.get(self._at())
+        times = {name: dt.datetime.fromisoformat(document[name]) for name in ("created_at", "changed_at")}
+        return Status(**{name: x for name, x in document.items() if name != "id"} | times)
+
+    def posterior(self, *, progress: bool | None = None) -> Posterior:
+        """The posterior of the whole matrix given all measurements, in the user's units."""
+        from maxentry.posterior.posterior import Posterior
+
+        params: dict[str, Any] = {"wait": WAIT}
+        while True:
+            response = self._session.request("GET", self._at("/posterior/draws"), params=params)
+            if response.status_code != 202:
+                break
+            self._session.wait_for(parse(response), progress)
+            params["stale"] = True  # the fit that was waited for, though more may have been told since
+        with tempfile.TemporaryDirectory(prefix="maxentry-") as folder:
+            path = Path(folder) / "posterior.npz"
+            path.write_bytes(response.content)
+            return views.framed(Posterior.load(path), self._frame)
+
+    def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
+        """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
+        from maxentry.campaign.outlook import Ahead, Outlook
+
+        params, document = {"n": _check_count(n), "wait": WAIT}, None
+        while document is None:
+            response = self._session.request("GET", self._at("/outlook"), params=params)
+            document = parse(response)
+            if response.status_code == 202:
+                job = self._session.wait_for(document, progress)
+                document = None if job is None else job["result"]
+        numbers = document["outlook"]
+        if numbers is not None:
+            numbers = {name: x for name, x in numbers.items() if name != "gain_per_cost"}
+        return Ahead(None if numbers is None else Outlook(**numbers), document["advice"])
+
+    def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
+        """All entries that were asked for and their status, or only the pending ones, as a frame."""
+        only = {"status": "pending"} if pending else {}
+        return self._table("/asked", ASKED_COLUMNS, frame, **only)
+
+    def pending(self, *, frame: FrameKind | None = None) -> Any:
+        """The pending entries, as `ask` returned them: id, row, col, mean, sd, gain, cost."""
+        return self._table("/asked", ASK_COLUMNS, frame, status="pending")
+
+    def history(self, *, frame: FrameKind | None = None) -> Any:
+        """What happened, one line an event: event, at, who, kind, what."""
+        return self._table("/history", HISTORY_COLUMNS, frame)
+
+    def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
+        """The measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means."""
+        if wide:
+            return views.wide(self.state, frame or self._frame)
+        return self._table("/measurements", MEASUREMENT_COLUMNS, frame, everything=everything)
+
+    # Ask and tell
+
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        plates: policy.Plates | None = None,
+        per_row: int | None = None,
+        per_col: int | None = None,
+        who: str | None = None,
+        progress: bool | None = None,
+        frame: FrameKind | None = None,
+    ) -> Any:
+        """The next n entries to measure, as a frame of id, row, col, mean, sd, gain, cost; they are now pending."""
+        frame = frame or self._frame
+        views.as_frame({}, frame)  # refuse an impossible frame before anything is asked for
+        limits = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        body = {"n": _check_count(n), **limits, "who": user(who)}
+        key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
+        while "entries" not in (document := self._session.send("POST", path, body, key=key)):
+            self._session.wait_for(document, progress)  # then the same request returns its entries
+        return views.as_frame(_columns(document["entries"], ASK_COLUMNS), frame)
+
+    def tell(
+        self,
+        ids: Any = None,
+        values: Any = None,
+        *,
+        row: Any = None,
+        col: Any = None,
+        value: Any = None,
+        again: bool = False,
+        who: str | None = None,
+    ) -> Receipt:
+        """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
+        told = read_lines(ids, values, row=row, col=col, value=value)
+        body = {"lines": [_line(line) for line in told], "again": again, "who": user(who)}
+        return Receipt(**self._session.send("POST", self._at("/tell"), body, key=str(uuid.uuid4())))
+
+    def correct(
+        self,
+        id: int | None = None,
+        value: float | None = None,
+        *,
+        row: Hashable = None,
+        col: Hashable = None,
+        number: int | None = None,
+        reason: str = "",
+        who: str | None = None,
+    ) -> None:
+        """Correct a value; None strikes it out, and its entry may be asked for again."""
+        body = {
+            "id": cells.parse_id(id, "the id"),
+            "row": _label(row),
+            "col": _label(col),
+            "number": cells.parse_id(number, "the number"),
+            "value": _number(value),
+            "reason": str(reason),
+        }
+        self._post("/correct", body, who)
+
+    def fail(
+        self, ids: int | Iterable[int], reason: str = "", *, retry: bool = False, who: str | None = None
+    ) -> None:
+        """Say that measuring was tried and gave no value. The entry is not asked for again unless `retry`."""
+        if known := _ids(ids):
+            self._post("/fail", {"ids": known, "reason": str(reason), "retry": bool(retry)}, who)
+
+    def withdraw(self, ids: int | Iterable[int], reason: str = "", *, who: str | None = None) -> None:
+        """Say that entries will not be measured: they may be asked for again. So may a failure that is withdrawn."""
+        if known := _ids(ids):
+            self._post("/withdraw", {"ids": known, "reason": str(reason)}, who)
+
+    # Change the campaign itself
+
+    def add_rows(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
+        """Add rows after the existing ones. They are available in every column."""
+        self._post("/rows", _new_labels(labels, "row", cost), who)
+
+    def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
+        """Add columns after the existing ones. They are available in every row; costs as of rows."""
+        self._post("/cols", _new_labels(labels, "column", cost), who)
+
+    def set(self, *, who: str | None = None, **settings: Any) -> None:
+        """Change settings from now on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
+        after = changed(self.settings, settings)
+        if settings:
+            body = _settings(after, settings) | {"who": user(who)}
+            self._session.send("PATCH", self._at("/settings"), body)
+
+    # Requests
+
+    def _here(self) -> CampaignRef:
+        if self._ref is None:
+            self._ref = self._find(self._wanted)
+        return self._ref
+
+    def _find(self, name: str | None) -> CampaignRef:
+        only = {} if name is None else {"name": name}
+        page = self._session.get("/campaigns", **only, limit=2)
+        if page["total"] != 1:
+            names = self.list()
+            if not names:
+                raise CampaignError(
+                    f"expected a campaign on {self._session.url}, got none: create one first."
+                )
+            known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+            got = "no name" if name is None else repr(name)
+            raise CampaignError(
+                f"expected the name of one campaign on {self._session.url} ({known}), got {got}."
+            )
+        return CampaignRef(page["items"][0]["id"], page["items"][0]["name"])
+
+    def _at(self, path: str = "") -> str:
+        return f"/campaigns/{quote(self._here().id)}{path}"
+
+    def _table(self, path: str, names: Iterable[str], frame: FrameKind | None, **params: Any) -> Any:
+        pages = self._session.pages(self._at(path), **params)
+        lines = [line for page in pages for line in page["items"]]
+        return views.as_frame(_columns(lines, names), frame or self._frame)
+
+    def _post(self, path: str, body: dict[str, Any], who: str | None) -> None:
+        self._session.send("POST", self._at(path), body | {"who": user(who)})
+
+
+# From JSON
+
+
+def _record(line: dict[str, Any]) -> Record:
+    """An event as it is stored over there."""
+    event = events.read(line["kind"], json.dumps(line["payload"]))
+    return Record(line["number"], dt.datetime.fromisoformat(line["at"]), line["who"], event)
+
+
+def _columns(lines: Iterable[dict[str, Any]], names: Iterable[str]) -> Columns:
+    """The lines of an answer as columns, each of its type."""
+    return {name: [_READERS.get(name, lambda x: x)(line[name]) for line in lines] for name in names}
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("mean", "sd", "gain", "cost", "value"), lambda x: math.nan if x is None else float(x)),
+    **dict.fromkeys(("row", "col"), lambda x: (decode([x]) or ())[0]),
+    **dict.fromkeys(
+        ("asked_at", "expires_at", "told_at", "at"),
+        lambda x: None if x is None else dt.datetime.fromisoformat(x),
+    ),
+}
+
+
+# To JSON
+
+
+def _line(line: Line) -> dict[str, Any]:
+    """A measurement."""
+    body = {name: getattr(line, name) for name in ("id", "failed", "reason")}
+    return body | {"row": _label(line.row), "col": _label(line.col), "value": _number(line.value)}
+
+
+def _label(x: Any) -> Any:
+    return (encode((x,)) or [None])[0]
+
+
+def _number(x: Any) -> Any:
+    """A number; what is not finite goes as text, for the campaign to refuse in its words."""
+    x = x.item() if hasattr(x, "item") else x
+    return str(x) if isinstance(x, float) and not math.isfinite(x) else x
+
+
+def _ids(given: Any) -> list[int]:
+    """One id or several."""
+    many = (
+        hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
+    )
+    known = [cells.parse_id(x, "the ids") for x in (frames.listed(given) if many else [given])]
+    if None in known:
+        raise DataError("expected ids, got an empty one.")
+    return [id for id in known if id is not None]
+
+
+def _new_labels(labels: Iterable[Hashable], side: str, cost: Any) -> dict[str, Any]:
+    known = checked_labels(labels, side)
+    if not known:
+        raise DataError(f"expected {side} labels to add, got none.")
+    return {"labels": encode(known), "cost": cost.tolist() if hasattr(cost, "tolist") else cost}
+
+
+def _settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
+    """Some of the settings."""
+    return {name: _setting(name, getattr(settings, name)) for name in names}
+
+
+def _setting(name: str, value: Any) -> Any:
+    if name in ("rows", "cols"):
+        return encode(value)
+    if name == "range" and value is not None:
+        return [x if math.isfinite(x) else None for x in value]
+    if isinstance(value, Prices):
+        parts = {part: array.tolist() for part, array in value._asdict().items() if array is not None}
+        return parts or None
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _check_count(n: Any) -> int:
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+        raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
+    return int(n)

@@ -1,0 +1,478 @@
+"""What a comparison leaves in its folder: figures, one HTML page, the tables as Markdown, and the raw results."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from maxentry.compare import metrics
+from maxentry.compare.compare import describe
+from maxentry.compare.metrics import Curves, Interval, Measure
+from maxentry.compare.scenario import BASELINE, DEFAULT, OURS, Array, Strategy
+from maxentry.compare.store import Look, Run, atomic_path
+from maxentry.errors import DataError, MissingDependencyError
+from maxentry.plots.style import GRID, INK, inline_svg, library_versions
+from maxentry.plots.style import render_page as fill_template
+from maxentry.wording import count, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Shown = Literal["error", "coverage"]
+Mark = Literal["", "good", "bad", "even"]
+MARKS: dict[metrics.Effect, Mark] = {
+    "helps": "good", "harms": "bad", "no difference shown": "even", "unknown": "even",
+}  # fmt: skip
+LEAST_COVERAGE = 0.8  # 90% intervals that cover less than this are marked
+
+RATIO_NOTE = (
+    "Ratios are of the means over paired replicates, with the 90% interval of the logarithm (t): below 1 is better than"
+    " uniform. Marked if the interval is all below 1 (better) or all above (worse)."
+)
+COST_NOTE = (
+    "Campaigns end when the money is spent. In each replicate all strategies are compared at one cost: where the first"
+    " of them ended. So a strategy that ends early sets it for all, and one more strategy may move it. The share of the"
+    " money is of the most that any of them spent: median over replicates (least to most). Between looks, errors are"
+    " interpolated linearly in the cost, which overstates those of a strategy with few looks, such as uniform."
+)
+REACH_NOTE = (
+    "Entries or cost to reach: until the error was first uniform's at the end of the same replicate, median over"
+    " replicates (quartiles), linear between looks. Marked if the upper quartile is below uniform's median. Costs are"
+    " shares of the most that any strategy spent."
+)
+COVERAGE_NOTE = (
+    "Coverage: the share of entries not measured that lie in their 90% intervals (a measurement's, if the matrix is"
+    " real) at the end, and in brackets the least along the way, means over replicates. Marked if it is ever below"
+    f" {LEAST_COVERAGE:.0%}."
+)
+TIME_NOTE = "Seconds: wall time (processor time) of one ask after the initial entries, means."
+
+
+# Tables
+
+
+class Field(NamedTuple):
+    """A cell of a table: its text, and how it is marked."""
+
+    text: str
+    mark: Mark = ""
+
+
+class Table(NamedTuple):
+    """A heading, what the numbers mean, and rows. The first column names the row."""
+
+    heading: str
+    note: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Field, ...], ...]
+
+    def markdown(self) -> str:
+        """Return the table under its heading; marks are bold text and (!)."""
+        signs = {"good": "**{}**", "bad": "{} (!)", "even": "{}", "": "{}"}
+        lines = [f"## {self.heading}", "", self.note, "", _markdown_row(self.header)]
+        lines.append("|" + "---|" * len(self.header))
+        lines += [
+            _markdown_row([signs[f.mark].format(escape_markdown(f.text)) for f in row]) for row in self.rows
+        ]
+        return "\n".join(lines)
+
+
+def _markdown_row(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def escape_markdown(text: str) -> str:
+    """Escape what would end a cell or the line, or fetch a picture."""
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;").replace("[", "\\[")
+
+
+def build_table(by: dict[str, Curves]) -> Table:
+    """Return everything measured of the strategies on one case, a row for each."""
+    by_cost = any(curves.by_cost for curves in by.values())
+    ratios = [metrics.end_ratio, metrics.unobserved_ratio, *([] if by_cost else [metrics.area_ratio])]
+    found = [metrics.compare_to_baseline(by, ratio) for ratio in ratios]
+    rows = []
+    for name, curves in by.items():
+        error = cost_fields(curves) if by_cost else (Field(f"{curves.at(-1).mean():.3f}"),)
+        rows.append(
+            (
+                Field(curves.strategy.title), Field(str(len(curves.runs))), *error,
+                *(ratio_field(ratio.get(name)) for ratio in found), reach_field(by, name, curves.spent),
+                coverage_field(curves), time_field(curves),
+            )
+        )  # fmt: skip
+    errors = ("share of the money", "entries by then", "error") if by_cost else ("error at the end",)
+    header = (
+        "strategy", "replicates", *errors, "error / uniform's", "the same, entries not measured",
+        *(() if by_cost else ("area under the curve / uniform's",)),
+        f"{'cost' if by_cost else 'entries'} to reach uniform's final error", "coverage", "seconds",
+    )  # fmt: skip
+    note = join_sentences(
+        COST_NOTE if by_cost else "",
+        RATIO_NOTE,
+        estimates_note(curves.strategy for curves in by.values()),
+        "All replicates are of the same matrix, so intervals are over designs and chains only.",
+        REACH_NOTE,
+        COVERAGE_NOTE,
+        TIME_NOTE,
+    )
+    return Table("Strategies", note, header, tuple(rows))
+
+
+def join_sentences(*sentences: str) -> str:
+    """Return the sentences that are not empty, in one paragraph."""
+    return " ".join(filter(None, sentences))
+
+
+def estimates_note(strategies: Iterable[Strategy]) -> str:
+    """Name the strategies whose ratios mix the choice of entries with another estimate."""
+    strategies = list(strategies)
+    own = any(s.baseline != BASELINE.name for s in strategies)
+    mixed = "; ".join(s.title for s in strategies if s.mixes)
+    return join_sentences(
+        "MaxEnt with the paper's sampler is compared with uniform sampling judged by that sampler."
+        if own
+        else "",
+        f"Judged by an estimate of their own, while uniform is judged by our posterior: {mixed}. Their numbers mix"
+        " choice and estimate."
+        if mixed
+        else "",
+    )
+
+
+def ratio_field(ratio: Interval | None) -> Field:
+    """Return a ratio to uniform, marked by what it shows."""
+    return Field("") if ratio is None else Field(ratio.text(), MARKS[ratio.effect])
+
+
+def cost_fields(curves: Curves) -> tuple[Field, Field, Field]:
+    """Return the share of the money at which strategies are compared, the entries it paid for, and the error."""
+    shares = np.array(curves.ends)
+    n, error = (metrics.values_at_common_cost(curves, measure) for measure in ("n", "error"))
+    begun = np.isfinite(error)
+    spent = (
+        f"{share_text(float(np.median(shares)))} ({share_text(shares.min())} to {share_text(shares.max())})"
+    )
+    if not begun.any():
+        return Field(spent), Field(""), Field("")
+    return Field(spent), Field(count_text(n[begun].mean())), Field(f"{error[begun].mean():.3f}")
+
+
+def reach_field(by: dict[str, Curves], strategy: str, spent: Measure) -> Field:
+    """Return the entries or cost until uniform's final error; of uniform itself, when it first had it."""
+    write = share_text if spent == "cost" else count_text
+    base = metrics.find_baseline(by, strategy)
+    if base is None:
+        return Field("")
+    reach = metrics.reach(by[strategy], base, spent)
+    if base.strategy.name == strategy:
+        return Field(write(reach.uniform))
+    text = write(reach.median)
+    if math.isfinite(reach.low):
+        text += f" ({write(reach.low)} to {write(reach.high)})"
+    own = f"; its uniform {write(reach.uniform)}" if base.strategy.name != BASELINE.name else ""
+    return Field(text + own, "good" if reach.high < reach.uniform else "")
+
+
+def coverage_field(curves: Curves) -> Field:
+    """Return the coverage at the end, and the least along the way."""
+    shares = metrics.coverage(curves) if metrics.has_intervals(curves) else np.array([])
+    known = shares[np.isfinite(shares)]
+    if not known.size:
+        return Field("")
+    text = f"{share_text(known[-1])} ({share_text(known.min())})"
+    return Field(text, "bad" if known.min() < LEAST_COVERAGE else "")
+
+
+def time_field(curves: Curves) -> Field:
+    """Return the seconds of an ask."""
+    wall, cpu = metrics.seconds_per_ask(curves), metrics.seconds_per_ask(curves, "cpu")
+    return Field(f"{seconds_text(wall)} ({seconds_text(cpu)})" if np.isfinite(wall) else "")
+
+
+def count_text(x: float) -> str:
+    """Write entries or a cost: 1,234 or 5.6; "never" if infinite."""
+    if not math.isfinite(x):
+        return "" if math.isnan(x) else "never"
+    return f"{x:,.0f}" if abs(x) >= 10 else f"{x:.3g}"
+
+
+def share_text(x: float) -> str:
+    """Write a share: 91% or 0.3%; "never" if infinite."""
+    return percent(x) if math.isfinite(x) else count_text(x)
+
+
+def seconds_text(x: float) -> str:
+    """Write seconds with two or three digits."""
+    return "" if math.isnan(x) else f"{x:.2g}" if x < 10 else f"{x:,.0f}"
+
+
+# Figures: mean over replicates, 25% and 75% quantiles shaded. What is drawn is built as a record first (`Panel`)
+
+DPI = 200
+MARKERS_PER_LINE = 6
+SMALL, SMALLER = 9, 8  # font sizes
+SHADED = (BASELINE.name, DEFAULT.name, "maxent")  # with more lines than these, only these are shaded
+# Errors are relative to the norm of a simulated matrix, and to the spread of a real one around its mean.
+ERROR_LABELS = {True: "relative Frobenius error", False: "RMS error / standard deviation"}
+
+
+class Line(NamedTuple):
+    """One strategy: its mean, and the quantiles to shade if any."""
+
+    strategy: Strategy
+    x: Array
+    mean: Array
+    low: Array | None
+    high: Array | None
+
+
+class Panel(NamedTuple):
+    """One set of axes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[Line, ...]
+    promised: float | None = None  # a line across
+    logarithmic: bool = False  # the x axis
+
+
+def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
+    """Return the curves of one case."""
+    curves = {s: c for s, c in by.items() if shown != "coverage" or metrics.has_intervals(c)}
+    shaded = tuple(curves) if len(curves) <= len(SHADED) else SHADED
+    lines = tuple(_build_line(c, shown, name in shaded) for name, c in curves.items())
+    by_cost = any(c.by_cost for c in by.values())
+    x_label = "share of the budget spent" if by_cost else "entries measured"
+    if shown == "coverage":
+        return Panel(title, x_label, "coverage of 90% intervals", lines, 0.9, by_cost)
+    y_label = ERROR_LABELS[any(c.simulated for c in by.values())]
+    return Panel(title, x_label, y_label, lines, None, by_cost)
+
+
+def _build_line(curves: Curves, shown: Shown, shaded: bool) -> Line:
+    x, values = curves.along(shown)
+    if shown == "coverage":
+        return Line(curves.strategy, x, metrics.coverage(curves), None, None)
+    low, high = np.quantile(values, [0.25, 0.75], axis=0) if shaded else (None, None)
+    return Line(curves.strategy, x, values.mean(axis=0), low, high)
+
+
+def draw_panels(panels: Sequence[Panel], across: int) -> Figure:
+    """Draw panels side by side, with one legend above."""
+    if not panels:
+        raise DataError("expected runs to draw, got none.")
+    across = min(across, len(panels))
+    down = -(-len(panels) // across)
+    fig = new_figure(max(5.2, 3.6 * across), 3.1 * down + 0.6)
+    axes = fig.subplots(down, across, squeeze=False)
+    strategies = list({line.strategy.name: line.strategy for p in panels for line in p.lines}.values())
+    for ax in axes.flat[len(panels) :]:
+        ax.set_axis_off()
+    for k, (ax, panel) in enumerate(zip(axes.flat, panels, strict=False)):
+        _draw(ax, panel)
+        ax.set_title(panel.title, fontsize=10, color=INK, parse_math=False)
+        if k % across and panel.y_label == panels[k - 1].y_label:
+            ax.set_ylabel("")
+    draw_legend(fig, strategies)
+    return fig
+
+
+def _draw(ax: Axes, panel: Panel) -> None:
+    if panel.promised is not None:
+        ax.axhline(panel.promised, color=INK, lw=0.8, ls=":", zorder=1)
+    for k, line in enumerate(panel.lines):
+        style = line.strategy.style
+        if line.low is not None and line.high is not None:
+            ax.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.15, lw=0, zorder=1)
+        every = max(1, len(line.x) // MARKERS_PER_LINE)
+        ax.plot(
+            line.x, line.mean, color=style.color, ls=style.dashes, marker=style.marker or None, lw=1.6, ms=4.5,
+            markevery=(k % every, every), zorder=3 if line.strategy.name == DEFAULT.name else 2,
+        )  # fmt: skip
+    if panel.promised is not None:
+        least = min(float(np.nanmin(line.mean)) for line in panel.lines)
+        ax.set_ylim(min(0.7, least - 0.03), 1.005)
+    if panel.logarithmic:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        ax.xaxis.set_minor_formatter(lambda x, _: "")
+    ax.set_xlabel(panel.x_label, fontsize=SMALL, color=INK)
+    ax.set_ylabel(panel.y_label, fontsize=SMALL, color=INK)
+    ax.grid(axis="y", lw=0.4, alpha=0.5, color=GRID)
+    trim_axes(ax)
+
+
+def trim_axes(ax: Axes) -> None:
+    """Leave only the left and the lower axis."""
+    ax.tick_params(labelsize=SMALLER, colors=INK)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(INK)
+
+
+def draw_legend(fig: Figure, strategies: Sequence[Strategy], lines: bool = True) -> None:
+    """Draw one legend above the figure, of markers alone if there are no lines."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for strategy in strategies:
+        color, dashes, marker = strategy.style
+        ls, marker = (dashes, marker) if lines else ("", marker or "o")
+        handles.append(Line2D([], [], color=color, ls=ls, marker=marker, ms=4.5))
+    legend = fig.legend(
+        handles, [strategy.title for strategy in strategies], loc="outside upper center", frameon=False,
+        fontsize=SMALLER, ncols=max(1, min(len(strategies), int(fig.get_figwidth() / 2.1))), handlelength=3.2,
+        labelcolor=INK,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of this size in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError(
+            "figures need matplotlib, which is not installed: pip install 'maxentry[studies]'."
+        ) from None
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def save_figure(fig: Figure, stem: Path) -> list[Path]:
+    """Write stem.png and stem.pdf, the same bytes for the same figure."""
+    formats: dict[str, Any] = {"png": {"Software": None}, "pdf": {"CreationDate": None}}
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in formats]
+    for path, (kind, metadata) in zip(paths, formats.items(), strict=True):
+        with atomic_path(path) as part, warnings.catch_warnings():
+            # A name in letters that the font does not have is drawn as boxes.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            fig.savefig(part, format=kind, dpi=DPI, metadata=metadata)
+    return paths
+
+
+# The page
+
+
+class Picture(NamedTuple):
+    """A figure of the page."""
+
+    heading: str
+    note: str
+    figure: Figure
+
+
+class Page(NamedTuple):
+    """One HTML page that needs no other file."""
+
+    heading: str
+    sections: Sequence[Table | Picture]
+    lead: str = ""
+    caveat: str = ""  # why this is not the whole study, if it is not
+
+
+def render_page(page: Page, runs: Sequence[Run], raw: str | None = None) -> str:
+    """Return the HTML. raw: the name of the file beside the page with the raw results."""
+    drawings = {
+        section.heading: inline_svg(section.figure, f"figure{k}", section.heading)
+        for k, section in enumerate(page.sections)
+        if isinstance(section, Picture)
+    }
+    laws = Counter(run.law for run in runs)
+    facts = {
+        "versions at the time of this report": library_versions(),
+        "laws of the runs": ", ".join(f"{law} ({n} runs)" for law, n in laws.items()),
+        "processor time of all runs": f"{sum(run.cpu_s for run in runs) / 3600:.2f} hours",
+    }
+    cases = {run.case: json.dumps(dict(run.identity), indent=1) for run in runs}
+    counts = (
+        count(len(runs), "run"), count(len(cases), "matrix", "matrices"),
+        count(len({run.strategy for run in runs}), "strategy", "strategies"),
+    )  # fmt: skip
+    return fill_template(
+        "template.html", Path(__file__).parent, title=page.heading, page=page, drawings=drawings, facts=facts,
+        cases=cases, raw=raw, counts=counts,
+    )  # fmt: skip
+
+
+# The folder
+
+
+class Outputs(NamedTuple):
+    """The files that were written."""
+
+    page: Path
+    figures: tuple[Path, ...]
+    tables: Path
+    raw: Path
+
+
+def write_comparison(
+    runs: Sequence[Run], folder: Path, strategy: Strategy, answer: str, caveat: str = "",
+    strategies: Iterable[Strategy] = OURS,
+) -> Outputs:  # fmt: skip
+    """Write the report on one matrix: would this strategy have helped?"""
+    ((case, by),) = metrics.gather(runs, strategies).items()
+    panels = [build_panel(f"{case}: {shown}", by, shown) for shown in ("error", "coverage")]
+    drawing = draw_panels([panel for panel in panels if panel.lines], across=2)
+    note = "Mean over replicates; shaded: 25% to 75% quantiles. Dotted: 90%."
+    sections: list[Table | Picture] = [
+        Picture("Error and coverage along the way", note, drawing),
+        build_table(by),
+    ]
+    page = Page(f"Would {describe(strategy)} help on {case}?", sections, answer, caveat)
+    return write_report(page, runs, folder, save_figure(drawing, folder / "curves"))
+
+
+def write_report(page: Page, runs: Sequence[Run], folder: Path, drawn: Sequence[Path]) -> Outputs:
+    """Write the page, its tables as Markdown, and the raw results."""
+    raw = write_raw(runs, folder)
+    with atomic_path(folder / "report.html") as part:
+        part.write_text(render_page(page, runs, raw.name), encoding="utf-8")
+    caveat = f"**{escape_markdown(page.caveat)}**" if page.caveat else ""
+    tables = [section.markdown() for section in page.sections if isinstance(section, Table)]
+    with atomic_path(folder / "tables.md") as part:
+        part.write_text("\n\n".join(filter(None, (caveat, page.lead, *tables))) + "\n", encoding="utf-8")
+    return Outputs(folder / "report.html", tuple(drawn), folder / "tables.md", raw)
+
+
+RUN_COLUMNS = ("case", "strategy", "seed", "rows", "cols", "known", "scale")
+COLUMNS = (*RUN_COLUMNS, *Look._fields, "law", "settings")
+
+
+def write_raw(runs: Sequence[Run], folder: Path) -> Path:
+    """Write a row for each look: runs.parquet, or runs.csv without pyarrow. Delete the other of an earlier report."""
+    rows = [
+        (run.case, run.strategy, run.seed, *run.shape, run.known, run.scale,
+         *(None if math.isnan(x) else x for x in look), run.law, settings)
+        for run in runs
+        for settings in [json.dumps(dict(run.identity), sort_keys=True)]
+        for look in run.looks
+    ]  # fmt: skip
+    name, other = "runs.parquet", "runs.csv"
+    if find_spec("pyarrow") is None:
+        name, other = other, name
+    with atomic_path(folder / name) as part:
+        if name == "runs.csv":
+            with part.open("w", newline="", encoding="utf-8") as stream:
+                csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *rows])
+        else:
+            pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+            columns = {column: [row[k] for row in rows] for k, column in enumerate(COLUMNS)}
+            parquet.write_table(pa.table(columns), str(part))
+    with suppress(OSError):
+        (folder / other).unlink(missing_ok=True)
+    return folder / name

@@ -1,0 +1,403 @@
+"""Charts: are intervals right, did the sampler converge, what is the low-rank part, how did the campaign go.
+
+Calibration. Each value has a place u from 0 to 1 in the distribution predicted for it; the share of values with
+|2u - 1| <= level is the coverage of intervals of that level. Predictions come from the most telling source there is:
+values held out of the fit; in a campaign, the prediction stored when an entry was asked for; else the fitted values.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr
+from threadpoolctl import threadpool_limits
+
+from maxentry.belief import BLOCK_NUMBERS
+from maxentry.entries import Entries
+from maxentry.errors import DataError, ParameterError
+from maxentry.plots.records import Array, Chart, Indices, Panel, Series
+from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
+from maxentry.plots.subject import Subject
+from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
+from maxentry.posterior.draws import gram_matrices
+from maxentry.posterior.draws import singular_values as spectrum
+from maxentry.posterior.intervals import check_level, quantiles
+from maxentry.summary.error_curve import (
+    POINTS,
+    ErrorCurve,
+    curve_sizes,
+    measurements_with_prediction,
+    surprises,
+)
+from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
+from maxentry.wording import count, one_line
+
+if TYPE_CHECKING:
+    from maxentry.campaign.state import State
+    from maxentry.posterior.posterior import Posterior
+
+LEVELS = np.concatenate([np.arange(0.05, 0.96, 0.05), [0.99]])
+SHOWN = 200  # values with their intervals
+FEWEST = 10  # predictions from which on a campaign is judged by them alone
+CHAINS = 32  # lines of a trace
+NAMED = 25  # rows or columns of a panel of coherences
+RHAT_LIMITS = {"population": POPULATION_RHAT, "long": LONG_RHAT}
+RANK_0 = "the posterior has rank 0, row and column means alone: there is no low-rank part to show"
+
+
+# Calibration
+
+
+class Predictions(NamedTuple):
+    """Values, their places in the distributions predicted for them, and the means and intervals of those."""
+
+    entries: Entries
+    value: Array
+    place: Array
+    mean: Array
+    low: Array
+    high: Array
+
+
+def calibration(subject: Subject, held_out: Any = None, level: float = 0.9) -> Chart:
+    """Values against their intervals; and coverage by level, with the range it would be in by chance."""
+    check_level(level)
+    predictions, source = _predictions(subject, held_out, level)
+    covered = float(np.mean(np.abs(2 * predictions.place - 1) <= level))
+    n = len(predictions.value)
+    note = f"{source}; {covered:.0%} of {n:,} inside their {100 * level:g}% intervals"
+    panels = _value_panel(subject, predictions, level), coverage_panel(predictions.place)
+    return Chart(subject.title("Calibration"), note, panels)
+
+
+def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predictions, str]:
+    if held_out is not None:
+        entries, values = _read_held_out(subject, held_out)
+        return predict_by_posterior(subject.posterior, entries, values, level), "values held out of the fit"
+    if subject.state is not None:
+        stored = predictions_from_asks(subject, subject.state, level)
+        if len(stored.value) >= FEWEST:
+            return stored, "measured values against the predictions stored when they were asked for"
+    source = "values that were fitted, so they look better than new ones would"
+    return predict_by_posterior(subject.posterior, *subject.measurements, level), source
+
+
+def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
+    """Held-out values by label, in any form that `complete` takes; labels that the matrix lacks are refused."""
+    from maxentry.observations import Observations
+
+    data = held_out if isinstance(held_out, Observations) else Observations.of(held_out)
+    fitted = subject.posterior.observations
+    for k, labels in enumerate((data.row_labels, data.col_labels)):
+        if labels is None and data.shape[k] != fitted.shape[k]:
+            raise DataError(f"expected held-out values of a {fitted.shape} matrix, got {data.shape}.")
+    by_row, by_col = data.row_labels, data.col_labels
+    rows = data.rows if by_row is None else fitted.row_index([by_row[i] for i in data.rows])
+    cols = data.cols if by_col is None else fitted.col_index([by_col[j] for j in data.cols])
+    return Entries.of(rows, cols), data.values
+
+
+def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
+    """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function."""
+    belief, transform = posterior.belief, posterior.transform
+    sd, nu = np.sqrt(belief.noise_var), posterior.draws.nu
+    z = transform.forward(values)
+    place = np.empty(len(z))
+    step = max(1, BLOCK_NUMBERS // belief.n_draws)
+    for start in range(0, len(z), step):
+        part = slice(start, start + step)
+        distance = (z[part] - belief.at(entries.rows[part], entries.cols[part])) / sd[:, None]
+        place[part] = (ndtr(distance) if nu is None else stdtr(nu.reshape(-1, 1), distance)).mean(0)
+    shown, data = _spread(len(z)), posterior.observations
+    rows, cols = (
+        index[shown] if labels is None else [labels[k] for k in index[shown]]
+        for index, labels in ((entries.rows, data.row_labels), (entries.cols, data.col_labels))
+    )
+    prediction = posterior.predict(rows, cols, level)
+    ends = np.full((3, len(z)), np.nan)
+    ends[:, shown] = prediction.mean, prediction.new_low, prediction.new_high
+    return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)
+
+
+def predictions_from_asks(subject: Subject, state: State, level: float) -> Predictions:
+    """Measured values in the normal distribution predicted when they were asked for, with today's noise."""
+    pairs = measurements_with_prediction(state)
+    entries = Entries.of([m.row for m, _ in pairs], [m.col for m, _ in pairs])
+    value, mean, sd = (np.array(x, dtype=np.float64) for x in (
+        [m.value for m, _ in pairs], [ask.mean for _, ask in pairs], [ask.sd for _, ask in pairs]
+    ))  # fmt: skip
+    if not pairs:
+        return Predictions(entries, value, value, value, value, value)
+    transform = subject.transform
+    z, centre = transform.forward(value), transform.forward(mean)
+    # To first order: the sd is in the user's units, the noise on the scale of the model.
+    slope = (transform.inverse(centre + 1e-4) - transform.inverse(centre - 1e-4)) / 2e-4
+    spread = np.sqrt((sd / slope) ** 2 + subject.posterior.noise_sd**2)
+    reach = ndtri(0.5 + level / 2) * spread
+    ends = transform.inverse(centre - reach), transform.inverse(centre + reach)
+    return Predictions(entries, value, ndtr((z - centre) / spread), mean, *ends)
+
+
+def _spread(n: int) -> Indices:
+    return np.unique(np.linspace(0, n - 1, min(n, SHOWN)).astype(np.int64))
+
+
+def _value_panel(subject: Subject, predictions: Predictions, level: float) -> Panel:
+    shown = _spread(len(predictions.value))
+    rows, cols = predictions.entries.rows[shown], predictions.entries.cols[shown]
+    value, _, mean, low, high = (x[shown] for x in predictions[1:])
+    labels = tuple(
+        f"{subject.entry_name(i, j)}: {v:.4g}, predicted {m:.4g} ({a:.4g} to {b:.4g})"
+        for i, j, v, m, a, b in zip(rows, cols, value, mean, low, high, strict=True)
+    )
+    ends = np.array([min(value.min(), mean.min()), max(value.max(), mean.max())])
+    return Panel(
+        f"values and {100 * level:g}% intervals",
+        subject.with_unit("measured"),
+        subject.with_unit("predicted"),
+        (
+            Series("", ends, ends, kind="line", color=GREY, dashes="dotted"),
+            Series("", value, mean, low, high, "dots", BLUE, labels=labels),
+        ),
+        logarithmic=subject.transform.kind == "log",
+    )
+
+
+def coverage_panel(place: Array) -> Panel:
+    """The share of values inside intervals of each level, by their places in the predicted distributions."""
+    from scipy.stats import binom  # here, since loading it takes longer than all the rest
+
+    n = len(place)
+    covered = np.mean(np.abs(2 * place - 1)[:, None] <= LEVELS, axis=0)
+    low, high = (np.asarray(binom.ppf(q, n, LEVELS)) / n for q in (0.05, 0.95))
+    return Panel(
+        "coverage",
+        "level of the interval",
+        "share of values inside",
+        (
+            Series("range of right intervals (90%)", LEVELS, LEVELS, low, high, "band", GREY),
+            Series("", np.array([0.0, 1.0]), np.array([0.0, 1.0]), kind="line", color=INK, dashes="dotted"),
+            Series("inside", LEVELS, covered, kind="line and dots", color=BLUE),
+        ),
+        unit_square=True,
+    )
+
+
+# The sampler
+
+
+def trace(subject: Subject) -> Chart:
+    """Noise, overall mean and leading singular value, a line for each chain; they should overlap and not drift."""
+    posterior = subject.posterior
+    draws = posterior.draws
+    quantities = {"noise sd": np.sqrt(draws.eta2), "overall mean": draws.mu}
+    if draws.rank:
+        quantities["leading singular value"] = spectrum(
+            gram_matrices(draws.left), gram_matrices(draws.right)
+        )[..., 0]
+    panels = tuple(
+        Panel(name, "draw", "" if subject.scale_note else subject.unit, (_chain_lines(values, color),))
+        for (name, values), color in zip(quantities.items(), (VERMILLION, BLUE, GREEN), strict=False)
+    )
+    chains = len(draws.mu)
+    number = f"{CHAINS} of {chains}" if chains > CHAINS else f"{chains}"
+    scale = f"; on the {subject.transform} scale" if subject.scale_note else ""
+    note = f"{number} chains, a line each: {_trace_advice(posterior)}{scale}"
+    return Chart(subject.title("Traces"), note, panels)
+
+
+def _trace_advice(posterior: Posterior) -> str:
+    if len(posterior.rank_weights) == 1:
+        return "they should cover the same range and not drift"
+    return (
+        "those of one rank should cover the same range and not drift, those of different ranks differ by design; "
+        f"{rank_shares(posterior)}"
+    )
+
+
+def rank_shares(posterior: Posterior) -> str:
+    """The rank, or the ranks with their shares of the chains."""
+    weights = posterior.rank_weights
+    if len(weights) == 1:
+        return f"rank {posterior.rank}"
+    return "ranks " + ", ".join(f"{rank} ({share:.0%} of chains)" for rank, share in weights.items())
+
+
+def _chain_lines(values: Array, color: str) -> Series:
+    """All chains as one line with gaps."""
+    some = np.asarray(values, dtype=np.float64)[:CHAINS]
+    chains, n = some.shape
+    x = np.tile(np.append(np.arange(1.0, n + 1), np.nan), chains)
+    y = np.concatenate([some, np.full((chains, 1), np.nan)], axis=1)
+    return Series("", x, y.ravel(), kind="line", color=color)
+
+
+def rhat(subject: Subject) -> Chart:
+    """R-hat of every monitored quantity, group by group; 1 is perfect agreement of the chains."""
+    diagnostics = subject.posterior.diagnostics
+    groups = tuple(dict.fromkeys(diagnostics.groups))
+    limit = RHAT_LIMITS[diagnostics.kind]
+    heights = np.array([groups.index(group) for group in diagnostics.groups], dtype=np.float64)
+    # Points of a group are spread out by a fixed rule, so that the figure is always the same.
+    apart = 0.28 * (2 * np.modf(np.arange(len(heights)) * 0.618034)[0] - 1)
+    pairs = zip(diagnostics.names, diagnostics.rhat, strict=True)
+    labels = tuple(f"{name}: {value:.3f}" for name, value in pairs)
+    medians = np.array([np.median(diagnostics.rhat[diagnostics.in_group(group)]) for group in groups])
+    y = np.arange(len(groups), dtype=np.float64)
+    ends = np.array([-0.5, len(groups) - 0.5])
+    series = (
+        Series("", np.full(2, limit), ends, kind="line", color=GREY, dashes="dotted"),
+        Series("each", diagnostics.rhat, heights + apart, kind="dots", color=BLUE, labels=labels),
+        Series("median", medians, y, kind="dots", color=PURPLE, labels=tuple(f"{m:.3f}" for m in medians)),
+    )
+    verdict = "converged" if diagnostics.converged else "not converged"
+    what = "medians of X and of eta2" if diagnostics.kind == "population" else "all"
+    note = f"{verdict}; dotted: {limit:g}, below which {what} should lie"
+    return Chart(subject.title("R-hat"), note, (Panel("", "R-hat", "", series, groups),))
+
+
+# The low-rank part
+
+
+def singular_values(subject: Subject, level: float = 0.9) -> Chart:
+    """Singular values of the low-rank part, without row and column means, with intervals."""
+    check_level(level)
+    posterior = subject.posterior
+    title, draws = subject.title("Singular values"), posterior.draws
+    if draws.rank == 0:
+        return Chart(title, RANK_0, ())
+    with threadpool_limits(1):
+        values = spectrum(gram_matrices(draws.left), gram_matrices(draws.right)).reshape(-1, draws.rank)
+    middle = np.median(values, axis=0)
+    low, high = quantiles(values, level)
+    number = np.arange(1.0, len(middle) + 1)
+    labels = tuple(
+        f"{k:g}: {m:.4g} ({a:.4g} to {b:.4g})" for k, m, a, b in zip(number, middle, low, high, strict=True)
+    )
+    series = Series("", number, middle, low, high, "dots", BLUE, labels=labels)
+    unit = "on the scale of the model" if subject.scale_note else subject.unit
+    y_label = f"singular value ({unit})" if unit else "singular value"
+    mixed = "; what a chain of lower rank lacks counts as 0" if len(posterior.rank_weights) > 1 else ""
+    note = f"medians with {100 * level:g}% intervals; {rank_shares(posterior)}{mixed}"
+    return Chart(title, note, (Panel("", "number", y_label, (series,), from_zero=True, whole=True),))
+
+
+def coherence(subject: Subject, level: float = 0.9) -> Chart:
+    """How much each row and column has of the low-rank part: diagonals of the projections (paper, section 3.2).
+
+    Where ranks are mixed, of the chains of one rank: the one with the most chains among those with a low-rank part.
+    """
+    check_level(level)
+    posterior, title = subject.posterior, subject.title("Coherence")
+    if (R := leading_rank(posterior)) == 0:
+        return Chart(title, RANK_0, ())
+    left, right = factors_of_rank(posterior, R)
+    panels = (
+        _coherence_panel("rows", coherence_intervals(left, level), subject.row_labels, R, BLUE),
+        _coherence_panel("columns", coherence_intervals(right, level), subject.col_labels, R, VERMILLION),
+    )
+    note = (
+        f"means with {100 * level:g}% intervals, highest first; dotted: all alike. What has a high coherence is hard"
+        " to predict from the others, and worth measuring"
+    )
+    return Chart(title, note + _which_chains(posterior, R), panels)
+
+
+def coherence_intervals(factors: NDArray[np.floating], level: float) -> tuple[Array, Array, Array]:
+    """Mean, low and high of the coherence of each row."""
+    parts = [(block.mean(0), *quantiles(block, level)) for block in coherence_blocks(factors)]
+    mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return mean, low, high
+
+
+def _which_chains(posterior: Posterior, rank: int) -> str:
+    weights = posterior.rank_weights
+    if len(weights) == 1:
+        return ""
+    without = f"; {weights[0]:.0%} of the chains have no low-rank part" if 0 in weights else ""
+    return f". Of the chains of rank {rank} ({weights[rank]:.0%} of all){without}"
+
+
+def _coherence_panel(
+    side: str, intervals: tuple[Array, Array, Array], labels: Sequence[Any] | None, rank: int, color: str
+) -> Panel:
+    mean, low, high = intervals
+    even = rank / len(mean)  # coherences add up to the rank
+    order = np.argsort(-mean, kind="stable")[:NAMED]
+    names = tuple(one_line(int(k) if labels is None else labels[k]) for k in order)
+    hints = tuple(
+        f"{name}: coherence {mean[k]:.3g} ({low[k]:.3g} to {high[k]:.3g}), {mean[k] / even:.3g} times the average"
+        for name, k in zip(names, order, strict=True)
+    )
+    y = np.arange(len(order), dtype=np.float64)
+    middle, left, right = (x[order] / even for x in (mean, low, high))
+    ends = np.array([-0.5, len(order) - 0.5])
+    series = (
+        Series("", np.ones(2), ends, kind="line", color=GREY, dashes="dotted"),
+        Series("", middle, y, left, right, "dots", color, labels=hints),
+    )
+    which = f"the {NAMED} highest of {len(mean):,}" if len(mean) > NAMED else f"all {len(mean)}"
+    x_label = "coherence, in units of its average R/m"
+    return Panel(f"{side}, {which}", x_label, "", series, names, from_zero=True)
+
+
+# History
+
+
+def history(subject: Subject, points: int = POINTS) -> Chart:
+    """The expected error and the errors of predictions as measurements came in; and entries over time."""
+    _, state = subject.require_campaign("has a history")
+    if isinstance(points, bool) or not isinstance(points, int) or points < 0:
+        raise ParameterError(f"expected a whole number of points from 0 on, got {points!r}.")
+    panels = [_error_panel(subject, state, points), _pace_panel(subject, state)]
+    shown = tuple(panel for panel in panels if panel.series)
+    note = f"{count(len(state.standing), 'measurement')} in {count(state.version, 'event')}"
+    return Chart(subject.title("History"), note if shown else "no entries asked for or measured yet", shown)
+
+
+def _error_panel(subject: Subject, state: State, points: int) -> Panel:
+    campaign, _ = subject.require_campaign("has a history")
+    curve = ErrorCurve(campaign.cache if isinstance(campaign.cache, Path) else None)
+    curve.complete(state, lambda: subject.posterior, points)
+    known = curve.points_at(state, curve_sizes(state, points))
+    x, errors = (np.array([p[k] for p in known], dtype=np.float64) for k in (0, 1))
+    hints = tuple(f"{p.measurements} measurements: {p.error:.3g}" for p in known)
+    surprise = surprises(state, lambda: subject.posterior)
+    at = surprise.measurements
+    series = [
+        Series("expected error of the matrix", x, errors, kind="line and dots", color=BLUE, labels=hints),
+        Series("error of predictions", at, surprise.error, kind="dots", color=VERMILLION),
+        Series("their expected error", at, surprise.expected, kind="dots", color=PURPLE),
+    ]
+    if state.settings.target_sd is not None and known:
+        target = np.full(2, state.settings.target_sd)
+        series.append(Series("target", x[[0, -1]], target, color=GREY, dashes="dotted"))
+    return Panel(
+        "expected error and predictions",
+        "measurements",
+        subject.with_unit("error") if subject.unit else "error (root mean square)",
+        tuple(s for s in series if len(s.y)),
+        from_zero=True,
+    )
+
+
+def _pace_panel(subject: Subject, state: State) -> Panel:
+    """Entries asked for and measured, over time."""
+    times: tuple[tuple[str, list[dt.datetime], str, Any], ...] = (
+        ("asked for", [a.asked_at for a in state.asked.values()], BLUE, "dashed"),
+        ("measured", [m.told_at for m in state.standing], GREEN, "solid"),
+    )
+    series = []
+    for name, moments, color, dashes in times:
+        if moments:
+            at, counts = np.unique(np.array(moments, dtype=object), return_counts=True)
+            steps = [at[0], *at, max(subject.now, at[-1])]
+            total = np.cumsum(counts, dtype=np.float64)
+            heights = np.concatenate([[0.0], total, total[-1:]])
+            series.append(Series(name, steps, heights, kind="steps", color=color, dashes=dashes))
+    return Panel("pace", "time (UTC)", "entries", tuple(series), from_zero=True)

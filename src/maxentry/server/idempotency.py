@@ -1,0 +1,135 @@
+"""Idempotency keys: a request that is sent twice is done once, whatever broke in between.
+
+The key is written in the transaction of the events that the request made, so that both are there or neither. The table
+belongs to the server: campaigns know nothing of it, and an older maxentry ignores it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    delete,
+    insert,
+    inspect,
+    select,
+    text,
+)
+
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.storage import LOCK, Key, Log, Storage
+from maxentry.errors import ParameterError
+
+REMEMBERED = dt.timedelta(days=30)
+LONGEST_KEY = 200  # characters
+
+CLAIMS = Table(
+    "maxentry_claims",
+    MetaData(),
+    Column("campaign_id", Integer, nullable=False),
+    Column("claim", String(LONGEST_KEY), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("before", Integer, nullable=False),  # the last event before the request
+    Column("after", Integer, nullable=False),  # its own last event; the same where it made none
+    Column("at", String(40), nullable=False),
+    PrimaryKeyConstraint("campaign_id", "claim"),
+)
+
+
+class Claim(NamedTuple):
+    """The key of a request, and a digest of its content."""
+
+    key: str
+    digest: str
+
+    @classmethod
+    def from_request(cls, key: str | None, content: Any) -> Claim | None:
+        """The claim of a request with this content (plain data); None if it has no key."""
+        if key is None:
+            return None
+        if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
+            raise ParameterError(
+                f"expected an Idempotency-Key of 1 to {LONGEST_KEY} printable ASCII characters, got another."
+            )
+        return cls(key, hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest())
+
+
+class EventSpan(NamedTuple):
+    """The events of one request: those after `before`, up to `after`."""
+
+    before: int
+    after: int
+
+
+class Repeated(Exception):
+    """The request was done before, and nothing was done now."""
+
+    def __init__(self, span: EventSpan) -> None:
+        super().__init__("done before")
+        self.span = span
+
+
+def create_table(storage: Storage) -> None:
+    """Create the table of keys if the storage has none."""
+    with storage.reading() as connection:
+        if inspect(connection).has_table(CLAIMS.name):
+            return
+    with storage.writing() as connection:
+        if connection.dialect.name == "postgresql":  # where two servers may start at once
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+        CLAIMS.create(connection, checkfirst=True)
+
+
+def find(storage: Storage, key: Key, claim: Claim | None) -> EventSpan | None:
+    """The events of the request with this claim, if it was done before."""
+    if claim is None:
+        return None
+    with storage.reading() as connection:
+        return _find(connection, key, claim)
+
+
+def claimed(campaign: Campaign, claim: Claim | None) -> Campaign:
+    """The campaign, which writes the claim with its next events; or raises `Repeated` if that was done before."""
+    return campaign if claim is None else campaign.within(lambda log: _once(log, claim))
+
+
+@contextmanager
+def _once(log: Log, claim: Claim) -> Iterator[None]:
+    """Under the campaign's lock: refuse a claim that is there already, else leave it with the events."""
+    if (span := _find(log.connection, log.key, claim)) is not None:
+        raise Repeated(span)
+    yield
+    if log.appended is not None:
+        span = EventSpan(log.appended.start - 1, log.appended.stop - 1)
+        _write(log.connection, log.key, claim, span, log.now())
+
+
+def _find(connection: Connection, key: Key, claim: Claim) -> EventSpan | None:
+    columns = CLAIMS.c.digest, CLAIMS.c.before, CLAIMS.c.after
+    which = (CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.claim == claim.key)
+    row = connection.execute(select(*columns).where(which)).first()
+    if row is None:
+        return None
+    digest, before, after = row
+    if digest != claim.digest:
+        raise ParameterError("expected a new Idempotency-Key for a new request, got one used for another.")
+    return EventSpan(before, after)
+
+
+def _write(connection: Connection, key: Key, claim: Claim, span: EventSpan, now: dt.datetime) -> None:
+    expired = (now - REMEMBERED).isoformat()
+    connection.execute(delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < expired)))
+    row = {"campaign_id": key.id, "claim": claim.key, "digest": claim.digest, "at": now.isoformat()}
+    connection.execute(insert(CLAIMS).values(row | span._asdict()))

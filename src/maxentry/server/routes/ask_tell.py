@@ -1,0 +1,195 @@
+"""The lab loop: ask, tell, fail, withdraw, correct."""
+
+from __future__ import annotations
+
+import io
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+
+from maxentry.campaign import views
+from maxentry.campaign.events import Failed, Told
+from maxentry.campaign.tell import Line, Receipt
+from maxentry.campaign.tell import lines as read_lines
+from maxentry.progress import Watch
+from maxentry.server import idempotency
+from maxentry.server.idempotency import Claim, EventSpan, Repeated
+from maxentry.server.json import parse_label, to_records
+from maxentry.server.problems import Problem
+from maxentry.server.routes.dependencies import (
+    ACCEPTED,
+    CampaignDep,
+    IdempotencyKey,
+    ServiceDep,
+    Wait,
+    version_of,
+)
+from maxentry.server.schemas import (
+    AskRequest,
+    BatchEntry,
+    BatchResponse,
+    CorrectRequest,
+    FailRequest,
+    ReceiptResponse,
+    TellLine,
+    TellRequest,
+    VersionResponse,
+    WithdrawRequest,
+)
+from maxentry.server.service import ANONYMOUS, OpenCampaign
+from maxentry.tables import decode
+
+router = APIRouter(tags=["the lab loop"])
+CSV_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"text/csv": {"schema": {"type": "string"}, "example": "id,value\n1,0.83\n2,failed\n"}},
+    }
+}
+
+
+@router.post("/campaigns/{campaign}/ask", status_code=201, responses=ACCEPTED)
+async def ask(
+    service: ServiceDep, here: CampaignDep, body: AskRequest, key: IdempotencyKey = None, wait: Wait = 5.0
+) -> BatchResponse:
+    """Choose the next entries to measure; they are pending from then on, and not asked for again.
+
+    Choosing may need a fit. If that takes longer than `wait`, the response is 202 with a job, whose result has the ids.
+    Repeat the request with the same Idempotency-Key to get the entries.
+    """
+    limits = {"plates": body.plates, "per_row": body.per_row, "per_col": body.per_col}
+    claim = Claim.from_request(key, ["ask", body.n, limits])
+    span = await run_in_threadpool(idempotency.find, service.storage, here.campaign.key, claim)
+    if span is None:
+
+        def work(watch: Watch) -> Any:
+            return {"ids": _ask(here, body, limits, claim, watch)}
+
+        job = await run_in_threadpool(service.start, "ask", here, work, claim)
+        ids = (await job.finish(wait))["ids"]
+    else:
+        ids = _ids(here, span)
+    return await run_in_threadpool(_batch, here, ids)
+
+
+def _ask(
+    here: OpenCampaign, body: AskRequest, limits: dict[str, Any], claim: Claim | None, watch: Watch
+) -> list[int]:
+    """Ask the campaign; return the ids, also of a request that was done before."""
+    before = here.campaign.state
+    try:
+        campaign = idempotency.claimed(here.campaign, claim)
+        batch = campaign.ask(
+            body.n,
+            **limits,
+            who=body.who or ANONYMOUS,
+            progress=watch,  # type: ignore[arg-type]
+            frame="columns",
+        )
+        return list(batch["id"])
+    except Repeated as repeated:
+        return _ids(here, repeated.span)
+    finally:
+        here.fits.cache.release()
+        here.fits.remember(before)
+
+
+def _ids(here: OpenCampaign, span: EventSpan) -> list[int]:
+    """The ids that were asked for in these events."""
+    asks = here.campaign.state.asked.values()
+    return [ask.id for ask in asks if span.before < ask.event <= span.after]
+
+
+def _batch(here: OpenCampaign, ids: list[int]) -> BatchResponse:
+    state = here.campaign.state
+    lines = to_records(views.asks([state.asked[id] for id in ids], state))
+    return BatchResponse(campaign=here.campaign.name, entries=[BatchEntry(**line) for line in lines])
+
+
+@router.get("/campaigns/{campaign}/batch")
+def batch(
+    here: CampaignDep, ids: Annotated[list[int], Query(alias="id", min_length=1, max_length=1000)]
+) -> BatchResponse:
+    """Entries that were asked for, by id, as `ask` returns them."""
+    known = here.campaign.state.asked
+    if unknown := [id for id in ids if id not in known]:
+        detail = f"expected ids from 1 to {len(known)}, got {unknown[0]}."
+        raise Problem(404, "no-id", "No such id", detail, error="DataError")
+    return _batch(here, ids)
+
+
+@router.post("/campaigns/{campaign}/tell")
+def tell(here: CampaignDep, body: TellRequest, key: IdempotencyKey = None) -> ReceiptResponse:
+    """Tell values. All lines are recorded or none; a line that is known already changes nothing."""
+    return _tell(here, tell_columns(body.lines), body.again, body.who, key)
+
+
+@router.post("/campaigns/{campaign}/tell/csv", openapi_extra=CSV_BODY)
+async def tell_csv(
+    request: Request,
+    here: CampaignDep,
+    key: IdempotencyKey = None,
+    again: Annotated[bool, Query()] = False,
+    who: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = None,
+) -> ReceiptResponse:
+    """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
+    text = decode(await request.body(), "the body")
+    return await run_in_threadpool(_tell, here, io.StringIO(text), again, who, key)
+
+
+def tell_columns(lines: list[TellLine]) -> dict[str, list[Any]]:
+    """The lines of a request as the columns that `Campaign.tell` takes."""
+    names = ("id", "row", "col", "value", "reason", "failed")
+    columns = {name: [getattr(line, name) for line in lines] for name in names}
+    return columns | {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
+
+
+def _tell(here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None) -> ReceiptResponse:
+    lines = read_lines(table)
+    content = [line._replace(where="")._asdict() for line in lines]
+    claim = Claim.from_request(key, ["tell", content, again])
+    try:
+        receipt = idempotency.claimed(here.campaign, claim).tell_lines(lines, again, who or ANONYMOUS)
+    except Repeated as repeated:
+        receipt = _past_receipt(here, lines, repeated.span)
+    return ReceiptResponse(**receipt._asdict())
+
+
+def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Receipt:
+    """The receipt of a request that was done before, from its events and from its lines without a value."""
+    records = here.campaign.records(span.before)
+    events = [record.event for record in records if record.number <= span.after]
+    told = sum(len(event.ids) for event in events if isinstance(event, Told))
+    failed = sum(len(event.ids) for event in events if isinstance(event, Failed))
+    awaited = sum(line.value is None and not line.failed for line in lines)
+    return Receipt(told, failed, len(lines) - told - failed - awaited, awaited)
+
+
+@router.post("/campaigns/{campaign}/fail")
+def fail(here: CampaignDep, body: FailRequest) -> VersionResponse:
+    """Say that measuring was tried and gave no value."""
+    here.campaign.fail(body.ids, body.reason, retry=body.retry, who=body.who or ANONYMOUS)
+    return version_of(here)
+
+
+@router.post("/campaigns/{campaign}/withdraw")
+def withdraw(here: CampaignDep, body: WithdrawRequest) -> VersionResponse:
+    """Say that entries will not be measured; they may be asked for again."""
+    here.campaign.withdraw(body.ids, body.reason, who=body.who or ANONYMOUS)
+    return version_of(here)
+
+
+@router.post("/campaigns/{campaign}/correct")
+def correct(here: CampaignDep, body: CorrectRequest) -> VersionResponse:
+    """Correct a value; null strikes it out."""
+    here.campaign.correct(
+        body.id,
+        body.value,  # type: ignore[arg-type]
+        row=parse_label(body.row),
+        col=parse_label(body.col),
+        number=body.number,
+        reason=body.reason,
+        who=body.who or ANONYMOUS,
+    )
+    return version_of(here)

@@ -1,0 +1,224 @@
+"""The dashboard: its page, and what only it asks for: entries by position, why entries are next, the error curve."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, FastAPI, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from maxentry.campaign import policy, views
+from maxentry.campaign.outlook import outlook as expected_outlook
+from maxentry.campaign.policy import Plates
+from maxentry.campaign.state import State
+from maxentry.errors import ParameterError
+from maxentry.progress import Watch
+from maxentry.server.json import encode_labels, to_records
+from maxentry.server.routes.dependencies import ACCEPTED, CampaignDep, Level, ServiceDep, Stale, Wait
+from maxentry.server.routes.posterior import entry_response, fit_response
+from maxentry.server.schemas import (
+    LARGEST,
+    AccessResponse,
+    CurveResponse,
+    EntryResponse,
+    ErrorPointResponse,
+    NextEntry,
+    NextResponse,
+    PendingEntry,
+    PendingResponse,
+)
+from maxentry.server.security import parse_bearer
+from maxentry.server.service import OpenCampaign
+from maxentry.summary.reasons import reasons as find_reasons
+
+router = APIRouter(tags=["the dashboard"])
+Position = Annotated[int, Query(ge=0, le=LARGEST, description="Counted from 0, as on maps.")]
+MOST_REASONS = 200  # entries of one answer whose reasons are computed
+MOST_ENTRIES = 10_000  # entries of one answer
+
+
+@router.get("/access")
+def access(request: Request) -> AccessResponse:
+    """What the token of the request allows: reading, or writing too."""
+    token = parse_bearer(request.headers.get("authorization"))
+    return AccessResponse(may=request.app.state.options.tokens.access(token))
+
+
+@router.get("/campaigns/{campaign}/cell")
+def cell(here: CampaignDep, row: Position, col: Position, level: Level = 0.9) -> EntryResponse:
+    """One entry by position, with its history and its prediction by the last fit at hand. Never waits for a fit."""
+    state = here.campaign.state
+    for name, at, size in (("row", row, state.shape[0]), ("column", col, state.shape[1])):
+        if at >= size:
+            raise ParameterError(f"expected a {name} from 0 to {size - 1}, got {at}.")
+    return entry_response(here, state, row, col, level)
+
+
+@router.get("/campaigns/{campaign}/reasons")
+def reasons(here: CampaignDep) -> PendingResponse:
+    """Why the pending entries are worth measuring, by the last fit at hand; of many only the first."""
+    state = here.campaign.state
+    now = here.campaign.now(state)
+    pending = state.pending_asks(now)
+    asks, fit = pending[:MOST_REASONS], here.fits.latest(state)
+    rows, cols = (np.array([getattr(ask, side) for ask in asks], dtype=np.int64) for side in ("row", "col"))
+    why = find_reasons(state, None if fit is None else fit.posterior, rows, cols)
+    lines = to_records(views.asks_in_full(asks, state, now))
+    items = [
+        PendingEntry(**line, **reason._asdict(), i=ask.row, j=ask.col)
+        for line, reason, ask in zip(lines, why, asks, strict=True)
+    ]
+    return PendingResponse(fit=None if fit is None else fit_response(fit), total=len(pending), items=items)
+
+
+@router.get("/campaigns/{campaign}/next", responses=ACCEPTED)
+async def upcoming(
+    service: ServiceDep,
+    here: CampaignDep,
+    n: Annotated[int, Query(ge=1, le=100_000)] = 8,
+    plates: Annotated[Plates | None, Query(description="Whole rows or columns: n counts them.")] = None,
+    wait: Wait = 5.0,
+) -> NextResponse:
+    """The entries that `ask` would return now, why these, and what they would change. Asks for nothing."""
+    version = await run_in_threadpool(lambda: here.campaign.state.version)
+
+    def work(watch: Watch) -> NextResponse:
+        return _preview(here, n, plates, watch)
+
+    job = await run_in_threadpool(service.start, "next", here, work, (version, n, plates))
+    result: NextResponse = await job.finish(wait)
+    return result
+
+
+def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) -> NextResponse:
+    state = here.campaign.state
+    given = {"plates": plates, "per_row": None, "per_col": None}
+    now, limits = here.campaign.now(state), policy.limits(given, state.settings)
+    batch = policy.next_batch(state, n, now, **limits, cache=here.campaign.cache, progress=watch)  # type: ignore[arg-type]
+    fit = here.fits.current(state) if state.standing else None
+    rows, cols = batch.rows[:MOST_ENTRIES], batch.cols[:MOST_ENTRIES]
+    why = find_reasons(
+        state, None if fit is None else fit.posterior, rows[:MOST_REASONS], cols[:MOST_REASONS]
+    )
+    why += find_reasons(state, None, rows[MOST_REASONS:], cols[MOST_REASONS:])
+    labels = (
+        encode_labels(names[k] for k in at)
+        for names, at in ((state.row_labels, rows), (state.col_labels, cols))
+    )
+    numbers = (getattr(batch, name).tolist() for name in ("mean", "sd", "gain", "cost"))
+    columns = (*labels, rows.tolist(), cols.tolist(), *(column[:MOST_ENTRIES] for column in numbers))
+    names = ("row", "col", "i", "j", "mean", "sd", "gain", "cost")
+    outlook: dict[str, Any] | None = None
+    if fit is not None and policy.design_phase(state, now) is None:
+        outlook = expected_outlook(state, fit.posterior, batch, now).to_dict()
+    return NextResponse(
+        version=state.version,
+        why=batch.why,
+        total=len(batch.rows),
+        entries=[
+            NextEntry(**dict(zip(names, line, strict=True)), **reason._asdict())
+            for *line, reason in zip(*columns, why, strict=True)
+        ],
+        outlook=outlook,
+    )
+
+
+@router.get("/campaigns/{campaign}/curve", responses=ACCEPTED)
+async def curve(
+    service: ServiceDep, here: CampaignDep, wait: Wait = 5.0, stale: Stale = False
+) -> CurveResponse:
+    """The expected error as measurements came in; with `stale` only points at hand, else missing ones are computed."""
+    state = await run_in_threadpool(lambda: here.campaign.state)
+    known = await run_in_threadpool(_curve, here, state)
+    if stale or not known.missing:
+        return known
+
+    def work(watch: Watch) -> CurveResponse:
+        here.curve.complete(state, lambda: here.fits.fit(state, watch), progress=watch)
+        return _curve(here, state)
+
+    job = await run_in_threadpool(service.start, "curve", here, work, state.version)
+    result: CurveResponse = await job.finish(wait)
+    return result
+
+
+def _curve(here: OpenCampaign, state: State) -> CurveResponse:
+    return CurveResponse(
+        points=[ErrorPointResponse.model_validate(p) for p in here.curve.points(state)],
+        missing=len(here.curve.missing(state)),
+        target_sd=state.settings.target_sd,
+    )
+
+
+# The page and its files. They show nothing of any campaign, and need no token.
+
+STATIC = Path(__file__).parents[1] / "static"
+FOREVER = "public, max-age=31536000, immutable"
+REVALIDATED = "no-cache"  # the browser may store it, but asks before each use whether it is still the same
+# Style sheets for geographic maps that plotly.js puts into a page unless it finds an element of their name.
+SHEETS = re.compile(rb'document\.getElementById\("([0-9a-f]{64})"\)')
+
+
+def add_pages(app: FastAPI) -> None:
+    """Serve the page at `/`, its files at `/static`, and plotly.js from the installed package."""
+    plotly = _find_plotly()
+    address = "" if plotly is None else f"/static/lib/plotly-{version('plotly')}.min.js"
+    page = (STATIC / "index.html").read_text(encoding="utf-8").replace("{{plotly}}", address)
+    page = page.replace("{{sheets}}", "" if plotly is None else _sheet_names(plotly))
+
+    @app.get("/", include_in_schema=False)
+    def index() -> Response:
+        return HTMLResponse(page, headers={"Cache-Control": REVALIDATED})
+
+    if plotly is not None:
+
+        @app.get(address, include_in_schema=False)
+        def library(request: Request) -> Response:
+            headers = {"Cache-Control": FOREVER, "Vary": "Accept-Encoding"}
+            if "gzip" not in request.headers.get("accept-encoding", ""):
+                return FileResponse(plotly, media_type="text/javascript", headers=headers)
+            headers["Content-Encoding"] = "gzip"
+            return Response(_compress(plotly), media_type="text/javascript", headers=headers)
+
+    app.mount("/static", _Files(directory=STATIC), name="static")
+
+
+class _Files(StaticFiles):
+    """Our own modules and styles, which change with the version of maxentry and not with their names."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Answer with a file that is to be revalidated."""
+        response = await super().get_response(path, scope)
+        response.headers["Cache-Control"] = REVALIDATED
+        return response
+
+
+def _find_plotly() -> Path | None:
+    """plotly.js in the installed package, which is found but not imported: that would take a second."""
+    package = find_spec("plotly")
+    if package is None or package.origin is None:
+        return None
+    path = Path(package.origin).parent / "package_data" / "plotly.min.js"
+    return path if path.is_file() else None
+
+
+@cache
+def _sheet_names(path: Path) -> str:
+    """Names of the style sheets that plotly.js is not to insert, since the security policy allows none."""
+    return " ".join(sorted({name.decode() for name in SHEETS.findall(path.read_bytes())}))
+
+
+@cache
+def _compress(path: Path) -> bytes:
+    """A third of its five megabytes."""
+    return gzip.compress(path.read_bytes(), compresslevel=6)

@@ -1,0 +1,145 @@
+"""What routes share: the service, the campaign of the address, pages, keys, and waiting for a fit."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode
+
+from fastapi import Depends, Header, Path, Query, Request
+from fastapi.dependencies.models import Dependant
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from maxentry.errors import CampaignError
+from maxentry.server import problems
+from maxentry.server.jobs import Job, Unfinished
+from maxentry.server.schemas import LARGEST, JobResponse, VersionResponse
+from maxentry.server.security import API
+from maxentry.server.service import OpenCampaign, Service, VersionedPosterior
+
+T = TypeVar("T")
+
+
+async def known_parameters(request: Request) -> None:
+    """Refuse parameters that the route does not have: a misspelt one would otherwise be ignored in silence."""
+    known = _parameter_names(request.scope["route"].dependant)
+    if unknown := [name for name in request.query_params if name not in known]:
+        raise problems.unknown_parameter(unknown[0], known)
+
+
+def _parameter_names(part: Dependant) -> list[str]:
+    """The names of all query parameters of a route and of its dependencies."""
+    own = [field.alias for field in part.query_params]
+    return own + [name for needed in part.dependencies for name in _parameter_names(needed)]
+
+
+def _get_service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+ServiceDep = Annotated[Service, Depends(_get_service)]
+
+
+def _open_campaign(
+    service: ServiceDep,
+    campaign: Annotated[str, Path(max_length=200, description="Its name, or its id.", examples=["yields"])],
+) -> OpenCampaign:
+    return service.open(campaign)
+
+
+CampaignDep = Annotated[OpenCampaign, Depends(_open_campaign)]
+
+Wait = Annotated[
+    float, Query(ge=0, le=60, description="Seconds to wait for work before it goes on in the background.")
+]
+Stale = Annotated[
+    bool, Query(description="Accept the last fit at hand if the latest measurements are not fitted yet.")
+]
+Level = Annotated[float, Query(gt=0, lt=1, description="The probability of the intervals.")]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=200,
+        pattern=r"^[\x20-\x7e]+$",
+        description="Requests with the same key are done once; keys are kept for 30 days.",
+        examples=["3f0c9a52-plate-17"],
+    ),
+]
+
+
+class Pagination:
+    """The page that a request wants: at most `limit` lines whose numbers come after `after`."""
+
+    def __init__(
+        self,
+        request: Request,
+        response: Response,
+        service: ServiceDep,
+        after: Annotated[int, Query(ge=0, le=LARGEST, description="Lines after this number.")] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000, description="At most so many lines.")] = 100,
+    ) -> None:
+        self.after, self.limit = after, min(limit, service.limits.page)
+        self._scope, self._headers = request.scope, response.headers
+
+    def cut(self, lines: Sequence[T], number: Callable[[T], int]) -> tuple[Sequence[T], int | None]:
+        """The lines on this page, and the number after which the next page begins; None if it is the last.
+
+        The lines must be sorted by number.
+        """
+        first = bisect.bisect_right(lines, self.after, key=number)
+        here = lines[first : first + self.limit]
+        return here, number(here[-1]) if first + len(here) < len(lines) else None
+
+    def body(self, items: Sequence[Any], total: int, following: int | None) -> dict[str, Any]:
+        """The body of the response; a `Link` header (RFC 8288) leads to the next page."""
+        if following is not None:
+            path = quote(self._scope["path"], safe="/")  # names may be of any script, headers may not
+            query = parse_qsl(self._scope["query_string"].decode("latin-1"))
+            others = [(name, x) for name, x in query if name != "after"]
+            self._headers["Link"] = f'<{path}?{urlencode([*others, ("after", following)])}>; rel="next"'
+        return {"items": items, "total": total, "next": following}
+
+
+PageDep = Annotated[Pagination, Depends()]
+
+ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": JobResponse,
+        "description": "The work goes on in the background: see the address in Location.",
+        "headers": {name: {"schema": {"type": "string"}} for name in ("Location", "Retry-After")},
+    }
+}
+
+
+def accepted(job: Job) -> Response:
+    """The response while a job goes on in the background."""
+    body = JobResponse.model_validate(job).model_dump_json()
+    headers = {"Location": f"{API}/jobs/{job.id}", "Retry-After": "1"}
+    return Response(body, 202, headers, "application/json")
+
+
+async def fitted(
+    service: Service, here: OpenCampaign, wait: float, stale: bool = False
+) -> VersionedPosterior:
+    """The posterior, fitted if need be; `Unfinished` if that takes longer than `wait`."""
+    state = await run_in_threadpool(lambda: here.campaign.state)
+    if not state.standing:
+        raise CampaignError("expected something told before there is a posterior, but nothing was.")
+    fit = await run_in_threadpool(here.fits.latest if stale else here.fits.current, state)
+    if fit is None:
+        job = await run_in_threadpool(service.fit, here)
+        await job.finish(wait)
+        # Measurements that came in the meantime are for the next request: this is the fit that was waited for.
+        fit = await run_in_threadpool(here.fits.latest, state)
+        if fit is None:  # its memory was needed for other campaigns: the next request makes it again
+            raise Unfinished(job)
+    return fit
+
+
+def version_of(here: OpenCampaign) -> VersionResponse:
+    """The response to a change: the number of the campaign's last event."""
+    return VersionResponse(version=here.campaign.state.version)

@@ -1,0 +1,589 @@
+"""The bodies of requests and responses. Whether a request can be fulfilled is for the campaign to judge."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    create_model,
+    model_validator,
+)
+
+from maxentry.campaign.settings import CHANGEABLE, Settings
+from maxentry.campaign.tell import Receipt
+from maxentry.campaign.views import Status
+from maxentry.server.problems import Problem
+from maxentry.summary.error_curve import ErrorPoint
+from maxentry.summary.reasons import Reason as EntryReason
+
+LARGEST = 2**53  # programs differ in how they read larger whole numbers
+DEEPEST = 20
+
+Label = Annotated[
+    str | StrictBool | StrictInt | StrictFloat | dict[str, Any],
+    Field(description="Text or a number; a date as {'date': '2030-01-31'}.", examples=["L3"]),
+]
+Value = Annotated[
+    StrictFloat | StrictInt | str | None,
+    Field(
+        description="A number; null while it is awaited; 'failed' if measuring gave no value.", examples=[3.2]
+    ),
+]
+Who = Annotated[
+    str | None,
+    Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Who does this, for the history."),
+]
+Id = Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)]
+Ids = Annotated[list[Id], Field(min_length=1, max_length=100_000)]
+Count = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
+Reason = Annotated[str, Field(max_length=2000)]
+
+
+def _example(**body: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [body]})
+
+
+# Requests
+
+
+class RequestBody(BaseModel):
+    """A body with these keys and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _portable(cls, data: Any) -> Any:
+        _check_portable(data)
+        return data
+
+
+def _check_portable(x: Any, depth: int = 0) -> None:
+    """Refuse whole numbers that programs read differently, and endless nesting."""
+    if isinstance(x, int) and abs(x) > LARGEST:
+        raise ValueError(f"expected whole numbers up to {LARGEST}, got a larger one")
+    if depth > DEEPEST:
+        raise ValueError(f"expected lists nested at most {DEEPEST} deep, got deeper ones")
+    for item in x.values() if isinstance(x, dict) else x if isinstance(x, list) else ():
+        _check_portable(item, depth + 1)
+
+
+class TellLine(RequestBody):
+    """One measurement: of an id that was asked, or of a row and a column."""
+
+    id: Id | None = None
+    row: Label | None = None
+    col: Label | None = None
+    value: Value = None
+    failed: StrictBool = False
+    reason: Reason = ""
+
+
+class TellRequest(RequestBody):
+    """Measurements; either all lines are recorded or none."""
+
+    model_config = _example(
+        lines=[{"id": 1, "value": 0.83}, {"row": "L1", "col": "S2", "value": 0.4}], who="ann"
+    )
+    lines: Annotated[list[TellLine], Field(max_length=1_000_000)]
+    again: StrictBool = Field(
+        False, description="Values of entries measured before are further measurements."
+    )
+    who: Who = None
+
+
+class AskRequest(RequestBody):
+    """How many entries to ask for, and the limits of the batch."""
+
+    model_config = _example(n=8, who="robot 2")
+    n: Annotated[StrictInt, Field(ge=1, le=100_000)] = 1
+    plates: Literal["rows", "cols"] | None = Field(None, description="Whole rows or columns: n counts them.")
+    per_row: Count | None = None
+    per_col: Count | None = None
+    who: Who = None
+
+
+class FailRequest(RequestBody):
+    """Ids that were measured without a value."""
+
+    model_config = _example(ids=[3], reason="no colour")
+    ids: Ids
+    reason: Reason = ""
+    retry: StrictBool = Field(False, description="They may be asked for again.")
+    who: Who = None
+
+
+class WithdrawRequest(RequestBody):
+    """Ids that will not be measured."""
+
+    model_config = _example(ids=[4, 5], reason="out of substrate")
+    ids: Ids
+    reason: Reason = ""
+    who: Who = None
+
+
+class CorrectRequest(RequestBody):
+    """Another value for a measurement, given by id, by row and col, or by number; null strikes it out."""
+
+    model_config = _example(id=1, value=0.38, reason="a slip")
+    id: Id | None = None
+    row: Label | None = None
+    col: Label | None = None
+    number: Id | None = None
+    value: StrictFloat | StrictInt | str | None
+    reason: Reason = ""
+    who: Who = None
+
+
+class AddLabelsRequest(RequestBody):
+    """Rows or columns to add after the existing ones."""
+
+    model_config = _example(labels=["L13", "L14"])
+    labels: Annotated[list[Label], Field(min_length=1, max_length=1_000_000)]
+    cost: StrictFloat | StrictInt | list[StrictFloat | StrictInt] | None = None
+    who: Who = None
+
+
+class LookupRequest(RequestBody):
+    """Entries by label: as many rows as columns, or one of either."""
+
+    model_config = _example(rows=["L1", "L2"], cols=["S1", "S4"])
+    rows: Annotated[list[Label], Field(min_length=1, max_length=10_000)]
+    cols: Annotated[list[Label], Field(min_length=1, max_length=10_000)]
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.9
+
+
+# The settings of a campaign: a field for each of `Settings`, of the type that JSON has for it.
+
+SETTINGS = [f.name for f in fields(Settings) if f.name not in ("name", "rows", "cols", "seed")]
+_DESCRIPTIONS = {
+    "rank": "'auto', or a whole number.",
+    "range": "The least and the greatest value; null where there is no limit.",
+    "costs": "A matrix, or {'entry': matrix, 'row': numbers, 'col': numbers}.",
+    "mask": "A matrix, true where an entry can be measured.",
+    "lease": "Seconds until an asked entry goes back.",
+}
+_JSON_TYPES: dict[Any, Any] = {bool: StrictBool, int: StrictInt, float: float, str: str}
+
+
+def _json_type(hint: Any) -> Any:
+    """The type of a setting in a request. Choices are text, since the campaign says which there are."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return reduce(or_, (_json_type(part) for part in arguments if part is not type(None)))
+    if origin is Literal:
+        return str
+    if origin is tuple:
+        return Annotated[list[float | None], Field(min_length=len(arguments), max_length=len(arguments))]
+    if getattr(origin, "__name__", "") == "ndarray":
+        return list[list[bool]]
+    return _JSON_TYPES.get(hint, Any)
+
+
+class SettingsBody(RequestBody):
+    """A body with settings of a campaign, null where one is taken back."""
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that the request names."""
+        return {name: getattr(self, name) for name in self.model_fields_set if name in SETTINGS}
+
+
+def _settings_body(names: Iterable[str]) -> Any:
+    hints, body = get_type_hints(Settings), dict[str, Any]()
+    for field in fields(Settings):
+        if field.name in names:
+            kind, fixed = _json_type(hints[field.name]), field.name not in CHANGEABLE
+            default = field.default if fixed else None
+            text = field.metadata.get("help") or _DESCRIPTIONS.get(field.name)
+            nullable = default is None and kind is not Any
+            body[field.name] = (kind | None if nullable else kind, Field(default, description=text))
+    return create_model("SettingsBody", __base__=SettingsBody, **body)
+
+
+class ChangeRequest(_settings_body(CHANGEABLE)):  # type: ignore[misc]
+    """Settings that are to change from now on; null takes one back."""
+
+    model_config = _example(budget=200, who="ann")
+    who: Who = None
+
+
+class CreateRequest(_settings_body(SETTINGS)):  # type: ignore[misc]
+    """A campaign: its name, rows and columns (labels, or how many), settings, and what was measured before."""
+
+    model_config = _example(name="yields", rows=["L1", "L2", "L3"], cols=["S1", "S2"], seed=1)
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    rows: Annotated[StrictInt, Field(ge=0, le=LARGEST)] | list[Label]
+    cols: Annotated[StrictInt, Field(ge=0, le=LARGEST)] | list[Label]
+    seed: Annotated[StrictInt, Field(ge=0, le=LARGEST)] | None = None
+    values: Annotated[list[TellLine], Field(max_length=1_000_000)] | None = None
+    exist_ok: StrictBool = Field(
+        False, description="Open the campaign of this name if it has the same labels."
+    )
+    who: Who = None
+
+
+# Responses
+
+Number = float | None  # NaN and infinity are written as null
+Time = Annotated[str, BeforeValidator(lambda x: x.isoformat() if isinstance(x, dt.datetime) else x)]
+Item = TypeVar("Item")
+
+
+class ResponseBody(BaseModel):
+    """A body with these keys, all of them, and no others."""
+
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
+
+
+def _response(record: type, **first: Any) -> Any:
+    """A body with the fields of a record of the campaign's, after some others."""
+    types = {dt.datetime: Time}
+    hints: dict[str, Any] = {
+        name: (types.get(hint, hint), ...) for name, hint in (first | get_type_hints(record)).items()
+    }
+    return create_model(record.__name__, __base__=ResponseBody, **hints)
+
+
+class Page(ResponseBody, Generic[Item]):
+    """Some lines of a longer list; `next` is the number after which the next page begins, null on the last."""
+
+    items: list[Item]
+    total: int
+    next: int | None
+
+
+class CampaignSummary(ResponseBody):
+    """A campaign in a list."""
+
+    id: str
+    name: str
+    rows: int
+    cols: int
+    told: int
+    pending: int
+    available: int
+    events: int
+    changed_at: Time
+
+
+class StatusResponse(_response(Status, id=str)):  # type: ignore[misc]
+    """The status of a campaign."""
+
+
+class LabelsResponse(ResponseBody):
+    """The labels of rows and columns."""
+
+    rows: list[Label]
+    cols: list[Label]
+
+
+class MatrixResponse(LabelsResponse):
+    """The measurements as a matrix."""
+
+    values: list[list[Number]]
+
+
+class BatchEntry(ResponseBody):
+    """An entry to measure."""
+
+    id: int
+    row: Label
+    col: Label
+    mean: Number
+    sd: Number
+    gain: Number
+    cost: float
+
+
+class BatchResponse(ResponseBody):
+    """Entries to measure."""
+
+    campaign: str
+    entries: list[BatchEntry]
+
+
+class AskedEntry(BatchEntry):
+    """An entry that was asked for, and its status."""
+
+    status: Literal["pending", "told", "failed", "withdrawn", "expired"]
+    asked_at: Time
+    expires_at: Time | None
+    who: str | None
+    reason: str
+
+
+class MeasurementLine(ResponseBody):
+    """A measurement."""
+
+    number: int
+    id: int | None
+    row: Label
+    col: Label
+    value: Number
+    told_at: Time
+    who: str | None
+    corrected: bool
+
+
+class MeasurementsResponse(ResponseBody):
+    """All measurements."""
+
+    lines: list[MeasurementLine]
+
+
+class HistoryLine(ResponseBody):
+    """An event in words."""
+
+    event: int
+    at: Time
+    who: str | None
+    kind: str
+    what: str
+
+
+class EventLine(ResponseBody):
+    """An event as it is stored."""
+
+    number: int
+    at: Time
+    who: str | None
+    kind: str
+    payload: dict[str, Any]
+
+
+class EventPage(Page[EventLine]):
+    """A page of events, and the time by the storage's clock."""
+
+    now: Time
+
+
+class ReceiptResponse(_response(Receipt)):  # type: ignore[misc]
+    """How many lines were recorded, failed, known before, and still awaited."""
+
+
+class VersionResponse(ResponseBody):
+    """The number of the campaign's last event."""
+
+    version: int
+
+
+class ProgressResponse(ResponseBody):
+    """The progress of a job; total is 0 before it begins."""
+
+    what: str
+    done: int
+    total: int
+
+
+class JobResponse(ResponseBody):
+    """Work in the background."""
+
+    id: str
+    kind: Literal["fit", "ask", "outlook", "next", "curve"]
+    campaign: str
+    campaign_id: str
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+    progress: ProgressResponse
+    began_at: Time
+    ended_at: Time | None
+    result: Annotated[
+        dict[str, Any] | None, BeforeValidator(lambda x: x.model_dump() if isinstance(x, BaseModel) else x)
+    ]
+    problem: Annotated[
+        dict[str, Any] | None, BeforeValidator(lambda x: x.to_dict() if isinstance(x, Problem) else x)
+    ]
+
+
+class JobList(ResponseBody):
+    """Jobs, the latest first."""
+
+    items: list[JobResponse]
+
+
+class FitResponse(ResponseBody):
+    """The last event and the number of measurements that a posterior knows, and whether no measurement came since."""
+
+    version: int
+    current: bool
+    measurements: int
+
+
+class PosteriorResponse(ResponseBody):
+    """The estimated model."""
+
+    fit: FitResponse
+    shape: list[int]
+    rank: int
+    rank_weights: dict[str, float]
+    noise_sd: Number
+    noise_df: Number
+    transform: str
+    chains: int
+    draws: int
+    converged: bool
+    median_rhat: Number
+    advice: str
+    summary: str
+
+
+class Prediction(ResponseBody):
+    """Mean, sd and interval of an entry, and the interval of a new measurement of it (new_low, new_high)."""
+
+    row: Label
+    col: Label
+    mean: Number
+    sd: Number
+    low: Number
+    high: Number
+    new_low: Number
+    new_high: Number
+
+
+class LookupResponse(ResponseBody):
+    """Predictions of entries."""
+
+    fit: FitResponse
+    level: float
+    items: list[Prediction]
+
+
+class EntryMeasurement(ResponseBody):
+    """A measurement of an entry; `before` has its values before corrections."""
+
+    number: int
+    id: int | None
+    value: Number
+    told_at: Time
+    who: str | None
+    corrected: bool
+    before: list[Number]
+
+
+class EntryResponse(ResponseBody):
+    """One entry: its asks and measurements, and its prediction if a posterior is at hand."""
+
+    row: Label
+    col: Label
+    may_be_measured: bool
+    cost: float
+    measurements: list[EntryMeasurement]
+    asks: list[AskedEntry]
+    fit: FitResponse | None
+    believed: Prediction | None
+
+
+class MapResponse(ResponseBody):
+    """A window of a map, binned where it has more cells than wanted."""
+
+    what: str
+    fit: FitResponse | None
+    rows: list[int] = Field(description="The first row, and the one after the last.")
+    cols: list[int]
+    row_starts: list[int]
+    col_starts: list[int]
+    row_labels: list[Label]
+    col_labels: list[Label]
+    binned: bool
+    share: float = Field(description="The share of the window's entries that the cells were computed from.")
+    least: Number
+    greatest: Number
+    values: list[list[Number]]
+
+
+class OutlookResponse(ResponseBody):
+    """The expected error now and after the next entries; null while there is no posterior."""
+
+    outlook: dict[str, Number] | None
+    advice: str
+
+
+class AccessResponse(ResponseBody):
+    """What the token of the request allows."""
+
+    may: Literal["read", "write"]
+
+
+class ReasonNumbers(_response(EntryReason)):  # type: ignore[misc]
+    """Why an entry is worth measuring.
+
+    mean_now, sd_now: by the last fit. sd_ratio: the sd in units of the typical one. row_coherence, col_coherence: in
+    units of the average. teaches: by which share measuring this entry alone would lower the variance of the matrix;
+    teaches_itself, teaches_row, teaches_col: how much of that is its own, of the others of its row and of its column.
+    row_told, col_told: measurements there. Null where there is no fit.
+    """
+
+
+class PendingEntry(AskedEntry, ReasonNumbers):
+    """A pending entry, its position, and why it was asked for."""
+
+    i: int
+    j: int
+
+
+class PendingResponse(ResponseBody):
+    """The pending entries."""
+
+    fit: FitResponse | None
+    total: int
+    items: list[PendingEntry]
+
+
+class NextEntry(ReasonNumbers):
+    """An entry that would be asked for."""
+
+    row: Label
+    col: Label
+    i: int
+    j: int
+    mean: Number
+    sd: Number
+    gain: Number
+    cost: float
+
+
+class NextResponse(ResponseBody):
+    """The entries that would be asked for, why these or why none, and what they would change once there is a fit.
+
+    version: the campaign's last event. total: how many entries there are; the first 10,000 are listed, the first 200
+    with all their reasons.
+    """
+
+    version: int
+    why: str
+    total: int
+    entries: list[NextEntry]
+    outlook: dict[str, Number] | None
+
+
+class ErrorPointResponse(_response(ErrorPoint)):  # type: ignore[misc]
+    """The expected error after so many measurements, and when the last of them was told."""
+
+    error: Number
+
+
+class CurveResponse(ResponseBody):
+    """The points of the error curve at hand, and how many more the whole curve needs."""
+
+    points: list[ErrorPointResponse]
+    missing: int
+    target_sd: Number
+
+
+class Health(ResponseBody):
+    """The server is running."""
+
+    status: Literal["ok"]
+    version: str

@@ -1,0 +1,267 @@
+"""Middlewares that every request passes: security headers, tokens, other sites, rates, and the body.
+
+Starlette checks the host and the size of the body (`app.py`). It refuses in plain text, which `SafeResponses` turns
+into a problem document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from maxentry.server import problems
+from maxentry.server.options import LOCAL_HOSTS, Limits, Options
+from maxentry.server.problems import Problem
+
+API = "/api/v1"
+READING = ("GET", "HEAD", "OPTIONS")
+READ_BY_POST = "/lookup"  # its labels are too many for an address
+OPEN = (f"{API}/health", f"{API}/openapi.json", "/", "/static")  # these show nothing of any campaign
+MOST_CLIENTS = 10_000  # whose rate is remembered
+BODY_TYPES = ("application/json", "text/csv")  # a form of another site can send neither
+
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        b"base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+)
+NO_STORE = (b"cache-control", b"no-store")
+
+
+class SafeResponses:
+    """Adds security headers to every response; turns errors and refusals in plain text into problem documents."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self._app = app
+        self._refusals = {400: _wrong_host(), 413: _too_large(limits.body)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = replaced = False
+
+        async def send_safely(message: Message) -> None:
+            nonlocal started, replaced
+            if replaced:  # the rest of a refusal in plain text
+                return
+            if message["type"] == "http.response.start":
+                if (refusal := self._plain_refusal(message)) is not None:
+                    await refusal.response()(scope, receive, send_safely)
+                    replaced = True
+                    return
+                started = True
+                message = {**message, "headers": _with_security(message["headers"], scope["path"])}
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_safely)
+        except Exception as error:
+            problem = problems.from_error(error)
+            if started:  # half a response is out: end the connection rather than pretend that it is whole
+                raise
+            await problem.response()(scope, receive, send_safely)
+
+    def _plain_refusal(self, message: Message) -> Problem | None:
+        plain = Headers(raw=message["headers"]).get("content-type", "").startswith("text/plain")
+        return self._refusals.get(message["status"]) if plain else None
+
+
+def _with_security(headers: list[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
+    """The headers of a response with ours; what the API answers is never stored."""
+    private = path.startswith(API)
+    own = [(name, value) for name, value in headers if not (private and name == NO_STORE[0])]
+    given = {name for name, _ in own}
+    return [*own, *(header for header in (*SECURITY_HEADERS, NO_STORE) if header[0] not in given)]
+
+
+def allowed_hosts(options: Options) -> list[str]:
+    """The names by which the server may be called.
+
+    Without tokens, a page could reach it under a name of its own (DNS rebinding), so only names of this machine.
+    """
+    if options.tokens.needed:
+        return ["*"]
+    names = {*LOCAL_HOSTS, *options.hosts, options.host}
+    return [f"[{name}]" if ":" in name else name for name in names]
+
+
+def _wrong_host() -> Problem:
+    detail = "expected to be called by a name of this machine; --allow-host adds others."
+    return Problem(421, "wrong-host", "Not a name of this server", detail)
+
+
+def _too_large(limit: int) -> Problem:
+    detail = f"expected a body of at most {limit} bytes, got a larger one: send it in parts."
+    return Problem(413, "too-large", "Too large", detail, {"Connection": "close"})
+
+
+class AccessControl:
+    """Refuses pages of other sites, requests without the token they need, and too many requests."""
+
+    def __init__(self, app: ASGIApp, options: Options) -> None:
+        self._app, self._tokens = app, options.tokens
+        self._rates = RateLimiter(options.limits.rate, options.limits.burst)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] == "http":
+            try:
+                self._check(scope)
+            except Problem as problem:
+                await problem.response()(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
+        address = (scope.get("client") or ("",))[0]
+        token = parse_bearer(headers.get("authorization"))
+        access = self._tokens.access(token)
+        # Wrong tokens are counted by address, so that each guess is not a client of its own.
+        self._rates.count(address if access == "none" or not token else f"{address} {access}")
+        if not _follows_link(method, path, headers):
+            _check_origin(headers)
+        if path in OPEN or path.startswith("/static/"):
+            return
+        if access == "none":
+            raise _token_needed(token)
+        reads = method in READING or (method == "POST" and path.endswith(READ_BY_POST))
+        if access == "read" and not reads:
+            detail = "expected the token for writing, got the one for reading."
+            raise Problem(403, "read-only", "Only for reading", detail)
+
+
+def parse_bearer(header: str | None) -> str | None:
+    """The token in an `Authorization: Bearer …` header, if it is one."""
+    kind, _, token = (header or "").partition(" ")
+    return token.strip() or None if kind.lower() == "bearer" else None
+
+
+def _token_needed(token: str | None) -> Problem:
+    got = "none" if token is None else "another"
+    detail = f"expected a token (Authorization: Bearer …), got {got}."
+    return Problem(401, "token", "A token is needed", detail, {"WWW-Authenticate": 'Bearer realm="maxentry"'})
+
+
+def _follows_link(method: str, path: str, headers: Headers) -> bool:
+    """Whether the browser follows a link to the dashboard, which the other page can neither read nor use."""
+    navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return navigates and method == "GET" and not path.startswith(API) and "origin" not in headers
+
+
+def _check_origin(headers: Headers) -> None:
+    """Pages of other sites may not use the reader's own access; there are no CORS headers either."""
+    origin, host = headers.get("origin"), headers.get("host", "")
+    foreign = origin is not None and (not host or _netloc(origin) != host.lower())
+    if foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        detail = (
+            "expected a request of this server's own pages or of a program, got one of another site's page."
+        )
+        raise Problem(403, "other-site", "From another site", detail)
+
+
+def _netloc(origin: str) -> str:
+    """The host and port in an Origin header; empty if it has none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+class RateLimiter:
+    """A token bucket for each client: it fills at `rate` a second up to `burst`, and every request takes one out."""
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, float(burst), clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def count(self, client: str) -> None:
+        """Count a request of this client; refuse it if there have been too many."""
+        if not self._rate:
+            return
+        now = self._clock()
+        with self._lock:
+            left, then = self._buckets.pop(client, (self._burst, now))
+            left = min(self._burst, left + (now - then) * self._rate)
+            self._buckets[client] = (max(left - 1, 0.0) if left >= 1 else left, now)
+            while len(self._buckets) > MOST_CLIENTS:
+                self._buckets.popitem(last=False)
+        if left < 1:
+            raise problems.too_busy(
+                f"expected at most {self._rate:g} requests a second, got more: wait a moment.",
+                (1 - left) / self._rate,
+            )
+
+
+class WholeBodies:
+    """Reads the whole body before the routes run; refuses slow (408) and compressed ones, and other types (415)."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self._app, self._seconds = app, limits.body_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            body = await self._read(Headers(scope=scope), receive, scope["method"])
+        except Problem as problem:
+            await problem.response()(scope, receive, send)
+            return
+        if body is None:  # the client is gone: nobody waits for an answer, and nothing may be done
+            return
+        delivered = False
+
+        async def receive_whole() -> Message:
+            nonlocal delivered
+            if delivered:
+                return await receive()  # the disconnect
+            delivered = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, receive_whole, send)
+
+    async def _read(self, headers: Headers, receive: Receive, method: str) -> bytes | None:
+        """Read the body; None if the client disconnected."""
+        encoding = headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            detail = f"expected a body that is not compressed, got one of {encoding!r:.60}."
+            raise Problem(415, "packed", "A compressed body", detail, {"Accept-Encoding": "identity"})
+        parts: list[bytes] = []
+        try:
+            async with asyncio.timeout(self._seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return None
+                    parts.append(message.get("body", b""))
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            detail = f"expected the whole body within {self._seconds:g} seconds, got a part of it."
+            raise Problem(408, "too-slow", "Too slow", detail) from None
+        body = b"".join(parts)
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if method in ("POST", "PUT", "PATCH") and body and kind not in BODY_TYPES:
+            detail = f"expected a body of {' or '.join(BODY_TYPES)}, got {kind or 'no type'!r:.60}."
+            raise Problem(415, "media-type", "A body of another type", detail)
+        return body

@@ -1,0 +1,263 @@
+"""The service behind the routes: one storage, its open campaigns with their fits, and the jobs that make them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from maxentry.campaign import fits
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.state import State
+from maxentry.campaign.storage import Storage
+from maxentry.errors import SizeError
+from maxentry.posterior.posterior import Posterior
+from maxentry.progress import Watch
+from maxentry.server import idempotency, problems
+from maxentry.server.jobs import Job, JobQueue
+from maxentry.server.options import Limits
+from maxentry.summary.error_curve import ErrorCurve
+from maxentry.summary.maps import MapCache
+
+MOST_OPEN = 1000  # campaigns that are kept open; others are opened again
+MOST_FITTED = 8  # open campaigns with fits and maps in memory; those of others are in their caches
+ANONYMOUS = "http"  # in the history, where a request does not say who makes it
+
+
+class OpenCampaign(NamedTuple):
+    """A campaign in use, with its fits, error curve and maps. Its id, unlike its name, fits into any address."""
+
+    campaign: Campaign
+    id: str
+    fits: CampaignFits
+    curve: ErrorCurve
+    maps: MapCache
+
+
+class Service:
+    """Everything that a server has. Reading takes no lock; what takes long is a job."""
+
+    def __init__(self, storage: Storage, limits: Limits) -> None:
+        self.storage, self.limits = storage, limits
+        self.jobs = JobQueue(limits.workers, limits.waiting, storage.name)
+        # By id, the one used last is the last. Campaigns are never renamed or deleted.
+        self._open: OrderedDict[str, OpenCampaign] = OrderedDict()
+        self._fitted: OrderedDict[str, OpenCampaign] = OrderedDict()  # those with fits in memory
+        self._lock = threading.Lock()
+        idempotency.create_table(storage)
+
+    def close(self, seconds: float = 10.0) -> None:
+        """Cancel the jobs and close the storage."""
+        self.jobs.close(seconds)
+        self.storage.close()
+
+    def create(
+        self, name: str, rows: Any, cols: Any, who: str | None = None, **settings: Any
+    ) -> OpenCampaign:
+        """Create a campaign."""
+        m1, m2 = (x if isinstance(x, int) else len(x) for x in (rows, cols))
+        self.check_size(m1, m2)
+        return self._add(Campaign.create(self.storage, name, rows, cols, who=who or ANONYMOUS, **settings))
+
+    def check_size(self, m1: int, m2: int) -> None:
+        """Refuse a matrix with more entries than the server allows."""
+        if max(m1, 1) * max(m2, 1) > self.limits.entries:
+            raise SizeError(
+                f"expected a matrix of at most {self.limits.entries} entries on this server, got {m1} x {m2}."
+            )
+
+    def open(self, reference: str) -> OpenCampaign:
+        """Return the campaign of this id or name."""
+        if (known := self._find(reference)) is not None:
+            return known
+        names = self.storage.names()
+        name = reference if reference in names else self.storage.name_of(reference)
+        if name is None:
+            raise problems.no_campaign(reference, names)
+        key = self.storage.find(name)
+        return self._find(key.uuid) or self._add(Campaign(self.storage, key))
+
+    def _find(self, id: str) -> OpenCampaign | None:
+        with self._lock:
+            if (known := self._open.get(id)) is not None:
+                self._open.move_to_end(id)
+            return known
+
+    def _add(self, campaign: Campaign) -> OpenCampaign:
+        with self._lock:
+            id = campaign.key.uuid
+            if id not in self._open:
+                folder = campaign.cache if isinstance(campaign.cache, Path) else None
+                fits = CampaignFits(folder, lambda: self._limit_fits(id))
+                campaign.cache = fits.cache
+                self._open[id] = OpenCampaign(campaign, id, fits, ErrorCurve(folder), MapCache())
+            self._open.move_to_end(id)
+            while len(self._open) > MOST_OPEN:
+                self._open.popitem(last=False)
+            return self._open[id]
+
+    def _limit_fits(self, id: str) -> None:
+        """Note that this campaign has a fit in memory; free the memory of campaigns used longest ago."""
+        with self._lock:
+            if (opened := self._fitted.pop(id, None) or self._open.get(id)) is not None:
+                self._fitted[id] = opened
+            others = [self._fitted.popitem(last=False)[1] for _ in range(len(self._fitted) - MOST_FITTED)]
+        for other in others:
+            other.fits.clear()
+            other.maps.clear()
+
+    # Jobs
+
+    def start(
+        self, kind: str, opened: OpenCampaign, work: Callable[[Watch], Any], key: Hashable = None
+    ) -> Job:
+        """Start a job for a campaign; requests with the same key share it."""
+
+        def run(watch: Watch) -> Any:
+            try:
+                return work(watch)
+            finally:
+                opened.fits.cache.release()
+
+        full_key = None if key is None else (kind, opened.id, key)
+        return self.jobs.start(Job(kind, opened.campaign.name, opened.id), run, full_key)
+
+    def fit(self, opened: OpenCampaign) -> Job:
+        """Start the job that fits the posterior of all measurements."""
+        state = opened.campaign.state
+
+        def work(watch: Watch) -> Any:
+            opened.curve.add(state, opened.fits.fit(state, watch))
+            return {"version": state.version, "measurements": len(state.standing)}
+
+        return self.start("fit", opened, work, state.version)
+
+
+# Fits
+
+
+class VersionedPosterior(NamedTuple):
+    """A posterior, the last event that it knows, and whether no measurement has come since."""
+
+    posterior: Posterior
+    version: int
+    current: bool
+
+
+class CampaignFits:
+    """The posteriors of one campaign; `on_fit` is called whenever one comes into memory."""
+
+    def __init__(self, folder: Path | None, on_fit: Callable[[], None] = lambda: None) -> None:
+        self.cache = SharedFits(folder, on_fit)
+        self._latest: VersionedPosterior | None = None
+        self._lock = threading.Lock()
+
+    def current(self, state: State) -> VersionedPosterior | None:
+        """Return the posterior of all measurements if it is in memory."""
+        try:
+            return VersionedPosterior(fits.posterior(state, _MemoryOnly(self.cache)), state.version, True)
+        except _NotInMemoryError:
+            return None
+
+    def latest(self, state: State) -> VersionedPosterior | None:
+        """Return the posterior of all measurements if it is in memory, else the last one that was fitted here."""
+        return None if not state.standing else self.current(state) or self._latest
+
+    def fit(self, state: State, watch: Watch) -> Posterior:
+        """Return the posterior of all measurements, fitted if need be; `watch` sees the progress."""
+        # `progress` reaches `progress.track` as it is, which takes a function too.
+        posterior = fits.posterior(state, self.cache, progress=watch)  # type: ignore[arg-type]
+        self._remember(posterior, state)
+        return posterior
+
+    def remember(self, state: State) -> None:
+        """Remember the posterior of this state as the last one, if other work has fitted it."""
+        if state.standing and (fit := self.current(state)) is not None:
+            self._remember(fit.posterior, state)
+
+    def clear(self) -> None:
+        """Free the memory."""
+        self.cache.clear()
+        with self._lock:
+            self._latest = None
+
+    def _remember(self, posterior: Posterior, state: State) -> None:
+        with self._lock:
+            if self._latest is None or self._latest.version <= state.version:
+                self._latest = VersionedPosterior(posterior, state.version, False)
+
+
+class SharedFits(fits.Memory):
+    """The fits used last, in memory and in a folder. A thread that wants a fit another one is making waits for it."""
+
+    def __init__(self, folder: Path | None, on_fit: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
+        self._folder, self._on_fit = folder, on_fit
+        self._makers: dict[str, int] = {}  # the thread that makes each fit
+        self._changed = threading.Condition()
+
+    def get(self, name: str) -> Posterior | None:
+        """Return the fit of this name; None if the caller is to make it."""
+        me = threading.get_ident()
+        with self._changed:
+            while (fit := super().get(name)) is None and self._makers.get(name, me) != me:
+                self._changed.wait()
+            if fit is None:
+                self._makers[name] = me
+        if (
+            fit is None
+            and self._folder is not None
+            and (fit := fits.load_fit(self._folder, name)) is not None
+        ):
+            self._hold(name, fit)
+        return fit
+
+    def put(self, name: str, made: Posterior) -> None:
+        """Store a fit, for those who wait and for later."""
+        self._hold(name, made)
+        if self._folder is not None:
+            fits.save_fit(made, self._folder, name)
+
+    def used(self, name: str) -> None:
+        """Mark a fit as recently used, in the folder too."""
+        super().used(name)
+        if self._folder is not None:
+            fits.touch_fit(self._folder, name)
+
+    def peek(self, name: str) -> Posterior | None:
+        """Return the fit of this name if it is in memory, without waiting."""
+        return super().get(name)
+
+    def release(self) -> None:
+        """Leave the fits that this thread was making, if any, to other threads."""
+        me = threading.get_ident()
+        with self._changed:
+            self._makers = {name: thread for name, thread in self._makers.items() if thread != me}
+            self._changed.notify_all()
+
+    def _hold(self, name: str, fit: Posterior) -> None:
+        with self._changed:
+            super().put(name, fit)
+            self._makers.pop(name, None)
+            self._changed.notify_all()
+        self._on_fit()
+
+
+class _NotInMemoryError(Exception):
+    """The fit would have to be made."""
+
+
+class _MemoryOnly(fits.Memory):
+    """A view of the shared fits that makes none: a fit that is missing raises an error."""
+
+    def __init__(self, fits: SharedFits) -> None:
+        super().__init__()
+        self._shared = fits
+
+    def get(self, name: str) -> Posterior:
+        """Return the fit of this name."""
+        if (fit := self._shared.peek(name)) is None:
+            raise _NotInMemoryError
+        return fit

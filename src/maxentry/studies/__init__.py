@@ -1,1 +1,0 @@
-"""Studies: the evidence that choosing pays, by the same campaigns that users run."""

@@ -1,0 +1,348 @@
+"""Tables in and out: CSV as spreadsheets of all countries write it, Parquet, frames and plain columns.
+
+A table is names and columns of plain Python values: text where it came from CSV, None where a cell is empty.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from maxentry._io import write_atomically
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
+
+ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
+ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv"}
+WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
+PARQUET_MAGIC = b"PAR1"
+
+DecimalComma = Literal["never", "unambiguous", "always"]  # whether "1,5" is a number, and whether "1,234" is
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    csv = "csv"
+    tsv = "tsv"
+    excel = "excel"  # CSV as Excel reads it where numbers have decimal commas
+    parquet = "parquet"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of equal length, and where they came from."""
+
+    names: list[str]
+    columns: list[list[Any]]
+    source: str = ""
+    lines: list[int] | None = None  # the line of the file that each line of the table starts in
+    decimal_comma: DecimalComma = "never"
+
+    @property
+    def n(self) -> int:
+        """The number of lines."""
+        return len(self.columns[0]) if self.columns else 0
+
+    def where(self, k: int) -> str:
+        """Line k as error messages name it."""
+        place = f"line {self.lines[k]}" if self.lines else f"row {k + 1}" if self.source else f"line {k + 1}"
+        return f"{self.source}, {place}" if self.source else place
+
+    def column(self, *names: str) -> list[Any] | None:
+        """The column with the first of these names that exists, in any case of letters; None if none does."""
+        existing = [name.strip().lower() for name in self.names]
+        for name in names:
+            if existing.count(name) > 1:
+                raise DataError(f"{self.source or 'the table'}: several columns are named {name}.")
+            if name in existing:
+                return self.columns[existing.index(name)]
+        return None
+
+    def role(self, name: str) -> list[Any] | None:
+        """The column with this role, under its usual names (col or column, say)."""
+        names = ALIASES.get(name, (name,))
+        if sum(self.column(alias) is not None for alias in names) > 1:
+            raise DataError(f"{self.source or 'the table'}: expected one column named {name}, got several.")
+        return self.column(*names)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One dictionary a line."""
+        return [dict(zip(self.names, line, strict=True)) for line in zip(*self.columns, strict=True)]
+
+
+# Reading
+
+
+def is_table(data: object) -> bool:
+    """Whether `read` takes it: a table, a path, a stream, columns or a frame."""
+    if isinstance(data, (str, PathLike, Mapping, Table)) or hasattr(data, "read"):
+        return True
+    from maxentry import frames  # with NumPy, which the command line's --help does not need
+
+    return frames.is_frame(data)
+
+
+def read(data: Any, form: Format | None = None, source: str = "") -> Table:
+    """Read a CSV or Parquet file, a stream, a mapping of columns or a frame.
+
+    `source` is what error messages call it: for a file its path, if nothing else is given.
+    """
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, (str, PathLike)):
+        path = Path(fspath(data))
+        refuse_workbook(path)
+        if form is None and path.suffix.lower() in ENDINGS:
+            form = Format(ENDINGS[path.suffix.lower()])
+        return _from_bytes(read_bytes(path), source or str(data), form)
+    if hasattr(data, "read"):
+        content = data.read()
+        if isinstance(content, str):
+            return _from_text(content, source, _separator(form))
+        return _from_bytes(content, source, form)
+    if isinstance(data, Mapping):
+        return _from_columns({str(name): _cells(column) for name, column in data.items()}, source)
+    return _from_columns(_frame_columns(data), source)
+
+
+def read_bytes(path: str | PathLike[str]) -> bytes:
+    """Read a file, or say in a sentence why it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist.") from None
+    except IsADirectoryError:
+        raise DataError(f"expected a file, got the folder {path}.") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}.") from None
+
+
+def refuse_workbook(path: str | PathLike[str]) -> None:
+    """Refuse a file of Excel or LibreOffice."""
+    if Path(path).suffix.lower() in WORKBOOKS:
+        raise ParameterError(
+            f"expected a CSV or Parquet file, but {path} is an Excel workbook. Excel opens and saves CSV."
+        )
+
+
+def _from_bytes(content: bytes, source: str, form: Format | None) -> Table:
+    """Parquet is known by its first bytes, whatever the file is called."""
+    if form is Format.parquet or content[:4] == PARQUET_MAGIC:
+        return _from_parquet(content, source)
+    return _from_text(decode(content, source), source, _separator(form))
+
+
+def _from_columns(columns: Mapping[str, list[Any]], source: str = "") -> Table:
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1:
+        raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
+    return Table(list(columns), list(columns.values()), source)
+
+
+def _frame_columns(frame: Any) -> dict[str, list[Any]]:
+    import narwhals as nw
+
+    try:
+        table = nw.from_native(frame)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"expected a frame whose columns have different names: {error}.") from None
+    eager = table.collect() if isinstance(table, nw.LazyFrame) else table
+    return {name: eager.get_column(name).to_list() for name in eager.columns}
+
+
+def _cells(column: Any) -> list[Any]:
+    from maxentry import frames
+
+    single = isinstance(column, (str, bytes)) or not hasattr(column, "__iter__")
+    return [column] if single else frames.listed(column)
+
+
+# CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.
+
+_SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])\1*"?', re.IGNORECASE)
+_DECIMAL_COMMA: dict[str, DecimalComma] = {";": "always", "\t": "unambiguous"}
+
+
+def decode(content: bytes, source: str) -> str:
+    """The text of a file: UTF-8, with or without Excel's mark, or UTF-16 with one."""
+    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    try:
+        text = content.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise DataError(f"{_place(source, line)}: not UTF-8. In Excel, save as 'CSV UTF-8'.") from None
+    if "\x00" in text:
+        raise DataError(f"{source or 'the stream'} is neither a CSV nor a Parquet file.")
+    return text
+
+
+def _from_text(text: str, source: str, separator: str | None) -> Table:
+    """Cells are separated by what the text itself says, else by `separator`, else by a guess."""
+    text = text.removeprefix("\ufeff")
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    declared = _SEPARATOR_LINE.fullmatch(first)  # Excel's own first line, `sep=;`
+    separator = declared[1] if declared else separator or _guess_separator(first)
+    # strict: a quote that is never closed would swallow the rest of the file as one cell.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
+    except csv.Error as error:
+        raise DataError(f"{_place(source, reader.line_num)}: not valid CSV: {error}.") from None
+    lines = lines[1:] if declared else lines
+    if not lines:
+        raise DataError(f"expected a table with a line of names, but {source or 'the table'} is empty.")
+    names = [cell.strip() for cell in lines[0][1]]
+    while len(names) > 1 and not names[-1] and not any("".join(line[len(names) - 1 :]) for _, line in lines):
+        names.pop()  # spreadsheets leave empty columns at the right
+    body = [_fit_width(line, len(names), _place(source, number)) for number, line in lines[1:]]
+    columns = [[line[j] for line in body] for j in range(len(names))]
+    numbers = [number for number, _ in lines[1:]]
+    return Table(names, columns, source, numbers, _DECIMAL_COMMA.get(separator, "never"))
+
+
+def _place(source: str, line: int) -> str:
+    return f"{source}, line {line}" if source else f"line {line}"
+
+
+def _guess_separator(first_line: str) -> str:
+    outside_quotes = "".join(first_line.split('"')[::2])
+    return max(",;\t", key=outside_quotes.count)
+
+
+def _separator(form: Format | None) -> str | None:
+    return None if form is None else {Format.excel: ";", Format.tsv: "\t"}.get(form)
+
+
+def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
+    if any(cell.strip() for cell in line[width:]):
+        raise DataError(f"{where}: expected {width} cells, got {len(line)}.")
+    cells = [cell if cell.strip() else None for cell in line[:width]]
+    return cells + [None] * (width - len(cells))
+
+
+# Parquet, with whichever library is installed.
+
+
+def parquet_library() -> Literal["pyarrow", "polars"]:
+    """The library that reads and writes Parquet; MissingDependencyError where there is none."""
+    if find_spec("pyarrow") is not None:
+        return "pyarrow"
+    if find_spec("polars") is not None:
+        return "polars"
+    raise MissingDependencyError("Parquet needs pyarrow or polars: pip install 'maxentry[parquet]'.")
+
+
+def _from_parquet(content: bytes, source: str) -> Table:
+    """What pandas stored as its index comes first, as in CSV."""
+    library = parquet_library()
+    import narwhals as nw
+
+    try:
+        frame = nw.read_parquet(io.BytesIO(content), backend=library)
+        columns = {name: frame.get_column(name).to_list() for name in frame.columns}
+        schema = getattr(frame.to_native(), "schema", None)
+    except Exception as error:  # each library has errors of its own
+        reason = str(error).splitlines()[0]
+        raise DataError(f"{source or 'the stream'} is not a Parquet file: {reason}.") from None
+    stored = (getattr(schema, "pandas_metadata", None) or {}).get(
+        "index_columns", []
+    )  # pyarrow's schema has it
+    index = [name for name in columns if name in stored or name.startswith("__index_level_")]
+    names = [*index, *(name for name in columns if name not in index)]
+    named = ["" if name == "__index_level_0__" else name for name in names]
+    return Table(named, [columns[name] for name in names], source)
+
+
+def _to_parquet(table: Table) -> bytes:
+    library, content = parquet_library(), io.BytesIO()
+    import narwhals as nw
+
+    def series(name: str, column: list[Any]) -> nw.Series[Any]:
+        if all(cell is None for cell in column):
+            return nw.new_series(name, column, nw.Float64(), backend=library)  # values to be filled in
+        try:
+            return nw.new_series(name, column, backend=library)
+        except (TypeError, ValueError, NotImplementedError):  # labels of mixed types
+            text = [None if cell is None else str(cell) for cell in column]
+            return nw.new_series(name, text, nw.String(), backend=library)
+
+    twice = next((name for k, name in enumerate(table.names) if name in table.names[:k]), None)
+    if twice is not None:
+        raise DataError(f"Parquet needs distinct column names, but {twice!r} appears twice.")
+    pairs = zip(table.names, table.columns, strict=True)
+    nw.from_dict({name: series(name, column) for name, column in pairs}).write_parquet(content)
+    return content.getvalue()
+
+
+# Writing
+
+
+def choose_format(output: str | None, form: Format | None) -> Format:
+    """The format asked for, else that of the file's name, else CSV."""
+    ending = Path(output).suffix.lower() if output else ""
+    return form or Format(ENDINGS.get(ending, "csv"))
+
+
+def write(table: Table, target: str | BinaryIO, form: Format | None = None) -> None:
+    """Write a table to a stream, or to a file, which is either complete or unchanged."""
+    form = choose_format(target if isinstance(target, str) else None, form)
+    content = iter([_to_parquet(table)]) if form is Format.parquet else _to_text(table, form)
+    if not isinstance(target, str):
+        _pour(content, target)
+        return
+    path = Path(target)
+    if path.exists() and not path.is_file():  # /dev/null, a pipe
+        with path.open("wb") as stream:
+            _pour(content, stream)
+        return
+    try:
+        with write_atomically(path.resolve()) as part, part.open("wb") as stream:
+            _pour(content, stream)
+    except OSError as error:
+        raise DataError(f"cannot write {target}: {error.strerror or error}.") from None
+
+
+def _pour(content: Iterator[bytes], stream: BinaryIO) -> None:
+    for piece in content:
+        stream.write(piece)
+    stream.flush()
+
+
+def _to_text(table: Table, form: Format) -> Iterator[bytes]:
+    excel = form is Format.excel
+    lines: Iterable[Sequence[Any]] = zip(*table.columns, strict=True)
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, delimiter=_separator(form) or ",", lineterminator="\r\n" if excel else "\n")
+    buffer.write("\ufeff" if excel else "")
+    writer.writerow(table.names)
+    for k, line in enumerate(lines):
+        writer.writerow([_comma_text(cell) if excel else cell_text(cell) for cell in line])
+        if k % 1000 == 999:
+            yield buffer.getvalue().encode()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue().encode()
+
+
+def _comma_text(cell: Any) -> str:
+    return cell_text(cell).replace(".", ",") if isinstance(cell, float) else cell_text(cell)
+
+
+def cell_text(cell: Any) -> str:
+    """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
+    if cell is None or cell != cell:
+        return ""
+    return repr(cell).removesuffix(".0") if isinstance(cell, float) else str(cell)
+
+
+def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:
+    """Numbers to so many significant figures, for people to read; other cells as they are."""
+    return [float(f"{x:.{figures}g}") if isinstance(x, float) and x == x else x for x in column]

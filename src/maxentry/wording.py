@@ -1,0 +1,40 @@
+"""How counts, numbers and labels are written in messages, figures and reports."""
+
+from __future__ import annotations
+
+import math
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """`1 entry`, `1,200 entries`; without `many`, the plural is formed by an s."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def number(x: float, digits: int = 4) -> str:
+    """So many significant digits; nothing for NaN and infinity."""
+    return f"{x:.{digits}g}" if math.isfinite(x) else ""
+
+
+def percent(share: float) -> str:
+    """A share as `91%` or, below a tenth, `0.32%`; nothing for NaN and infinity."""
+    if not math.isfinite(share):
+        return ""
+    return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
+
+
+def one_line(label: object) -> str:
+    """A label as text on one line; `''` if there is none."""
+    return " ".join(str(label).split()) or "''"
+
+
+def shorten(text: str, longest: int) -> str:
+    """A text with its middle left out where it is too long: `abcd…wxyz`."""
+    if len(text) <= longest:
+        return text
+    rest = longest - 1
+    return f"{text[: -(-rest // 2)]}…{text[len(text) - rest // 2 :]}"
+
+
+def sentence(text: str) -> str:
+    """A note as a sentence: a capital at the beginning, a full stop at the end."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""

@@ -1,0 +1,178 @@
+"""Idempotency keys: a request that comes again is done once, over restarts, races and crashes."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.server.live import begin, serving
+
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.storage import Storage
+from maxentry.server import idempotency
+from maxentry.server.idempotency import Claim, Repeated
+
+
+def told(
+    client: httpx.Client, path: str, key: str | None, *values: float, again: bool = True
+) -> httpx.Response:
+    lines = [{"row": k, "col": 0, "value": value} for k, value in enumerate(values)]
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return client.post(f"{path}/tell", json={"lines": lines, "again": again}, headers=headers)
+
+
+def count(client: httpx.Client, path: str) -> int:
+    return client.get(f"{path}/measurements").json()["total"]
+
+
+def test_the_same_key_tells_once_and_answers_the_same() -> None:
+    with serving() as client:
+        path = begin(client)
+        first, second = (told(client, path, "plate 17", 1.0, 2.0) for _ in range(2))
+        assert first.json() == second.json() == {"told": 2, "failed": 0, "known": 0, "awaited": 0}
+        assert count(client, path) == 2
+        assert client.get(path).json()["events"] == 2
+
+
+def test_without_a_key_it_is_told_twice() -> None:
+    """The control: `again` makes every telling a measurement."""
+    with serving() as client:
+        path = begin(client)
+        for _ in range(2):
+            told(client, path, None, 1.0, 2.0)
+        told(client, path, "a key of its own", 1.0, 2.0)
+        assert count(client, path) == 6
+
+
+def test_the_same_key_asks_once() -> None:
+    with serving() as client:
+        path = begin(client)
+        one, other = (
+            client.post(f"{path}/ask", json={"n": 3}, headers={"Idempotency-Key": "k"}) for _ in range(2)
+        )
+        assert (one.status_code, other.status_code) == (201, 201)
+        assert one.json() == other.json()
+        assert client.post(f"{path}/ask", json={"n": 3}).json() != one.json()
+        assert client.get(path).json()["pending"] == 6
+
+
+def test_a_key_is_for_one_request() -> None:
+    with serving() as client:
+        path = begin(client)
+        told(client, path, "k", 1.0)
+        for other in (
+            told(client, path, "k", 2.0),
+            client.post(f"{path}/ask", json={}, headers={"Idempotency-Key": "k"}),
+        ):
+            assert other.status_code == 422
+            assert "used for another" in other.json()["detail"]
+        assert count(client, path) == 1
+        assert told(client, begin(client, "another campaign"), "k", 2.0).status_code == 200
+
+
+def test_what_was_refused_leaves_the_key_free() -> None:
+    with serving() as client:
+        path = begin(client, range=[0, 5])
+        assert told(client, path, "k", 9.0).status_code == 422
+        assert told(client, path, "k", 4.0).status_code == 200
+
+
+def test_a_receipt_is_what_it_was() -> None:
+    with serving() as client:
+        path = begin(client)
+        client.post(f"{path}/ask", json={"n": 4})
+        client.post(f"{path}/tell", json={"lines": [{"id": 1, "value": 1.0}]})
+        lines = [{"id": 1, "value": 1.0}, {"id": 2, "value": 2.0}, {"id": 3, "failed": True}, {"id": 4}]
+        answers = [
+            client.post(f"{path}/tell", json={"lines": lines}, headers={"Idempotency-Key": "k"}).json()
+            for _ in range(2)
+        ]
+        assert answers == [{"told": 1, "failed": 1, "known": 1, "awaited": 1}] * 2
+        bare = client.post(f"{path}/tell", json={"lines": lines}).json()
+        assert bare == {"told": 0, "failed": 0, "known": 3, "awaited": 1}
+
+
+def test_a_plate_with_a_key() -> None:
+    with serving() as client:
+        path = begin(client)
+        client.post(f"{path}/ask", json={"n": 2})
+        headers = {"Content-Type": "text/csv", "Idempotency-Key": "k"}
+        for _ in range(2):
+            answer = client.post(
+                f"{path}/tell/csv",
+                params={"again": True},
+                content="id;value\n1;0,5\n2;1,5\n",
+                headers=headers,
+            )
+            assert answer.json()["told"] == 2, answer.text
+        assert count(client, path) == 2
+
+
+def test_keys_outlive_the_server(lasting: str) -> None:
+    where = lasting
+    with serving(where) as client:
+        path = begin(client)
+        asked = client.post(f"{path}/ask", json={"n": 3}, headers={"Idempotency-Key": "a"}).json()
+        told(client, path, "t", 1.0)
+    with serving(where) as client:
+        assert client.post(f"{path}/ask", json={"n": 3}, headers={"Idempotency-Key": "a"}).json() == asked
+        assert told(client, path, "t", 1.0).json()["told"] == 1
+        assert count(client, path) == 1
+    with Campaign.open(where) as campaign:  # who knows nothing of keys goes on as ever
+        campaign.tell(row=3, col=3, value=1.0)
+
+
+def test_many_at_once_with_one_key(lasting: str) -> None:
+    with serving(lasting) as client:
+        path = begin(client)
+        answers: list[object] = []
+
+        def work() -> None:
+            answers.append(told(client, path, "k", 1.0, 2.0).json())
+            ask = client.post(f"{path}/ask?wait=60", json={"n": 2}, headers={"Idempotency-Key": "a"})
+            answers.append([entry["id"] for entry in ask.json()["entries"]])
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert answers.count({"told": 2, "failed": 0, "known": 0, "awaited": 0}) == 8
+        assert answers.count([1, 2]) == 8
+        assert count(client, path) == 2
+
+
+def test_the_key_and_the_events_are_written_together_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Storage(tmp_path / "lab.db", create=True) as storage:
+        idempotency.create_table(storage)
+        campaign = Campaign.create(storage, "x", 3, 3)
+        claim = Claim.from_request("k", "request")
+        assert claim is not None
+
+        def breaks(*_: object) -> None:
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(idempotency, "_write", breaks)
+            with pytest.raises(ZeroDivisionError):
+                idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0)
+        assert campaign.state.measurements == ()
+        assert idempotency.find(storage, campaign.key, claim) is None
+        idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0)
+        with pytest.raises(Repeated):
+            idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0, again=True)
+        assert len(campaign.state.measurements) == 1
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "tab\there", "ümlaut"])
+def test_keys_that_will_not_do(key: str) -> None:
+    with serving() as client:
+        path = begin(client)
+        answer = client.post(
+            f"{path}/tell", json={"lines": []}, headers={"Idempotency-Key": key.encode("latin-1")}
+        )
+        assert answer.status_code in (400, 422)
