@@ -212,13 +212,13 @@ def test_predict_takes_positions_and_broadcasts():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"penalty": 0.0}, "positive penalty, but 0.0"),
-        ({"penalty": -1.0}, "positive penalty, but -1.0"),
-        ({"penalty": np.nan}, "positive penalty, but nan"),
-        ({"penalty": np.inf}, "positive penalty, but inf"),
-        ({"penalty": 1.0, "tol": 0.0}, "tol between 0 and 1, but 0.0"),
-        ({"penalty": 1.0, "tol": 2}, "tol between 0 and 1, but 2"),
-        ({"penalty": 1.0, "max_iter": 0}, "max_iter of at least 1, but 0"),
+        ({"penalty": 0.0}, "positive penalty, got 0.0"),
+        ({"penalty": -1.0}, "positive penalty, got -1.0"),
+        ({"penalty": np.nan}, "positive penalty, got nan"),
+        ({"penalty": np.inf}, "positive penalty, got inf"),
+        ({"penalty": 1.0, "tol": 0.0}, "tol between 0 and 1, got 0.0"),
+        ({"penalty": 1.0, "tol": 2}, "tol between 0 and 1, got 2"),
+        ({"penalty": 1.0, "max_iter": 0}, "max_iter of at least 1, got 0"),
     ],
 )
 def test_bad_arguments_are_refused(options, message):
