@@ -149,14 +149,14 @@ def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -
     at = dt.datetime.now(dt.UTC)
     assert "all are told, failed or pending (4 pending)" in (stop.ended(campaign.state, at) or "")
     campaign.tell(ids[2:], [1.0, 2.0, 3.0, 4.0])
-    sentence = "every entry has been told (4) or has failed (2); withdraw() gives back what failed."
+    sentence = "every entry has been told (4) or has failed (2). Withdraw a failure to try it again."
     assert (stop.ended(campaign.state, at) or "").endswith(sentence)
     campaign.tell(ids[:2], [5.0, 6.0])
-    assert "every entry has been told (6); again=True" in (stop.ended(campaign.state, at) or "")
+    assert "every entry has been told (6). The setting `again`" in (stop.ended(campaign.state, at) or "")
 
 
 def test_an_outlook_says_what_is_gained_for_a_unit_of_cost() -> None:
-    found = stop.Outlook(2.0, 1.5, 1.0, entries=4, cost=8.0)
+    found = outlook.Outlook(2.0, 1.5, 1.0, entries=4, cost=8.0)
     assert found.to_dict()["gain_per_cost"] == found.gain_per_cost == 0.0625
     assert "for a cost of 8 (0.0625 less for a unit of it)" in str(found)
-    assert stop.Outlook(2.0, 1.5, 1.5, entries=0, cost=0.0).to_dict()["gain_per_cost"] == 0.0
+    assert outlook.Outlook(2.0, 1.5, 1.5, entries=0, cost=0.0).to_dict()["gain_per_cost"] == 0.0

@@ -378,7 +378,7 @@ def test_no_answer_and_no_log_shows_a_secret(caplog: pytest.LogCaptureFixture, t
         for _ in range(2):  # the second is refused, by a sentence that names the storage
             said += client.post("/campaigns", json=body, headers=headers).text
         said += client.get("/campaigns/none", headers=headers).text
-    assert "is there already" in said
+    assert "is taken" in said
     for secret in (READ, WRITE, "q" * 30, "secret-folder-name"):
         assert secret not in said
         assert secret == "secret-folder-name" or secret not in caplog.text

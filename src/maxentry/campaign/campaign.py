@@ -28,6 +28,7 @@ from maxentry.campaign import tell as changes
 from maxentry.campaign import tell as report
 from maxentry.campaign import tell as telling
 from maxentry.campaign.events import Created, Event, Record
+from maxentry.campaign.policy import BatchLike, Plates
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
@@ -88,7 +89,7 @@ def begun(
     for side, known, came in sides:
         if known[: len(came)] != came:  # more may have been added since
             raise CampaignError(
-                f"expected the {side} labels of the campaign {key.name!r} that is there, but others came."
+                f"expected the {side} labels of the existing campaign {key.name!r}, got others."
             )
     return key, False
 
@@ -106,7 +107,7 @@ def check_names(settings: Iterable[str]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ParameterError(f"expected settings of a campaign, but {name!r} came{hint}.")
+            raise ParameterError(f"expected settings of a campaign, got {name!r}{hint}.")
 
 
 def user(who: str | None) -> str | None:
@@ -142,7 +143,7 @@ class Campaign:
         owned: bool = False,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> None:
         """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
@@ -176,7 +177,7 @@ class Campaign:
         who: str | None = None,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
         **settings: Any,
     ) -> Self:
@@ -219,7 +220,7 @@ class Campaign:
         *,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> Self:
         """Come back to a campaign: that of this name, or the only one there is.
@@ -283,7 +284,7 @@ class Campaign:
 
         state = self.state
         if not state.standing:
-            raise CampaignError("expected something told before there is a posterior, but nothing was.")
+            raise CampaignError("expected at least one measurement before there is a posterior, got none.")
         return views.framed(fits.posterior(state, self.cache, progress=progress), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
@@ -325,7 +326,7 @@ class Campaign:
         self,
         n: int = 1,
         *,
-        plates: asking.Plates | None = None,
+        plates: Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,
@@ -366,18 +367,16 @@ class Campaign:
                     state = latest.after(log.append([event], latest.version, now, who))
             if state is not None:
                 return self._remember(state)
-        raise CampaignError(
-            "expected a moment to hand out entries, but others have been quicker each time: ask again."
-        )
+        raise CampaignError("other processes took the chosen entries each time. Ask again.")
 
     def _choose(
         self, state: State, n: int, now: dt.datetime, limits: dict[str, Any], progress: bool | None
-    ) -> asking.BatchLike:
+    ) -> BatchLike:
         policy = self._policy or _default_policy()
         kept = asking.limits(limits, state.settings)
         batch = policy(state, n, now, **kept, cache=self.cache, progress=progress)
         if not len(batch.rows):
-            raise NothingToAskError(batch.why or "expected an entry left to ask for, but there is none.")
+            raise NothingToAskError(batch.why or "no entry is left to ask for.")
         return batch
 
     def tell(
@@ -464,7 +463,7 @@ class Campaign:
         """The time by the clock that all share; never before the last event, whoever's clock that went by."""
         now = (self._clock or (log or self._storage).now)()
         if now.tzinfo is None:
-            raise ParameterError("expected a clock that knows its time zone, but its time has none.")
+            raise ParameterError("expected a clock with a time zone, got a time without one.")
         return max(now.astimezone(dt.UTC), state.changed_at)
 
     def records(self, since: int = 0, most: int | None = None) -> Sequence[Record]:
@@ -499,9 +498,7 @@ class Campaign:
                 return result
             except Overtaken:
                 continue
-        raise StorageError(
-            f"expected to write to {self._storage.name}, but others have been quicker each time."
-        )
+        raise StorageError(f"other processes wrote to {self._storage.name} first each time. Try again.")
 
     def _remember(self, state: State) -> State:
         with self._turn:
@@ -510,7 +507,7 @@ class Campaign:
         return state
 
 
-def _default_policy() -> Callable[..., asking.BatchLike]:
+def _default_policy() -> Callable[..., BatchLike]:
     from maxentry.campaign import policy  # here, since loading the sampler takes its time
 
     return policy.next_batch
@@ -522,5 +519,5 @@ def _needs_no_model(settings: Settings) -> bool:
 
 def _how_many(n: Any) -> int:
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
+        raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
     return int(n)

@@ -66,34 +66,34 @@ def parse(storage: str | PathLike[str]) -> URL:
     text = fspath(storage) if isinstance(storage, (str, PathLike)) else ""
     if not isinstance(text, str) or not text.strip():
         came = repr(storage) if isinstance(storage, str) else f"one of type {type(storage).__name__}"
-        raise StorageError(f"{EXPECTED}, but {came} came.")
+        raise StorageError(f"{EXPECTED}, got {came}.")
     if "://" not in text:
         return _path(text)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise StorageError(f"{EXPECTED}, but an address came that cannot be read{_scheme(text)}.") from None
+        raise StorageError(f"{EXPECTED}, got an address that cannot be read{_scheme(text)}.") from None
     if url.get_backend_name() == "sqlite":
         return _sqlite(url)
     if url.get_backend_name() in ("postgresql", "postgres"):
         if find_spec("psycopg") is None:
             raise MissingDependencyError(
-                "expected psycopg to reach PostgreSQL, but it is not installed: pip install 'maxentry[postgres]'."
+                "PostgreSQL needs psycopg, which is not installed: pip install 'maxentry[postgres]'."
             )
         if "@" in f"{url.host}{url.database}":  # the rest of a password, which no message may show
             raise StorageError(
-                f"{EXPECTED}, but an address with several @ came{_scheme(text)}: in a password, write @ as %40, "
+                f"{EXPECTED}, got an address with several @{_scheme(text)}: in a password, write @ as %40, "
                 "/ as %2F and : as %3A."
             )
         return url.set(drivername="postgresql+psycopg")
-    raise StorageError(f"{EXPECTED}, but one of {url.drivername!r} came.")
+    raise StorageError(f"{EXPECTED}, got one of {url.drivername!r}.")
 
 
 def _path(text: str) -> URL:
     """The address of a SQLite file; a URL with a slip, and what may hold a password, is not taken for a file's name."""
     path = Path(text).expanduser()
     if not path.exists() and (ALMOST_URL.match(text) or MAY_HOLD_A_PASSWORD.search(text)):
-        raise StorageError(f"{EXPECTED}, but an address without :// came{_scheme(text)}.")
+        raise StorageError(f"{EXPECTED}, got an address without ://{_scheme(text)}.")
     return URL.create("sqlite", database=str(path))
 
 
@@ -107,7 +107,7 @@ def _sqlite(url: URL) -> URL:
     if url.host:
         raise StorageError(
             f"expected three slashes before a path (sqlite:///{url.host}…), or four before an absolute one, "
-            f"but {shown(url)!r} came."
+            f"got {shown(url)!r}."
         )
     return url.set(drivername="sqlite")
 
@@ -137,19 +137,21 @@ def check_file(path: Path, must_exist: bool) -> None:
     """Refuse what can never become a SQLite file, before anything is made or changed."""
     try:
         if path.is_dir():
-            raise StorageError(f"expected a file at {path}, but it is a folder.")
+            raise StorageError(f"expected a file at {path}, got a folder.")
         if not path.exists():
             if must_exist:
-                raise StorageError(f"expected a file of campaigns at {path}, but there is none.")
+                raise StorageError(
+                    f"expected a file of campaigns at {path}, got none.", code="no_storage", path=str(path)
+                )
             if not path.parent.is_dir():
-                raise StorageError(f"expected the folder {path.parent} for {path.name}, but there is none.")
+                raise StorageError(f"expected the folder {path.parent} for {path.name} to exist.")
             return
         with path.open("rb") as file:
             start = file.read(len(SQLITE_HEADER))
     except PermissionError as error:
-        raise StorageError(f"expected to be allowed to read {path}, but {error.strerror}.") from None
+        raise StorageError(f"cannot read {path}: {error.strerror}.") from None
     if start not in (b"", SQLITE_HEADER):
-        raise StorageError(f"expected a file of campaigns at {path}, but it is no SQLite file.")
+        raise StorageError(f"expected a file of campaigns at {path}, got a file that is not SQLite.")
 
 
 # The tables, and the way of older ones to them.
@@ -194,11 +196,11 @@ def version_of(connection: Connection, where: str) -> int | None:
         return None
     version = connection.execute(select(SCHEMA.c.version)).scalar()
     if version is None:
-        raise StorageError(f"expected the version of the tables in {where}, but none is written there.")
+        raise StorageError(f"expected the version of the tables in {where}, got none.")
     if version > VERSION:
         raise StorageError(
-            f"expected tables of version {VERSION} or older in {where}, but they are of version {version}: "
-            "upgrade maxentry (pip install -U maxentry) to open it."
+            f"expected tables of version {VERSION} or older in {where}, got version {version}. "
+            "Upgrade maxentry (pip install -U maxentry) to open it."
         )
     return int(version)
 
@@ -267,7 +269,7 @@ class Log:
             if rows:
                 self.connection.execute(insert(EVENTS), rows)
         except IntegrityError:
-            raise Overtaken(f"expected to write event {version + 1}, but there is one already.") from None
+            raise Overtaken(f"expected to write event {version + 1}, which exists already.") from None
         self.appended = range(version + 1, version + len(records) + 1)
         return records
 
@@ -310,15 +312,13 @@ class Storage:
         with self.writing() as connection:
             self._check_version(connection)
             if self._find(connection, name) is not None:
-                raise CampaignError(f"expected a new name in {self.name}, but {name!r} is there already.")
+                raise self._name_taken(name)
             mark = str(uuid.uuid4())
             row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
             try:
                 key = connection.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
             except IntegrityError:  # another process, just now
-                raise CampaignError(
-                    f"expected a new name in {self.name}, but {name!r} is there already."
-                ) from None
+                raise self._name_taken(name) from None
             assert key is not None
             made = Key(int(key[0]), mark, name)
             Log(connection, made).append(first, 0, at, who)
@@ -335,15 +335,27 @@ class Storage:
         if name is None and len(names) == 1:
             name = names[0]
         if name not in names:
-            there = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-            if not names:
-                raise CampaignError(f"expected a campaign in {self.name}, but there is none yet.")
-            wanted = "the name of one campaign" if name is None else f"a campaign {name!r}"
-            raise CampaignError(f"expected {wanted} in {self.name}, but there {_are(len(names))} {there}.")
+            raise self._not_found(name, names)
         with self.reading() as connection:
             key = self._find(connection, name)
         assert key is not None
         return key
+
+    def _name_taken(self, name: str) -> CampaignError:
+        message = f"expected a new name in {self.name}, got {name!r}, which is taken."
+        return CampaignError(message, code="name_taken", name=name)
+
+    def _not_found(self, name: str | None, names: list[str]) -> CampaignError:
+        if not names:
+            return CampaignError(f"expected a campaign in {self.name}, got none yet.", code="no_campaigns")
+        listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+        if name is None:
+            message = (
+                f"expected the name of one campaign in {self.name}, got none. Its campaigns are {listed}."
+            )
+            return CampaignError(message, code="name_missing", names=names)
+        message = f"expected a campaign {name!r} in {self.name}, got {listed}."
+        return CampaignError(message, code="unknown_campaign", name=name, names=names)
 
     def name_of(self, mark: str) -> str | None:
         """The name of the campaign with this uuid, if there is one."""
@@ -376,7 +388,7 @@ class Storage:
         with self.writing() as connection:
             row = select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() is None:  # SQLite leaves FOR UPDATE out
-                raise StorageError(f"expected the campaign {key.name!r} in {self.name}, but it is gone.")
+                raise StorageError(f"expected the campaign {key.name!r} in {self.name}, which is gone.")
             self._check_version(connection)
             log = Log(connection, key)
             with around(log):
@@ -387,8 +399,8 @@ class Storage:
         version = connection.execute(select(SCHEMA.c.version).with_for_update(read=True)).scalar()
         if version != VERSION:
             raise StorageError(
-                f"expected tables of version {VERSION} in {self.name}, but by now they are of version "
-                f"{version}: upgrade maxentry (pip install -U maxentry)."
+                f"expected tables of version {VERSION} in {self.name}, got version {version}. "
+                "Upgrade maxentry (pip install -U maxentry)."
             )
 
     def _find(self, connection: Connection, name: str | None) -> Key | None:
@@ -423,9 +435,9 @@ class Storage:
         except (SQLAlchemyError, sqlite3.Error) as error:
             cause = getattr(error, "orig", None) or error
             reason = " ".join(str(cause).split()).removesuffix(".") or type(cause).__name__
-            if "database is locked" in reason or getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+            if _is_locked(cause) or getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
                 reason = f"another process has been writing for over {PATIENCE:g} seconds; try again"
-            raise StorageError(f"expected to read and write {self.name}, but {reason}.") from error
+            raise StorageError(f"cannot read or write {self.name}: {reason}.") from error
 
     def _sqlite(self) -> Engine:
         if in_memory(self.url):
@@ -461,12 +473,12 @@ class Storage:
             foreign = version is None and file_of(self.url) is not None
             if foreign and inspect(connection).get_table_names():
                 raise StorageError(
-                    f"expected a file of campaigns at {self.name}, but it is a SQLite file of something else."
+                    f"expected a file of campaigns at {self.name}, got a SQLite file of something else."
                 )
         if version == VERSION:
             return
         if version is None and not create:
-            raise StorageError(f"expected campaigns in {self.name}, but there are none: begin one first.")
+            raise StorageError(f"expected campaigns in {self.name}, got none. Begin one first.")
         with self.writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
@@ -536,9 +548,15 @@ def _in_turn(attempt: Callable[[], object]) -> None:
             attempt()
             return
         except (OperationalError, sqlite3.OperationalError) as error:
-            if "locked" not in str(error) or time.monotonic() > end:
+            if not _is_locked(error) or time.monotonic() > end:
                 raise
             time.sleep(random.uniform(0.0005, 0.005))
+
+
+def _is_locked(error: BaseException) -> bool:
+    """Whether another connection holds SQLite's lock."""
+    code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) & 0xFF  # without the extended part
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _set_up_postgresql(connection: Any, _: Any) -> None:
@@ -563,7 +581,3 @@ def _close_idle_connections() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_close_idle_connections)
-
-
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"

@@ -128,7 +128,7 @@ async def fitted(
     """The posterior, fitted if need be; `Unfinished` if that takes longer than `wait`."""
     state = await run_in_threadpool(lambda: here.campaign.state)
     if not state.standing:
-        raise CampaignError("expected something told before there is a posterior, but nothing was.")
+        raise CampaignError("expected at least one measurement before there is a posterior, got none.")
     fit = await run_in_threadpool(here.fits.latest if stale else here.fits.current, state)
     if fit is None:
         job = await run_in_threadpool(service.fit, here)
