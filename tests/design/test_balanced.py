@@ -93,7 +93,7 @@ def test_levelling_is_exact_from_any_start_and_any_price(case, seed, price, list
     m1, m2 = allowed.shape
     pool = module.Available((m1, m2), np.flatnonzero(allowed == listed), listed)
     lists = pool.lists(np.arange(m1), np.arange(m2))
-    rows, cols = module.levelled(lists, keys // m2, keys % m2, R, C, price)
+    rows, cols = module.minimise_squares(lists, keys // m2, keys % m2, R, C, price)
     entries = Entries(rows, cols)
     assert np.unique(entries.keys(m2)).size == n
     assert allowed[rows, cols].all()
@@ -139,7 +139,7 @@ def test_level_pours_one_unit_after_the_other_where_it_is_lowest(rows, data):
     for _ in range(n):
         open_ = np.flatnonzero(one_by_one < limits)
         one_by_one[open_[np.argmin((R + one_by_one)[open_])]] += 1
-    x = module.level(R, limits, n)
+    x = module.level_counts(R, limits, n)
     assert x.sum() == n
     assert (x >= 0).all()
     assert (x <= limits).all()
