@@ -24,8 +24,11 @@ PROPER = Sampling(chains=12, anneal=100, settle=50, draws=10, thin=3)
 
 ESTIMATORS = [
     BayesianCompleter(rank=1, sampling=QUICK),
-    BayesianCompleter(rank=1, sampling=QUICK, noise="student", effects=False),
     NuclearNormCompleter(),
+]
+OTHER_PARAMETERS = [
+    BayesianCompleter(),
+    BayesianCompleter(rank=1, sampling=QUICK, noise="student", effects=False),
     NuclearNormCompleter(center=False),
 ]
 both = pytest.mark.parametrize(
@@ -41,8 +44,8 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([BayesianCompleter()])
-def test_scikit_learn_checks_with_default_parameters(estimator, check):
+@parametrize_with_checks(OTHER_PARAMETERS)
+def test_scikit_learn_checks_with_other_parameters(estimator, check):
     check(estimator)
 
 

@@ -168,7 +168,7 @@ def test_a_matrix_of_ten_thousand_million_entries_takes_seconds_and_linear_memor
     assert took < 20  # of processor time; about one second when nothing else runs
 
 
-@pytest.mark.parametrize("n", [4000, 200_000])
+@pytest.mark.parametrize("n", [4000, pytest.param(200_000, marks=pytest.mark.slow)])
 def test_masks_of_2000_by_2000_take_seconds(n):
     rng = np.random.default_rng(0)
     mask = skew_mask(rng, (2000, 2000))

@@ -38,7 +38,9 @@ def entry_z(designs, shape, n):
 
 
 # 4 x 4 with two of each row and column: 90 sets; the others have rows or columns that get one more than others
-@pytest.mark.parametrize(("shape", "n", "sets"), [((4, 4), 8, 90), ((3, 4), 5, None), ((5, 3), 4, None)])
+@pytest.mark.parametrize(
+    ("shape", "n", "sets"), [((4, 4), 8, 90), pytest.param((3, 4), 5, None, marks=pytest.mark.slow)]
+)
 def test_all_balanced_designs_are_equally_likely(shape, n, sets):
     all_sets = slow.all_balanced(shape, n)
     assert sets in (None, len(all_sets))
@@ -72,7 +74,7 @@ def test_trades_alone_forget_where_they_began():
     assert set_excess(short, all_sets, 4) > 1
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_trades_are_those_of_the_slow_twin(seed):
     rng = np.random.default_rng(seed)
     m1, m2 = rng.integers(1, 9, 2)
@@ -112,7 +114,7 @@ def test_trades_are_enough_on_larger_matrices(monkeypatch):
     assert abs(mean[short] - mean[longer]) > 4 * np.hypot(error[short], error[longer])
 
 
-@pytest.mark.parametrize("n", [3, 11, 20, 33])
+@pytest.mark.parametrize("n", [3, pytest.param(20, marks=pytest.mark.slow), 33])
 def test_every_entry_is_equally_likely(n):
     rng = np.random.default_rng(n)
     assert entry_z([balanced((7, 5), n, seed=rng) for _ in range(1500)], (7, 5), n) < 1

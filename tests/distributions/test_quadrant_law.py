@@ -62,7 +62,7 @@ def chain(mu, delta2, rng, n=N, thin=10):
     return np.array(out)
 
 
-@pytest.mark.parametrize("R", [1, 2, 4])
+@pytest.mark.parametrize("R", [1, 4])
 def test_a_step_leaves_the_centred_law_invariant(R):
     rng = np.random.default_rng(1)
     after = np.array(
@@ -88,14 +88,14 @@ def test_negative_control_a_step_for_another_variance_is_rejected():
     assert ks(after.max(axis=1), fresh.max(axis=1)) < REJECT
 
 
-@pytest.mark.parametrize("mu", [-3.0, 0.5, 20.0])
+@pytest.mark.parametrize("mu", [-3.0, pytest.param(20.0, marks=pytest.mark.slow)])
 def test_one_value_is_a_truncated_normal(mu):
     draws = chain(np.array([mu]), 0.7, np.random.default_rng(3), thin=5)
     sd = np.sqrt(0.7)
     assert ks(draws, truncnorm(-mu / sd, np.inf, loc=mu, scale=sd).cdf) > ACCEPT
 
 
-@pytest.mark.parametrize("mu", [(1.0, 1.2), (2.0, -1.0), (3.0, 0.0)])
+@pytest.mark.parametrize("mu", [(1.0, 1.2), pytest.param((2.0, -1.0), marks=pytest.mark.slow)])
 def test_two_values_have_the_marginal_of_the_integrated_density(mu):
     mu = np.array(mu)
     draws = chain(mu, 0.5, np.random.default_rng(4))

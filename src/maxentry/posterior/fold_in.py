@@ -43,7 +43,7 @@ class NewRows(NamedTuple):
 
 
 class ColumnDraw(NamedTuple):
-    """What one draw says of new rows: x_j = offset_j + f_j'g + noise, g ~ N(0, Q^-1)."""
+    """The law of new rows in one draw: x_j = offset_j + f_j'g + noise, g ~ N(0, Q^-1)."""
 
     F: Array  # (m2, K)
     offset: Array  # (m2,), mu + c_j
@@ -163,9 +163,9 @@ def _check_new_rows(Y: ArrayLike, posterior: Posterior) -> Array:
         )
     m2, given = posterior.shape[1], as_array(Y)
     if given.ndim != 2 or given.shape[1] != m2:
-        raise DataError(f"expected new rows as an array of n x {m2}, but one of shape {given.shape} came.")
+        raise DataError(f"expected new rows as an array of n x {m2}, got shape {given.shape}")
     values = floats(given, lambda k: f"row {k // m2}, column {k % m2}")
     if np.isinf(values).any():
         i, j = np.argwhere(np.isinf(values))[0]
-        raise DataError(f"expected finite numbers, but the value at row {i}, column {j} is {values[i, j]}.")
+        raise DataError(f"expected finite numbers, got {values[i, j]} at row {i}, column {j}")
     return values
