@@ -1,44 +1,85 @@
-"""The failures a user can act on, one class each; every message says what was expected and what came."""
+"""Errors a user can act on. Each has a code and fields for programs, and a message and a hint for people.
+
+No code reads the text of an error. The command line, the server and the client look at its class, its `code` and its
+`fields`, and may put a hint of their own in place of the one for Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
 
 
 class MaxentryError(Exception):
-    """Base class of all errors that maxentry raises on purpose."""
+    """Base class of all errors that maxentry raises on purpose.
 
+    code: a word for programs, more specific than the class where somebody needs to tell cases apart.
+    message: what was expected and what was found. hint: what to do about it, in Python.
+    fields: the values the message is about (labels, ids, names, ...).
+    """
 
-class DataError(MaxentryError, ValueError):
-    """The observations cannot be used: wrong type, shape, label or value."""
+    code: str = "error"
 
-
-class LabelError(MaxentryError, KeyError):
-    """A row or column label is not known."""
+    def __init__(
+        self, message: object = "", *, code: str | None = None, hint: str = "", **fields: Any
+    ) -> None:
+        self.message, self.hint, self.fields = str(message), hint, fields
+        if code is not None:
+            self.code = code
+        super().__init__(f"{self.message} {hint}" if hint else self.message)
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
+class DataError(MaxentryError, ValueError):
+    """The observations cannot be used: wrong type, shape, label or value."""
+
+    code = "data"
+
+
+class LabelError(MaxentryError, KeyError):
+    """A row or column label is not known."""
+
+    code = "label"
+
+
 class RankError(MaxentryError, ValueError):
     """The rank cannot be used with a matrix of this shape."""
+
+    code = "rank"
 
 
 class ParameterError(MaxentryError, ValueError):
     """An option has a value it cannot have."""
 
+    code = "parameter"
+
 
 class MissingDependencyError(MaxentryError, ImportError):
-    """An optional package is needed; the message names the extra to install."""
+    """An optional package is not installed; the hint says how to install it."""
+
+    code = "missing_dependency"
 
 
 class SizeError(MaxentryError, MemoryError):
-    """What was asked for would not fit in memory; the message says what to ask for instead."""
+    """The result would not fit in memory; the message says what to request instead."""
+
+    code = "size"
 
 
 class CampaignError(MaxentryError):
-    """What was asked of a campaign contradicts what it knows; nothing was changed."""
+    """A request contradicts the campaign's state; nothing was changed."""
+
+    code = "campaign"
 
 
 class NothingToAskError(CampaignError):
-    """A campaign has no entry left to ask for; the message says why."""
+    """No entry is left to ask for; the message says why."""
+
+    code = "nothing_to_ask"
 
 
 class StorageError(MaxentryError, OSError):
-    """Where campaigns are kept cannot be opened, read or written."""
+    """The storage cannot be opened, read or written."""
+
+    code = "storage"

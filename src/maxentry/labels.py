@@ -16,7 +16,7 @@ from maxentry.errors import DataError, LabelError
 from maxentry.frames import is_missing, is_number, listed, object_array
 
 # From whatever came to arrays of floats (missing as NaN) and of positions, naming what cannot be used.
-NOTHING = "expected at least one observation that is not missing, but none came."
+NOTHING = "expected at least one observation that is not missing, got none."
 
 
 def as_array(values: ArrayLike) -> NDArray[Any]:
@@ -30,7 +30,7 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
         text = array.dtype.kind in "US" and not isinstance(values, np.ndarray)
         return np.array(values, dtype=object) if text else array
     except ValueError as error:
-        raise DataError("expected rows of equal length, but a ragged sequence came.") from error
+        raise DataError("expected rows of equal length, got a ragged sequence.") from error
 
 
 def floats(values: ArrayLike, place: Callable[[int], str]) -> NDArray[np.float64]:
@@ -51,8 +51,10 @@ def _float(x: Any, k: int, place: Callable[[int], str]) -> float:
             return float(x)
         except OverflowError:
             return float("inf")
-    kind = "text" if isinstance(x, (str, bytes)) else type(x).__name__
-    raise DataError(f"expected real numbers, but the value at {place(k)} is {x!r} ({kind}).")
+    is_text = isinstance(x, (str, bytes))
+    kind = "text" if is_text else type(x).__name__
+    message = f"expected real numbers, got {x!r} ({kind}) at {place(k)}."
+    raise DataError(message, code="text_value" if is_text else None)
 
 
 def positions_within(items: ArrayLike, size: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -80,10 +82,10 @@ def checked_shape(shape: Any) -> tuple[int, int]:
     except DataError:
         pair, bad = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
     if pair.shape != (2,) or bad.any():
-        raise DataError(f"expected a shape of two whole numbers below 2**31, but {shape!r} came.")
+        raise DataError(f"expected a shape of two whole numbers below 2**31, got {shape!r}.")
     m1, m2 = int(pair[0]), int(pair[1])
     if min(m1, m2) < 2:
-        raise DataError(f"expected at least 2 rows and 2 columns, but a matrix of {m1} x {m2} came.")
+        raise DataError(f"expected at least 2 rows and 2 columns, got a matrix of {m1} x {m2}.")
     return m1, m2
 
 
@@ -91,10 +93,10 @@ def check_lengths(rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) 
     """Rows, columns and values are lists of one length, and there are some."""
     for name, array in (("rows", rows), ("columns", cols), ("values", values)):
         if array.ndim != 1:
-            raise DataError(f"expected {name} in one dimension, but an array of {array.ndim} came.")
+            raise DataError(f"expected {name} in one dimension, got an array of {array.ndim}.")
     if not rows.size == cols.size == values.size:
         came = f"{rows.size} rows, {cols.size} columns and {values.size} values"
-        raise DataError(f"expected as many rows as columns and values, but {came} came.")
+        raise DataError(f"expected as many rows as columns and values, got {came}.")
     if not rows.size:
         raise DataError(NOTHING)
 
@@ -115,7 +117,7 @@ class Axis:
         """An axis of this size whose labels, if any, are as many, distinct and present."""
         known = None if labels is None else checked_labels(labels, name)
         if known is not None and len(known) != size:
-            raise DataError(f"expected {size} {name} labels, but {len(known)} came.")
+            raise DataError(f"expected {size} {name} labels, got {len(known)}.")
         return cls(name, size, known)
 
     @cached_property
@@ -154,7 +156,7 @@ class Axis:
         if bad.any():
             k = int(np.argmax(bad))
             wanted = f"{self.name} indices from 0 to {self.size - 1}"
-            raise DataError(f"expected {wanted}, but measurement {k} has {show(items[k])}.")
+            raise DataError(f"expected {wanted}, got {show(items[k])} for measurement {k}.")
         return found
 
     def extended(self, labels: Iterable[Hashable]) -> Axis:
@@ -180,11 +182,11 @@ class Axis:
         more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
         came = ", ".join(show(x) for x in labels[:3]) + more
         if self.labels is None:
-            raise LabelError(f"expected {self.name} positions from 0 to {self.size - 1}, but {came} came.")
+            raise LabelError(f"expected {self.name} positions from 0 to {self.size - 1}, got {came}.")
         by_text = {str(label): label for label in self.labels}
         near = difflib.get_close_matches(str(labels[0]), by_text, n=1)
         hint = f" (did you mean {show(by_text[near[0]])}?)" if near else ""
-        raise LabelError(f"expected known {self.name} labels, but {came} came{hint}.")
+        raise LabelError(f"expected known {self.name} labels, got {came}{hint}.")
 
 
 def place(row_axis: Axis, i: int, col_axis: Axis, j: int) -> str:
@@ -200,15 +202,18 @@ def show(label: object) -> str:
 def checked_labels(labels: Iterable[Hashable], name: str) -> Labels:
     """The labels as a tuple; one that is missing, not hashable or there twice is an error."""
     if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
-        raise DataError(f"expected a sequence of {name} labels, but {show(labels)} came.")
+        raise DataError(f"expected a sequence of {name} labels, got {show(labels)}.")
     known = tuple(listed(labels))
     first: dict[Hashable, int] = {}
     for i, label in enumerate(known):
         if is_missing(label):
-            raise DataError(f"expected a label for every {name}, but {name} {i} has {show(label)}.")
+            raise DataError(f"expected a label for every {name}, got {show(label)} for {name} {i}.")
         if first.setdefault(_hashable(label, name), i) != i:
-            twice = f"{show(label)} came twice, at {first[label]} and {i}"
-            raise DataError(f"expected distinct {name} labels, but {twice}.")
+            raise DataError(
+                f"expected distinct {name} labels, got {show(label)} twice, at {first[label]} and {i}.",
+                code="duplicate_label",
+                label=label,
+            )
     return known
 
 
@@ -224,7 +229,7 @@ def coded(
     if any(is_missing(x) for x in came):
         k = next(k for k, x in enumerate(wanted) if is_missing(x))
         raise DataError(
-            f"expected a {name} label with every measurement, but measurement {k} has {show(wanted[k])}."
+            f"expected a {name} label with every measurement, got {show(wanted[k])} for measurement {k}."
         )
     known = tuple(came) if labels is None else checked_labels(labels, name)
     return Axis(name, len(known), known).look_up(wanted), known
@@ -233,7 +238,7 @@ def coded(
 def column_of(items: Any, name: str) -> NDArray[Any]:
     """One column of triples: whole numbers as they are, anything else as objects."""
     if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
-        raise DataError(f"expected a sequence of {name}s, but {show(items)} came.")
+        raise DataError(f"expected a sequence of {name}s, got {show(items)}.")
     array = items.to_numpy() if hasattr(items, "to_numpy") else items
     if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):
         return as_array(array)
@@ -249,7 +254,7 @@ def positions_or_labels(
     name = {"row": "row", "col": "column"}[side]
     numbered = items.dtype.kind in "iu" or all(is_number(x) for x in items)
     if labels is None and numbered:
-        raise DataError(f"expected shape= or {side}_labels= with numbered {name}s, but neither came.")
+        raise DataError(f"expected shape= or {side}_labels= with numbered {name}s, got neither.")
     return coded(items, labels, name)
 
 
@@ -258,7 +263,7 @@ def _hashable(label: Any, name: str) -> Hashable:
         hash(label)
     except TypeError:
         kind = type(label).__name__
-        raise DataError(f"expected hashable {name} labels, but {label!r} ({kind}) came.") from None
+        raise DataError(f"expected hashable {name} labels, got {label!r} ({kind}).") from None
     return label  # type: ignore[no-any-return]
 
 
@@ -289,9 +294,7 @@ def _encode(label: Any) -> Any:
         return {kind: label.isoformat()}
     if label is None or isinstance(label, str | int | float | bool):
         return label
-    raise DataError(
-        f"expected labels that are text, numbers, dates or tuples to write, but {label!r} is a {kind}."
-    )
+    raise DataError(f"expected labels that are text, numbers, dates or tuples, got {label!r} ({kind}).")
 
 
 def _decode(label: Any) -> Any:

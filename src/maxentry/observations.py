@@ -70,7 +70,7 @@ class Observations:
         given_rows, given_cols = as_array(self.rows), as_array(self.cols)
         check_lengths(given_rows, given_cols, as_array(self.values))
         if given_rows.size >= 2**31:
-            raise DataError(f"expected fewer than 2**31 measurements, but {given_rows.size} came.")
+            raise DataError(f"expected fewer than 2**31 measurements, got {given_rows.size}.")
         shape = checked_shape(self.shape)
         row_axis = Axis.of("row", shape[0], self.row_labels)
         col_axis = Axis.of("column", shape[1], self.col_labels)
@@ -82,7 +82,7 @@ class Observations:
         if np.isinf(values).any():
             k = int(np.argmax(np.isinf(values)))
             where = place(row_axis, rows[k], col_axis, cols[k])
-            raise DataError(f"expected finite numbers, but the value at {where} is {values[k]}.")
+            raise DataError(f"expected finite numbers, got {values[k]} at {where}.")
         order = _row_order(rows, cols, shape[1], known)
         self._set("shape", shape)
         self._set("rows", rows[order].astype(np.int32))
@@ -145,7 +145,7 @@ class Observations:
         given = as_array(array)
         if given.ndim != 2:
             came = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {array!r:.40}"
-            raise DataError(f"expected an array of 2 dimensions, but {came} came.")
+            raise DataError(f"expected an array of 2 dimensions, got {came}.")
         m1, m2 = checked_shape(given.shape)
         row_axis, col_axis = Axis.of("row", m1, row_labels), Axis.of("column", m2, col_labels)
         matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
@@ -160,9 +160,9 @@ class Observations:
     ) -> Self:
         """A scipy.sparse matrix: unstored is missing, a stored 0 is data, duplicates are replicates."""
         if not _is_sparse(matrix):
-            raise DataError(f"expected a scipy.sparse matrix, but {type(matrix).__name__} came.")
+            raise DataError(f"expected a scipy.sparse matrix, got {type(matrix).__name__}.")
         if len(matrix.shape) != 2:
-            raise DataError(f"expected a sparse matrix of 2 dimensions, but one of {len(matrix.shape)} came.")
+            raise DataError(f"expected a sparse matrix of 2 dimensions, got one of {len(matrix.shape)}.")
         if matrix.format == "dia":  # its tocoo drops stored zeros, so let numbers from 1 stand for the data
             numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
             coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
@@ -217,10 +217,10 @@ class Observations:
         try:
             return cls.from_wide(frame, row_column)
         except DataError as error:
-            if "came twice" not in str(error) and "(text)" not in str(error):
+            if error.code not in ("duplicate_label", "text_value"):
                 raise
-            hint = " (if this is a long frame, one line a measurement, give row=, col= and value=)."
-            raise DataError(str(error).removesuffix(".") + hint) from None
+            hint = "If this is a long frame (one measurement per line), give row=, col= and value=."
+            raise DataError(error.message, code=error.code, hint=hint, **error.fields) from None
 
     @classmethod
     def from_long(
@@ -345,12 +345,12 @@ class Observations:
         """Only the measurements of a mask, or of indices into the row-sorted order; same shape and labels."""
         kept = np.asarray(keep)
         if kept.dtype == bool and kept.shape != (self.n,):
-            raise DataError(f"expected a mask of length {self.n}, but one of shape {kept.shape} came.")
+            raise DataError(f"expected a mask of length {self.n}, got one of shape {kept.shape}.")
         if kept.dtype != bool:
             kept, bad = positions_within(kept, self.n)
             if bad.any():
                 came = show(np.asarray(keep).ravel()[np.argmax(bad)])
-                raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, but {came} came.")
+                raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {came}.")
         return self._with(self.rows[kept], self.cols[kept], self.values[kept])
 
     def append(self, rows: Any, cols: Any, values: ArrayLike) -> Observations:
@@ -385,7 +385,7 @@ def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:
     extra = [name for name in options if name not in allowed]
     if extra:
         taken = f"only {', '.join(allowed)}" if allowed else "no option"
-        raise DataError(f"expected {taken} with {kind}, but {', '.join(extra)} came.")
+        raise DataError(f"expected {taken} with {kind}, got {', '.join(extra)}.")
 
 
 def _numbered_rows(name: Hashable) -> str:

@@ -102,20 +102,20 @@ def test_files_that_are_something_else_are_left_alone(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE cats (name TEXT)")
     before = {path: path.read_bytes() for path in (text, other)}
     for create in (False, True):
-        with pytest.raises(StorageError, match="no SQLite file"):
+        with pytest.raises(StorageError, match="not SQLite"):
             Storage(text, create=create)
         with pytest.raises(StorageError, match="of something else"):
             Storage(other, create=create)
         with pytest.raises(StorageError, match="a folder"):
             Storage(tmp_path, create=create)
     assert {path: path.read_bytes() for path in (text, other)} == before
-    with pytest.raises(StorageError, match="there is none"):
+    with pytest.raises(StorageError, match="got none"):
         Storage(tmp_path / "missing.db")
     assert not (tmp_path / "missing.db").exists()
     with pytest.raises(StorageError, match="expected the folder"):
         Storage(tmp_path / "no" / "lab.db", create=True)
     empty.touch()
-    with pytest.raises(StorageError, match="begin one first"):
+    with pytest.raises(StorageError, match="Begin one first"):
         Storage(empty)
     with Storage(empty, create=True) as storage:
         assert storage.names() == []
@@ -126,7 +126,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
     campaign(path).close()
     whole = path.read_bytes()
     path.write_bytes(whole[:100] + b"\xff" * (len(whole) - 100))
-    with pytest.raises(StorageError, match="expected to read and write"):
+    with pytest.raises(StorageError, match="cannot read or write"):
         Campaign.open(path)
 
 
@@ -137,7 +137,7 @@ def test_create_and_open_by_name(lasting: str) -> None:
             Campaign.open(lasting)
         with Campaign.open(lasting, "second") as again:
             assert again.settings.seed == 5
-        with pytest.raises(CampaignError, match="there already"):
+        with pytest.raises(CampaignError, match="is taken"):
             campaign(lasting)
         with campaign(lasting, exist_ok=True, seed=99) as same:
             assert same.settings == made.settings

@@ -140,7 +140,7 @@ def test_telling_twice_is_refused_unless_it_is_the_same_or_again(where: str) -> 
         before = c.state.version
         assert c.tell(1, 5.0).known == 1
         assert c.state.version == before
-        with pytest.raises(CampaignError, match=r"told before of id 1 .*5, but 6 came"):
+        with pytest.raises(CampaignError, match=r"value 5 recorded for id 1 .*, got 6"):
             c.tell(1, 6.0)
         with pytest.raises(CampaignError):
             c.tell([2, 1], [1.0, 6.0])
@@ -155,7 +155,7 @@ def test_the_same_holds_for_entries_without_an_id() -> None:
     with campaign() as c:
         c.tell(row=0, col=0, value=1.0)
         assert c.tell(row=0, col=0, value=1.0).known == 1
-        with pytest.raises(CampaignError, match="row 0, column 0, 1, but 2 came"):
+        with pytest.raises(CampaignError, match="value 1 recorded for row 0, column 0, got 2"):
             c.tell(row=0, col=0, value=2.0)
         with pytest.raises(CampaignError):
             c.tell(row=[1, 1], col=[0, 0], value=[1.0, 2.0])
@@ -217,7 +217,7 @@ def test_said_twice_is_one_event_and_told_values_can_neither_fail_nor_be_withdra
         c.withdraw(3)
         assert c.state.version == version
         for refused in (c.fail, c.withdraw):
-            with pytest.raises(CampaignError, match="id 1 was told"):
+            with pytest.raises(CampaignError, match="id 1, which has one"):
                 refused([4, 1])
             with pytest.raises(DataError, match="ids are 1 to 4"):
                 refused(9)
@@ -250,7 +250,7 @@ def test_a_wrong_value_is_corrected_and_history_stays(where: str) -> None:
         assert c.export(frame="columns")["value"] == [0.1, 1.0]
         assert c.export(frame="columns")["corrected"] == [True, False]
         assert c.history(frame="columns")["what"][-1] == "measurement 1 now 0.1: a slip of the point"
-        kinds = [type(r.event).__name__ for r in c._storage.events(c._key)]
+        kinds = [type(r.event).__name__ for r in c.records()]
         assert kinds == ["Created", "Asked", "Told", "Told", "Corrected"]
         version = c.state.version
         c.correct(1, 0.1)
@@ -277,9 +277,9 @@ def test_what_to_correct_must_be_clear() -> None:
     with campaign() as c:
         c.ask(1)
         c.tell(row=[0, 0, 1], col=[0, 0, 0], value=[1.0, 2.0, 3.0], again=True)
-        with pytest.raises(CampaignError, match="nothing was told"):
+        with pytest.raises(CampaignError, match="got none yet"):
             c.correct(row=3, col=3, value=1.0)
-        with pytest.raises(CampaignError, match="number= one of"):
+        with pytest.raises(CampaignError, match="number=, one of"):
             c.correct(row=0, col=0, value=1.5)
         c.correct(number=2, value=1.5)
         c.correct(row=1, col=0, value=7.0)
@@ -464,7 +464,7 @@ def test_times_are_utc_whatever_the_clock() -> None:
 
 
 def test_nothing_told_has_no_posterior() -> None:
-    with campaign() as c, pytest.raises(CampaignError, match="nothing was"):
+    with campaign() as c, pytest.raises(CampaignError, match="expected at least one measurement"):
         c.posterior()
 
 
@@ -474,7 +474,7 @@ def test_state_is_the_same_replayed_or_step_by_step() -> None:
         c.correct(1, 3.0)
         c.withdraw(4)
         c.add_cols(["z"])
-        records = c._storage.events(c._key)
+        records = c.records()
         stepwise = replay(records[:1])
         for record in records[1:]:
             stepwise = stepwise.apply(record)

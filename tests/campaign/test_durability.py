@@ -20,7 +20,7 @@ from maxentry.errors import StorageError
 
 def test_sqlite_brings_every_commit_to_the_disk(tmp_path: Path) -> None:
     campaign(tmp_path / "lab.db").close()
-    with Storage(tmp_path / "lab.db") as storage, storage._writing() as connection:
+    with Storage(tmp_path / "lab.db") as storage, storage.writing() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
         assert connection.execute(text("PRAGMA synchronous")).scalar() == 2  # FULL
         assert connection.execute(text("PRAGMA foreign_keys")).scalar() == 1
@@ -33,7 +33,7 @@ def test_postgresql_does_too_even_where_a_server_is_told_not_to(postgres: str) -
             name = connection.execute(text("SELECT current_database()")).scalar()
             connection.execute(text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
         engine.dispose()
-        with Storage(url, create=True) as storage, storage._writing() as connection:
+        with Storage(url, create=True) as storage, storage.writing() as connection:
             assert connection.execute(text("SHOW synchronous_commit")).scalar() == "on"
 
 

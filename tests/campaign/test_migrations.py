@@ -38,7 +38,7 @@ def test_version_1_is_upgraded_with_all_it_holds(lasting: str) -> None:
         assert opened.export(frame="columns")["who"] == [None, None]
         opened.tell(3, 0.125, who="ann")
         assert opened.history(frame="columns")["who"] == [None, None, None, "ann"]
-    with Storage(lasting) as storage, storage._reading() as connection:
+    with Storage(lasting) as storage, storage.reading() as connection:
         assert schema.version_of(connection, "") == schema.VERSION
 
 
@@ -131,7 +131,7 @@ def test_a_newer_file_is_refused_with_advice(tmp_path: Path) -> None:
     connection.close()
     before = path.read_bytes()
     for create in (False, True):
-        with pytest.raises(StorageError, match=r"version 1000: upgrade maxentry"):
+        with pytest.raises(StorageError, match=r"version 1000. Upgrade maxentry"):
             Storage(path, create=create)
     assert path.read_bytes() == before
 
@@ -144,7 +144,7 @@ def test_an_event_of_a_newer_kind_is_refused_with_advice(tmp_path: Path) -> None
             "INSERT INTO maxentry_events VALUES (1, 2, '2030-01-01T00:00:00+00:00', 'sung', NULL, '{}')"
         )
     connection.close()
-    with pytest.raises(StorageError, match="'sung' came: upgrade maxentry"):
+    with pytest.raises(StorageError, match=r"got 'sung'\. Upgrade maxentry"):
         Campaign.open(path)
 
 
@@ -172,7 +172,7 @@ def test_an_event_with_fields_of_a_newer_maxentry_is_refused_with_advice(
         line = (1, 2, "2030-01-01T00:00:00+00:00", kind, None, payload)
         connection.execute("INSERT INTO maxentry_events VALUES (?, ?, ?, ?, ?, ?)", line)
     connection.close()
-    with pytest.raises(StorageError, match=f"an event '{kind}' .*: upgrade maxentry"):
+    with pytest.raises(StorageError, match=f"an event '{kind}' .* Upgrade maxentry"):
         Campaign.open(path)
 
 
@@ -184,5 +184,5 @@ def test_a_campaign_with_a_setting_of_a_newer_maxentry_is_refused_with_advice(tm
             """UPDATE maxentry_events SET payload = replace(payload, '"seed"', '"hue":3,"seed"')"""
         )
     connection.close()
-    with pytest.raises(StorageError, match=r"no such setting as 'hue'.*: upgrade maxentry"):
+    with pytest.raises(StorageError, match=r"no such setting as 'hue'.* Upgrade maxentry"):
         Campaign.open(path)

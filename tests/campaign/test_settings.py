@@ -63,7 +63,7 @@ def test_what_differs_is_not_equal() -> None:
         ({"name": ""}, "name"),
         ({"name": "x" * 201}, "name"),
         ({"rows": ["a"]}, "at least 2 rows"),
-        ({"rows": ["a", "a"]}, "came twice"),
+        ({"rows": ["a", "a"]}, "twice"),
         ({"rows": "abc"}, "sequence of row labels"),
         ({"rows": ["a", float("inf")]}, "finite"),
         ({"rows": ["a", object()]}, "text, numbers, dates or tuples"),
@@ -132,7 +132,7 @@ def test_more_rows_are_available_and_cost_the_mean() -> None:
     np.testing.assert_array_equal(settings.with_cols(["z"]).costs.at(np.arange(2), np.full(2, 3)), [6, 8])
     with pytest.raises(ParameterError, match="col costs"):
         settings.with_cols(["z"], [1.0])
-    with pytest.raises(DataError, match="came twice"):
+    with pytest.raises(DataError, match="twice"):
         settings.with_rows(["a"])
     for wrong, match in (
         ([-1.0], "from zero on"),

@@ -196,7 +196,7 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def replayed(self) -> None:
-        assert snapshot(replay(self.c._storage.events(self.c._key))) == snapshot(self.c.state)
+        assert snapshot(replay(self.c.records())) == snapshot(self.c.state)
 
 
 TestLives = Lives.TestCase

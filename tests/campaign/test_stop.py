@@ -71,6 +71,7 @@ def test_what_a_budget_pays(cost: list[float], left: float, plate: list[int] | N
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("full_fits")
 def test_the_expected_error_comes_true_on_average() -> None:
     """Over 40 matrices from the prior, squared error over expected squared error is 1 within its Monte Carlo error."""
     ratios = []
@@ -105,6 +106,8 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     assert campaign.outlook(5, progress=False).advice.startswith("the target is reached")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("full_fits")
 def test_what_rank_0_takes_for_noise_is_not_known() -> None:
     """With 12 of 108 values told rank="auto" sees means alone: its sd is far too small, the expected error is not."""
     ratios, plain = [], []
@@ -121,6 +124,15 @@ def test_what_rank_0_takes_for_noise_is_not_known() -> None:
         plain.append(error / np.sqrt(np.mean(posterior.sd**2)))
     assert len(ratios) >= 3
     assert np.median(ratios) < 1.3 < np.median(plain)
+
+
+def test_what_rank_0_takes_for_noise_counts_as_error() -> None:
+    campaign = begun(rank="auto")
+    answer(campaign, ask(campaign, 12), truth())
+    posterior = campaign.posterior(progress=False)
+    assert posterior.rank_weights[0] > 0.5
+    assert stop.unseen(posterior) > 0
+    assert stop.expected_error(campaign.state, posterior) > 1.5 * np.sqrt(np.mean(posterior.sd**2))
 
 
 def test_nothing_is_unseen_where_the_rank_is_given() -> None:
@@ -149,14 +161,14 @@ def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -
     at = dt.datetime.now(dt.UTC)
     assert "all are told, failed or pending (4 pending)" in (stop.ended(campaign.state, at) or "")
     campaign.tell(ids[2:], [1.0, 2.0, 3.0, 4.0])
-    sentence = "every entry has been told (4) or has failed (2); withdraw() gives back what failed."
+    sentence = "every entry has been told (4) or has failed (2). Withdraw a failure to try it again."
     assert (stop.ended(campaign.state, at) or "").endswith(sentence)
     campaign.tell(ids[:2], [5.0, 6.0])
-    assert "every entry has been told (6); again=True" in (stop.ended(campaign.state, at) or "")
+    assert "every entry has been told (6). The setting `again`" in (stop.ended(campaign.state, at) or "")
 
 
 def test_an_outlook_says_what_is_gained_for_a_unit_of_cost() -> None:
-    found = stop.Outlook(2.0, 1.5, 1.0, entries=4, cost=8.0)
+    found = outlook.Outlook(2.0, 1.5, 1.0, entries=4, cost=8.0)
     assert found.to_dict()["gain_per_cost"] == found.gain_per_cost == 0.0625
     assert "for a cost of 8 (0.0625 less for a unit of it)" in str(found)
-    assert stop.Outlook(2.0, 1.5, 1.5, entries=0, cost=0.0).to_dict()["gain_per_cost"] == 0.0
+    assert outlook.Outlook(2.0, 1.5, 1.5, entries=0, cost=0.0).to_dict()["gain_per_cost"] == 0.0

@@ -136,7 +136,7 @@ def test_processes_upgrade_old_tables_at_once(lasting: str) -> None:
     for process in processes:
         process.join()
     assert [p.exitcode for p in processes] == [0, 0, 0]
-    with Storage(lasting) as storage, storage._reading() as connection:
+    with Storage(lasting) as storage, storage.reading() as connection:
         assert connection.execute(select(schema.SCHEMA.c.version)).scalars().all() == [schema.VERSION]
     with Campaign.open(lasting) as opened:
         assert opened.history(frame="columns")["kind"] == ["created", "asked", "told", *["asked"] * 3]

@@ -11,20 +11,20 @@ from tests.campaign.stand_ins import campaign
 from maxentry.campaign import settings as workable
 from maxentry.campaign.settings import Settings
 from maxentry.errors import MaxentryError, ParameterError, RankError
-from maxentry.posterior.gibbs import check_rank
+from maxentry.posterior.rank import check_rank
 
 UNWORKABLE = [
-    ({"rank": 3}, "at most 2, half the shorter side of a 5 x 4 matrix, but 3 came"),
+    ({"rank": 3}, "at most 2, half the shorter side of a 5 x 4 matrix, got 3"),
     ({"rank": 0, "effects": False}, "nothing to fit"),
-    ({"plates": "rows", "per_row": 1}, "plates='rows' and per_row=1 came"),
-    ({"plates": "cols", "per_col": 2}, "plates='cols' and per_col=2 came"),
+    ({"plates": "rows", "per_row": 1}, "plates='rows' and per_row=1"),
+    ({"plates": "cols", "per_col": 2}, "plates='cols' and per_col=2"),
     ({"lease": 1e300}, "at most 100 years"),
 ]
 ONLY_AT_FIRST: list[tuple[dict[str, Any], str]] = [
-    ({"n_initial": 21}, "at most all 20 entries, but 21 came"),
-    ({"transform": "log", "range": (-5, -1)}, "none from -5 to -1"),
-    ({"transform": "log", "range": (-5, 0)}, "none from -5 to 0"),
-    ({"transform": "logit(0, 100)", "range": (100, 200)}, "none from 100 to 200"),
+    ({"n_initial": 21}, "at most all 20 entries, got 21"),
+    ({"transform": "log", "range": (-5, -1)}, "got -5 to -1"),
+    ({"transform": "log", "range": (-5, 0)}, "got -5 to 0"),
+    ({"transform": "logit(0, 100)", "range": (100, 200)}, "got 100 to 200"),
     ({"rows": ["a", "b\udcff"]}, "UTF-8"),
     ({"cols": [("a", "b\udcff"), 2]}, "UTF-8"),
 ]

@@ -11,9 +11,8 @@ from tests.cli.run import answer, good, refused, run
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.settings import ACQUISITIONS
-from maxentry.cli import codes
-from maxentry.cli.hints import where
 from maxentry.cli.options import Acquisition
+from maxentry.cli.output import ExitCode, next_options
 
 PLATE = ["id", "row", "col", "mean", "sd", "gain", "cost", "value"]
 
@@ -129,7 +128,7 @@ def test_the_environment_names_another_campaign() -> None:
 def test_several_campaigns_are_refused_with_how_to_name_one() -> None:
     begin(name="one")
     begin(name="two")
-    assert "'one', 'two': name one by --campaign (-c) or MAXENTRY_CAMPAIGN." in refused("status", "--fast")
+    assert "'one', 'two'. Name one by --campaign (-c) or MAXENTRY_CAMPAIGN." in refused("status", "--fast")
 
 
 def test_fewer_than_asked_for_say_why() -> None:
@@ -148,8 +147,8 @@ def test_what_is_pending_from_before_is_named() -> None:
 
 
 def test_passwords_are_not_repeated() -> None:
-    assert where("postgresql://ada:secret@host/lab") == ""
-    assert where("postgresql://host/lab?password=secret") == ""
+    assert next_options("postgresql://ada:secret@host/lab") == ""
+    assert next_options("postgresql://host/lab?password=secret") == ""
 
 
 @pytest.mark.parametrize(
@@ -163,7 +162,7 @@ def test_passwords_are_in_no_message(wrong: str) -> None:
 
 def test_a_name_twice_is_refused() -> None:
     begin()
-    assert "'lab' is there already" in refused("new", "lab", "--shape", "3x3")
+    assert "'lab', which is taken" in refused("new", "lab", "--shape", "3x3")
 
 
 # Which campaign
@@ -184,13 +183,12 @@ def test_the_storage_and_the_campaign_by_option_or_environment() -> None:
 
 
 def test_no_storage_says_how_to_begin() -> None:
-    assert "begin with `maxentry new`" in refused("ask", 3)
-    assert (
-        refused("ask", 3, "-s", "no/lab.db")
-        == "Expected a file of campaigns at no/lab.db, but there is none."
+    assert "Begin with `maxentry new`" in refused("ask", 3)
+    assert refused("ask", 3, "-s", "no/lab.db").startswith(
+        "Expected a file of campaigns at no/lab.db, got none. "
     )
     Path("text.db").write_text("not a database, but long enough to be looked at")
-    assert "it is no SQLite file" in refused("status", "-s", "text.db")
+    assert "got a file that is not SQLite" in refused("status", "-s", "text.db")
     assert "mysql" in refused("status", "-s", "mysql://host/db")
 
 
@@ -284,13 +282,13 @@ def test_one_value_by_id_and_a_failure() -> None:
 def test_nothing_is_taken_of_a_table_with_a_mistake() -> None:
     begin()
     for content, sentence in (
-        ("row,col,value\nr1,c1,1\nr9,c2,2\n", "expected known row labels, but 'r9' came"),
+        ("row,col,value\nr1,c1,1\nr9,c2,2\n", "expected known row labels, got 'r9'"),
         ("row,col,value\nr1,c1,1\nr2,c2,many\n", "line 3"),
         (
             "a,c1,c2\nr1,1,\nr2,,x\n",
             "t.csv, line 3, column c2: 'x' is not a number.",
         ),
-        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected the value told before"),
+        ("row,col,value\nr1,c1,1\nr1,c1,2\n", "expected the value 1 recorded"),
         ("id,value\n1,2\n", "expected an id that was asked"),
     ):
         Path("t.csv").write_text(content)
@@ -304,20 +302,20 @@ def test_a_plate_sorted_in_one_column_only_is_refused() -> None:
     plate = fill("plate.csv", [1, 2, 3])
     plate["row"] = list(plate["row"][::-1])
     plate.to_csv("plate.csv", index=False)
-    assert "as asked, but row" in refused("tell", "plate.csv")
+    assert "as asked, got row" in refused("tell", "plate.csv")
 
 
 def test_advice_is_in_the_words_of_the_shell() -> None:
     begin()
     good("tell", "--row", "r1", "--col", "c1", "--value", 1)
     said = refused("tell", "--row", "r1", "--col", "c1", "--value", 2)
-    assert "`maxentry correct VALUE --row ROW --col COL` puts it right, --again adds it" in said
+    assert "`maxentry correct VALUE --row ROW --col COL` to replace the value, or --again to add" in said
     good("tell", "--row", "r1", "--col", "c1", "--value", 2, "--again")
-    assert "give --number, one of 1, 2" in refused("correct", 3, "--row", "r1", "--col", "c1")
+    assert "Give --number, one of 1, 2" in refused("correct", 3, "--row", "r1", "--col", "c1")
     good("correct", 3, "--number", 2)
     good("ask", 1)
     good("tell", "--id", 1, "--value", 1)
-    assert "`maxentry correct ID --strike` strikes it out" in refused("fail", 1)
+    assert "`maxentry correct 1 --strike` removes the value" in refused("fail", 1)
 
 
 def test_a_file_that_is_told_already_may_be_written_over_and_no_other() -> None:
@@ -382,14 +380,14 @@ def test_fewer_than_asked_for_are_said_to_be_so_and_none_is_an_exit_code() -> No
     begin(shape="2x2")
     result = good("ask", 9)
     assert "Only 4 of 9 could be asked" in result.stderr
-    said = refused("ask", 1, code=codes.NOTHING_LEFT)
+    said = refused("ask", 1, code=ExitCode.NOTHING_LEFT)
     assert "4 pending" in said
     as_json = run("ask", 1, "--json")
-    assert as_json.exit_code == codes.NOTHING_LEFT
+    assert as_json.exit_code == ExitCode.NOTHING_LEFT
     assert json.loads(as_json.stdout)["error"]["kind"] == "NothingToAskError"
     for id in range(1, 5):
         good("tell", "--id", id, "--value", id)
-    assert "`maxentry set --again` allows replicates" in refused("ask", 1, code=codes.NOTHING_LEFT)
+    assert "The setting `again` allows replicates" in refused("ask", 1, code=ExitCode.NOTHING_LEFT)
     good("set", "--again")
     good("ask", 1)
 
@@ -397,7 +395,7 @@ def test_fewer_than_asked_for_are_said_to_be_so_and_none_is_an_exit_code() -> No
 def test_the_budget_ends_a_campaign() -> None:
     begin("--budget", 3)
     assert answer("ask", 9)["n"] == 3
-    assert "the budget is spent" in refused("ask", 1, code=codes.NOTHING_LEFT).lower()
+    assert "the budget is spent" in refused("ask", 1, code=ExitCode.NOTHING_LEFT).lower()
     good("set", "--drop", "budget")
     assert answer("ask", 2)["n"] == 2
 
@@ -469,7 +467,7 @@ def test_more_rows_and_columns_and_other_settings() -> None:
     ]
     with Campaign.open("maxentry.db") as campaign:
         assert (campaign.settings.budget, campaign.settings.lease) == (9, 2 * 86400)
-    assert "none came" in refused("set", code=codes.USAGE)
+    assert "got none" in refused("set", code=ExitCode.USAGE)
     assert "'seed'" in refused("set", "--drop", "seed")
     assert "is there already" in refused("add-rows", "n1")
 
@@ -506,15 +504,15 @@ def test_a_correction_as_it_is_said() -> None:
     good("ask", 2, "-o", "p.csv")
     fill("p.csv", [4, 5])
     good("tell", "p.csv")
-    assert "`maxentry correct 2 VALUE` puts it right" in refused("tell", "--id", 2, "--value", 6)
+    assert "`maxentry correct 2 VALUE` to replace the value" in refused("tell", "--id", 2, "--value", 6)
     good("correct", 2, 6)
     good("correct", 1, "--value", -7)
     assert [e["value"] for e in answer("export")["entries"]] == [-7, 6]
     good("correct", 2, "--strike")
     assert [e["value"] for e in answer("export")["entries"]] == [-7]
-    assert "before the value, but 'x' came" in refused("correct", "x", 6, code=codes.USAGE)
-    refused("correct", 1, 6, 7, code=codes.USAGE)
-    refused("correct", 1, 6, "--id", 1, code=codes.USAGE)
+    assert "before the value, got 'x'" in refused("correct", "x", 6, code=ExitCode.USAGE)
+    refused("correct", 1, 6, 7, code=ExitCode.USAGE)
+    refused("correct", 1, 6, "--id", 1, code=ExitCode.USAGE)
 
 
 def test_a_plate_for_excel_and_back() -> None:
@@ -552,7 +550,7 @@ def test_a_decimal_comma_between_commas_is_explained() -> None:
 
 
 def test_no_number_is_refused_in_our_words() -> None:
-    assert "expected a whole number" in refused("ask", "abc", code=codes.USAGE)
+    assert "must be a whole number" in refused("ask", "abc", code=ExitCode.USAGE)
 
 
 def test_the_version_as_an_option() -> None:
@@ -561,8 +559,8 @@ def test_the_version_as_an_option() -> None:
 
 def test_exports_that_exclude_each_other() -> None:
     begin()
-    refused("export", "--wide", "--pending", code=codes.USAGE)
-    refused("export", "--asked", "--pending", code=codes.USAGE)
+    refused("export", "--wide", "--pending", code=ExitCode.USAGE)
+    refused("export", "--asked", "--pending", code=ExitCode.USAGE)
 
 
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

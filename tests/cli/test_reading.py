@@ -157,7 +157,7 @@ def test_costs_of_rows_columns_and_entries() -> None:
     [
         ("row,cost\nA,1\n", "expected a cost for every row, got none for row 'B'"),
         ("w,x,y\nA,1,2\nB,3,\n", "expected a cost for every entry, got none for row 'B', column 'y'"),
-        ("row,cost\nA,1\nC,1\n", "expected known row labels, but 'C' came"),
+        ("row,cost\nA,1\nC,1\n", "expected known row labels, got 'C'"),
         ("row,cost\nA,dear\n", "t.csv, line 2, column cost: 'dear' is not a number"),
     ],
 )

@@ -96,18 +96,18 @@ def test_a_number_cannot_be_written_twice(storage: Storage) -> None:
 
 
 def test_campaigns_are_found_by_name_and_kept_apart(storage: Storage) -> None:
-    with pytest.raises(CampaignError, match="there is none yet"):
+    with pytest.raises(CampaignError, match="got none yet"):
         storage.find(None)
     first = storage.add("one", [Created(SETTINGS)], START, None)
     assert storage.find(None) == first
     second = storage.add("two", [Created(SETTINGS)], START, None)
     assert storage.names() == ["one", "two"]
     assert storage.find("two") == second
-    with pytest.raises(CampaignError, match="there are 'one', 'two'"):
+    with pytest.raises(CampaignError, match="'one', 'two'"):
         storage.find(None)
     with pytest.raises(CampaignError, match="a campaign 'three'"):
         storage.find("three")
-    with pytest.raises(CampaignError, match="there already"):
+    with pytest.raises(CampaignError, match="is taken"):
         storage.add("one", [Created(SETTINGS)], START, None)
     with storage.locked(second) as log:
         log.append(EVENTS, 1, START, None)
@@ -184,7 +184,7 @@ def test_postgresql_drops_who_holds_the_lock_and_is_not_heard_of(
 def test_an_address_may_say_otherwise_how_a_server_is_reached(postgres: str) -> None:  # noqa: F811
     with database(postgres) as url:
         for extra, seconds in (("", 10), ("&connect_timeout=3", 3)):
-            with Storage(url + extra, create=True) as storage, storage._reading() as connection:
+            with Storage(url + extra, create=True) as storage, storage.reading() as connection:
                 assert (
                     int(connection.connection.driver_connection.info.get_parameters()["connect_timeout"])
                     == seconds
@@ -203,5 +203,5 @@ def test_it_is_all_there_when_opened_again(lasting: str) -> None:  # noqa: F811
 
 def test_a_campaign_that_is_gone_is_said_to_be(storage: Storage) -> None:
     key = storage.add("kinase", [Created(SETTINGS)], START, None)
-    with pytest.raises(StorageError, match="it is gone"), storage.locked(key._replace(id=99)):
+    with pytest.raises(StorageError, match="which is gone"), storage.locked(key._replace(id=99)):
         pass

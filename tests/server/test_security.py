@@ -9,7 +9,7 @@ import pytest
 from tests.server.live import READ, TOKENS, WRITE, begin, get, post, running, serving
 
 from maxentry.errors import ParameterError
-from maxentry.server import runner
+from maxentry.server import app as server_app
 from maxentry.server.options import Limits, Options, Tokens
 from maxentry.server.problems import Problem
 from maxentry.server.routes import campaigns
@@ -291,7 +291,7 @@ def test_too_many_connections_are_refused(monkeypatch: pytest.MonkeyPatch) -> No
     import socket
     import time
 
-    monkeypatch.setattr(runner, "MOST_CONNECTIONS", 6)
+    monkeypatch.setattr(server_app, "MOST_CONNECTIONS", 6)
     whole = f"GET {API}/health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
     with running() as (url, _), contextlib.ExitStack() as lines:
         host, port = url.removeprefix("http://").split(":")
@@ -378,7 +378,7 @@ def test_no_answer_and_no_log_shows_a_secret(caplog: pytest.LogCaptureFixture, t
         for _ in range(2):  # the second is refused, by a sentence that names the storage
             said += client.post("/campaigns", json=body, headers=headers).text
         said += client.get("/campaigns/none", headers=headers).text
-    assert "is there already" in said
+    assert "is taken" in said
     for secret in (READ, WRITE, "q" * 30, "secret-folder-name"):
         assert secret not in said
         assert secret == "secret-folder-name" or secret not in caplog.text

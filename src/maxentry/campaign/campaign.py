@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import datetime as dt
 import difflib
 import getpass
@@ -27,9 +28,10 @@ from maxentry.campaign import tell as changes
 from maxentry.campaign import tell as report
 from maxentry.campaign import tell as telling
 from maxentry.campaign.events import Created, Event, Record
+from maxentry.campaign.policy import BatchLike, Plates
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.storage import Key, Log, Overtaken, Storage
+from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
@@ -87,7 +89,7 @@ def begun(
     for side, known, came in sides:
         if known[: len(came)] != came:  # more may have been added since
             raise CampaignError(
-                f"expected the {side} labels of the campaign {key.name!r} that is there, but others came."
+                f"expected the {side} labels of the existing campaign {key.name!r}, got others."
             )
     return key, False
 
@@ -105,7 +107,7 @@ def check_names(settings: Iterable[str]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ParameterError(f"expected settings of a campaign, but {name!r} came{hint}.")
+            raise ParameterError(f"expected settings of a campaign, got {name!r}{hint}.")
 
 
 def user(who: str | None) -> str | None:
@@ -141,7 +143,7 @@ class Campaign:
         owned: bool = False,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> None:
         """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
@@ -150,6 +152,7 @@ class Campaign:
         self._storage, self._key, self._owned = storage, key, owned
         self._clock = clock
         self._policy = policy
+        self._around: Around = contextlib.nullcontext
         self._turn = threading.Lock()
         self.cache: fits.Cache
         if cache is not None:
@@ -174,7 +177,7 @@ class Campaign:
         who: str | None = None,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
         **settings: Any,
     ) -> Self:
@@ -206,7 +209,7 @@ class Campaign:
                 kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy, frame=frame
             )
             if told and not is_new:
-                made._tell(told, False, who)
+                made.tell_lines(told, False, who)
             return made
 
     @classmethod
@@ -217,7 +220,7 @@ class Campaign:
         *,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., asking.BatchLike] | None = None,
+        policy: Callable[..., BatchLike] | None = None,
         frame: FrameKind | None = None,
     ) -> Self:
         """Come back to a campaign: that of this name, or the only one there is.
@@ -273,7 +276,7 @@ class Campaign:
     def status(self) -> Status:
         """Counts and sums; prints as a few lines."""
         state = self.state
-        return Status.of(state, self._now(state))
+        return Status.of(state, self.now(state))
 
     def posterior(self, *, progress: bool | None = None) -> Posterior:
         """The posterior of the whole matrix given all that was told, in the user's units and frames."""
@@ -281,7 +284,7 @@ class Campaign:
 
         state = self.state
         if not state.standing:
-            raise CampaignError("expected something told before there is a posterior, but nothing was.")
+            raise CampaignError("expected at least one measurement before there is a posterior, got none.")
         return views.framed(fits.posterior(state, self.cache, progress=progress), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
@@ -289,19 +292,19 @@ class Campaign:
         from maxentry.campaign import outlook as ahead
 
         state, n = self.state, _how_many(n)
-        return ahead.look_ahead(state, n, self._now(state), self.cache, progress=progress)
+        return ahead.look_ahead(state, n, self.now(state), self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
         state = self.state
-        now = self._now(state)
+        now = self.now(state)
         chosen = state.pending_asks(now) if pending else state.asked.values()
         return views.as_frame(views.asks_in_full(chosen, state, now), frame or self._frame)
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
         """What is waited for, as `ask` gave it: id, row, col, mean, sd, gain, cost."""
         state = self.state
-        return views.as_frame(views.asks(state.pending_asks(self._now(state)), state), frame or self._frame)
+        return views.as_frame(views.asks(state.pending_asks(self.now(state)), state), frame or self._frame)
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """What happened, one line an event: event, at, who, kind, what."""
@@ -323,7 +326,7 @@ class Campaign:
         self,
         n: int = 1,
         *,
-        plates: asking.Plates | None = None,
+        plates: Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,
@@ -348,11 +351,11 @@ class Campaign:
         """Choose, and hand out if nobody has been quicker; else choose again. The state once that is done."""
         for attempt in range(ATTEMPTS):
             then, began = self.state, time.perf_counter()
-            batch = self._choose(then, n, self._now(then), limits, progress)
+            batch = self._choose(then, n, self.now(then), limits, progress)
             took, state = time.perf_counter() - began, None
-            with contextlib.suppress(Overtaken), self._storage.locked(self._key) as log:
+            with contextlib.suppress(Overtaken), self._storage.locked(self._key, self._around) as log:
                 latest = then.after(log.since(then.version))
-                now = self._now(latest, log)
+                now = self.now(latest, log)
                 plates = asking.limits(limits, then.settings)["plates"]
                 fewer_will_do = attempt >= CONTENT_WITH_FEWER
                 kept = asking.kept(batch, then, latest, now, plates=plates, fewer_will_do=fewer_will_do)
@@ -364,18 +367,16 @@ class Campaign:
                     state = latest.after(log.append([event], latest.version, now, who))
             if state is not None:
                 return self._remember(state)
-        raise CampaignError(
-            "expected a moment to hand out entries, but others have been quicker each time: ask again."
-        )
+        raise CampaignError("other processes took the chosen entries each time. Ask again.")
 
     def _choose(
         self, state: State, n: int, now: dt.datetime, limits: dict[str, Any], progress: bool | None
-    ) -> asking.BatchLike:
+    ) -> BatchLike:
         policy = self._policy or _default_policy()
         kept = asking.limits(limits, state.settings)
         batch = policy(state, n, now, **kept, cache=self.cache, progress=progress)
         if not len(batch.rows):
-            raise NothingToAskError(batch.why or "expected an entry left to ask for, but there is none.")
+            raise NothingToAskError(batch.why or "no entry is left to ask for.")
         return batch
 
     def tell(
@@ -403,10 +404,7 @@ class Campaign:
         others are withdrawn, except where replicates are asked for (the setting `again`). Ids that have expired,
         failed or been withdrawn may be told.
         """
-        return self._tell(telling.lines(ids, values, row=row, col=col, value=value), again, who)
-
-    def _tell(self, lines: Sequence[Line], again: bool, who: str | None) -> Receipt:
-        return self._change(lambda state, now: report.judged(lines, state, again, now), who)
+        return self.tell_lines(telling.lines(ids, values, row=row, col=col, value=value), again, who)
 
     def correct(
         self,
@@ -454,6 +452,34 @@ class Campaign:
         """Change settings from here on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
         self._change(lambda state, _: changes.settings_changed(state, settings), who)
 
+    # For servers and reports, which keep more than one campaign in hand
+
+    @property
+    def key(self) -> Key:
+        """How the storage knows the campaign: its number, its id, its name."""
+        return self._key
+
+    def now(self, state: State, log: Log | None = None) -> dt.datetime:
+        """The time by the clock that all share; never before the last event, whoever's clock that went by."""
+        now = (self._clock or (log or self._storage).now)()
+        if now.tzinfo is None:
+            raise ParameterError("expected a clock with a time zone, got a time without one.")
+        return max(now.astimezone(dt.UTC), state.changed_at)
+
+    def records(self, since: int = 0, most: int | None = None) -> Sequence[Record]:
+        """The stored events after number `since`, at most so many."""
+        return self._storage.events(self._key, since, most)
+
+    def tell_lines(self, lines: Sequence[Line], again: bool = False, who: str | None = None) -> Receipt:
+        """`tell` for lines that were read before."""
+        return self._change(lambda state, now: report.judged(lines, state, again, now), who)
+
+    def within(self, around: Around) -> Self:
+        """This campaign, with `around` about every transaction that writes (see `Storage.locked`)."""
+        twin = copy.copy(self)
+        twin._around = around
+        return twin
+
     # Inside
 
     def _change(
@@ -462,9 +488,9 @@ class Campaign:
         """Decide on events under the lock, from the latest state, and append them."""
         for _ in range(ATTEMPTS):
             try:
-                with self._storage.locked(self._key) as log:
+                with self._storage.locked(self._key, self._around) as log:
                     latest = self._latest.after(log.since(self._latest.version))
-                    now = self._now(latest, log)
+                    now = self.now(latest, log)
                     events, result = decide(latest, now)
                     records = log.append(events, latest.version, now, user(who))
                     state = latest.after(records)  # before the commit: what cannot be replayed is not written
@@ -472,9 +498,7 @@ class Campaign:
                 return result
             except Overtaken:
                 continue
-        raise StorageError(
-            f"expected to write to {self._storage.name}, but others have been quicker each time."
-        )
+        raise StorageError(f"other processes wrote to {self._storage.name} first each time. Try again.")
 
     def _remember(self, state: State) -> State:
         with self._turn:
@@ -482,15 +506,8 @@ class Campaign:
                 self._latest = state
         return state
 
-    def _now(self, state: State, log: Log | None = None) -> dt.datetime:
-        """The time by the clock that all share; never before the last event, whoever's clock that went by."""
-        now = (self._clock or (log or self._storage).now)()
-        if now.tzinfo is None:
-            raise ParameterError("expected a clock that knows its time zone, but its time has none.")
-        return max(now.astimezone(dt.UTC), state.changed_at)
 
-
-def _default_policy() -> Callable[..., asking.BatchLike]:
+def _default_policy() -> Callable[..., BatchLike]:
     from maxentry.campaign import policy  # here, since loading the sampler takes its time
 
     return policy.next_batch
@@ -502,5 +519,5 @@ def _needs_no_model(settings: Settings) -> bool:
 
 def _how_many(n: Any) -> int:
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"expected a whole number of entries from 1 on, but {n!r} came.")
+        raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
     return int(n)

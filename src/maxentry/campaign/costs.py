@@ -89,17 +89,17 @@ def _places(came: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> l
     """Where the labels that came stand on the axis, on which each must come once; in order if there are none."""
     if came is None:
         if n != axis.size:
-            raise ParameterError(f"expected a {what} of {axis.size} {axis.name}s, but {n} came.")
+            raise ParameterError(f"expected a {what} of {axis.size} {axis.name}s, got {n}.")
         return list(range(n))
     find = Lookup(axis).find
     places = [find(label) for label in came]
     missing = sorted(set(range(axis.size)) - set(places))
     if missing:
         raise ParameterError(
-            f"expected every {axis.name} label in the {what}, but {axis.show(missing[0])} is not there."
+            f"expected every {axis.name} label in the {what}, got none for {axis.show(missing[0])}."
         )
     if len(places) != axis.size:
-        raise ParameterError(f"expected every {axis.name} label once in the {what}, but one came twice.")
+        raise ParameterError(f"expected every {axis.name} label once in the {what}, got one twice.")
     return places
 
 
@@ -174,7 +174,7 @@ class Prices(NamedTuple):
     def check(self) -> None:
         """Refuse entries that cost nothing: choices are by gain per cost."""
         if not self.least > 0:
-            raise ParameterError("expected every entry to cost something, but one costs nothing.")
+            raise ParameterError("expected every entry to cost something, got a cost of 0.")
 
 
 def _parts(costs: Any) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def _parts(costs: Any) -> dict[str, Any]:
     if isinstance(costs, Mapping):
         unknown = [name for name in costs if name not in Prices._fields]
         if unknown:
-            raise ParameterError(f"expected costs named entry, row or col, but {unknown[0]!r} came.")
+            raise ParameterError(f"expected costs named entry, row or col, got {unknown[0]!r}.")
         return {name: costs.get(name) for name in Prices._fields}
     if all(hasattr(costs, name) for name in Prices._fields):
         return {name: getattr(costs, name) for name in Prices._fields}
@@ -196,8 +196,8 @@ def _by_label(part: Any, labels: Labels, name: str) -> Any:
     missing = [label for label in labels if label not in part]
     unknown = [label for label in part if label not in set(labels)]
     if missing or unknown:
-        came = f"{missing[0]!r} has none" if missing else f"{unknown[0]!r} is not a {name}"
-        raise ParameterError(f"expected a cost for every {name} label and no other, but {came}.")
+        got = f"none for {missing[0]!r}" if missing else f"one for {unknown[0]!r}"
+        raise ParameterError(f"expected a cost for every {name} label and no other, got {got}.")
     return [part[label] for label in labels]
 
 
@@ -207,13 +207,13 @@ def _checked(part: Any, shape: tuple[int, ...], name: str) -> Array | None:
     try:
         array = np.array(part, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError(f"expected numbers as {name} costs, but {part!r:.60} came.") from None
+        raise ParameterError(f"expected numbers as {name} costs, got {part!r:.60}.") from None
     if array.shape != shape:
         wanted = " x ".join(map(str, shape))
-        raise ParameterError(f"expected {wanted} {name} costs, but an array of shape {array.shape} came.")
+        raise ParameterError(f"expected {wanted} {name} costs, got an array of shape {array.shape}.")
     good = np.isfinite(array) & (array >= 0)
     if not good.all():
-        raise ParameterError(f"expected finite {name} costs from zero on, but {array[~good][0]} came.")
+        raise ParameterError(f"expected finite {name} costs from zero on, got {array[~good][0]}.")
     return frozen(array)
 
 

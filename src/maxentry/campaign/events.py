@@ -233,26 +233,24 @@ def write(event: Event) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
-        raise DataError(f"expected text in UTF-8, but {wrong!a} came in it.") from None
+        raise DataError(f"expected text that can be written in UTF-8, got {wrong!a}.") from None
     except ValueError as error:
         if isinstance(error, MaxentryError):
             raise
-        raise DataError("expected finite numbers, but one came that is not.") from None
+        raise DataError("expected finite numbers, got one that is not.") from None
     return text
 
 
 def read(kind: str, text: str) -> Event:
     """The event of this kind that was written as JSON text."""
     if kind not in KINDS:
-        raise StorageError(
-            f"expected an event that this maxentry knows, but {kind!r} came: upgrade maxentry."
-        )
+        raise StorageError(f"expected an event of a known kind, got {kind!r}. Upgrade maxentry.")
     try:
         return KINDS[kind].read(json.loads(text))
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise StorageError(
-            f"expected an event {kind!r} as this maxentry knows it, but it holds something else "
-            f"({type(error).__name__}: {error}): upgrade maxentry."
+            f"expected an event {kind!r} of a known form, got another ({type(error).__name__}: {error}). "
+            "Upgrade maxentry."
         ) from error
 
 

@@ -66,6 +66,11 @@ class Memory:
             for old in list(self._fits)[:-KEPT]:
                 del self._fits[old]
 
+    def clear(self) -> None:
+        """Drop all fits."""
+        with self._turn:
+            self._fits.clear()
+
 
 Cache = Path | Memory
 
@@ -97,7 +102,7 @@ def posterior(state: State, cache: Cache | None = None, *, progress: bool | None
     a = anchor(n)
     if a == n:
         return _fitted(state, n, None, cache, progress)
-    if (kept := _kept(cache, _digest(state, n, "warm"))) is not None:
+    if (kept := load_fit(cache, _digest(state, n, "warm"))) is not None:
         return kept
     return _fitted(state, n, _station(state, stations(a, n), cache, progress), cache, progress)
 
@@ -107,10 +112,10 @@ def _station(state: State, path: list[int], cache: Cache | None, progress: bool 
     *before, last = path
     if not before:
         return _fitted(state, last, None, cache, progress)
-    found = _kept(cache, _digest(state, last, "station"))
+    found = load_fit(cache, _digest(state, last, "station"))
     if found is None:
         found = _fitted(state, last, _station(state, before, cache, progress), cache, progress, UP_TO_DATE)
-    _used(cache, _digest(state, path[0], "anchor"))  # a correction would need it
+    touch_fit(cache, _digest(state, path[0], "anchor"))  # a correction would need it
     return found
 
 
@@ -144,7 +149,7 @@ def _fitted(
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
     name = _digest(state, n, kind)
-    if (kept := _kept(cache, name)) is not None:
+    if (kept := load_fit(cache, name)) is not None:
         return kept
     data = Observations(state.shape, *_first(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
     made = complete(
@@ -162,7 +167,7 @@ def _fitted(
     if made.interrupted:  # what was drawn by then would make the choice hang on the moment of Ctrl-C
         raise KeyboardInterrupt
     if cache is not None:
-        _keep(made, cache, name)
+        save_fit(made, cache, name)
     return made
 
 
@@ -182,8 +187,8 @@ def _digest(state: State, n: int, kind: str) -> str:
     return digest.hexdigest()[:24]
 
 
-def _kept(cache: Cache | None, name: str) -> Posterior | None:
-    """The posterior of this name; None if there is none, or none that can be read."""
+def load_fit(cache: Cache | None, name: str) -> Posterior | None:
+    """Load the posterior of this name; None if there is none, or none that can be read."""
     if cache is None:
         return None
     if not isinstance(cache, Path):
@@ -198,8 +203,8 @@ def _kept(cache: Cache | None, name: str) -> Posterior | None:
     return None
 
 
-def _used(cache: Cache | None, name: str) -> None:
-    """Let go of the posterior of this name later than of others."""
+def touch_fit(cache: Cache | None, name: str) -> None:
+    """Mark a cached posterior as recently used."""
     if isinstance(cache, Path):
         with contextlib.suppress(OSError):
             if _file(cache, name).is_file():
@@ -208,8 +213,8 @@ def _used(cache: Cache | None, name: str) -> None:
         cache.used(name)
 
 
-def _keep(made: Posterior, cache: Cache, name: str) -> None:
-    """Keep the posterior, and let go of those used longest ago; a folder that cannot be written is no misfortune."""
+def save_fit(made: Posterior, cache: Cache, name: str) -> None:
+    """Save a posterior and delete those used longest ago; a folder that cannot be written is ignored."""
     if not isinstance(cache, Path):
         cache.put(name, made)
         return

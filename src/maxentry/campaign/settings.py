@@ -5,97 +5,111 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry import acquisition
 from maxentry import labels as label_codec
 from maxentry.campaign import costs as aligned
 from maxentry.campaign.costs import Prices, frozen, pack, unpack
-from maxentry.errors import DataError, ParameterError, RankError
+from maxentry.errors import DataError, ParameterError
 from maxentry.labels import Labels, checked_labels
+from maxentry.posterior.rank import check_rank
 from maxentry.transform import LARGEST, SMALLEST, Transform
 
-ACQUISITIONS = (
-    "maxent",
-    "maxent_nearest",
-    "predictive_variance",
-    "integrated_variance",
-    "uniform",
-    "balanced",
-)
-WITHOUT_MODEL = ("uniform", "balanced")  # of them
+ACQUISITIONS, WITHOUT_MODEL = acquisition.CRITERION_NAMES, acquisition.WITHOUT_BELIEF
 DEFAULT_ACQUISITION = "predictive_variance"
-# What may change while a campaign runs. The others would change what earlier values mean.
-CHANGEABLE = (
-    "acquisition", "again", "budget", "costs", "effects", "lease", "mask", "noise", "per_col", "per_row",
-    "plates", "priors", "range", "rank", "target_sd",
-)  # fmt: skip
+
+
+def _setting(
+    default: Any = None, help: str = "", *, changeable: bool = True, factory: Any = MISSING, **limits: Any
+) -> Any:
+    """Declare one setting: its default, and all that command line, server and client need to know of it.
+
+    help: one sentence for users. changeable: whether `set` may change it in a running campaign.
+    limits: `choices`; `least`, for whole numbers; `positive`, for finite numbers above 0; and `metavar`, what the
+    command line shows in place of the value where that is not a plain number or word.
+    """
+    metadata = {"help": help, "changeable": changeable, **limits}
+    if factory is not MISSING:
+        return field(default_factory=factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Everything a campaign knows before it is told anything.
+    """What a campaign is about and how it chooses. Each setting is declared here, and only here.
 
-    rows, cols: the labels, in order. mask: m1 x m2, True where an entry may be measured (None: everywhere); of a
-    frame, by its labels.
-    rank, noise, effects, priors: of the model, as in `complete`; priors may be None or "paper".
-    transform: the scale on which the model holds, as text ("none", "log", "logit", …); values are always in
-        the user's units. range: the least and the greatest value that can be told.
-    costs: of an entry, of its row and of its column. budget: of all that is asked. target_sd: good enough.
-    lease: seconds until an asked entry goes back. again: whether an entry may be asked again once told.
-    n_initial: entries of the initial design (None: the larger of m1 and m2).
-    per_row, per_col, plates: limits on every batch, unless `ask` gives others.
+    `name`, `rows`, `cols` and `seed` make a campaign what it is. Values are always in the user's units; `rank`,
+    `noise`, `effects`, `priors` and `transform` are those of `complete`. What is not `changeable` would change the
+    meaning of values recorded earlier.
     """
 
     name: str
     rows: Labels
     cols: Labels
-    seed: int
-    rank: int | Literal["auto"] = "auto"
-    acquisition: str = DEFAULT_ACQUISITION
-    noise: Literal["gaussian", "student"] = "gaussian"
-    effects: bool = True
-    priors: Literal["paper"] | None = None
-    transform: str = "none"
-    range: tuple[float, float] | None = None
-    costs: Prices = field(default_factory=Prices)
-    mask: NDArray[np.bool_] | None = None
-    lease: float | None = None
-    n_initial: int | None = None
-    again: bool = False
-    target_sd: float | None = None
-    budget: float | None = None
-    per_row: int | None = None
-    per_col: int | None = None
-    plates: Literal["rows", "cols"] | None = None
+    seed: int = field(metadata={"help": "The same seed gives the same answer.", "least": 0})
+    rank: int | Literal["auto"] = _setting(
+        "auto", "The rank, or auto: chosen by prediction.", least=0, metavar="auto|R"
+    )
+    acquisition: str = _setting(DEFAULT_ACQUISITION, "How entries are chosen.", choices=ACQUISITIONS)
+    noise: Literal["gaussian", "student"] = _setting(
+        "gaussian", "student where single measurements go wrong.", choices=("gaussian", "student")
+    )
+    effects: bool = _setting(True, "Whether rows and columns have means of their own.")
+    priors: Literal["paper"] | None = _setting(
+        None, "The paper's priors instead of ours.", choices=("paper",)
+    )
+    transform: str = _setting(
+        "none",
+        "The scale of the model: none, log, logit, percent, or logit(LOW,HIGH). Results stay in your units.",
+        changeable=False,
+    )
+    range: tuple[float, float] | None = _setting(
+        None, "Values that can be told: 0,100 or 0, or ,1.", metavar="LOW,HIGH"
+    )
+    costs: Prices = _setting(  # noqa: RUF009
+        help="row,cost or col,cost; or a matrix, or row,col,cost, for every entry. Given again, they add up.",
+        factory=Prices,
+        metavar="FILE",
+    )
+    mask: NDArray[np.bool_] | None = _setting(  # noqa: RUF009
+        None,
+        "A matrix of 1 and 0, or row,col,available: only 1 can be measured. A list of 0 alone bars those entries and "
+        "no others.",
+        metavar="FILE",
+    )
+    lease: float | None = _setting(
+        None, "What is asked goes back after 90m, 12h, 3d, 2w.", positive=True, metavar="TIME"
+    )
+    n_initial: int | None = _setting(
+        None, "Entries of the first design; the longer side if not given.", changeable=False, least=0
+    )
+    again: bool = _setting(False, "Whether what was told may be asked again.")
+    target_sd: float | None = _setting(
+        None, "Good enough: the typical sd to reach, in your units.", positive=True
+    )
+    budget: float | None = _setting(None, "Ask until this much is spent.", positive=True)
+    per_row: int | None = _setting(None, "At most so many in a row.", least=1)
+    per_col: int | None = _setting(None, "At most so many in a column.", least=1)
+    plates: Literal["rows", "cols"] | None = _setting(
+        None, "Whole rows or columns: N counts them.", choices=("rows", "cols")
+    )
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        self._set("rows", _labels(self.rows, "row"))
-        self._set("cols", _labels(self.cols, "column"))
-        self._set("seed", _whole(self.seed, "seed", 0))
-        _one_of(self.acquisition, "acquisition", ACQUISITIONS)
-        _one_of(self.noise, "noise", ("gaussian", "student"))
-        _one_of(self.priors, "priors", (None, "paper"))
-        _one_of(self.plates, "plates", (None, "rows", "cols"))
-        for name in ("effects", "again"):
-            self._set(name, _truth(getattr(self, name), name))
-        if self.rank != "auto":
-            self._set("rank", _whole(self.rank, "rank", 0))
-        for name, least in (("n_initial", 0), ("per_row", 1), ("per_col", 1)):
-            if getattr(self, name) is not None:
-                self._set(name, _whole(getattr(self, name), name, least))
-        for name in ("lease", "target_sd", "budget"):
-            if getattr(self, name) is not None:
-                self._set(name, _positive(getattr(self, name), name))
+        self._set("rows", _read_labels(self.rows, "row"))
+        self._set("cols", _read_labels(self.cols, "column"))
+        for declared in fields(self):
+            self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
         self._set("transform", str(Transform.of(self.transform)))
-        self._set("range", _range(self.range))
+        self._set("range", _read_range(self.range))
         self._set("costs", Prices.of(self.costs, self.rows, self.cols))
-        self._set("mask", _mask(aligned.flags(self.mask, self.rows, self.cols), self.shape))
+        self._set("mask", _read_mask(aligned.flags(self.mask, self.rows, self.cols), self.shape))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -113,11 +127,11 @@ class Settings:
 
     def with_rows(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
         """These settings with more rows after those there are: available, and costing `cost` or the mean."""
-        return self._extended(rows=_joined(self.rows, labels, "row"), row_cost=cost)
+        return self._extended(rows=_append_labels(self.rows, labels, "row"), row_cost=cost)
 
     def with_cols(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
         """These settings with more columns after those there are: available, and costing `cost` or the mean."""
-        return self._extended(cols=_joined(self.cols, labels, "column"), col_cost=cost)
+        return self._extended(cols=_append_labels(self.cols, labels, "column"), col_cost=cost)
 
     def _extended(
         self,
@@ -133,9 +147,7 @@ class Settings:
             mask[: self.shape[0], : self.shape[1]] = self.mask
         for cost, part, side in ((row_cost, self.costs.row, "row"), (col_cost, self.costs.col, "col")):
             if cost is not None and part is None:
-                raise ParameterError(
-                    f"expected a campaign with {side} costs, but this one has none to add to."
-                )
+                raise ParameterError(f"expected a campaign with {side} costs to add to, got one without.")
         costs = self.costs.extended(shape, row_cost, col_cost)
         return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs})
 
@@ -202,60 +214,61 @@ def from_json(name: str, value: Any) -> Any:
 
 def _check_name(name: object) -> None:
     if not (isinstance(name, str) and name.strip() == name and 0 < len(name) <= 200 and name.isprintable()):
-        raise ParameterError(f"expected a name of 1 to 200 printable characters, but {name!r:.80} came.")
+        raise ParameterError(f"expected a name of 1 to 200 printable characters, got {name!r:.80}.")
 
 
-def _labels(labels: Any, name: str) -> Labels:
+def _read_labels(labels: Any, name: str) -> Labels:
     """Labels that JSON keeps; a whole number n stands for the labels 0 to n - 1."""
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         labels = range(int(labels))
     known = checked_labels(labels, name)
     if len(known) < 2:
-        raise DataError(f"expected at least 2 {name}s, but {len(known)} came.")
-    return _kept(known)
+        raise DataError(f"expected at least 2 {name}s, got {len(known)}.")
+    return _as_stored(known)
 
 
-def _kept(labels: Labels) -> Labels:
+def _as_stored(labels: Labels) -> Labels:
     """The labels as they will be read again, so that a campaign is the same before and after it is opened."""
     plain = label_codec.encode(labels)
     try:
         return label_codec.decode(json.loads(json.dumps(plain, allow_nan=False))) or ()
     except ValueError:
-        raise DataError("expected finite numbers among the labels, but an infinite one came.") from None
+        raise DataError("expected finite numbers among the labels, got an infinite one.") from None
 
 
-def _joined(known: Labels, new: Iterable[Hashable], name: str) -> Labels:
+def _append_labels(known: Labels, new: Iterable[Hashable], name: str) -> Labels:
     more = checked_labels(new, name)
     if not more:
-        raise DataError(f"expected {name} labels to add, but none came.")
-    return _kept(checked_labels((*known, *more), name))
+        raise DataError(f"expected {name} labels to add, got none.")
+    return _as_stored(checked_labels((*known, *more), name))
 
 
-def _one_of(value: object, name: str, choices: tuple[str | None, ...]) -> None:
-    if value not in choices:
-        known = ", ".join(repr(choice) for choice in choices)
-        raise ParameterError(f"expected {name} to be one of {known}, but {value!r} came.")
+def _check_limits(declared: Field[Any], value: Any) -> Any:
+    """The value of a setting, if it keeps to what was declared of it; the default always does."""
+    name, limits = declared.name, declared.metadata
+    if isinstance(value, type(declared.default)) and value == declared.default:
+        return value
+    if isinstance(declared.default, bool):
+        if not isinstance(value, (bool, np.bool_)):
+            raise ParameterError(f"expected {name} to be True or False, got {value!r}.")
+        return bool(value)
+    if "choices" in limits and value not in limits["choices"]:
+        default = () if declared.default in limits["choices"] else (declared.default,)
+        known = ", ".join(repr(choice) for choice in (*default, *limits["choices"]))
+        raise ParameterError(f"expected {name} to be one of {known}, got {value!r}.")
+    if "least" in limits:
+        least = limits["least"]
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise ParameterError(f"expected {name} to be a whole number from {least} on, got {value!r}.")
+        return int(value)
+    if "positive" in limits:
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < math.inf:
+            raise ParameterError(f"expected {name} to be a positive finite number, got {value!r}.")
+        return float(value)
+    return value
 
 
-def _truth(value: Any, name: str) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(f"expected {name} to be True or False, but {value!r} came.")
-    return bool(value)
-
-
-def _whole(value: Any, name: str, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ParameterError(f"expected {name} to be a whole number from {least} on, but {value!r} came.")
-    return int(value)
-
-
-def _positive(value: Any, name: str) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < math.inf:
-        raise ParameterError(f"expected {name} to be a positive finite number, but {value!r} came.")
-    return float(value)
-
-
-def _range(value: Any) -> tuple[float, float] | None:
+def _read_range(value: Any) -> tuple[float, float] | None:
     if value is None:
         return None
     try:
@@ -263,21 +276,23 @@ def _range(value: Any) -> tuple[float, float] | None:
     except (TypeError, ValueError):
         low, high = math.nan, math.nan
     if not low < high:
-        raise ParameterError(f"expected range as (low, high) with low below high, but {value!r} came.")
+        raise ParameterError(f"expected range as (low, high) with low below high, got {value!r}.")
     return low, high
 
 
-def _mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
+def _read_mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
     if mask is None:
         return None
     array = np.array(mask)
     if array.dtype != np.bool_ or array.shape != shape:
         came = f"an array of {array.dtype} of shape {array.shape}"
-        raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, but {came} came.")
+        raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {came}.")
     if not array.any():
-        raise ParameterError("expected a mask that leaves something to measure, but all of it is False.")
+        raise ParameterError("expected a mask that leaves something to measure, got False everywhere.")
     return frozen(array)
 
+
+CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("changeable")))
 
 # Settings that are well-formed and still cannot work: refused when they are chosen, before anything is paid for.
 #
@@ -290,7 +305,7 @@ def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     for name in changes:
         if name not in CHANGEABLE:
             known = ", ".join(CHANGEABLE)
-            raise ParameterError(f"expected a setting that may change ({known}), but {name!r} came.")
+            raise ParameterError(f"expected a setting that may change ({known}), got {name!r}.")
     return checked(replace(settings, **changes))
 
 
@@ -298,8 +313,9 @@ def checked(settings: Settings) -> Settings:
     """The settings, if a campaign with them can be asked, told and fitted."""
     for labels in (settings.rows, settings.cols):
         _check_text(labels)
-    _check_rank(settings)
-    _check_limits(settings)
+    if settings.rank != "auto":
+        check_rank(settings.rank, settings.shape, settings.effects)
+    _check_batch_limits(settings)
     _check_values(settings)
     return settings
 
@@ -309,39 +325,22 @@ def _check_text(labels: Labels) -> None:
         json.dumps(label_codec.encode(labels), ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
-        raise DataError(f"expected labels that are text in UTF-8, but {wrong!a} came in one.") from None
+        raise DataError(f"expected labels that can be written in UTF-8, got {wrong!a} in one.") from None
 
 
-def _check_rank(settings: Settings) -> None:
-    """As `posterior.conjugate.check_rank`, which cannot be had without loading the sampler."""
-    m1, m2 = settings.shape
-    most = min(m1, m2) // 2
-    if settings.rank == "auto":
-        return
-    if settings.rank > most:
-        raise RankError(
-            f"expected rank 'auto' or at most {most}, half the shorter side of a {m1} x {m2} matrix, but "
-            f"{settings.rank} came."
-        )
-    if settings.rank == 0 and not settings.effects:
-        raise RankError(
-            "expected row and column effects with rank 0, but effects=False leaves nothing to fit."
-        )
-
-
-def _check_limits(settings: Settings) -> None:
+def _check_batch_limits(settings: Settings) -> None:
     m1, m2 = settings.shape
     limits = [f"{name}={x}" for name in ("per_row", "per_col") if (x := getattr(settings, name)) is not None]
     if settings.plates is not None and limits:
         raise ParameterError(
-            f"expected plates or limits per row and column, but plates={settings.plates!r} and {limits[0]} came."
+            f"expected plates or limits per row and column, got plates={settings.plates!r} and {limits[0]}."
         )
     if settings.n_initial is not None and settings.n_initial > m1 * m2:
         raise ParameterError(
-            f"expected n_initial of at most all {m1 * m2} entries, but {settings.n_initial} came."
+            f"expected n_initial of at most all {m1 * m2} entries, got {settings.n_initial}."
         )
     if settings.lease is not None and settings.lease > LONGEST_LEASE:
-        raise ParameterError(f"expected a lease of at most 100 years, but {settings.lease:g} seconds came.")
+        raise ParameterError(f"expected a lease of at most 100 years, got {settings.lease:g} seconds.")
 
 
 def _check_values(settings: Settings) -> None:
@@ -356,5 +355,5 @@ def _check_values(settings: Settings) -> None:
         some = low < math.inf and high > -math.inf
     if not some:
         raise ParameterError(
-            f"expected a range with values for the {scale} scale, but none from {low:g} to {high:g} has a place there."
+            f"expected a range with values for the {scale} scale, got {low:g} to {high:g}, which has none."
         )

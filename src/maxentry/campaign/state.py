@@ -269,7 +269,7 @@ def replay(records: Iterable[Record]) -> State:
     iterator = iter(records)
     first = next(iterator, None)
     if first is None or first.number != 1 or not isinstance(first.event, Created):
-        raise StorageError("expected a campaign to begin with its creation, but its first event is another.")
+        raise StorageError("expected the first event to create the campaign, got another.")
     return State(first.event.settings, 1, first.at, first.at, {}, ()).after(iterator)
 
 
@@ -295,7 +295,7 @@ class _Draft:
 
     def add(self, record: Record) -> None:
         if record.number != self.version + 1:
-            raise StorageError(f"expected event {self.version + 1}, but event {record.number} came.")
+            raise StorageError(f"expected event {self.version + 1}, got event {record.number}.")
         match record.event:
             case Asked() as event:
                 self.ask(event, record)
@@ -316,7 +316,7 @@ class _Draft:
             case Changed(changes):
                 self.settings = self.settings.changed(changes)
             case other:
-                raise StorageError(f"expected {other.kind!r} to be the first event only, but it came again.")
+                raise StorageError(f"expected {other.kind!r} to be the first event only, got it again.")
         self.version, self.changed_at = record.number, record.at
 
     def ask(self, event: Asked, record: Record) -> None:

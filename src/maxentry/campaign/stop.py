@@ -66,17 +66,18 @@ def unseen(posterior: Posterior) -> float:
 
 def ended(state: State, now: dt.datetime) -> str | None:
     """Why nothing more can be asked for; None if something can."""
-    none = "expected an entry left to ask for, but"
     if state.n_available(now) == 0:
         told, failed = len(state.told_keys), len(state.barred.rows)
         if waiting := len(state.pending_asks(now)):
             either = "told, failed" if failed else "told"
-            return f"{none} all are {either} or pending ({waiting} pending): tell those first."
+            return f"no entry is left to ask for: all are {either} or pending ({waiting} pending). Tell those first."
         every = "every entry" if state.settings.mask is None else "every entry that may be measured"
         if failed:
-            back = "withdraw() gives back what failed"
-            return f"{none} {every} has been told ({told}) or has failed ({failed}); {back}."
-        return f"{none} {every} has been told ({told}); again=True allows replicates."
+            return (
+                f"no entry is left to ask for: {every} has been told ({told}) or has failed ({failed}). Withdraw a "
+                "failure to try it again."
+            )
+        return f"no entry is left to ask for: {every} has been told ({told}). The setting `again` allows replicates."
     left = budget_left(state, now)
     if left is not None and left < state.costs.least * (1 - 1e-12):
         return (

@@ -66,34 +66,34 @@ def parse(storage: str | PathLike[str]) -> URL:
     text = fspath(storage) if isinstance(storage, (str, PathLike)) else ""
     if not isinstance(text, str) or not text.strip():
         came = repr(storage) if isinstance(storage, str) else f"one of type {type(storage).__name__}"
-        raise StorageError(f"{EXPECTED}, but {came} came.")
+        raise StorageError(f"{EXPECTED}, got {came}.")
     if "://" not in text:
         return _path(text)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise StorageError(f"{EXPECTED}, but an address came that cannot be read{_scheme(text)}.") from None
+        raise StorageError(f"{EXPECTED}, got an address that cannot be read{_scheme(text)}.") from None
     if url.get_backend_name() == "sqlite":
         return _sqlite(url)
     if url.get_backend_name() in ("postgresql", "postgres"):
         if find_spec("psycopg") is None:
             raise MissingDependencyError(
-                "expected psycopg to reach PostgreSQL, but it is not installed: pip install 'maxentry[postgres]'."
+                "PostgreSQL needs psycopg, which is not installed: pip install 'maxentry[postgres]'."
             )
         if "@" in f"{url.host}{url.database}":  # the rest of a password, which no message may show
             raise StorageError(
-                f"{EXPECTED}, but an address with several @ came{_scheme(text)}: in a password, write @ as %40, "
+                f"{EXPECTED}, got an address with several @{_scheme(text)}: in a password, write @ as %40, "
                 "/ as %2F and : as %3A."
             )
         return url.set(drivername="postgresql+psycopg")
-    raise StorageError(f"{EXPECTED}, but one of {url.drivername!r} came.")
+    raise StorageError(f"{EXPECTED}, got one of {url.drivername!r}.")
 
 
 def _path(text: str) -> URL:
     """The address of a SQLite file; a URL with a slip, and what may hold a password, is not taken for a file's name."""
     path = Path(text).expanduser()
     if not path.exists() and (ALMOST_URL.match(text) or MAY_HOLD_A_PASSWORD.search(text)):
-        raise StorageError(f"{EXPECTED}, but an address without :// came{_scheme(text)}.")
+        raise StorageError(f"{EXPECTED}, got an address without ://{_scheme(text)}.")
     return URL.create("sqlite", database=str(path))
 
 
@@ -107,7 +107,7 @@ def _sqlite(url: URL) -> URL:
     if url.host:
         raise StorageError(
             f"expected three slashes before a path (sqlite:///{url.host}…), or four before an absolute one, "
-            f"but {shown(url)!r} came."
+            f"got {shown(url)!r}."
         )
     return url.set(drivername="sqlite")
 
@@ -137,19 +137,21 @@ def check_file(path: Path, must_exist: bool) -> None:
     """Refuse what can never become a SQLite file, before anything is made or changed."""
     try:
         if path.is_dir():
-            raise StorageError(f"expected a file at {path}, but it is a folder.")
+            raise StorageError(f"expected a file at {path}, got a folder.")
         if not path.exists():
             if must_exist:
-                raise StorageError(f"expected a file of campaigns at {path}, but there is none.")
+                raise StorageError(
+                    f"expected a file of campaigns at {path}, got none.", code="no_storage", path=str(path)
+                )
             if not path.parent.is_dir():
-                raise StorageError(f"expected the folder {path.parent} for {path.name}, but there is none.")
+                raise StorageError(f"expected the folder {path.parent} for {path.name} to exist.")
             return
         with path.open("rb") as file:
             start = file.read(len(SQLITE_HEADER))
     except PermissionError as error:
-        raise StorageError(f"expected to be allowed to read {path}, but {error.strerror}.") from None
+        raise StorageError(f"cannot read {path}: {error.strerror}.") from None
     if start not in (b"", SQLITE_HEADER):
-        raise StorageError(f"expected a file of campaigns at {path}, but it is no SQLite file.")
+        raise StorageError(f"expected a file of campaigns at {path}, got a file that is not SQLite.")
 
 
 # The tables, and the way of older ones to them.
@@ -194,11 +196,11 @@ def version_of(connection: Connection, where: str) -> int | None:
         return None
     version = connection.execute(select(SCHEMA.c.version)).scalar()
     if version is None:
-        raise StorageError(f"expected the version of the tables in {where}, but none is written there.")
+        raise StorageError(f"expected the version of the tables in {where}, got none.")
     if version > VERSION:
         raise StorageError(
-            f"expected tables of version {VERSION} or older in {where}, but they are of version {version}: "
-            "upgrade maxentry (pip install -U maxentry) to open it."
+            f"expected tables of version {VERSION} or older in {where}, got version {version}. "
+            "Upgrade maxentry (pip install -U maxentry) to open it."
         )
     return int(version)
 
@@ -242,32 +244,37 @@ class Log:
     """A campaign's events under its lock: read the latest, then append, in one transaction."""
 
     def __init__(self, connection: Connection, key: Key) -> None:
-        self._connection, self._key = connection, key
+        self.connection, self.key = connection, key
+        self.appended: range | None = None  # the numbers of the events written, if any were to be
 
     def since(self, version: int) -> list[Record]:
         """The events after this one."""
-        return _records(self._connection, self._key, version)
+        return _records(self.connection, self.key, version)
 
     def now(self) -> dt.datetime:
         """The time by the clock of the storage."""
-        return _now(self._connection)
+        return _now(self.connection)
 
     def append(self, news: Sequence[Event], version: int, at: dt.datetime, who: str | None) -> list[Record]:
         """Write events after event `version`, which must be the last; they hold once the lock is let go."""
         records = [Record(version + k, at, who, news_k) for k, news_k in enumerate(news, start=1)]
         rows = [
             {
-                "campaign_id": self._key.id, "number": record.number, "at": at.isoformat(),
+                "campaign_id": self.key.id, "number": record.number, "at": at.isoformat(),
                 "kind": record.event.kind, "who": who, "payload": events.write(record.event),
             }
             for record in records
         ]  # fmt: skip
         try:
             if rows:
-                self._connection.execute(insert(EVENTS), rows)
+                self.connection.execute(insert(EVENTS), rows)
         except IntegrityError:
-            raise Overtaken(f"expected to write event {version + 1}, but there is one already.") from None
+            raise Overtaken(f"expected to write event {version + 1}, which exists already.") from None
+        self.appended = range(version + 1, version + len(records) + 1)
         return records
+
+
+Around = Callable[[Log], AbstractContextManager[Any]]
 
 
 class Storage:
@@ -302,18 +309,16 @@ class Storage:
 
     def add(self, name: str, first: Sequence[Event], at: dt.datetime, who: str | None) -> Key:
         """Begin a campaign with its first events, all or none; a name that is taken is refused."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             self._check_version(connection)
             if self._find(connection, name) is not None:
-                raise CampaignError(f"expected a new name in {self.name}, but {name!r} is there already.")
+                raise self._name_taken(name)
             mark = str(uuid.uuid4())
             row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
             try:
                 key = connection.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
             except IntegrityError:  # another process, just now
-                raise CampaignError(
-                    f"expected a new name in {self.name}, but {name!r} is there already."
-                ) from None
+                raise self._name_taken(name) from None
             assert key is not None
             made = Key(int(key[0]), mark, name)
             Log(connection, made).append(first, 0, at, who)
@@ -321,7 +326,7 @@ class Storage:
 
     def names(self) -> list[str]:
         """The campaigns, in the order in which they began."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return list(connection.execute(select(CAMPAIGNS.c.name).order_by(CAMPAIGNS.c.id)).scalars())
 
     def find(self, name: str | None) -> Key:
@@ -330,15 +335,27 @@ class Storage:
         if name is None and len(names) == 1:
             name = names[0]
         if name not in names:
-            there = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-            if not names:
-                raise CampaignError(f"expected a campaign in {self.name}, but there is none yet.")
-            wanted = "the name of one campaign" if name is None else f"a campaign {name!r}"
-            raise CampaignError(f"expected {wanted} in {self.name}, but there {_are(len(names))} {there}.")
-        with self._reading() as connection:
+            raise self._not_found(name, names)
+        with self.reading() as connection:
             key = self._find(connection, name)
         assert key is not None
         return key
+
+    def _name_taken(self, name: str) -> CampaignError:
+        message = f"expected a new name in {self.name}, got {name!r}, which is taken."
+        return CampaignError(message, code="name_taken", name=name)
+
+    def _not_found(self, name: str | None, names: list[str]) -> CampaignError:
+        if not names:
+            return CampaignError(f"expected a campaign in {self.name}, got none yet.", code="no_campaigns")
+        listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+        if name is None:
+            message = (
+                f"expected the name of one campaign in {self.name}, got none. Its campaigns are {listed}."
+            )
+            return CampaignError(message, code="name_missing", names=names)
+        message = f"expected a campaign {name!r} in {self.name}, got {listed}."
+        return CampaignError(message, code="unknown_campaign", name=name, names=names)
 
     def name_of(self, mark: str) -> str | None:
         """The name of the campaign with this uuid, if there is one."""
@@ -346,39 +363,44 @@ class Storage:
             known = str(uuid.UUID(mark))  # what is none is not brought before a database
         except ValueError:
             return None
-        with self._reading() as connection:
+        with self.reading() as connection:
             found = connection.execute(select(CAMPAIGNS.c.name).where(CAMPAIGNS.c.uuid == known)).scalar()
         return None if found is None or known != mark else str(found)
 
     def events(self, key: Key, since: int = 0, most: int | None = None) -> list[Record]:
         """A campaign's events after this one, so many at most."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return _records(connection, key, since, most)
 
     def now(self) -> dt.datetime:
         """The time by the clock that all who use the storage share: the server's, else this machine's."""
         if self.url.get_backend_name() == "sqlite":
             return dt.datetime.now(dt.UTC)
-        with self._reading() as connection:
+        with self.reading() as connection:
             return _now(connection)
 
     @contextmanager
-    def locked(self, key: Key) -> Iterator[Log]:
-        """Hold the campaign's lock; what was appended is committed at the end, or nothing is after an error."""
-        with self._writing() as connection:
+    def locked(self, key: Key, around: Around = nullcontext) -> Iterator[Log]:
+        """Hold the campaign's lock; what was appended is committed at the end, or nothing is after an error.
+
+        around: wraps the work in the same transaction, for instance to write more with the events.
+        """
+        with self.writing() as connection:
             row = select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() is None:  # SQLite leaves FOR UPDATE out
-                raise StorageError(f"expected the campaign {key.name!r} in {self.name}, but it is gone.")
+                raise StorageError(f"expected the campaign {key.name!r} in {self.name}, which is gone.")
             self._check_version(connection)
-            yield Log(connection, key)
+            log = Log(connection, key)
+            with around(log):
+                yield log
 
     def _check_version(self, connection: Connection) -> None:
         """Refuse to write into tables that were upgraded since they were opened; none are until this is committed."""
         version = connection.execute(select(SCHEMA.c.version).with_for_update(read=True)).scalar()
         if version != VERSION:
             raise StorageError(
-                f"expected tables of version {VERSION} in {self.name}, but by now they are of version "
-                f"{version}: upgrade maxentry (pip install -U maxentry)."
+                f"expected tables of version {VERSION} in {self.name}, got version {version}. "
+                "Upgrade maxentry (pip install -U maxentry)."
             )
 
     def _find(self, connection: Connection, name: str | None) -> Key | None:
@@ -389,12 +411,14 @@ class Storage:
     # Connections
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction that only reads."""
         with self._turn, self._sentence(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction that writes; on SQLite it holds the lock of the file from the beginning."""
         with (
             self._turn,
             self._sentence(),
@@ -411,9 +435,9 @@ class Storage:
         except (SQLAlchemyError, sqlite3.Error) as error:
             cause = getattr(error, "orig", None) or error
             reason = " ".join(str(cause).split()).removesuffix(".") or type(cause).__name__
-            if "database is locked" in reason or getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+            if _is_locked(cause) or getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
                 reason = f"another process has been writing for over {PATIENCE:g} seconds; try again"
-            raise StorageError(f"expected to read and write {self.name}, but {reason}.") from error
+            raise StorageError(f"cannot read or write {self.name}: {reason}.") from error
 
     def _sqlite(self) -> Engine:
         if in_memory(self.url):
@@ -444,18 +468,18 @@ class Storage:
         return engine
 
     def _prepare(self, create: bool) -> None:
-        with self._reading() as connection:
+        with self.reading() as connection:
             version = version_of(connection, self.name)
             foreign = version is None and file_of(self.url) is not None
             if foreign and inspect(connection).get_table_names():
                 raise StorageError(
-                    f"expected a file of campaigns at {self.name}, but it is a SQLite file of something else."
+                    f"expected a file of campaigns at {self.name}, got a SQLite file of something else."
                 )
         if version == VERSION:
             return
         if version is None and not create:
-            raise StorageError(f"expected campaigns in {self.name}, but there are none: begin one first.")
-        with self._writing() as connection:
+            raise StorageError(f"expected campaigns in {self.name}, got none. Begin one first.")
+        with self.writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             version = version_of(connection, self.name)  # another process may have been quicker
@@ -524,9 +548,15 @@ def _in_turn(attempt: Callable[[], object]) -> None:
             attempt()
             return
         except (OperationalError, sqlite3.OperationalError) as error:
-            if "locked" not in str(error) or time.monotonic() > end:
+            if not _is_locked(error) or time.monotonic() > end:
                 raise
             time.sleep(random.uniform(0.0005, 0.005))
+
+
+def _is_locked(error: BaseException) -> bool:
+    """Whether another connection holds SQLite's lock."""
+    code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) & 0xFF  # without the extended part
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _set_up_postgresql(connection: Any, _: Any) -> None:
@@ -551,7 +581,3 @@ def _close_idle_connections() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_close_idle_connections)
-
-
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"

@@ -53,8 +53,10 @@ def failure(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
         ask = known_ask(state, id)
         if ask.status == "told":
             raise CampaignError(
-                f"expected a failure of an entry without a value, but id {id} was told one: "
-                "correct(id, None) strikes it out."
+                f"expected a failure of an entry without a value, got id {id}, which has one.",
+                code="has_value",
+                hint="correct(id, None) removes the value.",
+                id=id,
             )
         if (ask.status, ask.retry) != ("failed", retry):
             news.append(id)
@@ -67,7 +69,7 @@ def withdrawal(state: State, ids: Any, reason: str) -> Outcome:
     for id in _ids(ids):
         ask = known_ask(state, id)
         if ask.status == "told":
-            raise CampaignError(f"expected to withdraw an entry without a value, but id {id} was told one.")
+            raise CampaignError(f"expected to withdraw an entry without a value, got id {id}, which has one.")
         if ask.status != "withdrawn":
             news.append(id)
     return [Withdrawn(tuple(news), str(reason))] if news else [], None
@@ -97,23 +99,29 @@ def _measurement(state: State, which: Which) -> Measurement:
     if which.number is not None:
         if not 1 <= which.number <= len(state.measurements):
             there = f"there are {len(state.measurements)}"
-            raise DataError(f"expected the number of a measurement, but {which.number!r} came; {there}.")
+            raise DataError(f"expected the number of a measurement, got {which.number!r}; {there}.")
         return state.measurements[which.number - 1]
     if which.id is not None:
         ask = known_ask(state, which.id)
         found = [m for m in state.measurements if m.id == ask.id]
         name = f"id {ask.id}"
     elif which.row is None or which.col is None:
-        raise DataError("expected an id, a row and a column, or a number, but none of them came.")
+        raise DataError("expected an id, a row and a column, or a number, got none of them.")
     else:
         row, col = Lookup(state.row_axis).find(which.row), Lookup(state.col_axis).find(which.col)
         found = [m for m in state.measurements if (m.row, m.col) == (row, col)]
         name = place(state.row_axis, row, state.col_axis, col)
     found = [m for m in found if not m.struck] or found
     if len(found) != 1:
-        numbers = ", ".join(str(m.number) for m in found)
-        came = f"there are several: give number= one of {numbers}" if found else "nothing was told of it yet"
-        raise CampaignError(f"expected one measurement of {name} to correct, but {came}.")
+        if not found:
+            raise CampaignError(f"expected a measurement of {name} to correct, got none yet.")
+        numbers = [m.number for m in found]
+        raise CampaignError(
+            f"expected one measurement of {name} to correct, got {len(found)}.",
+            code="several_measurements",
+            hint=f"Give number=, one of {', '.join(map(str, numbers))}.",
+            numbers=numbers,
+        )
     return found[0]
 
 
@@ -121,7 +129,7 @@ def _ids(ids: Any) -> list[int]:
     many = hasattr(ids, "__iter__") and not isinstance(ids, (str, bytes)) and getattr(ids, "ndim", 1) > 0
     known = [cells.parse_id(x, "the ids") for x in (listed(ids) if many else [ids])]
     if None in known:
-        raise DataError("expected ids, but an empty one came.")
+        raise DataError("expected ids, got an empty one.")
     return list(dict.fromkeys(id for id in known if id is not None))
 
 
@@ -132,7 +140,7 @@ def _costs(cost: Any, n: int) -> tuple[float, ...] | None:
         array = np.asarray(cost, dtype=np.float64)
         return tuple(float(x) for x in np.broadcast_to(array, (n,)))
     except (TypeError, ValueError):
-        raise DataError(f"expected one cost, or {n}, as numbers, but {cost!r:.60} came.") from None
+        raise DataError(f"expected one cost, or {n}, as numbers, got {cost!r:.60}.") from None
 
 
 Entry = tuple[int, int]  # row and column, by position
@@ -201,7 +209,7 @@ def _line(
     )
     known = None if cells.is_failure(value) else cells.parse_number(value, f"{where}, column value", comma)
     if lost and known is not None:
-        raise DataError(f"expected a value or a failure in {where}, but both came: {known:g} and failed.")
+        raise DataError(f"expected a value or a failure in {where}, got both: {known:g} and failed.")
     row, col = (None if cells.lower_text(cell) == "" else cell for cell in (row, col))
     why = "" if cells.is_empty(reason) else str(reason).strip()
     return Line(cells.parse_id(id, where), row, col, known, lost, why, where)
@@ -220,12 +228,12 @@ def of_entries(row: Any, col: Any, value: Any) -> list[Line]:
 def _lines(given: dict[str, Any]) -> list[Line]:
     missing = [name for name, column in given.items() if column is None]
     if missing:
-        raise DataError(f"expected {', '.join(given)} together, but {missing[0]} is missing.")
+        raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
     one = not _is_many(given["value"])
     columns = {name: [x] if one else _many(x, name) for name, x in given.items()}
     if len({len(column) for column in columns.values()}) > 1:
         came = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
-        raise DataError(f"expected as many values as entries, but {came} came.")
+        raise DataError(f"expected as many values as entries, got {came}.")
     return of_table(columns)
 
 
@@ -235,7 +243,7 @@ def _is_many(x: Any) -> bool:
 
 def _many(x: Any, name: str) -> list[Any]:
     if not _is_many(x):
-        raise DataError(f"expected several {name}s with several values, but one came: {x!r}.")
+        raise DataError(f"expected several {name}s with several values, got one: {x!r}.")
     return listed(x)
 
 
@@ -290,12 +298,12 @@ class _Judge:
                 self.known += 1
                 return
             if earlier and not waited_for:
-                raise CampaignError(_contradiction(line, self.name(entry), earlier[-1]))
+                raise _contradiction(line, self.name(entry), value, earlier[-1])
             if value in self.struck.get(entry if line.id is None else line.id, ()):
-                raise CampaignError(_struck_out(line, self.name(entry)))
+                raise _struck_out(line, self.name(entry), value)
         if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
             which = self.name(entry) if line.id is None else f"id {line.id}"
-            raise CampaignError(f"expected a value or a failure of {which}, but both came ({line.where}).")
+            raise CampaignError(f"expected a value or a failure of {which}, got both ({line.where}).")
         id = self.answered(line, entry)
         for key in (id, entry):
             self.fresh.setdefault(key, []).append(value)
@@ -312,12 +320,10 @@ class _Judge:
             if given[0] not in (None, ask.row) or given[1] not in (None, ask.col):
                 asked = self.name((ask.row, ask.col))
                 came = f"row {line.row!r}, column {line.col!r}"
-                raise DataError(
-                    f"expected {asked} with id {line.id}, as asked, but {came} came ({line.where})."
-                )
+                raise DataError(f"expected {asked} with id {line.id}, as asked, got {came} ({line.where}).")
             return ask.row, ask.col
         if line.row is None or line.col is None:
-            raise DataError(f"expected an id, or a row and a column, in {line.where}, but neither came.")
+            raise DataError(f"expected an id, or a row and a column, in {line.where}, got neither.")
         return self.rows.find(line.row), self.cols.find(line.col)
 
     def answered(self, line: Line, entry: Entry) -> int | None:
@@ -353,7 +359,7 @@ class _Judge:
                 raise CampaignError(_told_and_failed(self.name(entry)))
         if id is None:
             raise DataError(
-                f"expected a failure of an entry that was asked for, but none was ({line.where})."
+                f"expected a failure of an entry that was asked for, got one that was not ({line.where})."
             )
         status = self.state.asked[id].status
         if status == "told" or id in self.fresh:
@@ -405,10 +411,10 @@ def check_value(state: State, value: float, row: int, col: int) -> None:
     """A value must be finite, inside the range and on the scale of the campaign."""
     name = place(state.row_axis, row, state.col_axis, col)
     if not math.isfinite(value):
-        raise DataError(f"expected finite numbers, but the value at {name} is {value}.")
+        raise DataError(f"expected finite numbers, got {value} at {name}.")
     low, high = state.settings.range or (-math.inf, math.inf)
     if not low <= value <= high:
-        raise DataError(f"expected values from {low:g} to {high:g}, but the value at {name} is {value:g}.")
+        raise DataError(f"expected values from {low:g} to {high:g}, got {value:g} at {name}.")
     Transform.of(state.settings.transform).forward([value], lambda _: name)
 
 
@@ -416,21 +422,27 @@ def known_ask(state: State, id: int) -> Ask:
     """What was asked under this id; an id that never was is refused."""
     if id not in state.asked:
         there = f"ids are 1 to {len(state.asked)}" if state.asked else "nothing was asked yet"
-        raise DataError(f"expected an id that was asked, but {id} came; {there}.")
+        raise DataError(f"expected an id that was asked, got {id}; {there}.")
     return state.asked[id]
 
 
-def _contradiction(line: Line, name: str, earlier: float) -> str:
-    return (
-        f"expected the value told before of {_which(line, name)}, {earlier:g}, but {line.value:g} came: correct() puts "
-        "it right, again=True adds it as another measurement."
+def _contradiction(line: Line, name: str, value: float, earlier: float) -> CampaignError:
+    return CampaignError(
+        f"expected the value {earlier:g} recorded for {_which(line, name)}, got {value:g}.",
+        code="other_value",
+        hint="Use correct() to replace the value, or again=True to add another measurement.",
+        id=line.id,
+        value=value,
     )
 
 
-def _struck_out(line: Line, name: str) -> str:
-    return (
-        f"expected another value of {_which(line, name)} than {line.value:g}, which was struck out: correct() puts it "
-        "back, again=True adds it as another measurement."
+def _struck_out(line: Line, name: str, value: float) -> CampaignError:
+    return CampaignError(
+        f"expected a new value for {_which(line, name)}, got {value:g}, which was removed by a correction.",
+        code="removed_value",
+        hint="Use correct() to restore the value, or again=True to add another measurement.",
+        id=line.id,
+        value=value,
     )
 
 
@@ -439,7 +451,7 @@ def _which(line: Line, name: str) -> str:
 
 
 def _told_and_failed(which: str) -> str:
-    return f"expected a failure of an entry without a value, but {which} was told one."
+    return f"expected a failure of an entry without a value, got {which}, which has one."
 
 
 # The forms in which values are told: ids with values, rows and columns with values, or a table.
@@ -462,4 +474,4 @@ def lines(
 def _refuse_beside(form: str, **given: Any) -> None:
     extra = [name for name, x in given.items() if x is not None]
     if extra:
-        raise DataError(f"expected {form} alone, but {extra[0]} came too.")
+        raise DataError(f"expected {form} alone, got {extra[0]} too.")

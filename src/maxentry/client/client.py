@@ -30,8 +30,8 @@ from maxentry.errors import CampaignError, DataError, ParameterError
 from maxentry.labels import checked_labels, decode, encode
 
 if TYPE_CHECKING:
-    from maxentry.campaign import policy
     from maxentry.campaign.outlook import Ahead
+    from maxentry.campaign.policy import Plates
     from maxentry.posterior.posterior import Posterior
 
 ASK_COLUMNS = ("id", "row", "col", "mean", "sd", "gain", "cost")
@@ -225,7 +225,7 @@ class RemoteCampaign:
         self,
         n: int = 1,
         *,
-        plates: policy.Plates | None = None,
+        plates: Plates | None = None,
         per_row: int | None = None,
         per_col: int | None = None,
         who: str | None = None,

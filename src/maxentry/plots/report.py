@@ -230,7 +230,9 @@ def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
         "sampler": f"{verdict} {strip_code(diagnostics.advice)}",
         "note": rank_0_note(posterior),
         "figures": [_card(r, draw, kind="across" if len(r.panels) > 1 else "") for r in records],
-        "facts": [line for line in summary_lines(posterior) if line[0] not in ("note", "advice")],  # said above
+        "facts": [
+            line for line in summary_lines(posterior) if line[0] not in ("note", "advice")
+        ],  # said above
     }
 
 

@@ -62,7 +62,7 @@ class Subject:
     def now(self) -> dt.datetime:
         """The time by the campaign's clock."""
         campaign, state = self.require_campaign("has a clock")
-        return campaign._now(state)
+        return campaign.now(state)
 
     @cached_property
     def posterior(self) -> Posterior:

@@ -6,7 +6,6 @@ belongs to the server: campaigns know nothing of it, and an older maxentry ignor
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
 import hashlib
 import json
@@ -14,39 +13,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    delete,
-    insert,
-    inspect,
-    select,
-    text,
-)
+import sqlalchemy as sa
 
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.events import Event, Record
 from maxentry.campaign.storage import LOCK, Key, Log, Storage
 from maxentry.errors import ParameterError
 
 REMEMBERED = dt.timedelta(days=30)
 LONGEST_KEY = 200  # characters
 
-CLAIMS = Table(
+CLAIMS = sa.Table(
     "maxentry_claims",
-    MetaData(),
-    Column("campaign_id", Integer, nullable=False),
-    Column("claim", String(LONGEST_KEY), nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("before", Integer, nullable=False),  # the last event before the request
-    Column("after", Integer, nullable=False),  # its own last event; the same where it made none
-    Column("at", String(40), nullable=False),
-    PrimaryKeyConstraint("campaign_id", "claim"),
+    sa.MetaData(),
+    sa.Column("campaign_id", sa.Integer, nullable=False),
+    sa.Column("claim", sa.String(LONGEST_KEY), nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("before", sa.Integer, nullable=False),  # the last event before the request
+    sa.Column("after", sa.Integer, nullable=False),  # its own last event; the same where it made none
+    sa.Column("at", sa.String(40), nullable=False),
+    sa.PrimaryKeyConstraint("campaign_id", "claim"),
 )
 
 
@@ -85,12 +70,12 @@ class Repeated(Exception):
 
 def create_table(storage: Storage) -> None:
     """Create the table of keys if the storage has none."""
-    with storage._reading() as connection:
-        if inspect(connection).has_table(CLAIMS.name):
+    with storage.reading() as connection:
+        if sa.inspect(connection).has_table(CLAIMS.name):
             return
-    with storage._writing() as connection:
+    with storage.writing() as connection:
         if connection.dialect.name == "postgresql":  # where two servers may start at once
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
         CLAIMS.create(connection, checkfirst=True)
 
 
@@ -98,57 +83,30 @@ def find(storage: Storage, key: Key, claim: Claim | None) -> EventSpan | None:
     """The events of the request with this claim, if it was done before."""
     if claim is None:
         return None
-    with storage._reading() as connection:
+    with storage.reading() as connection:
         return _find(connection, key, claim)
 
 
-def claimed(campaign: Campaign, claim: Claim | None) -> Campaign:
+def with_claim(campaign: Campaign, claim: Claim | None) -> Campaign:
     """The campaign, which writes the claim with its next events; or raises `Repeated` if that was done before."""
-    if claim is None:
-        return campaign
-    twin = copy.copy(campaign)
-    twin._storage = _Claiming(campaign._storage, claim)
-    return twin
+    return campaign if claim is None else campaign.within(lambda log: _once(log, claim))
 
 
-class _Claiming(Storage):
-    """The same storage; whoever takes the lock leaves the claim with the events."""
-
-    def __init__(self, storage: Storage, claim: Claim) -> None:
-        vars(self).update(vars(storage))
-        self._claim = claim
-
-    @contextmanager
-    def locked(self, key: Key) -> Iterator[Log]:
-        """Hold the campaign's lock, unless the claim is there already."""
-        with super().locked(key) as log:
-            if (known := _find(log._connection, key, self._claim)) is not None:
-                raise Repeated(known)
-            noted = _Noting(log, key)
-            yield noted
-            if noted.done is not None:
-                _write(log._connection, key, self._claim, noted.done, log.now())
+@contextmanager
+def _once(log: Log, claim: Claim) -> Iterator[None]:
+    """Under the campaign's lock: refuse a claim that is there already, else leave it with the events."""
+    if (span := _find(log.connection, log.key, claim)) is not None:
+        raise Repeated(span)
+    yield
+    if log.appended is not None:
+        span = EventSpan(log.appended.start - 1, log.appended.stop - 1)
+        _write(log.connection, log.key, claim, span, log.now())
 
 
-class _Noting(Log):
-    """A log that notes what is appended."""
-
-    def __init__(self, log: Log, key: Key) -> None:
-        super().__init__(log._connection, key)
-        self.done: EventSpan | None = None
-
-    def append(self, news: Any, version: int, at: dt.datetime, who: str | None) -> list[Record]:
-        """Write events, and note which."""
-        events: list[Event] = list(news)
-        records = super().append(events, version, at, who)
-        self.done = EventSpan(version, version + len(events))
-        return records
-
-
-def _find(connection: Connection, key: Key, claim: Claim) -> EventSpan | None:
+def _find(connection: sa.Connection, key: Key, claim: Claim) -> EventSpan | None:
     columns = CLAIMS.c.digest, CLAIMS.c.before, CLAIMS.c.after
     which = (CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.claim == claim.key)
-    row = connection.execute(select(*columns).where(which)).first()
+    row = connection.execute(sa.select(*columns).where(which)).first()
     if row is None:
         return None
     digest, before, after = row
@@ -157,8 +115,8 @@ def _find(connection: Connection, key: Key, claim: Claim) -> EventSpan | None:
     return EventSpan(before, after)
 
 
-def _write(connection: Connection, key: Key, claim: Claim, span: EventSpan, now: dt.datetime) -> None:
+def _write(connection: sa.Connection, key: Key, claim: Claim, span: EventSpan, now: dt.datetime) -> None:
     expired = (now - REMEMBERED).isoformat()
-    connection.execute(delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < expired)))
+    connection.execute(sa.delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < expired)))
     row = {"campaign_id": key.id, "claim": claim.key, "digest": claim.digest, "at": now.isoformat()}
-    connection.execute(insert(CLAIMS).values(row | span._asdict()))
+    connection.execute(sa.insert(CLAIMS).values(row | span._asdict()))

@@ -87,7 +87,7 @@ class Service:
 
     def _add(self, campaign: Campaign) -> OpenCampaign:
         with self._lock:
-            id = campaign._key.uuid
+            id = campaign.key.uuid
             if id not in self._open:
                 folder = campaign.cache if isinstance(campaign.cache, Path) else None
                 fits = CampaignFits(folder, lambda: self._limit_fits(id))
@@ -206,7 +206,11 @@ class SharedFits(fits.Memory):
                 self._changed.wait()
             if fit is None:
                 self._makers[name] = me
-        if fit is None and self._folder is not None and (fit := fits._kept(self._folder, name)) is not None:
+        if (
+            fit is None
+            and self._folder is not None
+            and (fit := fits.load_fit(self._folder, name)) is not None
+        ):
             self._hold(name, fit)
         return fit
 
@@ -214,13 +218,13 @@ class SharedFits(fits.Memory):
         """Store a fit, for those who wait and for later."""
         self._hold(name, made)
         if self._folder is not None:
-            fits._keep(made, self._folder, name)
+            fits.save_fit(made, self._folder, name)
 
     def used(self, name: str) -> None:
         """Mark a fit as recently used, in the folder too."""
         super().used(name)
         if self._folder is not None:
-            fits._used(self._folder, name)
+            fits.touch_fit(self._folder, name)
 
     def peek(self, name: str) -> Posterior | None:
         """Return the fit of this name if it is in memory, without waiting."""
@@ -232,11 +236,6 @@ class SharedFits(fits.Memory):
         with self._changed:
             self._makers = {name: thread for name, thread in self._makers.items() if thread != me}
             self._changed.notify_all()
-
-    def clear(self) -> None:
-        """Free the memory."""
-        with self._turn:
-            self._fits.clear()
 
     def _hold(self, name: str, fit: Posterior) -> None:
         with self._changed:
