@@ -145,10 +145,10 @@ def by_label(design: Callable[P, Entries]) -> Callable[P, Entries | Any]:
     def answered(*args: P.args, **given: P.kwargs) -> Entries | Any:
         call = known.bind(*args, **given)
         mask = call.arguments.get("mask")
-        if frames.kind_of(mask) is None:
+        if frames.frame_library(mask) is None:
             return design(*args, **given)
         form, cells = frames.Form.read(mask)
-        call.arguments["mask"] = frames.as_flags(cells)
+        call.arguments["mask"] = frames.parse_flags(cells)
         return form.entries(*design(*call.args, **call.kwargs), {})
 
     return answered
