@@ -46,7 +46,7 @@ class Job:
         self.began_at = dt.datetime.now(dt.UTC)
         self.ended_at: dt.datetime | None = None
         self._cancelled = threading.Event()
-        self._why_cancelled = problems.cancelled()
+        self._why_cancelled = problems.cancellation()
         self._lock = threading.Lock()
 
     @property

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from maxentry.errors import (
-    CampaignError,
-    DataError,
-    LabelError,
-    MaxentryError,
-    MissingDependencyError,
-    NothingToAskError,
-    ParameterError,
-    RankError,
-    SizeError,
-    StorageError,
-)
+from maxentry import errors
+from maxentry.errors import MaxentryError
 from maxentry.server.json import AsciiJson
 
 LOG = logging.getLogger("maxentry.server")
@@ -29,15 +20,15 @@ LONGEST_DETAIL = 2000  # characters
 
 # The most particular class first: the first that fits is used.
 STATUS: tuple[tuple[type[MaxentryError], int, str], ...] = (
-    (NothingToAskError, 409, "Nothing left to ask"),
-    (CampaignError, 409, "Contradicts what the campaign knows"),
-    (StorageError, 503, "The storage does not answer"),
-    (MissingDependencyError, 500, "The server lacks a package"),
-    (LabelError, 422, "Unknown label"),
-    (DataError, 422, "Data that cannot be used"),
-    (RankError, 422, "A rank that cannot be used"),
-    (ParameterError, 422, "An option that cannot be used"),
-    (SizeError, 422, "Too large"),
+    (errors.NothingToAskError, 409, "Nothing left to ask"),
+    (errors.CampaignError, 409, "Contradicts what the campaign knows"),
+    (errors.StorageError, 503, "The storage does not answer"),
+    (errors.MissingDependencyError, 500, "The server lacks a package"),
+    (errors.LabelError, 422, "Unknown label"),
+    (errors.DataError, 422, "Data that cannot be used"),
+    (errors.RankError, 422, "A rank that cannot be used"),
+    (errors.ParameterError, 422, "An option that cannot be used"),
+    (errors.SizeError, 422, "Too large"),
     (MaxentryError, 422, "Refused"),
 )
 
@@ -112,7 +103,7 @@ def from_error(error: BaseException, storage: str = "") -> Problem:
     if isinstance(error, Problem):
         return error
     if not isinstance(error, MaxentryError):
-        return unexpected(error)
+        return bug(error)
     status, title = next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
     name = type(error).__name__
     if status >= 500:
@@ -123,7 +114,7 @@ def from_error(error: BaseException, storage: str = "") -> Problem:
     return Problem(status, _kebab(name), title, _public_detail(str(error), storage), error=name)
 
 
-def unexpected(error: BaseException) -> Problem:
+def bug(error: BaseException) -> Problem:
     """A bug: the log has it, under a reference that the answer names."""
     reference = secrets.token_hex(4)
     LOG.error("unexpected, reference %s", reference, exc_info=error)
@@ -157,7 +148,7 @@ def closing() -> Problem:
     return Problem(503, "closing", "Shutting down", detail, {"Retry-After": "5"}, error="StorageError")
 
 
-def cancelled() -> Problem:
+def cancellation() -> Problem:
     """A job was cancelled before it was done."""
     return Problem(409, "cancelled", "Cancelled", "this was cancelled before it was done.")
 
@@ -168,21 +159,18 @@ def no_json() -> Problem:
     return Problem(400, "no-json", "Not JSON", detail, error="ParameterError")
 
 
-def invalid(errors: Any) -> Problem:
+def invalid(mistakes: Sequence[dict[str, Any]]) -> Problem:
     """A request of the wrong form: the first mistake as a sentence, the first twenty as data."""
-    if errors and errors[0].get("type") == "json_invalid":
+    if mistakes and mistakes[0].get("type") == "json_invalid":
         return no_json()
-    mistakes = [
-        {
-            "where": ".".join(map(str, error.get("loc", ()))) or "the request",
-            "expected": str(error.get("msg", "")),
-        }
-        for error in errors[:20]
+    lines = [
+        {"where": ".".join(map(str, mistake["loc"])) or "the request", "expected": str(mistake["msg"])}
+        for mistake in mistakes[:20]
     ] or [{"where": "the request", "expected": "another form"}]
-    where, expected = mistakes[0]["where"], mistakes[0]["expected"]
+    where, expected = lines[0]["where"], lines[0]["expected"]
     detail = f"{where}: {expected[:1].lower()}{expected[1:]}."
     title = "A request of the wrong form"
-    return Problem(422, "invalid-request", title, detail, error="ParameterError", errors=mistakes)
+    return Problem(422, "invalid-request", title, detail, error="ParameterError", errors=lines)
 
 
 def unknown_parameter(name: str, known: list[str]) -> Problem:
