@@ -429,5 +429,5 @@ def parse_flags(cells: NDArray[Any]) -> NDArray[np.bool_]:
     """Convert the cells of a mask in a frame to booleans; 1 and 0 are True and False."""
     odd = ~((cells == 0) | (cells == 1))
     if odd.any():
-        raise ParameterError(f"expected a mask of True and False, got {cells[odd][0]!r}.")
+        raise ParameterError(f"expected a mask of True and False, got {cells[odd][0]}.")
     return cells.astype(bool)
