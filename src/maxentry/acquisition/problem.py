@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.belief import Belief
-from maxentry.design.uniform import checked_shape
+from maxentry.design.uniform import check_shape
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
@@ -134,7 +134,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         self._read_frames()
-        m1, m2 = checked_shape(self.shape)
+        m1, m2 = check_shape(self.shape)
         if self.mask is not None:
             mask = np.asarray(self.mask)
             if mask.shape != (m1, m2):
@@ -181,7 +181,7 @@ class Problem:
         """Positions in `taken` where each row starts, and the end."""
         return np.searchsorted(self.taken.rows, np.arange(self.shape[0] + 1))
 
-    def available(self, rows: Indices, cols: Indices) -> Flags:
+    def find_available(self, rows: Indices, cols: Indices) -> Flags:
         """Which entries of a block of rows and columns may be chosen."""
         if self.mask is None:
             free = np.ones((len(rows), len(cols)), dtype=bool)

@@ -73,7 +73,7 @@ def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
     A row without any observation has the mean and spread of the rows that were fitted. The sd holds both the
     uncertainty of the row given the columns and that of the columns.
     """
-    compiling_notice([kernel.coefficients])
+    compiling_notice([kernel.fit_coefficients])
     new = _check_new_rows(Y, posterior)
     mean, sd = np.empty_like(new), np.empty_like(new)
     with threadpool_limits(1):  # threads on matrices this thin cost more than they give
@@ -97,7 +97,7 @@ def _moments(posterior: Posterior, seen: ObservedRows) -> tuple[Array, Array]:
 
 def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
     """The mean of `fold_in`, without the cost of the sd."""
-    compiling_notice([kernel.coefficients])
+    compiling_notice([kernel.fit_coefficients])
     new = _check_new_rows(Y, posterior)
     mean = np.zeros_like(new)
     with threadpool_limits(1):
@@ -134,7 +134,7 @@ def coefficients(columns: ColumnDraw, seen: ObservedRows) -> tuple[Array, Array]
     n, K = seen.shape[0], F.shape[1]
     G, cov = np.empty((n, K)), np.empty((n, K, K))
     student = (0.0, 0) if nu is None else (nu, STUDENT_ITERATIONS)
-    kernel.coefficients(seen.starts, seen.cols, seen.values, F, offset, Q, eta2, *student, G, cov)
+    kernel.fit_coefficients(seen.starts, seen.cols, seen.values, F, offset, Q, eta2, *student, G, cov)
     return G, cov
 
 
