@@ -181,7 +181,7 @@ class Problem:
         """Positions in `taken` where each row starts, and the end."""
         return np.searchsorted(self.taken.rows, np.arange(self.shape[0] + 1))
 
-    def find_available(self, rows: Indices, cols: Indices) -> Flags:
+    def available(self, rows: Indices, cols: Indices) -> Flags:
         """Which entries of a block of rows and columns may be chosen."""
         if self.mask is None:
             free = np.ones((len(rows), len(cols)), dtype=bool)
