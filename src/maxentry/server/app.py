@@ -82,16 +82,16 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
         return Health(status="ok", version=__version__)
 
     dashboard.add_pages(app)
-    _add_problems(app, storage.name)
+    _add_problems(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_problems(app: FastAPI, storage: str) -> None:
+def _add_problems(app: FastAPI) -> None:
     """Answer every error with a problem document, and work that is not done yet with 202."""
 
     async def refuse(_: Request, error: Exception) -> Response:
-        return problems.from_error(error, storage).response()
+        return problems.from_error(error).response()
 
     async def refuse_form(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

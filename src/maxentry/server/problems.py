@@ -72,6 +72,7 @@ class ProblemDocument(BaseModel):
     status: int
     detail: str
     error: str | None = None
+    code: str | None = None
 
 
 # What the description of every route says of its refusals.
@@ -98,8 +99,8 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def from_error(error: BaseException, storage: str = "") -> Problem:
-    """Turn an error into a problem; `storage` is how error messages name the server's storage, which stays hidden."""
+def from_error(error: BaseException) -> Problem:
+    """Turn an error into a problem."""
     if isinstance(error, Problem):
         return error
     if not isinstance(error, MaxentryError):
@@ -111,7 +112,24 @@ def from_error(error: BaseException, storage: str = "") -> Problem:
         LOG.error("%s: %s", name, error)
         detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
         return Problem(status, "storage", title, detail, {"Retry-After": "5"}, error="StorageError")
-    return Problem(status, _kebab(name), title, _public_detail(str(error), storage), error=name)
+    return Problem(status, _kebab(name), title, _describe(error), error=name, code=error.code)
+
+
+def _describe(error: MaxentryError) -> str:
+    """The error's message, not too long, with a hint for clients of the server in place of the one for Python."""
+    fields = error.fields
+    if error.code == "name_taken":  # whose message names the storage
+        return f"expected a new name, got {fields['name']!r:.220}, which is taken."
+    add = "or send it with again=true to add another measurement."
+    hints = {
+        "has_value": "A correction to null removes the value.",
+        "other_value": f"Correct the measurement to replace its value, {add}",
+        "removed_value": f"Correct the measurement to restore its value, {add}",
+        "several_measurements": f"Give its number, one of {', '.join(map(str, fields.get('numbers', ())))}.",
+    }
+    message, hint = error.message, hints.get(error.code, error.hint)
+    cut = message if len(message) <= LONGEST_DETAIL else f"{message[:LONGEST_DETAIL]} …"
+    return f"{cut} {hint}".rstrip()
 
 
 def bug(error: BaseException) -> Problem:
@@ -189,12 +207,6 @@ def from_status(status: int, detail: str, headers: dict[str, str]) -> Problem:
         400: ("no-json", "Not JSON", no_json().detail),
     }.get(status, ("refused", "Refused", detail))
     return Problem(status, kind, title, sentence, headers)
-
-
-def _public_detail(text: str, storage: str) -> str:
-    """The sentence without the path or address of the storage, and not longer than is useful."""
-    public = text.replace(f" in {storage}", "") if storage else text
-    return public if len(public) <= LONGEST_DETAIL else f"{public[:LONGEST_DETAIL]} …"
 
 
 def _kebab(name: str) -> str:
