@@ -70,7 +70,7 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
     def _like(self, X: Any, values: NDArray[np.floating]) -> Any:
         """Return the values in the form of X, or as an array if `set_output` says so."""
         output = getattr(self, "_sklearn_output_config", {}).get("transform")
-        return values if output == "default" else frames.like(X, values)
+        return values if output == "default" else frames.frame_like(X, values)
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
         """X as floats, checked as scikit-learn's users expect; on fit (reset) it needs 2 rows and 2 columns."""
@@ -89,7 +89,7 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         """The observations to fit, by the labels of a frame; where its index repeats itself, rows by position."""
         Y = self._read(X, reset=True)
         index: Any = getattr(X, "index", None)
-        kind = frames.kind_of(X)
+        kind = frames.frame_library(X)
         rows = frames.index_labels(index) if kind == "pandas" and index.is_unique else None
         observations = Observations.from_array(Y, rows, getattr(self, "feature_names_in_", None))
         return replace(observations, frame_kind=kind, row_name=None if rows is None else index.name)

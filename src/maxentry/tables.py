@@ -168,7 +168,7 @@ def _cells(column: Any) -> list[Any]:
     from maxentry import frames
 
     single = isinstance(column, (str, bytes)) or not hasattr(column, "__iter__")
-    return [column] if single else frames.listed(column)
+    return [column] if single else frames.to_list(column)
 
 
 # CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.

@@ -102,7 +102,7 @@ class RemoteCampaign:
         **settings: Any,
     ) -> RemoteCampaign:
         """Create a campaign on this server."""
-        frame = frame or frames.kind_of(values, rows, cols, *settings.values()) or self._frame
+        frame = frame or frames.frame_library(values, rows, cols, *settings.values()) or self._frame
         views.check_frame(frame)
         check_names(settings)
         wanted = checked(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]

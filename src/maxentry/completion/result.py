@@ -207,7 +207,7 @@ class Completion:
         Only for matrices that fit.
         """
         X: Floats = (self.U * self.d) @ self.V.T
-        return self.form.of(X if self.effects is None else X + self.effects.matrix())
+        return self.form.wrap(X if self.effects is None else X + self.effects.matrix())
 
 
 def _check_positions(index: ArrayLike, name: str, m: int) -> NDArray[np.intp]:

@@ -31,10 +31,10 @@ def accept_frames(design: Callable[P, Entries]) -> Callable[P, Entries | Any]:
     def design_by_label(*args: P.args, **kwargs: P.kwargs) -> Entries | Any:
         call = parameters.bind(*args, **kwargs)
         mask = call.arguments.get("mask")
-        if frames.kind_of(mask) is None:
+        if frames.frame_library(mask) is None:
             return design(*args, **kwargs)
         form, cells = frames.Form.read(mask)
-        call.arguments["mask"] = frames.as_flags(cells)
+        call.arguments["mask"] = frames.parse_flags(cells)
         return form.entries(*design(*call.args, **call.kwargs), {})
 
     return design_by_label
