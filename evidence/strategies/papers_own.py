@@ -33,7 +33,7 @@ from maxentry import completion
 from maxentry.acquisition import Selection, choose
 from maxentry.acquisition.subspace_field import MaxEnt, Subspaces, mean_projections
 from maxentry.belief import Belief
-from maxentry.campaign.state import FIT, State, stream
+from maxentry.campaign.state import FIT, State, derive_rng
 from maxentry.compare.scenario import (
     DASHDOT,
     DASHED,
@@ -89,7 +89,7 @@ def fit(state: State, sampler: Sampler) -> Fit:
     if sampler.standardise:
         center, scale = float(y.mean()), (float(y.std()) or 1.0) / prior_sd(state.shape, sampler.rank)
     y = (y - center) / scale
-    rng = stream(state.settings.seed, FIT, len(y))
+    rng = derive_rng(state.settings.seed, FIT, len(y))
     data, priors = algorithm2.entry_means(*state.told, y, state.shape), Priors.paper()
     start = algorithm2.init(data, sampler.rank, priors, rng, nuclear_norm_start(data))
     half = sampler.sweeps // 2

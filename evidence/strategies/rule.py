@@ -13,7 +13,7 @@ from maxentry.acquisition import Costs, Problem, Selection
 from maxentry.campaign import stop
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.policy import Batch
-from maxentry.campaign.state import CHOICE, State, stream
+from maxentry.campaign.state import CHOICE, State, derive_rng
 from maxentry.compare.scenario import Array, Policy
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
@@ -40,11 +40,11 @@ def as_policy(rule: Rule, name: str) -> Policy:
     ) -> Batch:  # fmt: skip
         if any(limit is not None for limit in limits.values()):
             raise ParameterError(f"expected no limits on a batch of {name}, got {', '.join(limits)}.")
-        if (reason := stop.ended(state, now)) is not None:
+        if (reason := stop.explain_end(state, now)) is not None:
             return Batch.none(reason)
-        rng = stream(state.settings.seed, CHOICE, state.version)
+        rng = derive_rng(state.settings.seed, CHOICE, state.version)
         choice = rule(Request(state, build_question(state, now), n, rng, cache))
-        k = stop.affordable(state, now, choice.cost, None)
+        k = stop.count_affordable(state, now, choice.cost, None)
         if k == 0:
             return Batch.none("what is left of the budget does not pay for any entry that is available.")
         unknown = np.full(k, np.nan)
@@ -67,7 +67,7 @@ def build_question(state: State, now: dt.datetime) -> Problem:
     left = stop.budget_left(state, now)
     if left is None or not state.costs.given:
         return question
-    return replace(question, mask=stop.payable(question, left))
+    return replace(question, mask=stop.find_payable(question, left))
 
 
 def find_candidates(question: Problem) -> Entries:

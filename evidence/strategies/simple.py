@@ -59,7 +59,7 @@ def choose_top_variance(belief: Belief, question: Problem, n: int) -> Selection:
 
 def _top_variance_policy(truth: Truth, case: Case, seed: int) -> Policy:
     def rule(request: Request) -> Selection:
-        posterior = fits.posterior(request.state, request.cache, progress=False)
+        posterior = fits.fit_posterior(request.state, request.cache, progress=False)
         return choose_top_variance(posterior.belief, request.question, request.n)
 
     return as_policy(rule, "top variance")

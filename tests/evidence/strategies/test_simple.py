@@ -67,7 +67,7 @@ def test_its_policy_reads_the_campaigns_posterior():
     from maxentry.campaign import fits
 
     question = Problem(state.shape, observed=state.told)
-    assert pairs(batch) == pairs(choose_top_variance(fits.posterior(state).belief, question, 3))
+    assert pairs(batch) == pairs(choose_top_variance(fits.fit_posterior(state).belief, question, 3))
 
 
 # Row and column means
