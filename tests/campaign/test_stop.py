@@ -99,7 +99,7 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     assert found.outlook == outlook.compute_outlook(
         campaign.state, campaign.posterior(progress=False), batch, NOW
     )
-    assert found.advice.startswith("go on: the next batch should lower the expected error by ")
+    assert found.advice.startswith("go on: 5 more measurements should lower the expected error by ")
     assert found.to_dict()["outlook"]["entries"] == 5
     campaign.set(target_sd=1e-9)
     assert "1e-09 was asked for" in str(campaign.outlook(5, progress=False))

@@ -19,6 +19,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +27,12 @@ from numpy.typing import NDArray
 from maxentry._io import user_cache
 from maxentry.campaign.state import FIT, STATION, WARM, State, derive_seed
 from maxentry.errors import MaxentryError
-from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.posterior.complete import complete
-from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Kind, Sampling
 
-# What can be computed again, kept: in folders, which may be deleted at any time, or in memory.
+if TYPE_CHECKING:
+    from maxentry.posterior.posterior import Posterior
+
 KEPT = 6  # fits of a campaign: the anchor, the latest station and the latest one, and those before
 
 
@@ -146,6 +146,9 @@ def _fit(
     sampling: Kind | Sampling = "population",
 ) -> Posterior:
     """The posterior of the first n measurements, from the cache or made."""
+    from maxentry.model.priors import Priors  # the sampler takes long to load
+    from maxentry.posterior.complete import complete
+
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
     name = _digest(state, n, kind)
@@ -196,6 +199,8 @@ def load_fit(cache: Cache | None, name: str) -> Posterior | None:
     file = _file(cache, name)
     if not file.is_file():
         return None
+    from maxentry.posterior.posterior import Posterior
+
     with contextlib.suppress(MaxentryError, OSError):
         kept = Posterior.load(file)
         file.touch()  # used last, so deleted last

@@ -97,6 +97,10 @@ def _advice(outlook: Outlook, target: float | None) -> str:
         return f"go on: the expected error is {outlook.error_now:.3g}, and {target:g} was asked for."
     before = outlook.error_with_pending
     fall = 1 - outlook.error_after / before if before else 0.0
+    n = f"{outlook.entries} more measurement{'' if outlook.entries == 1 else 's'}"
     if fall < HARDLY:
-        return "the next batch would hardly change what is known; stop, unless you need single entries."
-    return f"go on: the next batch should lower the expected error by {fall:.0%}."
+        return (
+            f"{n} would lower the expected error by less than {HARDLY:.0%}. You can stop here, unless you need "
+            "single entries."
+        )
+    return f"go on: {n} should lower the expected error by {fall:.0%}."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from maxentry.entries import Entries, Indices
 from maxentry.posterior.posterior import Posterior
 
 Array = NDArray[np.float64]
+Plates = Literal["rows", "cols"]
 
 
 class Batch(NamedTuple):
@@ -144,42 +145,6 @@ def _build_batch(chosen: Selection, k: int, posterior: Posterior | None, why: st
     return Batch(rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], why)
 
 
-# Handing out entries while others do: choose without the lock, then see under the lock that all is still free.
-Plates = Literal["rows", "cols"]
-
-
-class BatchLike(Protocol):
-    """What a policy answers: entries in the order chosen, what is believed of them, and why these."""
-
-    @property
-    def rows(self) -> Indices:
-        """Rows by position."""
-
-    @property
-    def cols(self) -> Indices:
-        """Columns by position."""
-
-    @property
-    def mean(self) -> NDArray[np.float64]:
-        """Posterior means, in the user's units; NaN where there is no posterior yet."""
-
-    @property
-    def sd(self) -> NDArray[np.float64]:
-        """Posterior standard deviations, in the user's units."""
-
-    @property
-    def gain(self) -> NDArray[np.float64]:
-        """What measuring each is expected to bring."""
-
-    @property
-    def cost(self) -> NDArray[np.float64]:
-        """What each costs."""
-
-    @property
-    def why(self) -> str:
-        """Why these, or why none."""
-
-
 def resolve_limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """How a batch may look: as the one who asks has it, or else as the settings have it."""
     if any(x is not None for x in given.values()):
@@ -188,7 +153,7 @@ def resolve_limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def select_free(
-    batch: BatchLike,
+    batch: Batch,
     then: State,
     latest: State,
     now: dt.datetime,
@@ -206,7 +171,7 @@ def select_free(
     return free if paid and (free.all() or (fewer_will_do and free.any())) else None
 
 
-def _free(batch: BatchLike, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
+def _free(batch: Batch, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
     m2 = latest.shape[1]  # columns may have been added since
     taken = _asked_since(then, latest) if then.settings.again else latest.taken_keys(now)
     gone = np.isin(Entries(batch.rows, batch.cols).keys(m2), taken)
@@ -220,9 +185,7 @@ def _within_budget(cost: NDArray[np.float64], latest: State, now: dt.datetime) -
     return budget is None or latest.spent(now) + float(cost.sum()) <= budget * (1 + 1e-12)
 
 
-def build_event(
-    batch: BatchLike, kept: NDArray[np.bool_], then: State, latest: State, now: dt.datetime
-) -> Asked:
+def build_event(batch: Batch, kept: NDArray[np.bool_], then: State, latest: State, now: dt.datetime) -> Asked:
     """The event of handing out the entries that are kept."""
     lease = latest.settings.lease
     return Asked(
