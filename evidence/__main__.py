@@ -18,7 +18,7 @@ from maxentry import tables
 from maxentry.cli import compare, options, output
 from maxentry.cli.main import Commands
 from maxentry.cli.options import option
-from maxentry.cli.terminal import plain
+from maxentry.cli.output import escape_text
 from maxentry.compare.scenario import Cell
 from maxentry.errors import DataError, MaxentryError
 
@@ -180,10 +180,10 @@ def _show_table(heading: str, names: Sequence[str], rows: Sequence[Sequence[str]
             name, no_wrap=name in ("judgement", "90% interval"), max_width=26 if name == "figure" else None
         )
     for row in rows:
-        table.add_row(*map(plain, row), style="bold" if row[0].startswith("all ") else None)
+        table.add_row(*map(escape_text, row), style="bold" if row[0].startswith("all ") else None)
     out = output.console(stderr=False)
     out.print(
-        plain(heading), style="bold", soft_wrap=False
+        escape_text(heading), style="bold", soft_wrap=False
     )  # a table's own title would be as narrow as the table
     out.print(table, soft_wrap=False)
     out.print()

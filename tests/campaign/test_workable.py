@@ -11,7 +11,7 @@ from tests.campaign.stand_ins import campaign
 from maxentry.campaign import settings as workable
 from maxentry.campaign.settings import Settings
 from maxentry.errors import MaxentryError, ParameterError, RankError
-from maxentry.posterior.gibbs import check_rank
+from maxentry.posterior.rank import check_rank
 
 UNWORKABLE = [
     ({"rank": 3}, "at most 2, half the shorter side of a 5 x 4 matrix, got 3"),

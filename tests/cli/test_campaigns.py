@@ -11,9 +11,8 @@ from tests.cli.run import answer, good, refused, run
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.settings import ACQUISITIONS
-from maxentry.cli import codes
-from maxentry.cli.hints import where
 from maxentry.cli.options import Acquisition
+from maxentry.cli.output import ExitCode, next_options
 
 PLATE = ["id", "row", "col", "mean", "sd", "gain", "cost", "value"]
 
@@ -148,8 +147,8 @@ def test_what_is_pending_from_before_is_named() -> None:
 
 
 def test_passwords_are_not_repeated() -> None:
-    assert where("postgresql://ada:secret@host/lab") == ""
-    assert where("postgresql://host/lab?password=secret") == ""
+    assert next_options("postgresql://ada:secret@host/lab") == ""
+    assert next_options("postgresql://host/lab?password=secret") == ""
 
 
 @pytest.mark.parametrize(
@@ -184,8 +183,10 @@ def test_the_storage_and_the_campaign_by_option_or_environment() -> None:
 
 
 def test_no_storage_says_how_to_begin() -> None:
-    assert "begin with `maxentry new`" in refused("ask", 3)
-    assert refused("ask", 3, "-s", "no/lab.db") == "Expected a file of campaigns at no/lab.db, got none."
+    assert "Begin with `maxentry new`" in refused("ask", 3)
+    assert refused("ask", 3, "-s", "no/lab.db").startswith(
+        "Expected a file of campaigns at no/lab.db, got none. "
+    )
     Path("text.db").write_text("not a database, but long enough to be looked at")
     assert "got a file that is not SQLite" in refused("status", "-s", "text.db")
     assert "mysql" in refused("status", "-s", "mysql://host/db")
@@ -379,14 +380,14 @@ def test_fewer_than_asked_for_are_said_to_be_so_and_none_is_an_exit_code() -> No
     begin(shape="2x2")
     result = good("ask", 9)
     assert "Only 4 of 9 could be asked" in result.stderr
-    said = refused("ask", 1, code=codes.NOTHING_LEFT)
+    said = refused("ask", 1, code=ExitCode.NOTHING_LEFT)
     assert "4 pending" in said
     as_json = run("ask", 1, "--json")
-    assert as_json.exit_code == codes.NOTHING_LEFT
+    assert as_json.exit_code == ExitCode.NOTHING_LEFT
     assert json.loads(as_json.stdout)["error"]["kind"] == "NothingToAskError"
     for id in range(1, 5):
         good("tell", "--id", id, "--value", id)
-    assert "The setting `again` allows replicates" in refused("ask", 1, code=codes.NOTHING_LEFT)
+    assert "The setting `again` allows replicates" in refused("ask", 1, code=ExitCode.NOTHING_LEFT)
     good("set", "--again")
     good("ask", 1)
 
@@ -394,7 +395,7 @@ def test_fewer_than_asked_for_are_said_to_be_so_and_none_is_an_exit_code() -> No
 def test_the_budget_ends_a_campaign() -> None:
     begin("--budget", 3)
     assert answer("ask", 9)["n"] == 3
-    assert "the budget is spent" in refused("ask", 1, code=codes.NOTHING_LEFT).lower()
+    assert "the budget is spent" in refused("ask", 1, code=ExitCode.NOTHING_LEFT).lower()
     good("set", "--drop", "budget")
     assert answer("ask", 2)["n"] == 2
 
@@ -466,7 +467,7 @@ def test_more_rows_and_columns_and_other_settings() -> None:
     ]
     with Campaign.open("maxentry.db") as campaign:
         assert (campaign.settings.budget, campaign.settings.lease) == (9, 2 * 86400)
-    assert "none came" in refused("set", code=codes.USAGE)
+    assert "got none" in refused("set", code=ExitCode.USAGE)
     assert "'seed'" in refused("set", "--drop", "seed")
     assert "is there already" in refused("add-rows", "n1")
 
@@ -509,9 +510,9 @@ def test_a_correction_as_it_is_said() -> None:
     assert [e["value"] for e in answer("export")["entries"]] == [-7, 6]
     good("correct", 2, "--strike")
     assert [e["value"] for e in answer("export")["entries"]] == [-7]
-    assert "before the value, but 'x' came" in refused("correct", "x", 6, code=codes.USAGE)
-    refused("correct", 1, 6, 7, code=codes.USAGE)
-    refused("correct", 1, 6, "--id", 1, code=codes.USAGE)
+    assert "before the value, got 'x'" in refused("correct", "x", 6, code=ExitCode.USAGE)
+    refused("correct", 1, 6, 7, code=ExitCode.USAGE)
+    refused("correct", 1, 6, "--id", 1, code=ExitCode.USAGE)
 
 
 def test_a_plate_for_excel_and_back() -> None:
@@ -549,7 +550,7 @@ def test_a_decimal_comma_between_commas_is_explained() -> None:
 
 
 def test_no_number_is_refused_in_our_words() -> None:
-    assert "expected a whole number" in refused("ask", "abc", code=codes.USAGE)
+    assert "must be a whole number" in refused("ask", "abc", code=ExitCode.USAGE)
 
 
 def test_the_version_as_an_option() -> None:
@@ -558,8 +559,8 @@ def test_the_version_as_an_option() -> None:
 
 def test_exports_that_exclude_each_other() -> None:
     begin()
-    refused("export", "--wide", "--pending", code=codes.USAGE)
-    refused("export", "--asked", "--pending", code=codes.USAGE)
+    refused("export", "--wide", "--pending", code=ExitCode.USAGE)
+    refused("export", "--asked", "--pending", code=ExitCode.USAGE)
 
 
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

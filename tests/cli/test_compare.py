@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from tests.cli.run import answer, good, process, refused, run
 
-from maxentry.cli import codes
 from maxentry.cli import compare as command
+from maxentry.cli.output import ExitCode
 from maxentry.compare import report, runner
 from maxentry.compare.runner import Failure
 from maxentry.compare.scenario import LAW, OURS, Cell
@@ -88,14 +88,14 @@ def test_compare_answers_in_one_sentence(engine: dict, my_csv: Path) -> None:
 def test_runs_that_fail_do_not_keep_the_others_from_being_reported(engine: dict, my_csv: Path) -> None:
     words = ["compare", "my.csv", "--strategy", "predictive_variance", "--strategy", "maxent", "-o", "out"]
     result = run(*words)
-    assert result.exit_code == codes.REFUSED
+    assert result.exit_code == ExitCode.REFUSED
     assert result.stdout.startswith("Yes, ")
     assert "Failed: my.csv, maxent, seed 0: no luck (4 more runs failed with this error)" in result.stderr
     for name in ("report.html", "tables.md"):
         assert "5 of 15 runs failed: no luck." in Path("out", name).read_text()
     engine["begun"].clear()
     again = run(*words, "--json")
-    assert again.exit_code == codes.REFUSED
+    assert again.exit_code == ExitCode.REFUSED
     found = json.loads(again.stdout)
     assert (found["runs"], len(found["failed"]), again.stderr) == (10, 5, "")
     assert {cell.strategy.name for cell in engine["begun"]} == {"maxent"}
@@ -224,7 +224,7 @@ def test_refusals(words: list[str], sentence: str, engine: dict, my_csv: Path) -
      ["study", "no-such"]],
 )  # fmt: skip
 def test_wrong_usage(words: list[str], my_csv: Path) -> None:
-    assert refused(*words, code=codes.USAGE).startswith(f"Usage: maxentry {words[0]}")
+    assert refused(*words, code=ExitCode.USAGE).startswith(f"Usage: maxentry {words[0]}")
 
 
 @pytest.mark.parametrize("name", ["compare", "study compare"])

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.run import COMMAND, answer, good, process, refused, run
 
 from maxentry import tables
-from maxentry.cli import codes
+from maxentry.cli.output import EXIT_CODES, ExitCode
 
 COMMANDS = (
     "new", "ask", "tell", "fail", "withdraw", "correct", "status", "history", "posterior", "export", "complete",
@@ -20,10 +20,9 @@ COMMANDS = (
 
 def test_the_codes_are_documented_in_the_help() -> None:
     shown = " ".join(good("--help").stdout.split())
-    for code, meaning in codes.MEANING.items():
+    for code, meaning in EXIT_CODES.items():
         assert f"{code} {meaning}" in shown
-    named = {value for name, value in vars(codes).items() if name.isupper() and name != "MEANING"}
-    assert named == set(codes.MEANING)
+    assert set(EXIT_CODES) == set(ExitCode)
 
 
 def test_every_command_of_the_issue_is_there_and_has_help() -> None:
@@ -45,18 +44,18 @@ def test_every_command_of_the_issue_is_there_and_has_help() -> None:
      ["new", "x", "--shape", "3x4", "--rank", "low"], ["complete", "x.csv", "--what", "median"]],
 )  # fmt: skip
 def test_wrong_usage(words: list[str]) -> None:
-    said = refused(*words, code=codes.USAGE)
+    said = refused(*words, code=ExitCode.USAGE)
     assert said.startswith("Usage: maxentry")
     assert "--help' for help." in said
     as_json = run(*words, "--json")
-    assert as_json.exit_code == codes.USAGE
-    assert json.loads(as_json.stdout)["error"]["code"] == codes.USAGE
+    assert as_json.exit_code == ExitCode.USAGE
+    assert json.loads(as_json.stdout)["error"]["code"] == ExitCode.USAGE
     assert not Path("maxentry.db").exists()
 
 
 def test_no_command_shows_the_help() -> None:
     result = run()
-    assert result.exit_code == codes.USAGE
+    assert result.exit_code == ExitCode.USAGE
     assert "Usage: maxentry [OPTIONS] COMMAND" in result.stdout + result.stderr
 
 
@@ -67,7 +66,7 @@ def test_a_users_mistake_is_one_sentence() -> None:
 
 def test_a_users_mistake_as_json_is_one_document() -> None:
     result = run("complete", "no.csv", "--json")
-    assert result.exit_code == codes.REFUSED
+    assert result.exit_code == ExitCode.REFUSED
     error = {"kind": "DataError", "message": "no.csv does not exist.", "code": 1}
     assert json.loads(result.stdout) == {"error": error}
     assert result.stderr == ""
@@ -75,7 +74,7 @@ def test_a_users_mistake_as_json_is_one_document() -> None:
 
 def test_debugging_shows_the_traceback() -> None:
     result = run("complete", "no.csv", env={"MAXENTRY_DEBUG": "1"})
-    assert result.exit_code == codes.REFUSED
+    assert result.exit_code == ExitCode.REFUSED
     assert "Traceback (most recent call last)" in result.stderr
     assert "Traceback" not in run("complete", "no.csv", env={"MAXENTRY_DEBUG": "0"}).stderr
 
@@ -86,12 +85,12 @@ def test_our_own_mistake_says_so_and_how_to_see_more(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(tables, "read", broken)
     sentence = (
-        "nexpected ZeroDivisionError: by zero. This is a mistake in maxentry; "
-        "MAXENTRY_DEBUG=1 in the environment shows where."
+        "nexpected ZeroDivisionError: by zero. This is a bug in maxentry. Please report it with this text; "
+        "MAXENTRY_DEBUG=1 in the environment adds where it happened."
     )
-    assert refused("complete", "x.csv", code=codes.BUG) == "U" + sentence
+    assert refused("complete", "x.csv", code=ExitCode.BUG) == "U" + sentence
     as_json = json.loads(run("complete", "x.csv", "--json").stdout)
-    assert as_json == {"error": {"kind": "ZeroDivisionError", "message": "u" + sentence, "code": codes.BUG}}
+    assert as_json == {"error": {"kind": "ZeroDivisionError", "message": "u" + sentence, "code": ExitCode.BUG}}
     assert "Traceback" in run("complete", "x.csv", env={"MAXENTRY_DEBUG": "1"}).stderr
 
 
@@ -100,7 +99,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     words = " ".join([*COMMAND, "design", "300x300", "80000", "--seed", "1"])
     shell = f"{words} | head -n 1; echo ${{PIPESTATUS[0]}}"
     result = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=120, check=False)
-    assert result.stdout.split() == ["row,col,value", str(codes.NO_READER)]
+    assert result.stdout.split() == ["row,col,value", str(ExitCode.PIPE_CLOSED)]
     assert result.stderr == ""
 
 
@@ -116,18 +115,18 @@ def test_an_output_that_cannot_be_written_is_said_on_stderr(words: list[str]) ->
             [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False
         )
         silent = subprocess.run([*COMMAND, *words], stdout=full, stderr=full, timeout=120, check=False)
-    assert result.returncode == silent.returncode == codes.REFUSED
+    assert result.returncode == silent.returncode == ExitCode.REFUSED
     assert "Traceback" not in result.stderr
     assert "Exception ignored" not in result.stderr
-    assert result.stderr.splitlines()[-1] == "The system refused: No space left on device."
+    assert result.stderr.splitlines()[-1] == "System error: No space left on device."
 
 
 @pytest.mark.process
 def test_an_output_that_cannot_hold_a_label_says_what_to_do() -> None:
     good("new", "lab", "--row", "α", "--row", "b", "--col", "x", "--col", "y")
     result = process("ask", 4, "--json", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
-    assert result.returncode == codes.REFUSED
-    assert "its encoding is ascii: PYTHONUTF8=1" in json.loads(result.stdout)["error"]["message"]
+    assert result.returncode == ExitCode.REFUSED
+    assert "encoding, ascii, has no '\\u03b1'. Set PYTHONUTF8=1" in json.loads(result.stdout)["error"]["message"]
 
 
 WAITING = """
@@ -152,9 +151,9 @@ def test_an_interrupt_ends_with_130_and_a_word(as_json: bool) -> None:
         assert working.stdout.readline() == "ready\n"
         working.send_signal(signal.SIGINT)
         answered, said = working.communicate(timeout=60)
-    assert working.returncode == codes.INTERRUPTED
+    assert working.returncode == ExitCode.INTERRUPTED
     if as_json:
-        assert json.loads(answered)["error"]["code"] == codes.INTERRUPTED
+        assert json.loads(answered)["error"]["code"] == ExitCode.INTERRUPTED
     else:
         assert (answered, said.strip()) == ("", "Interrupted.")
 

@@ -13,8 +13,8 @@ import pytest
 from tests.cli.run import answer, good, process, refused, run
 
 import maxentry
-from maxentry.cli import codes
-from maxentry.cli.maps import FACTS, LONG, in_short
+from maxentry.cli.complete import FACTS, LONG, summarize
+from maxentry.cli.output import ExitCode
 
 SHORT = ("--rank", 1, "--seed", 1)
 
@@ -76,7 +76,7 @@ def test_what_was_found_is_said_in_short_and_in_the_words_of_the_shell(converged
     found: Any = SimpleNamespace(
         shape=(8, 6), rank=1, observations=SimpleNamespace(n=35), diagnostics=SimpleNamespace(converged=converged)
     )  # fmt: skip
-    said = in_short(found).splitlines()
+    said = summarize(found).splitlines()
     assert len(said) == n
     assert said[0].startswith("8 x 6, 35 values, rank 1")
     assert said[0].endswith(": converged.") == converged
@@ -139,7 +139,7 @@ def test_an_interrupted_completion_keeps_what_was_drawn_and_says_so(monkeypatch:
 
     monkeypatch.setattr(module, "complete", cut_short)
     result = run("complete", "yields.csv", "-o", "full.csv", "--json", *SHORT)
-    assert result.exit_code == codes.INTERRUPTED
+    assert result.exit_code == ExitCode.INTERRUPTED
     assert json.loads(result.stdout)["interrupted"] is True
     assert "Interrupted: this is what had been drawn by then." in result.stderr
     assert Path("full.csv").exists()
@@ -172,7 +172,7 @@ def test_a_campaign_to_the_end_of_the_loop(yields: pd.DataFrame) -> None:
 
 def test_a_target_ends_a_campaign(yields: pd.DataFrame) -> None:
     good("new", "lab", "--from", "yields.csv", "--seed", 1, "--rank", 1, "--target-sd", 100)
-    assert "the target is reached" in refused("ask", 1, code=codes.NOTHING_LEFT).lower()
+    assert "the target is reached" in refused("ask", 1, code=ExitCode.NOTHING_LEFT).lower()
     assert "the target is reached" in answer("status")["advice"]
     good("set", "--target-sd", 1e-9)
     assert answer("status")["advice"].startswith("go on: the expected error is")
@@ -207,7 +207,7 @@ def test_a_design_leaves_out_what_is_measured(yields: pd.DataFrame) -> None:
 
 
 def test_a_design_of_nothing_known_is_refused() -> None:
-    assert refused("design", "12by8", 3) == "Expected a shape like 30x20 or a table, but '12by8' is neither."
+    assert refused("design", "12by8", 3) == "Expected a shape like 30x20 or a table, got '12by8'."
     refused("design", "3x3", 10)
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from maxentry.cli import terminal
+from maxentry.cli import output
 from maxentry.tables import Table
 
 ROWS = [f"Wirkstoff {i} Müller grün" for i in range(5)]
@@ -13,7 +13,7 @@ ROWS = [f"Wirkstoff {i} Müller grün" for i in range(5)]
 
 def printed(table: Table, width: int) -> tuple[list[str], str]:
     stream = io.StringIO()
-    left = terminal.show(table, "", Console(file=stream, width=width, highlight=False))
+    left = output.print_table(table, "", Console(file=stream, width=width, highlight=False))
     return [line for line in stream.getvalue().splitlines() if line.strip(" ─")], left
 
 

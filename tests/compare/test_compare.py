@@ -117,7 +117,7 @@ def test_models_that_cannot_work_are_refused_at_once() -> None:
         compare_cells(M, transform="log", labels=labels)
     M[4, 3] = 2.0
     assert compare_cells(M, transform="log", labels=labels)
-    with pytest.raises(RankError, match="at most 5, half the shorter side of a 19 x 10 matrix, but 6 came"):
+    with pytest.raises(RankError, match="at most 5, half the shorter side of a 19 x 10 matrix, got 6"):
         compare_cells(M, rank=6)
     with pytest.raises(ParameterError, match="transform must be"):
         compare_cells(M, transform="sqrt")

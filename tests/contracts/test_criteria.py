@@ -286,3 +286,14 @@ def test_designs_need_no_belief_and_balanced_levels_the_counts():
     chosen = acquisition.choose("balanced", None, q, 13, rng=rng)
     counts = np.bincount(np.concatenate([q.observed.rows, chosen.rows]), minlength=8)
     assert counts.max() - counts.min() <= 1
+
+
+def test_the_names_are_those_of_the_criteria():
+    assert tuple(CRITERIA) == acquisition.CRITERION_NAMES
+    for name in acquisition.CRITERION_NAMES:
+        problem = Problem((3, 3))
+        if name in acquisition.WITHOUT_BELIEF:
+            assert len(acquisition.choose(name, None, problem, 2, rng=np.random.default_rng(0)).rows) == 2
+        else:
+            with pytest.raises(ParameterError, match="belief"):
+                acquisition.choose(name, None, problem, 2, rng=np.random.default_rng(0))

@@ -17,7 +17,7 @@ from evidence.datasets import files
 from evidence.paper import figure_cells
 from evidence.strategies import STRATEGIES
 from evidence.suite import CASES
-from maxentry.cli import codes
+from maxentry.cli.output import ExitCode
 from maxentry.compare.report import new_figure
 from maxentry.compare.store import Store
 from maxentry.errors import DataError, MissingDependencyError
@@ -157,7 +157,7 @@ def test_refusals(words: list[str], sentence: str, engine: dict) -> None:  # noq
 
 def test_wrong_usage() -> None:
     for words in (["paper", "--replicates", "0"], ["suite", "--workers", "none"], ["no-such"]):
-        assert refused(*words, code=codes.USAGE).startswith("Usage: ")
+        assert refused(*words, code=ExitCode.USAGE).startswith("Usage: ")
 
 
 # Rows

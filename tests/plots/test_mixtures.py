@@ -11,7 +11,7 @@ import pytest
 from tests.campaign.examples import begun
 from tests.plots.examples import mixed, small
 
-from maxentry.cli import maps
+from maxentry.cli import complete as cli
 from maxentry.model.coherence import coherence
 from maxentry.plots import charts, report
 from maxentry.plots.subject import Subject
@@ -90,7 +90,7 @@ def test_the_page_and_the_command_line_advise_in_words_and_python_in_code(rank: 
     with mock.patch.dict(posterior.__dict__, {"diagnostics": unhappy}):
         assert ANNEAL_LONGER in repr(posterior)
         text = trust(posterior)
-        facts = maps.posterior_facts(posterior)
+        facts = cli.list_facts(posterior)
     words = "Anneal longer, keep draws further apart, or lower the rank."
     assert f"The sampler has not converged. {words}" in text
     assert not CODE.search(text)
@@ -120,7 +120,7 @@ def test_all_that_the_command_line_says_is_without_that_code(
 ) -> None:
     out = str(tmp_path / "completed.csv")
     settings: dict[str, Any] = {"wide": True, "what": "mean", "level": 0.9, "as_json": False, "save": None}
-    maps.hand_over(small(), out, None, **settings, verbose=True)
+    cli.write_posterior(small(), out, None, **settings, verbose=True)
     said = "".join(capsys.readouterr()).replace("\n", " ")
     assert "anneal longer" in said
     assert "dataclasses" not in said

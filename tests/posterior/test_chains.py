@@ -142,11 +142,11 @@ def test_an_interrupt_keeps_the_largest_rectangle_of_draws():
     run = chains._salvage_draws(alive, kept_of([5, 3, 3, 0]), [5, 3, 3, 0], MEMORY)
     assert run.interrupted
     assert run.places == (0, 1, 2)
-    np.testing.assert_array_equal(run.kept.row[:, :, 0], [[0, 1, 2], [10, 11, 12], [20, 21, 22]])
+    np.testing.assert_array_equal(run.buffers.row[:, :, 0], [[0, 1, 2], [10, 11, 12], [20, 21, 22]])
     assert run.chains == tuple(fitted.chains[c] for c in (0, 1, 2))
     run = chains._salvage_draws(alive, kept_of([5, 1, 0, 0]), [5, 1, 0, 0], MEMORY)
     assert run.places == (0,)
-    assert run.kept.row.shape[:2] == (1, 5)
+    assert run.buffers.row.shape[:2] == (1, 5)
     with pytest.raises(KeyboardInterrupt):
         chains._salvage_draws(alive, kept_of([0, 0, 0, 0]), [0, 0, 0, 0], MEMORY)
 
@@ -157,7 +157,7 @@ def test_an_interrupt_that_leaves_only_rank_zero_keeps_a_posterior_of_use():
     begun = chains.spawn_chains(np.random.SeedSequence(0), data, [0, 0, 1], priors)
     with track(0, "", False) as silent:
         run = chains.run_chains(begun, data, priors, SHORT, silent)
-    left = chains._salvage_draws(dict(enumerate(run.chains[:2])), run.kept, [6, 6, 0], MEMORY)
+    left = chains._salvage_draws(dict(enumerate(run.chains[:2])), run.buffers, [6, 6, 0], MEMORY)
     kept = Posterior(
         fitted.observations, fitted.fit, SHORT, left.chains, draws_in_user_units(left, fitted.fit), None, True
     )

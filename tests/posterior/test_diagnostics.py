@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxentry.errors import ParameterError
-from maxentry.posterior.diagnostics import Draws, diagnose, split_rhat
+from maxentry.posterior.diagnostics import diagnose
 from maxentry.posterior.draws import (
     MAX_ENTRIES,
+    Draws,
     choose_entries,
     coherences,
     entry_draws,
@@ -16,6 +17,7 @@ from maxentry.posterior.draws import (
     monitor,
     singular_values,
 )
+from maxentry.posterior.rhat_ess import split_rhat
 
 SHAPE = (20, 15)
 N = 120

@@ -286,7 +286,7 @@ def test_ranks_that_are_none_are_refused(rank):
 
 def test_a_rank_beyond_half_the_shorter_side_is_refused_with_the_reason():
     Y = low_rank((12, 9))[1]
-    with pytest.raises(RankError, match=r"12 x 9.*at most 4.*half its shorter side.*got 5"):
+    with pytest.raises(RankError, match="at most 4, half the shorter side of a 12 x 9 matrix, got 5"):
         complete(Y, 5)
     assert complete(Y, 4, sampling=SHORT, seed=1).rank == 4
     assert complete(Y, np.int64(4), sampling=SHORT, seed=1).rank == 4

@@ -31,8 +31,8 @@ def test_a_chain_with_far_more_noise_is_left_out_with_its_draws():
     run = drop_stuck_chains(run_with_noise([1.0, 1.1, 5.0, 0.9]), data_of(0.9))
     assert run.places == (0, 1, 3)
     assert len(run.chains) == 3
-    assert run.kept.left[:, 0, 0, 0].tolist() == [0.0, 1.0, 3.0]
-    assert run.kept.scalars.shape[0] == 3
+    assert run.buffers.left[:, 0, 0, 0].tolist() == [0.0, 1.0, 3.0]
+    assert run.buffers.scalars.shape[0] == 3
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_other_chains_stay(eta, share):
 
 def test_chains_are_judged_beside_those_of_their_own_rank():
     low, high = run_with_noise([5.0, 5.0]), run_with_noise([1.0, 1.0])
-    kept = DrawBuffers(*(np.concatenate(pair) for pair in zip(low.kept, high.kept, strict=True)))
+    kept = DrawBuffers(*(np.concatenate(pair) for pair in zip(low.buffers, high.buffers, strict=True)))
     mixed = tuple(c._replace(rank=r) for c, r in zip(low.chains + high.chains, (0, 0, 1, 1), strict=True))
     assert len(drop_stuck_chains(ChainRun(mixed, kept, (0, 1, 2, 3)), data_of(0.9)).chains) == 4
 

@@ -120,7 +120,7 @@ def test_few_sweeps_are_enough_for_student_noise_too(monkeypatch):
 
     z, bound = against_cold()
     assert z < bound
-    monkeypatch.setattr(MeasurementMatch, "moved", lambda self, _: np.ones(self.n))
+    monkeypatch.setattr(MeasurementMatch, "move", lambda self, _: np.ones(self.n))
     z, bound = against_cold()
     assert z > bound
 
@@ -152,7 +152,7 @@ def test_weights_go_to_where_their_measurements_are():
     old = Observations((3, 2), [0, 0, 1, 2], [0, 0, 1, 0], [1.0, 1.5, 2.0, 3.0])
     rows, cols = np.array([1, 0, 2]), np.array([0, 1])  # the first two rows have changed places
     new = Observations((3, 2), [0, 0, 1, 1, 1], [0, 1, 0, 0, 0], [9.0, 2.0, 1.0, 1.5, 8.0])
-    moved = MeasurementMatch.find(old, new, rows, cols).moved(np.array([0.1, 0.2, 0.3, 0.4]))
+    moved = MeasurementMatch.find(old, new, rows, cols).move(np.array([0.1, 0.2, 0.3, 0.4]))
     assert moved.tolist() == [1.0, 0.3, 0.1, 0.2, 1.0]
 
 

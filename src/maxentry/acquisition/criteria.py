@@ -1,4 +1,15 @@
-"""Designs as criteria: they need no belief, keep the mask, limits and plates, and have no gain to tell."""
+"""The criteria by name, and `choose`, the one way in.
+
+| name | gain of an entry | needs a belief |
+|---|---|---|
+| maxent | 1/2 log(1 + sigma2 score / eta2), Lemma 2 for the mean projections (`subspace_field`) | yes |
+| maxent_nearest | the same for the projections nearest to the means | yes |
+| predictive_variance | 1/2 log(1 + Var(x_ij) / eta2), the variance of the draws (`draw_field`) | yes |
+| integrated_variance | the fall of the mean variance of all entries (`total_variance`) | yes |
+| uniform, balanced | none: designs, at random or with even counts of rows and columns | no |
+
+All respect the mask, the limits and plates of the problem. The first three choose a greedy determinant (`greedy`).
+"""
 
 from __future__ import annotations
 
@@ -26,66 +37,66 @@ from maxentry.errors import ParameterError
 Indices = NDArray[np.int64]
 
 
-class OpenPart(NamedTuple):
-    """The rows and columns that have quota left, as a matrix by itself: positions in mask and taken are its own."""
+def choose(
+    criterion: str | Criterion,
+    belief: Belief | None,
+    problem: Problem,
+    n: int,
+    *,
+    rng: np.random.Generator,
+) -> Selection | Any:
+    """Choose the next n entries (or plates, where the limits say so), in order; fewer where no more are available.
 
-    rows: Indices
-    cols: Indices
-    mask: NDArray[np.bool_] | None
-    taken: Entries
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """How many rows and columns have quota left."""
-        return len(self.rows), len(self.cols)
-
-    @classmethod
-    def from_problem(cls, problem: Problem, quota: Quota, taken: Entries) -> OpenPart:
-        """What of a problem has quota left. Without a mask nothing of the size of the matrix is formed."""
-        rows, cols = np.flatnonzero(quota.row > 0), np.flatnonzero(quota.col > 0)
-        mask = problem.mask
-        if mask is not None and (len(rows), len(cols)) != problem.shape:
-            mask = np.asarray(mask)[np.ix_(rows, cols)]
-        here = (quota.row[taken.rows] > 0) & (quota.col[taken.cols] > 0)
-        places = (np.searchsorted(index, of[here]) for index, of in zip((rows, cols), taken, strict=True))
-        return cls(rows, cols, mask, Entries(*places))
-
-
-Layout = Callable[
-    [int, OpenPart, Entries], Entries
-]  # n entries by their place in the part; those chosen before
-
-
-def selection_without_gain(problem: Problem, entries: Entries) -> Selection:
-    """What a design has chosen."""
-    rows, cols = entries
-    return Selection(rows, cols, np.full(len(rows), np.nan), problem.costs.at(rows, cols))
-
-
-def lay_out_within_limits(problem: Problem, n: int, layout: Layout) -> Entries:
-    """n entries laid out within the limits, or as many until no other has quota left.
-
-    Entries beyond a limit are laid out again elsewhere, on the rows and columns that still have quota left.
+    criterion: one of CRITERIA by name, or any `Criterion`. belief: may be None for "uniform" and "balanced".
+    rng: only these two are random; the others give the same entries whatever it is.
+    For a problem with a mask or costs in a frame, returns a frame: row, col (its labels), gain, cost.
     """
-    quota, chosen = Quota(problem.shape, problem.limits), Entries.none()
-    while True:
-        part = OpenPart.from_problem(problem, quota, problem.taken.joined(chosen))
-        if min(part.shape) == 0:
-            return chosen
-        n_free = available(part.shape, part.mask, part.taken).count
-        rows, cols = layout(min(n - len(chosen.rows), n_free), part, chosen)
-        rows, cols = part.rows[rows], part.cols[cols]
-        kept = np.array([quota.take(i, j) for i, j in zip(rows, cols, strict=True)], dtype=bool)
-        chosen = chosen.joined(Entries(rows[kept], cols[kept]))
-        if kept.all():
-            return chosen
+    if isinstance(criterion, str) and criterion not in CRITERIA:
+        raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {criterion!r}")
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise ParameterError(f"expected a whole number of entries to choose, got {n!r}") from None
+    if n < 0:
+        raise ParameterError(f"expected to choose 0 or more entries, got {n}")
+    which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
+    # Most products here are thin: threads cost more than they give.
+    with nullcontext() if belief is None else threadpool_limits(1):
+        selection = which.choose(belief, problem, n, rng)
+    if problem.form.kind is None:
+        return selection
+    return problem.form.entries(
+        selection.rows, selection.cols, {"gain": selection.gain, "cost": selection.cost}
+    )
 
 
-# Uniform: entries, or plates, at random; the baseline.
+class PredictiveVariance:
+    """Gain: 1/2 log(1 + Var(x_ij | y, pending, batch so far) / eta2), in nats.
+
+    The entropy of the next observations under a Gaussian approximation of the posterior. The covariance is that of
+    the draws, so it includes the uncertainty of the subspaces.
+    """
+
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
+        """The entries whose observations have the greatest joint entropy, greedily."""
+        return greedy_information(DrawField.from_belief(check_belief(belief, problem)), problem, n)
+
+
+class IntegratedVariance:
+    """Gain: the fall of the mean over all entries of the posterior variance, h_a / (v_a + eta2)."""
+
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
+        """The entries that take most off the mean variance, greedily."""
+        draws = DrawField.from_belief(check_belief(belief, problem))
+        m1, m2 = draws.shape
+        Gamma = gram_matrix(draws) / (draws.p * m1 * m2)
+        if problem.limits.plates is not None:
+            return greedy_plates(draws, problem, n, VarianceReduction(Gamma))
+        return greedy_variance(draws, Gamma, problem, n)
 
 
 class Uniform:
-    """Every available entry, or plate, is as likely as any other."""
+    """Entries, or plates, at random: the baseline."""
 
     def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """n entries at random."""
@@ -100,14 +111,11 @@ class Uniform:
         return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
 
 
-# Balanced: rows and columns measured as evenly as the available entries allow, counting observed and pending.
-
-
 class Balanced:
-    """Level counts of rows and of columns; of plates, those measured least come first."""
+    """Measure rows and columns evenly, counting observed and pending entries; of plates, the least measured first."""
 
     def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """n entries that level the counts."""
+        """n entries that even out the counts."""
         measured = problem.observed.joined(problem.pending)
         if problem.limits.plates is not None:
             lines = measured.rows if problem.limits.plates == "rows" else measured.cols
@@ -128,38 +136,59 @@ class Balanced:
         return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
 
 
-# Predictive variance: the entropy of the next observations under a Gaussian approximation of the posterior.
-#
-# Cov(x_a, x_b | y) is that of the draws, so the subspaces' uncertainty is in it; a batch is its greedy determinant.
+def selection_without_gain(problem: Problem, entries: Entries) -> Selection:
+    """The selection of a design, which has no gain."""
+    rows, cols = entries
+    return Selection(rows, cols, np.full(len(rows), np.nan), problem.costs.at(rows, cols))
 
 
-class PredictiveVariance:
-    """Gain: 1/2 log(1 + Var(x_ij | y, pending, batch so far) / eta2), in nats."""
+def lay_out_within_limits(
+    problem: Problem, n: int, layout: Callable[[int, OpenPart, Entries], Entries]
+) -> Entries:
+    """Lay out n entries within the limits, or fewer where no more have quota left.
 
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """The entries whose observations have the greatest joint entropy, greedily."""
-        return greedy_information(DrawField.from_belief(check_belief(belief, problem)), problem, n)
-
-
-# Integrated variance: the entry whose measurement takes most off the variance of all entries together.
-#
-# Gain: the fall of the mean over all entries of the posterior variance, h_a / (v_a + eta2) (see `reduction`).
-
-
-class IntegratedVariance:
-    """Gain: the fall of the mean over all entries of the posterior variance."""
-
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """The entries that take most off the mean variance, greedily."""
-        draws = DrawField.from_belief(check_belief(belief, problem))
-        m1, m2 = draws.shape
-        Gamma = gram_matrix(draws) / (draws.p * m1 * m2)
-        if problem.limits.plates is not None:
-            return greedy_plates(draws, problem, n, VarianceReduction(Gamma))
-        return greedy_variance(draws, Gamma, problem, n)
+    layout(k, part, chosen): k entries by position in the part; `chosen` are those before.
+    Entries beyond a limit are laid out again elsewhere, on the rows and columns that still have quota left.
+    """
+    quota, chosen = Quota(problem.shape, problem.limits), Entries.none()
+    while True:
+        part = OpenPart.from_problem(problem, quota, problem.taken.joined(chosen))
+        if min(part.shape) == 0:
+            return chosen
+        n_free = available(part.shape, part.mask, part.taken).count
+        rows, cols = layout(min(n - len(chosen.rows), n_free), part, chosen)
+        rows, cols = part.rows[rows], part.cols[cols]
+        accepted = np.array([quota.take(i, j) for i, j in zip(rows, cols, strict=True)], dtype=bool)
+        chosen = chosen.joined(Entries(rows[accepted], cols[accepted]))
+        if accepted.all():
+            return chosen
 
 
-# The one way in: a criterion by its name, or one of your own.
+class OpenPart(NamedTuple):
+    """The rows and columns with quota left, as a matrix of its own: mask and taken use its positions."""
+
+    rows: Indices
+    cols: Indices
+    mask: NDArray[np.bool_] | None
+    taken: Entries
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns have quota left."""
+        return len(self.rows), len(self.cols)
+
+    @classmethod
+    def from_problem(cls, problem: Problem, quota: Quota, taken: Entries) -> OpenPart:
+        """Cut a problem to the rows and columns with quota left; without a mask nothing of its size is formed."""
+        rows, cols = np.flatnonzero(quota.row > 0), np.flatnonzero(quota.col > 0)
+        mask = problem.mask
+        if mask is not None and (len(rows), len(cols)) != problem.shape:
+            mask = np.asarray(mask)[np.ix_(rows, cols)]
+        here = (quota.row[taken.rows] > 0) & (quota.col[taken.cols] > 0)
+        places = (np.searchsorted(index, of[here]) for index, of in zip((rows, cols), taken, strict=True))
+        return cls(rows, cols, mask, Entries(*places))
+
+
 CRITERIA: dict[str, Criterion] = {
     "maxent": MaxEnt(mean_projections),
     "maxent_nearest": MaxEnt(nearest_projections),
@@ -168,34 +197,3 @@ CRITERIA: dict[str, Criterion] = {
     "uniform": Uniform(),
     "balanced": Balanced(),
 }
-
-
-def choose(
-    criterion: str | Criterion,
-    belief: Belief | None,
-    problem: Problem,
-    n: int,
-    *,
-    rng: np.random.Generator,
-) -> Selection | Any:
-    """Choose the next n entries (or plates, where the limits say so), in order; fewer where no more are available.
-
-    criterion: one of CRITERIA by name, or any `Criterion`. belief: may be None for "uniform" and "balanced".
-    rng: only these two are random; the others give the same entries whatever it is.
-    A problem with a mask or costs in a frame is answered by a frame: row, col (its labels), gain, cost.
-    """
-    if isinstance(criterion, str) and criterion not in CRITERIA:
-        raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {criterion!r}")
-    try:
-        n = operator.index(n)
-    except TypeError:
-        raise ParameterError(f"expected a whole number of entries to choose, got {n!r}") from None
-    if n < 0:
-        raise ParameterError(f"expected to choose 0 or more entries, got {n}")
-    which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
-    # Most products here are thin: threads cost more than they give.
-    with nullcontext() if belief is None else threadpool_limits(1):
-        found = which.choose(belief, problem, n, rng)
-    if problem.form.kind is None:
-        return found
-    return problem.form.entries(found.rows, found.cols, {"gain": found.gain, "cost": found.cost})

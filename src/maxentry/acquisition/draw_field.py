@@ -1,8 +1,28 @@
-"""A belief's draws as a Gaussian field: the features of an entry are its centred draws, f_a = d_a / sqrt(S).
+"""`DrawField`: the draws of a belief as a Gaussian field, with bounds on the sd of its entries.
 
-A, B    m1 x R x S, m2 x R x S    factors, draws last
-a, b    m1 x S, m2 x S            effects less their means over the draws; mu is in a
-d_a     S                         draws of entry a less their mean, so that Cov(x_a, x_b) = d_a . d_b / S
+| symbol | meaning | shape |
+|---|---|---|
+| A, B | factors, draws last | m1 x R x S, m2 x R x S |
+| a, b | effects minus their means over the draws; mu is in a | m1 x S, m2 x S |
+| d_ij | draws of entry (i, j) minus their mean: Cov(x, x') = d . d' / S | S |
+| f_ij | features, d_ij / sqrt(S) | S |
+| a_i*, b_j* | means of the aligned factors, a_i = a_i* + da_i | R |
+
+Bounds that separate into rows and columns, by Minkowski and Cauchy-Schwarz:
+
+    sd(x_ij) <= sd(a_i . b_j) + sd(row_i) + sd(col_j),
+    sd(a_i . b_j) <= (E|a_i|^4)^(1/4) (E|b_j|^4)^(1/4)                                                       (far)
+    sd(a_i . b_j) <= sd(da_i . b_j*) + sd(a_i* . db_j) + (E|da_i|^4)^(1/4) (E|db_j|^4)^(1/4)                 (near)
+
+with sd(da_i . b_j*) <= |Cov(a_i)|^(1/2) |b_j*| (spectral norm). The draws' factors are first rotated to each other
+(X = A B' = (A O)(B O)' for orthogonal O), so that the means are large and the deviations small, then scaled
+(A M)(B M^-T)', so that a direction in which one side is small and well known does not meet large deviations of the
+other. The bounds hold for any O and M.
+
+A closer bound of a single entry (`EntryBounds`) costs two products of inner dimension (R + 1)(R + 2)/2, where the
+variance itself takes R S multiplications. With the effects as one more coordinate, b = (b_j*, 1) and a = (a_i*, 1):
+
+    sd(x_ij) <= (b' Cov(a_i, row_i) b)^(1/2) + (a' Cov(b_j, col_j) a)^(1/2) + (E|da_i|^4)^(1/4) (E|db_j|^4)^(1/4)
 """
 
 from __future__ import annotations
@@ -19,40 +39,194 @@ from numpy.typing import NDArray
 
 from maxentry.acquisition.field import noise_floor
 from maxentry.belief import Belief
-from maxentry.kernels import variances as blocks
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.threads import most_threads
 from maxentry.kernels.variances import turned_spread
 
-# Bounds on the standard deviation of an entry over factored draws, that fall apart into rows and columns.
-#
-# With row factors a_i and column factors b_j of a draw (effects apart), by Minkowski and Cauchy-Schwarz
-#
-#     sd(x_ij) <= sd(a_i . b_j) + sd(row_i) + sd(col_j),
-#     sd(a_i . b_j) <= (E|a_i|^4)^(1/4) (E|b_j|^4)^(1/4)                                                       (far)
-#     sd(a_i . b_j) <= sd(da_i . b_j*) + sd(a_i* . db_j) + (E|da_i|^4)^(1/4) (E|db_j|^4)^(1/4)                 (near)
-#
-# where a_i = a_i* + da_i around the means a_i*, b_j*, and sd(da_i . b_j*) <= |Cov(a_i)|^(1/2) |b_j*| (spectral
-# norm). The draws' factors are turned to each other first (X = A B' = (A O)(B O)' for orthogonal O), so that the
-# means are large and the deviations small; and both sides are scaled (A M)(B M^-T)', so that directions in which
-# one side is small and surely known do not meet deviations of the other that are large. Whatever O and M are, the
-# bound holds.
-#
-# For each entry of a block there is a closer one, which costs two products of inner dimension (R + 1)(R + 2)/2
-# where the variance itself takes R S multiplications an entry: with the effects as one more coordinate,
-#
-#     sd(x_ij) <= (b' Cov(a_i, row_i) b)^(1/2) + (a' Cov(b_j, col_j) a)^(1/2) + (E|da_i|^4)^(1/4) (E|db_j|^4)^(1/4),
-#
-# b = (b_j*, 1) and a = (a_i*, 1).
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-WORTHWHILE = 100  # evaluating so many times as many entries costs as much as the turned bound
+WORTHWHILE = 100  # the aligned bound costs as much as evaluating this many times R (m1 + m2) entries
 ROUNDING = 1e-10
-RIDGE = 1e-6  # so that directions that hardly are there are not scaled without end
+RIDGE = 1e-6  # keeps directions that hardly exist from being scaled without end
+ENTRIES_A_THREAD = 8192  # fewer are not worth a thread
+BOUND_COST = 2  # bounding an entry costs this many times (R + 1)(R + 2) multiplications; its variance R S
+SAME = 1e-13  # draws that differ by less than this share of their size differ by rounding
+BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DrawField:
+    """The field of a belief's draws; covariances are those of the S draws themselves (divisor S)."""
+
+    A: Array
+    B: Array
+    a: Array
+    b: Array
+    noise_var: float
+    size: float  # of the largest number in a draw
+
+    @classmethod
+    def from_belief(cls, belief: Belief) -> DrawField:
+        """Lay the draws out in the order the compiled loops read them."""
+        used = np.any(belief.left, axis=(0, 1)) & np.any(belief.right, axis=(0, 1))
+        row = np.asarray(belief.row, dtype=float).T + belief.mu
+        col = np.asarray(belief.col, dtype=float).T
+        level = col.mean(0)  # moved from columns to rows: the bounds are tighter
+        row, col = row + level, col - level
+        A, B = _draws_last(belief.left[:, :, used]), _draws_last(belief.right[:, :, used])
+        return cls(
+            A,
+            B,
+            np.ascontiguousarray(row - row.mean(1, keepdims=True)),
+            np.ascontiguousarray(col - col.mean(1, keepdims=True)),
+            float(np.mean(belief.noise_var)),
+            _longest(A) * _longest(B) + _greatest(belief.row, belief.col, belief.mu),
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m1, m2)."""
+        return len(self.a), len(self.b)
+
+    @property
+    def p(self) -> int:
+        """S."""
+        return int(self.a.shape[1])
+
+    @property
+    def least(self) -> float:
+        """Variances below this are rounding errors and count as zero."""
+        return (SAME * self.size) ** 2
+
+    @cached_property
+    def eta2(self) -> float:
+        """The noise variance of one measurement, at least `noise_floor`."""
+        return max(self.noise_var, noise_floor(self.bounds()))
+
+    @property
+    def measured(self) -> Array:
+        """Nothing: the draws already know the observed entries."""
+        return np.empty((0, self.p))
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """d_a / sqrt(S) for each entry, (n, S)."""
+        F = np.empty((len(rows), self.p))
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            kernel.centred_draws(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
+
+        run_in_threads(part, len(rows), 1)
+        return F
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """The variance of the draws at each entry of a block."""
+        v = np.empty((len(rows), len(cols)))
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            kernel.variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
+
+        run_in_threads(part, len(rows), len(cols))
+        return v
+
+    def variances_at(self, rows: Indices, cols: Indices) -> Array:
+        """The variance of the draws at some entries."""
+        v = np.empty(len(rows))
+
+        def part(some: Indices) -> None:
+            here = slice(some[0], some[-1] + 1)
+            kernel.variances_at(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here])
+
+        run_in_threads(part, len(rows), 1)
+        return v
+
+    def products(self, w: Array, keys: Indices) -> Array:
+        """f . w for each row of w (which sum to zero) and each entry by its key, (len(w), n), from the factors.
+
+        sum_s w_s x_ij^s is one product of inner dimension S R for all entries of some rows; keys are increasing.
+        """
+        (m1, m2), R = self.shape, self.A.shape[1]
+        products = np.empty((len(w), len(keys)))
+        w = w / np.sqrt(self.p)
+        B = self.B.reshape(m2, -1).T
+        step = max(1, BLOCK_NUMBERS // max(m2, R * self.p))
+        for i in range(0, m1, step):
+            some = slice(*np.searchsorted(keys, (i * m2, (i + step) * m2)))
+            for k, w_k in enumerate(w):
+                A = self.A[i : i + step] * w_k
+                x = A.reshape(len(A), -1) @ B + (self.a[i : i + step] @ w_k)[:, None] + self.b @ w_k
+                products[k, some] = x.ravel()[keys[some] - i * m2]
+        return products
+
+    def bounds(self) -> list[tuple[Array, Array]]:
+        """Bounds on the standard deviation of every entry (see `draw_bounds`)."""
+        return self._bounds
+
+    @cached_property
+    def _bounds(self) -> list[tuple[Array, Array]]:
+        return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1), self._around)
+
+    @cached_property
+    def _around(self) -> tuple[AlignedMoments, AlignedMoments] | None:
+        return align_draws(self.A, self.B, self.a, self.b)
+
+    @cached_property
+    def _closer(self) -> EntryBounds | None:
+        return None if self._around is None else EntryBounds.from_moments(*self._around)
+
+    def upper(self, rows: Indices, cols: Indices) -> Array | None:
+        """Bounds of the variances at each entry of a block; None where they would cost as much as the variances."""
+        R, S = self.A.shape[1:]
+        if BOUND_COST * (R + 1) * (R + 2) > R * S or self._closer is None:
+            return None
+        return self._closer.variances(rows, cols)
+
+
+def _draws_last(factors: NDArray[np.floating]) -> Array:
+    return np.ascontiguousarray(factors.transpose(1, 2, 0), dtype=np.float64)
+
+
+def _longest(X: Array) -> float:
+    """The length of the longest row of any draw."""
+    return float(np.sqrt(np.einsum("irs,irs->is", X, X).max(initial=0.0)))
+
+
+def _greatest(*parts: NDArray[np.floating]) -> float:
+    """The sum of the greatest sizes of the parts."""
+    return sum(float(np.abs(part).max(initial=0.0)) for part in parts)
+
+
+def run_in_threads(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
+    """Call part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
+    threads = min(most_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
+    numbers = np.arange(n)
+    if threads <= 1:
+        if n:
+            part(numbers)
+        return
+    mine, *others = np.array_split(numbers, threads)
+    helping = [_thread_pool().submit(part, some) for some in others]
+    try:
+        part(mine)
+    finally:
+        wait(helping)
+    for done in helping:
+        done.result()
+
+
+@cache
+def _thread_pool() -> ThreadPoolExecutor:
+    """A pool that stays: starting a thread takes as long as a thousand entries."""
+    return ThreadPoolExecutor(max(1, most_threads() - 1), "maxentry-acquisition")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_thread_pool.cache_clear)  # a forked child has no threads
 
 
 class AlignedMoments(NamedTuple):
-    """The rows of one side around their means: of the turned factors, and of the effect, whose mean is zero."""
+    """Moments of the rows of one side: of the aligned factors, and of the effect, whose mean is zero."""
 
     mean: Array  # (m, R)
     cov: Array  # (m, R + 1, R + 1)
@@ -79,7 +253,7 @@ class AlignedMoments(NamedTuple):
 
 
 class EntryBounds(NamedTuple):
-    """The closer bound of the entries of a block."""
+    """The closer bound, for the entries of a block."""
 
     row_forms: Array
     row_squares: Array
@@ -90,7 +264,7 @@ class EntryBounds(NamedTuple):
 
     @classmethod
     def from_moments(cls, rows: AlignedMoments, cols: AlignedMoments) -> EntryBounds:
-        """From both sides around their means."""
+        """Prepare the bound from the moments of both sides."""
         row, col = ((side.forms(), side.squares(), side.fourth) for side in (rows, cols))
         return cls(*row, *col)
 
@@ -106,7 +280,7 @@ class EntryBounds(NamedTuple):
 
 
 def align_draws(A: Array, B: Array, a: Array, b: Array) -> tuple[AlignedMoments, AlignedMoments] | None:
-    """Both sides around their means, the draws turned; None where that costs more than it could save.
+    """Rotate the draws to each other and take the moments of both sides; None where that costs more than it saves.
 
     A is (m1, R, S), B is (m2, R, S); the effects a, b have means of zero.
     """
@@ -153,6 +327,12 @@ def _turns(A: Array, B: Array, A_to: Array, B_to: Array) -> Array:
     return np.ascontiguousarray((u @ vt).transpose(1, 2, 0))
 
 
+def _turned_mean(X: Array, turns: Array) -> Array:
+    R, S = X.shape[1:]
+    mean: Array = X.reshape(len(X), R * S) @ turns.swapaxes(1, 2).reshape(R * S, R) / S
+    return mean
+
+
 def _balance(A_mean: Array, B_mean: Array) -> tuple[Array, Array]:
     """M and its inverse such that A M and B M^-T have like squares: M M' is the geometric mean of (A'A)^-1 and B'B."""
     P, Q = (X.T @ X for X in (A_mean, B_mean))
@@ -177,193 +357,8 @@ def _then(turns: Array, M: Array) -> Array:
     return np.ascontiguousarray(np.einsum("rts,tq->rqs", turns, M))
 
 
-def _turned_mean(X: Array, turns: Array) -> Array:
-    R, S = X.shape[1:]
-    mean: Array = X.reshape(len(X), R * S) @ turns.swapaxes(1, 2).reshape(R * S, R) / S
-    return mean
-
-
 def _spread(X: Array, effect: Array, turns: Array) -> AlignedMoments:
     (m, R, _), mean = X.shape, _turned_mean(X, turns)
     cov, fourth = np.empty((m, R + 1, R + 1)), np.empty(m)
     turned_spread(X, effect, turns, mean, cov, fourth)
     return AlignedMoments(mean, cov, np.sqrt(np.sqrt(fourth)))
-
-
-ENTRIES_A_THREAD = 8192  # fewer are not worth a thread
-BOUND_COST = (
-    2  # bounding an entry takes so many times (R + 1)(R + 2) multiplications of those of its variance, R S
-)
-SAME = 1e-13  # draws that differ by less than this share of their size differ by rounding
-BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DrawField:
-    """The field of a belief's draws; covariances are those of the S draws themselves (divisor S)."""
-
-    A: Array
-    B: Array
-    a: Array
-    b: Array
-    noise_var: float
-    size: float  # of the draws: no number that went into one is much larger
-
-    @classmethod
-    def from_belief(cls, belief: Belief) -> DrawField:
-        """The draws of a belief, in the order the compiled loops read them."""
-        used = np.any(belief.left, axis=(0, 1)) & np.any(belief.right, axis=(0, 1))
-        row = np.asarray(belief.row, dtype=float).T + belief.mu
-        col = np.asarray(belief.col, dtype=float).T
-        level = col.mean(0)  # a level may move between rows and columns: held by the rows, bounds are tighter
-        row, col = row + level, col - level
-        A, B = _draws_last(belief.left[:, :, used]), _draws_last(belief.right[:, :, used])
-        return cls(
-            A,
-            B,
-            np.ascontiguousarray(row - row.mean(1, keepdims=True)),
-            np.ascontiguousarray(col - col.mean(1, keepdims=True)),
-            float(np.mean(belief.noise_var)),
-            _longest(A) * _longest(B) + _greatest(belief.row, belief.col, belief.mu),
-        )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(m1, m2)."""
-        return len(self.a), len(self.b)
-
-    @property
-    def p(self) -> int:
-        """S."""
-        return int(self.a.shape[1])
-
-    @property
-    def least(self) -> float:
-        """Variances below this are rounding of equal draws, and count as zero."""
-        return (SAME * self.size) ** 2
-
-    @cached_property
-    def eta2(self) -> float:
-        """The variance of the noise of one measurement, not below what rounding leaves of variances (`noise_floor`)."""
-        return max(self.noise_var, noise_floor(self.bounds()))
-
-    @property
-    def measured(self) -> Array:
-        """Nothing: the observed entries are in the draws."""
-        return np.empty((0, self.p))
-
-    def features(self, rows: Indices, cols: Indices) -> Array:
-        """d_a / sqrt(S) for each entry, (n, S)."""
-        F = np.empty((len(rows), self.p))
-
-        def part(some: Indices) -> None:
-            here = slice(some[0], some[-1] + 1)
-            kernel.centred_draws(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
-
-        run_in_threads(part, len(rows), 1)
-        return F
-
-    def variances(self, rows: Indices, cols: Indices) -> Array:
-        """The variance of the draws at each entry of a block."""
-        v = np.empty((len(rows), len(cols)))
-
-        def part(some: Indices) -> None:
-            here = slice(some[0], some[-1] + 1)
-            blocks.variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
-
-        run_in_threads(part, len(rows), len(cols))
-        return v
-
-    def variances_at(self, rows: Indices, cols: Indices) -> Array:
-        """The variance of the draws at some entries."""
-        v = np.empty(len(rows))
-
-        def part(some: Indices) -> None:
-            here = slice(some[0], some[-1] + 1)
-            kernel.variances_at(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here])
-
-        run_in_threads(part, len(rows), 1)
-        return v
-
-    def products(self, w: Array, keys: Indices) -> Array:
-        """f . w for each row of w (which sum to zero) and each entry by its key, (len(w), n), from the factors.
-
-        sum_s w_s x_ij^s is one product of inner dimension S R for all entries of some rows; keys are increasing.
-        """
-        (m1, m2), R = self.shape, self.A.shape[1]
-        found = np.empty((len(w), len(keys)))
-        w = w / np.sqrt(self.p)
-        B = self.B.reshape(m2, -1).T
-        step = max(1, BLOCK_NUMBERS // max(m2, R * self.p))
-        for i in range(0, m1, step):
-            some = slice(*np.searchsorted(keys, (i * m2, (i + step) * m2)))
-            for k, w_k in enumerate(w):
-                A = self.A[i : i + step] * w_k
-                x = A.reshape(len(A), -1) @ B + (self.a[i : i + step] @ w_k)[:, None] + self.b @ w_k
-                found[k, some] = x.ravel()[keys[some] - i * m2]
-        return found
-
-    def bounds(self) -> list[tuple[Array, Array]]:
-        """Bounds on the standard deviation of every entry (see `draw_bounds`)."""
-        return self._bounds
-
-    @cached_property
-    def _bounds(self) -> list[tuple[Array, Array]]:
-        return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1), self._around)
-
-    @cached_property
-    def _around(self) -> tuple[AlignedMoments, AlignedMoments] | None:
-        return align_draws(self.A, self.B, self.a, self.b)
-
-    @cached_property
-    def _closer(self) -> EntryBounds | None:
-        return None if self._around is None else EntryBounds.from_moments(*self._around)
-
-    def upper(self, rows: Indices, cols: Indices) -> Array | None:
-        """Bounds of the variances at each entry of a block; None where they would cost as much as these."""
-        R, S = self.A.shape[1:]
-        if BOUND_COST * (R + 1) * (R + 2) > R * S or self._closer is None:
-            return None
-        return self._closer.variances(rows, cols)
-
-
-def run_in_threads(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
-    """Do part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
-    threads = min(most_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
-    numbers = np.arange(n)
-    if threads <= 1:
-        if n:
-            part(numbers)
-        return
-    mine, *others = np.array_split(numbers, threads)
-    helping = [_thread_pool().submit(part, some) for some in others]
-    try:
-        part(mine)
-    finally:
-        wait(helping)
-    for done in helping:
-        done.result()
-
-
-@cache
-def _thread_pool() -> ThreadPoolExecutor:
-    """Threads that stay: to begin one takes as long as a thousand entries."""
-    return ThreadPoolExecutor(max(1, most_threads() - 1), "maxentry-acquisition")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_thread_pool.cache_clear)  # a fork has none of its parent's threads
-
-
-def _draws_last(factors: NDArray[np.floating]) -> Array:
-    return np.ascontiguousarray(factors.transpose(1, 2, 0), dtype=np.float64)
-
-
-def _longest(X: Array) -> float:
-    """The length of the longest row of any draw."""
-    return float(np.sqrt(np.einsum("irs,irs->is", X, X).max(initial=0.0)))
-
-
-def _greatest(*parts: NDArray[np.floating]) -> float:
-    """The sum of the greatest sizes of the parts."""
-    return sum(float(np.abs(part).max(initial=0.0)) for part in parts)

@@ -1,10 +1,10 @@
-"""A Gaussian field over the entries: all that the determinant and the variance criteria need of a belief.
+"""`Field`: the entries as jointly Gaussian, all that the determinant and variance criteria need of a belief.
 
     f_a     p        features of entry a: Cov(x_a, x_b) = f_a . f_b before anything pending is measured
     W       k x p    directions of the entries measured since: K = I - W'W, Cov(x_a, x_b) = f_a' K f_b
     eta2    -        variance of the noise of one measurement, at least NOISE_FLOOR of the largest bound of a variance
 
-Measuring entry a (whatever comes out: no value is made up) adds the direction w = K f_a / sqrt(v_a + eta2).
+Measuring entry a, whatever its value, adds the direction w = K f_a / sqrt(v_a + eta2), v_a = f_a' K f_a.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Field(Protocol):
 
     @property
     def measured(self) -> Array:
-        """Directions of what is measured and not in the features yet, (k, p)."""
+        """Directions of measured entries that the features do not include, (k, p)."""
 
     @property
     def p(self) -> int:
@@ -61,13 +61,13 @@ class Field(Protocol):
 
 
 def noise_floor(bounds: list[tuple[Array, Array]]) -> float:
-    """The least variance of noise that can be reckoned with, where these bound the standard deviations."""
+    """The least noise variance that rounding allows, given bounds of the standard deviations."""
     sd = min((float(P.max(0) @ Q.max(0)) for P, Q in bounds if len(P) and len(Q)), default=0.0)
     return NOISE_FLOOR * sd * sd
 
 
 def cholesky_factor(M: Array) -> Array:
-    """The lower Cholesky factor of a covariance with noise in it; our error where rounding has outgrown the noise."""
+    """The lower Cholesky factor of a covariance plus noise; refuses noise that is lost in rounding."""
     try:
         C: Array = cholesky(M, lower=True)
     except LinAlgError:
@@ -78,7 +78,7 @@ def cholesky_factor(M: Array) -> Array:
 
 
 def measurement_directions(F: Array, eta2: float, W: Array | None = None) -> Array:
-    """The directions that measuring the entries with features F adds to W, in their order; p where they are more.
+    """The directions that measuring entries with features F adds to W, in their order; at most p.
 
     K - K F'(F K F' + eta2 I)^-1 F K = K - w'w with w = C^-1 F K, C C' = F K F' + eta2 I.
     """
@@ -91,12 +91,12 @@ def measurement_directions(F: Array, eta2: float, W: Array | None = None) -> Arr
 
 
 def all_directions(field: Field, pending: Entries) -> Array:
-    """The directions of all that counts as measured, at most p: however many are pending, p x p numbers hold them."""
+    """The directions of measured and pending entries, compressed to at most p."""
     return compress(np.concatenate([field.measured, pending_directions(field, pending)]))
 
 
 def pending_directions(field: Field, pending: Entries) -> Array:
-    """The directions that pending entries add to what is measured, at most p."""
+    """The directions that pending entries add, at most p."""
     F = np.empty((0, field.p))
     for start in range(0, len(pending.rows), CHUNK):
         some = slice(start, start + CHUNK)
@@ -105,7 +105,7 @@ def pending_directions(field: Field, pending: Entries) -> Array:
 
 
 def compress(X: Array) -> Array:
-    """At most p rows with the same X'X, on which alone K depends, for features as for directions."""
+    """At most p rows with the same X'X (all that K depends on), for features or directions."""
     n, p = X.shape
     return np.asarray(np.linalg.qr(X, mode="r")) if n > p else X
 

@@ -1,4 +1,18 @@
-"""Open candidates of a greedy search: what is known of each, and the features of those that may be the best."""
+"""The greedy determinant: the batch that is most informative jointly, one entry after the other.
+
+The gain of an entry is 1/2 log(1 + v/eta2), v its variance given everything measured, pending or chosen before it. The
+gains of a batch add up to 1/2 log det(I + Cov/eta2) (Lemma 1). The score is gain/cost.
+
+Gains only fall as entries join, so the search is lazy and exact:
+
+1. The matrix is cut into tiles, each with a bound on the scores of its entries (`make_tiles`). Tiles are opened in
+   decreasing order of their bounds (`GreedySearch`).
+2. Scores of open candidates are bounds once other entries have joined; they are updated only where they exceed the
+   best (`Candidates`).
+3. An entry is chosen once nothing else can score above it. Among scores equal to 1e-10 the lowest row wins, then the
+   lowest column; only where more than MOST_OPEN candidates are open, and some were dropped, may another of the equals
+   win.
+"""
 
 from __future__ import annotations
 
@@ -15,275 +29,22 @@ from maxentry.entries import Entries
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
 
-# Exact screening: the matrix in tiles, visited in decreasing order of a bound on their entries.
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-TILE = 128  # a side of a tile holds at least so many rows or columns
-MOST = 48  # tiles a side
-ROUNDING, TINY = 1e-9, 1e-300
-
-
-class SearchTile(NamedTuple):
-    """Some rows and columns; no entry of them that scores less than `below`, at first, scores above the bound.
-
-    Tiles compare by their bounds, the greatest first, as a heap wants them.
-    """
-
-    order: tuple[float, int]  # (minus the bound, number of the tile)
-    rows: Indices
-    cols: Indices
-    below: float = np.inf
-
-    @property
-    def bound(self) -> float:
-        """No entry scores above."""
-        return -self.order[0]
-
-    @property
-    def number(self) -> int:
-        """The same for a tile and what is left of it, each time the matrix is cut."""
-        return self.order[1]
-
-    def rest(self, bound: float, below: float) -> SearchTile:
-        """What is left of the tile when entries from `below` on are taken out."""
-        return SearchTile((-bound, self.order[1]), self.rows, self.cols, below)
-
-
-def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[SearchTile]:
-    """All entries in tiles, with bounds on 1/2 log(1 + v/eta2)/cost.
-
-    bounds: pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(v_ij) <= P_i . Q_j for every entry.
-    """
-    if any(len(P) == 0 or len(Q) == 0 for P, Q in bounds):
-        return []
-    row_level, col_level = (
-        sum(np.log(x + TINY) for x in side) for side in zip(*map(_levels, bounds), strict=True)
-    )
-    found: list[SearchTile] = []
-    for rows in _classes(row_level):
-        for cols in _classes(col_level):
-            sd = min(float(P[rows].max(0) @ Q[cols].max(0)) for P, Q in bounds)
-            v = sd * sd * (1 + ROUNDING)
-            bound = 0.5 * np.log1p(v / eta2) / costs.least(rows, cols)
-            found.append(SearchTile((-bound, len(found)), rows, cols))
-    return found
-
-
-def _levels(bound: tuple[Array, Array]) -> tuple[Array, Array]:
-    """How high the bound is in a row, and in a column, on average."""
-    P, Q = bound
-    return P @ Q.mean(0), Q @ P.mean(0)
-
-
-def _classes(level: Array) -> list[Indices]:
-    """Indices of like levels together, each class sorted."""
-    n = int(np.clip(len(level) // TILE, 1, MOST))
-    order = np.argsort(-level, kind="stable").astype(np.int64)
-    return [np.sort(part) for part in np.array_split(order, n)]
-
-
-HELD_BYTES = 200_000_000  # features of all candidates are held if they take no more
-FEW = 16_384  # else of so many, the most promising
-MOST_OPEN = 2_000_000  # candidates; 40 bytes each
-CHUNK = 4096  # entries whose features are formed at once
-
-
-class CandidateScores(NamedTuple):
-    """What is known of some candidates."""
-
-    keys: Indices
-    version: Indices
-    cost: Array
-    v: Array
-    score: Array
-
-    def only(self, which: NDArray[np.bool_]) -> CandidateScores:
-        """Some of them."""
-        keys, version, cost, v, score = self
-        return CandidateScores(keys[which], version[which], cost[which], v[which], score[which])
-
-
-class Candidates:
-    """Candidates by key, with variance v and score 1/2 log(1 + v/eta2)/cost after the first `version` directions.
-
-    Scores only fall as directions are added, so those of earlier versions are bounds. The first `held` candidates have
-    their features in F.
-    """
-
-    def __init__(self, field: Field) -> None:
-        self.field = field
-        self.keys, self.version = np.empty(0, np.int64), np.empty(0, np.int64)
-        self.cost, self.v, self.score = np.empty(0), np.empty(0), np.empty(0)
-        self._new: list[CandidateScores] = []
-        self._n_new = 0  # candidates in these
-        self.F = np.empty((0, field.p))
-        self.dropped = -np.inf  # no candidate that was dropped scores above
-
-    def add(
-        self, new: CandidateScores, W: Array, look: int, floor: float, keep: float
-    ) -> tuple[float, float]:
-        """Take in the promising of new candidates: those with scores from the share `keep` of the best on.
-
-        All know of as many directions. The `look` of greatest score are brought up to date with W first; the best is
-        that of these, or the floor.
-        Returns the best, and from where on candidates were taken in.
-        """
-        most = (
-            np.argpartition(-new.score, look - 1)[:look] if look < len(new.keys) else np.arange(len(new.keys))
-        )
-        at_first, later = new.score.copy(), W[new.version.max(initial=0) :]
-        for start in range(0, len(most) if len(later) else 0, CHUNK):
-            some = most[start : start + CHUNK]
-            new.v[some] = remaining_variances(self._features(new.keys[some]), new.v[some], later)
-        new.version[most] = len(W)
-        new.score[most] = self._score(new.v[most], new.cost[most])
-        best = max(floor, float(new.score[most].max(initial=-np.inf)))
-        kept = (at_first >= keep * best) & (new.score > self.dropped)
-        self._new.append(new.only(kept))
-        self._n_new += len(self._new[-1].keys)
-        if len(self.keys) + self._n_new > MOST_OPEN:
-            self._take_in()
-            self._order()
-            self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
-            self._keep(slice(0, MOST_OPEN // 2))
-        return best, keep * best
-
-    def known(self) -> Indices:
-        """The keys of all that were taken in and not dropped since."""
-        self._take_in()
-        return self.keys
-
-    def best(self, W: Array) -> tuple[int, float]:
-        """The candidate of greatest score, the least key of equals, and its score; (-1, -inf) where none is open.
-
-        Where not all are held, the most promising are held afresh once; what is stale and in the way after that is
-        brought up to date without being held, some at a time, until nothing is: however many are equal, this ends.
-        """
-        self._take_in()
-        if len(self.keys) and (self.version == len(W)).all():  # no features are needed to know the best
-            at, _ = self._best_of_all(len(W))
-            return at, float(self.score[at]) if at >= 0 else -np.inf
-        ordered = False
-        while True:
-            self._hold(W)
-            held = len(self.F)
-            at = kernel.best_candidate(
-                self.F, W, len(W), self.field.eta2,
-                self.keys[:held], self.cost[:held], self.v[:held], self.version[:held], self.score[:held],
-            )  # fmt: skip
-            if held < len(self.keys):
-                at, in_the_way = self._best_of_all(len(W))
-                if len(in_the_way):
-                    if ordered:
-                        self._refresh(in_the_way, self._features(self.keys[in_the_way]), W)
-                    else:
-                        self._order()
-                    ordered = True
-                    continue
-            return int(at), float(self.score[at]) if at >= 0 else -np.inf
-
-    def _best_of_all(self, k: int) -> tuple[int, Indices]:
-        """The best of those that know of k directions, and those that do not and might be better, at most CHUNK."""
-        fresh = self.version == k
-        up_to_date = np.where(fresh, self.score, CLOSED)
-        top = float(up_to_date.max())
-        at, in_the_way = -1, ~fresh & (self.score > top)
-        if top != CLOSED:
-            enough = top * (1 - kernel.EQUAL)
-            near = np.flatnonzero(up_to_date >= enough)
-            at = int(near[np.argmin(self.keys[near])])
-            in_the_way |= ~fresh & (self.score >= enough) & (self.keys < self.keys[at])
-        which = np.flatnonzero(in_the_way)
-        if len(which) > CHUNK:
-            which = which[np.argpartition(-self.score[which], CHUNK)[:CHUNK]]
-        return at, which
-
-    def _refresh(self, which: Indices, F: Array, W: Array) -> None:
-        """Let some candidates, with features F, know of all directions."""
-        self.v[which] = remaining_variances(F, np.einsum("ns,ns->n", F, F), W)
-        self.version[which] = len(W)
-        is_open = which[self.score[which] != CLOSED]
-        self.score[is_open] = self._score(self.v[is_open], self.cost[is_open])
-
-    def take(self, at: int, again: bool) -> tuple[int, Array]:
-        """The key and features of a candidate, which stays open if it may be chosen again."""
-        if not again:
-            self.score[at] = CLOSED
-        f = self.F[at] if at < len(self.F) else self._features(self.keys[at : at + 1])[0]
-        return int(self.keys[at]), f
-
-    def close_row(self, i: int) -> None:
-        """Candidates of row i may not be chosen any more."""
-        self.score[self.keys // self.field.shape[1] == i] = CLOSED
-
-    def close_col(self, j: int) -> None:
-        """Candidates of column j may not be chosen any more."""
-        self.score[self.keys % self.field.shape[1] == j] = CLOSED
-
-    def _hold(self, W: Array) -> None:
-        """Form the features of as many of the first candidates as may be held, and bring those up to date."""
-        fits = len(self.keys) * self.field.p * 8 <= HELD_BYTES
-        start, stop = len(self.F), len(self.keys) if fits else min(len(self.keys), FEW)
-        if start >= stop:
-            return
-        if not fits and start == 0:
-            self._order()
-        F = np.empty((stop, self.field.p))
-        F[:start] = self.F
-        for n in range(start, stop, CHUNK):
-            some = slice(n, min(n + CHUNK, stop))
-            F[some] = self._features(self.keys[some])
-            stale = np.flatnonzero(self.version[some] < len(W)) + n
-            if len(stale):
-                self._refresh(stale, F[stale], W)
-        self.F = F
-
-    def _score(self, v: Array, cost: Array) -> Array:
-        score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
-        return score
-
-    def _features(self, keys: Indices) -> Array:
-        return self.field.features(*Entries.from_keys(keys, self.field.shape[1]))
-
-    def _take_in(self) -> None:
-        """Let new candidates stand behind the others."""
-        if self._new:
-            old = CandidateScores(self.keys, self.version, self.cost, self.v, self.score)
-            joined = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
-            self.keys, self.version, self.cost, self.v, self.score = joined
-            self._new, self._n_new = [], 0
-
-    def _order(self) -> None:
-        """The greatest scores first; nothing is held then."""
-        self._keep(np.argsort(-self.score, kind="stable"))
-
-    def _keep(self, which: Indices | slice) -> None:
-        self.keys, self.version = self.keys[which], self.version[which]
-        self.cost, self.v, self.score = self.cost[which], self.v[which], self.score[which]
-        self.F = self.F[:0]
-
-
-def remaining_variances(F: Array, v: Array, W: Array) -> Array:
-    """v less what the directions W explain of the features F."""
-    return np.maximum(v - ((F @ W.T) ** 2).sum(1), 0.0) if len(W) else v
-
-
-# The greedy determinant: the batch that is most informative jointly, one entry after the other.
-#
-# The gain of an entry is 1/2 log(1 + v/eta2), v its variance given all that is measured, pending or chosen before
-# it; the gains of a batch add up to 1/2 log det(I + Cov/eta2) (Lemma 1). Gains only fall as entries join, so the
-# search is lazy and exact: tiles of the matrix are opened in decreasing order of their bounds (`tiles`), open
-# candidates are looked at again only where what is known of them is above the best (`candidates`), and an entry is
-# chosen once nothing else can be above it. Of scores equal to 1e-10 the lowest row wins, then the lowest column;
-# only where more than MOST_OPEN candidates are open, and some were dropped, may another of the equals win.
 Flags = NDArray[np.bool_]
-# candidates of a new tile that are brought up to date at once, to know which tiles may stay closed
-LOOKED_AT = 64
-# candidates of an opened tile are taken in from this share of the best score on; where entries are screened one by
-# one a tile that has to be opened again costs little, so that the share may be larger and fewer be evaluated
+TILE = 128  # rows or columns of a tile, at least
+MOST = 48  # tiles a side, at most
+ROUNDING, TINY = 1e-9, 1e-300
+HELD_BYTES = 200_000_000  # features of all candidates are held if they take no more
+FEW = 16_384  # otherwise those of this many, the most promising
+MOST_OPEN = 2_000_000  # open candidates; 40 bytes each
+CHUNK = 4096  # entries whose features are formed at once
+LOOKED_AT = 64  # candidates of a new tile that are updated at once, to know which tiles may stay closed
+# Candidates of an opened tile are taken from this share of the best score on. Where entries are screened one by one,
+# opening a tile again costs little: the share is larger, and fewer are evaluated.
 KEEP, KEEP_SCREENED = 0.75, 0.92
-EDGE = 1e-8  # blocks and single entries are summed in other orders: what lies so near below an edge may be above it
-SCATTERED = 0.3  # from this share of a tile on, to evaluate all of it costs no more
+EDGE = 1e-8  # blocks and single entries are summed in other orders: scores this close to an edge may cross it
+SCATTERED = 0.3  # from this share of a tile on, evaluating all of it costs no more
 
 
 def greedy_information(field: Field, problem: Problem, n: int) -> Selection:
@@ -305,23 +66,23 @@ def greedy_entries(field: Field, problem: Problem, n: int) -> Selection:
 
 
 class GreedySearch:
-    """One batch in the making: its directions so far, the open candidates, and the tiles not yet opened."""
+    """The search for one batch: its directions so far, the open candidates, and the closed tiles."""
 
     def __init__(self, field: Field, problem: Problem, n: int) -> None:
         self.field, self.problem = field, problem
         measured, pending = field.measured, pending_directions(field, problem.pending)
-        self.known = len(measured)  # directions that the field's variances reckon with
+        self.known = len(measured)  # directions that the field's variances include
         self.k = self.known + len(pending)
         self.W = np.concatenate([measured, pending, np.zeros((n, field.p))])
         self.quota = Quota(problem.shape, problem.limits)
         self.keys: list[int] = []
-        # entries evaluated, by the number of their tile: later ones include earlier
+        # entries evaluated, by tile number: a later count includes earlier ones
         self.counted: dict[int, int] = {}
         self.reopened = False  # whether tiles are opened a second time
         self._close()
 
     def _close(self) -> None:
-        """No candidate is open, and no tile."""
+        """Start over: no candidate is open, and no tile."""
         self.tiles = make_tiles(self.field.bounds(), self.field.eta2, self.problem.costs)
         heapq.heapify(self.tiles)
         self.open = Candidates(self.field)
@@ -354,46 +115,49 @@ class GreedySearch:
             score = self._open(heapq.heappop(self.tiles), score)
 
     def _open(self, tile: SearchTile, score: float) -> float:
-        """Take in the promising of a tile's available entries, and leave the others in it; the best score known."""
+        """Add the promising entries of a tile to the candidates, push the rest back; return the best score."""
         free = self.problem.available(tile.rows, tile.cols) & self.quota.at(tile.rows, tile.cols)
         bound = self._bound(tile, KEEP_SCREENED * score)
         keep = KEEP if bound is None else KEEP_SCREENED
-        rows, cols, cost, v, skipped = self._evaluated(tile, free, bound, keep * score)
+        rows, cols, cost, v, skipped = self._evaluate(tile, free, bound, keep * score)
         first = self._score(v, cost)
         keys = Entries(rows, cols).keys(self.field.shape[1])
-        new = self._left(tile, first, keys)
+        new = self._still_inside(tile, first, keys)
         if self.keys and not self.problem.again:
             new &= ~np.isin(keys, self.keys)
-        known = CandidateScores(keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new])
-        # opened again, all that may be taken in: else what was dropped would come back as often as it is stale
+        new_scores = CandidateScores(
+            keys[new], np.full_like(keys[new], self.known), cost[new], v[new], first[new]
+        )
+        # when reopening, update all that may be added: stale ones would be dropped and come back again and again
         look = int((first[new] >= keep * score).sum()) if self.reopened else LOOKED_AT
-        best, least = self.open.add(known, self.W[: self.k], look, score, keep)
+        best, least = self.open.add(new_scores, self.W[: self.k], look, score, keep)
         left = max(skipped, float(first[new & (first < least)].max(initial=-np.inf)))
         if left > -np.inf:
             heapq.heappush(self.tiles, tile.rest(left, least))
         return best
 
-    def _left(self, tile: SearchTile, first: Array, keys: Indices) -> Flags:
-        """Which entries, by their first scores, are still in the tile; what is at its edge is looked for outside."""
+    def _still_inside(self, tile: SearchTile, first: Array, keys: Indices) -> Flags:
+        """Which entries were not taken out before, by their first scores; those at the edge are looked up by key."""
         left = first < tile.below
         edge = np.flatnonzero(np.abs(first - tile.below) <= EDGE * first) if tile.below < np.inf else ()
         if len(edge):
-            left[edge] = ~np.isin(keys[edge], self.open.known())
+            left[edge] = ~np.isin(keys[edge], self.open.open_keys())
         return left
 
     def _bound(self, tile: SearchTile, least: float) -> Array | None:
-        """Bounds of the scores of a tile's entries; None where there are none, or they would spare too few of them."""
+        """Bounds of the scores of a tile's entries; None where they are missing or would spare too few entries."""
         upper = self.field.upper(tile.rows, tile.cols)
         if upper is None:
             return None
         bound = self._score(upper * (1 + ROUNDING), self.problem.costs.at(tile.rows[:, None], tile.cols))
         return bound if np.mean(bound >= least) < SCATTERED else None
 
-    def _evaluated(
+    def _evaluate(
         self, tile: SearchTile, free: Flags, bound: Array | None, least: float
     ) -> tuple[Indices, Indices, Array, Array, float]:
-        """Rows, columns, costs and variances of the free entries of a tile; without those whose bounds are less than
-        `least`, of which the greatest comes last."""
+        """Rows, columns, costs and variances of the free entries whose bounds are at least `least`.
+
+        Last comes the greatest bound of the entries that were skipped."""
         looked = free if bound is None else free & (bound >= least)
         i, j = np.nonzero(looked)
         rows, cols = tile.rows[i], tile.cols[j]
@@ -410,7 +174,7 @@ class GreedySearch:
         return score
 
     def _join(self, at: int) -> tuple[int, float]:
-        """Measure candidate `at`."""
+        """Add candidate `at` to the batch; return its key and gain."""
         key, f = self.open.take(at, self.problem.again)
         self.W[self.k], v = measurement_direction(f, self.W[: self.k], self.field.eta2)
         self.k += 1
@@ -422,3 +186,242 @@ class GreedySearch:
         if self.quota.col[j] == 0:
             self.open.close_col(j)
         return key, float(0.5 * np.log1p(v / self.field.eta2))
+
+
+class SearchTile(NamedTuple):
+    """Rows and columns; no entry whose first score is less than `below` scores above the bound.
+
+    Tiles compare by their bounds, the greatest first, for use in a heap.
+    """
+
+    order: tuple[float, int]  # (minus the bound, number of the tile)
+    rows: Indices
+    cols: Indices
+    below: float = np.inf
+
+    @property
+    def bound(self) -> float:
+        """No entry scores above."""
+        return -self.order[0]
+
+    @property
+    def number(self) -> int:
+        """Number of the tile; its rest after opening has the same."""
+        return self.order[1]
+
+    def rest(self, bound: float, below: float) -> SearchTile:
+        """The rest of the tile after entries that score `below` or more are taken out."""
+        return SearchTile((-bound, self.order[1]), self.rows, self.cols, below)
+
+
+def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[SearchTile]:
+    """Cut the matrix into tiles with bounds on 1/2 log(1 + v/eta2)/cost.
+
+    bounds: pairs of non-negative P (m1, k) and Q (m2, k), each with sqrt(v_ij) <= P_i . Q_j for every entry.
+    """
+    if any(len(P) == 0 or len(Q) == 0 for P, Q in bounds):
+        return []
+    row_level, col_level = (
+        sum(np.log(x + TINY) for x in side) for side in zip(*map(_levels, bounds), strict=True)
+    )
+    tiles: list[SearchTile] = []
+    for rows in _classes(row_level):
+        for cols in _classes(col_level):
+            sd = min(float(P[rows].max(0) @ Q[cols].max(0)) for P, Q in bounds)
+            v = sd * sd * (1 + ROUNDING)
+            bound = 0.5 * np.log1p(v / eta2) / costs.least(rows, cols)
+            tiles.append(SearchTile((-bound, len(tiles)), rows, cols))
+    return tiles
+
+
+def _levels(bound: tuple[Array, Array]) -> tuple[Array, Array]:
+    """How high the bound is in a row, and in a column, on average."""
+    P, Q = bound
+    return P @ Q.mean(0), Q @ P.mean(0)
+
+
+def _classes(level: Array) -> list[Indices]:
+    """Group indices of similar level, each group sorted."""
+    n = int(np.clip(len(level) // TILE, 1, MOST))
+    order = np.argsort(-level, kind="stable").astype(np.int64)
+    return [np.sort(part) for part in np.array_split(order, n)]
+
+
+class Candidates:
+    """Candidates by key, with variance v and score 1/2 log(1 + v/eta2)/cost after the first `version` directions.
+
+    Scores only fall as directions are added, so those of earlier versions are bounds. The first `held` candidates have
+    their features in F.
+    """
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+        self.keys, self.version = np.empty(0, np.int64), np.empty(0, np.int64)
+        self.cost, self.v, self.score = np.empty(0), np.empty(0), np.empty(0)
+        self._new: list[CandidateScores] = []
+        self._n_new = 0  # candidates in these
+        self.F = np.empty((0, field.p))
+        self.dropped = -np.inf  # the greatest score of a dropped candidate
+
+    def add(
+        self, new: CandidateScores, W: Array, look: int, floor: float, keep: float
+    ) -> tuple[float, float]:
+        """Add those new candidates whose scores are at least the share `keep` of the best.
+
+        The `look` candidates of greatest score are updated with W first; the best is theirs, or the floor. Returns the
+        best score, and the least score that was added.
+        """
+        most = (
+            np.argpartition(-new.score, look - 1)[:look] if look < len(new.keys) else np.arange(len(new.keys))
+        )
+        at_first, later = new.score.copy(), W[new.version.max(initial=0) :]
+        for start in range(0, len(most) if len(later) else 0, CHUNK):
+            some = most[start : start + CHUNK]
+            new.v[some] = remaining_variances(self._features(new.keys[some]), new.v[some], later)
+        new.version[most] = len(W)
+        new.score[most] = self._score(new.v[most], new.cost[most])
+        best = max(floor, float(new.score[most].max(initial=-np.inf)))
+        kept = (at_first >= keep * best) & (new.score > self.dropped)
+        self._new.append(new.select(kept))
+        self._n_new += len(self._new[-1].keys)
+        if len(self.keys) + self._n_new > MOST_OPEN:
+            self._append_new()
+            self._order()
+            self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
+            self._keep(slice(0, MOST_OPEN // 2))
+        return best, keep * best
+
+    def open_keys(self) -> Indices:
+        """Keys of all candidates that were added and not dropped."""
+        self._append_new()
+        return self.keys
+
+    def best(self, W: Array) -> tuple[int, float]:
+        """The candidate of greatest score, the least key of equals, and its score; (-1, -inf) where none is open.
+
+        Where not all features fit in memory, those of the most promising are held. Stale candidates that may still be
+        better are then updated without being held, some at a time, until none is left: this ends however many are
+        equal.
+        """
+        self._append_new()
+        if len(self.keys) and (self.version == len(W)).all():  # the best is known without features
+            at, _ = self._best_of_all(len(W))
+            return at, float(self.score[at]) if at >= 0 else -np.inf
+        ordered = False
+        while True:
+            self._hold(W)
+            held = len(self.F)
+            at = kernel.best_candidate(
+                self.F, W, len(W), self.field.eta2,
+                self.keys[:held], self.cost[:held], self.v[:held], self.version[:held], self.score[:held],
+            )  # fmt: skip
+            if held < len(self.keys):
+                at, in_the_way = self._best_of_all(len(W))
+                if len(in_the_way):
+                    if ordered:
+                        self._refresh(in_the_way, self._features(self.keys[in_the_way]), W)
+                    else:
+                        self._order()
+                    ordered = True
+                    continue
+            return int(at), float(self.score[at]) if at >= 0 else -np.inf
+
+    def _best_of_all(self, k: int) -> tuple[int, Indices]:
+        """The best of the up-to-date candidates, and stale ones that might be better, at most CHUNK."""
+        fresh = self.version == k
+        up_to_date = np.where(fresh, self.score, CLOSED)
+        top = float(up_to_date.max())
+        at, in_the_way = -1, ~fresh & (self.score > top)
+        if top != CLOSED:
+            enough = top * (1 - kernel.EQUAL)
+            near = np.flatnonzero(up_to_date >= enough)
+            at = int(near[np.argmin(self.keys[near])])
+            in_the_way |= ~fresh & (self.score >= enough) & (self.keys < self.keys[at])
+        which = np.flatnonzero(in_the_way)
+        if len(which) > CHUNK:
+            which = which[np.argpartition(-self.score[which], CHUNK)[:CHUNK]]
+        return at, which
+
+    def _refresh(self, which: Indices, F: Array, W: Array) -> None:
+        """Update some candidates, with features F, with all directions."""
+        self.v[which] = remaining_variances(F, np.einsum("ns,ns->n", F, F), W)
+        self.version[which] = len(W)
+        is_open = which[self.score[which] != CLOSED]
+        self.score[is_open] = self._score(self.v[is_open], self.cost[is_open])
+
+    def take(self, at: int, again: bool) -> tuple[int, Array]:
+        """Take a candidate: its key and features. It stays open if it may be chosen again."""
+        if not again:
+            self.score[at] = CLOSED
+        f = self.F[at] if at < len(self.F) else self._features(self.keys[at : at + 1])[0]
+        return int(self.keys[at]), f
+
+    def close_row(self, i: int) -> None:
+        """Row i is full."""
+        self.score[self.keys // self.field.shape[1] == i] = CLOSED
+
+    def close_col(self, j: int) -> None:
+        """Column j is full."""
+        self.score[self.keys % self.field.shape[1] == j] = CLOSED
+
+    def _hold(self, W: Array) -> None:
+        """Form and hold the features of as many first candidates as fit, and update these."""
+        fits = len(self.keys) * self.field.p * 8 <= HELD_BYTES
+        start, stop = len(self.F), len(self.keys) if fits else min(len(self.keys), FEW)
+        if start >= stop:
+            return
+        if not fits and start == 0:
+            self._order()
+        F = np.empty((stop, self.field.p))
+        F[:start] = self.F
+        for n in range(start, stop, CHUNK):
+            some = slice(n, min(n + CHUNK, stop))
+            F[some] = self._features(self.keys[some])
+            stale = np.flatnonzero(self.version[some] < len(W)) + n
+            if len(stale):
+                self._refresh(stale, F[stale], W)
+        self.F = F
+
+    def _score(self, v: Array, cost: Array) -> Array:
+        score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
+        return score
+
+    def _features(self, keys: Indices) -> Array:
+        return self.field.features(*Entries.from_keys(keys, self.field.shape[1]))
+
+    def _append_new(self) -> None:
+        """Append the new candidates."""
+        if self._new:
+            old = CandidateScores(self.keys, self.version, self.cost, self.v, self.score)
+            joined = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
+            self.keys, self.version, self.cost, self.v, self.score = joined
+            self._new, self._n_new = [], 0
+
+    def _order(self) -> None:
+        """Sort by score, greatest first; held features are dropped."""
+        self._keep(np.argsort(-self.score, kind="stable"))
+
+    def _keep(self, which: Indices | slice) -> None:
+        self.keys, self.version = self.keys[which], self.version[which]
+        self.cost, self.v, self.score = self.cost[which], self.v[which], self.score[which]
+        self.F = self.F[:0]
+
+
+class CandidateScores(NamedTuple):
+    """Arrays over candidates: key, number of directions known, cost, variance, score."""
+
+    keys: Indices
+    version: Indices
+    cost: Array
+    v: Array
+    score: Array
+
+    def select(self, which: NDArray[np.bool_]) -> CandidateScores:
+        """Keep some of the candidates."""
+        keys, version, cost, v, score = self
+        return CandidateScores(keys[which], version[which], cost[which], v[which], score[which])
+
+
+def remaining_variances(F: Array, v: Array, W: Array) -> Array:
+    """v minus the part that the directions W explain, for entries with features F."""
+    return np.maximum(v - ((F @ W.T) ** 2).sum(1), 0.0) if len(W) else v

@@ -1,9 +1,9 @@
 """Whole rows or columns at once: all their available entries, in order of position.
 
 A plate's gain is joint: 1/2 log det(I + Cov/eta2) of its entries, or what they take off the mean variance together;
-its score is that over the sum of its entries' costs. Ties go to the lowest row or column. The gains told are those of
-the plate's entries one after the other, which add up to the plate's. Here K is kept as it is (p x p), since plates may
-have more entries than there are features.
+its score is the gain over the sum of its entries' costs. Ties go to the lowest row or column. The gains returned are
+those of the plate's entries one after the other, which add up to the plate's. K is held as p x p numbers, since plates
+may have more entries than there are features.
 """
 
 from __future__ import annotations
@@ -22,16 +22,75 @@ from maxentry.kernels.variances import EQUAL
 Array = NDArray[np.float64]
 
 
+def greedy_plates(field: Field, problem: Problem, n: int, gain: Gain) -> Selection:
+    """n plates, each the best given what is measured, pending and chosen before it."""
+    W = all_directions(field, problem.pending)
+    K = np.eye(field.p) - W.T @ W
+    score = np.full(count_plates(problem), np.inf)
+    seen = np.zeros(len(score), dtype=np.int64)  # entries of the plates that were scored
+    chosen, gains = Entries.none(), [np.empty(0)]
+    for _ in range(n):
+        best = _best_plate(field, problem, gain, K, score, seen)
+        if best < 0:
+            break
+        entries = plate_entries(problem, best)
+        K, gained = _measure(field, entries, gain, K)
+        chosen = chosen.joined(entries)
+        gains.append(gained)
+        score[best] = -np.inf
+    cost = problem.costs.at(*chosen)
+    return Selection(*chosen, np.concatenate(gains), cost, int(seen.sum()))
+
+
+def _best_plate(
+    field: Field, problem: Problem, gain: Gain, K: Array, score: Array, seen: NDArray[np.int64]
+) -> int:
+    """The plate of greatest score, -1 if none; scores are updated where they may be the greatest."""
+    if not gain.falls:
+        score[score > -np.inf] = np.inf
+    fresh = np.zeros(len(score), dtype=bool)
+    while True:
+        near = score >= score.max() * (1 - EQUAL)
+        best = int(np.argmax(near))
+        if score[best] == -np.inf:
+            return -1
+        stale = np.flatnonzero(near & ~fresh)
+        if len(stale) == 0:
+            return best
+        for k in stale:
+            entries = plate_entries(problem, int(k))
+            score[k], seen[k] = _score(field, problem, gain, K, entries), len(entries.rows)
+            fresh[k] = True
+
+
+def _score(field: Field, problem: Problem, gain: Gain, K: Array, entries: Entries) -> float:
+    if len(entries.rows) == 0:
+        return -np.inf
+    F = compress(field.features(*entries))  # the gain depends on F'F only
+    return gain.joint(F, K, field.eta2) / float(problem.costs.at(*entries).sum())
+
+
+def _measure(field: Field, entries: Entries, gain: Gain, K: Array) -> tuple[Array, Array]:
+    """K once the entries are measured, one after the other, and the gain of each."""
+    K, gains = K.copy(), np.empty(len(entries.rows))
+    for n, f in enumerate(field.features(*entries)):
+        Kf = K @ f
+        v = max(float(f @ Kf), 0.0)
+        gains[n] = gain.single(Kf, v, field.eta2)
+        K -= np.outer(Kf, Kf / (v + field.eta2))
+    return K, gains
+
+
 class Gain(Protocol):
     """What a plate is worth."""
 
-    falls: bool  # gains only fall as others join, so that earlier ones bound later ones
+    falls: bool  # gains only fall as others join, so earlier scores are bounds
 
     def joint(self, F: Array, K: Array, eta2: float) -> float:
-        """Of entries with features F together, given K."""
+        """The gain of entries with features F together, given K."""
 
     def single(self, Kf: Array, v: float, eta2: float) -> float:
-        """Of one entry with variance v given K."""
+        """The gain of one entry with variance v given K."""
 
 
 class InformationGain:
@@ -50,7 +109,7 @@ class InformationGain:
 
 
 class VarianceReduction:
-    """What is taken off tr(K Gamma), the mean variance."""
+    """The fall of tr(K Gamma), the mean variance."""
 
     falls = False
 
@@ -86,69 +145,10 @@ def count_plates(problem: Problem) -> int:
 
 def first_plates(problem: Problem, which: NDArray[np.integer], n: int) -> Entries:
     """The first n of these plates that have available entries."""
-    entries, found = Entries.none(), 0
+    entries, count = Entries.none(), 0
     for k in which:
-        if found == n:
+        if count == n:
             break
         one = plate_entries(problem, int(k))
-        entries, found = entries.joined(one), found + (len(one.rows) > 0)
+        entries, count = entries.joined(one), count + (len(one.rows) > 0)
     return entries
-
-
-def greedy_plates(field: Field, problem: Problem, n: int, gain: Gain) -> Selection:
-    """n plates, each the best given what is measured, pending and chosen before it."""
-    W = all_directions(field, problem.pending)
-    K = np.eye(field.p) - W.T @ W
-    score = np.full(count_plates(problem), np.inf)
-    seen = np.zeros(len(score), dtype=np.int64)  # entries of the plates that were scored
-    chosen, gains = Entries.none(), [np.empty(0)]
-    for _ in range(n):
-        best = _best_plate(field, problem, gain, K, score, seen)
-        if best < 0:
-            break
-        entries = plate_entries(problem, best)
-        K, gained = _measure(field, entries, gain, K)
-        chosen = chosen.joined(entries)
-        gains.append(gained)
-        score[best] = -np.inf
-    cost = problem.costs.at(*chosen)
-    return Selection(*chosen, np.concatenate(gains), cost, int(seen.sum()))
-
-
-def _best_plate(
-    field: Field, problem: Problem, gain: Gain, K: Array, score: Array, seen: NDArray[np.int64]
-) -> int:
-    """The plate of greatest score, -1 if none; scores are brought up to date where they may be the greatest."""
-    if not gain.falls:
-        score[score > -np.inf] = np.inf
-    fresh = np.zeros(len(score), dtype=bool)
-    while True:
-        near = score >= score.max() * (1 - EQUAL)
-        best = int(np.argmax(near))
-        if score[best] == -np.inf:
-            return -1
-        stale = np.flatnonzero(near & ~fresh)
-        if len(stale) == 0:
-            return best
-        for k in stale:
-            entries = plate_entries(problem, int(k))
-            score[k], seen[k] = _score(field, problem, gain, K, entries), len(entries.rows)
-            fresh[k] = True
-
-
-def _score(field: Field, problem: Problem, gain: Gain, K: Array, entries: Entries) -> float:
-    if len(entries.rows) == 0:
-        return -np.inf
-    F = compress(field.features(*entries))  # the gain depends on F'F only
-    return gain.joint(F, K, field.eta2) / float(problem.costs.at(*entries).sum())
-
-
-def _measure(field: Field, entries: Entries, gain: Gain, K: Array) -> tuple[Array, Array]:
-    """K once the entries are measured, one after the other, and the gain of each."""
-    K, gains = K.copy(), np.empty(len(entries.rows))
-    for n, f in enumerate(field.features(*entries)):
-        Kf = K @ f
-        v = max(float(f @ Kf), 0.0)
-        gains[n] = gain.single(Kf, v, field.eta2)
-        K -= np.outer(Kf, Kf / (v + field.eta2))
-    return K, gains

@@ -1,4 +1,7 @@
-"""What is asked of a criterion: which entries may be measured, at what cost, and how a batch may look."""
+"""The problem a criterion solves: which entries may be measured, at what cost, within which limits of a batch.
+
+`Problem` is the input of every `Criterion`, `Selection` its output; `Quota` counts down the limits of a batch.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, int]
-BLOCK_ENTRIES = 1_000_000  # whose costs are looked at at once
+BLOCK_ENTRIES = 1_000_000  # entries of a block whose costs are checked at once
+NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class Costs:
         return row + col
 
     def check(self, shape: Shape) -> None:
-        """Every part has the matrix's shape and is finite, and every entry costs more than nothing."""
+        """Refuse parts of another shape, infinite costs, and entries that cost nothing."""
         m1, m2 = shape
         parts = (("entry", self.entry, (m1, m2)), ("row", self.row, (m1,)), ("col", self.col, (m2,)))
         for name, part, expected in parts:
@@ -93,7 +97,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Limits:
-    """How a batch may look: at most so many in a row or column, or whole rows or columns ("plates")."""
+    """Limits of a batch: at most this many in a row or column, or whole rows or columns ("plates")."""
 
     per_row: int | None = None
     per_col: int | None = None
@@ -111,12 +115,12 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Which entries may be chosen, and what is known to be measured.
+    """Which entries may be chosen, and which are measured or pending.
 
     An entry is available where the mask allows it and it is neither observed nor pending. With `again` the observed
     and the pending are available too, and one batch may hold an entry more than once, since noise makes replicates
     worthwhile (uniform and balanced batches, and plates, hold it once). Pending entries always count as measured.
-    Where the mask or the costs of entries come in a frame, `choose` answers by a frame of its labels.
+    Where the mask or the costs of entries come in a frame, `choose` returns a frame with its labels.
     """
 
     shape: Shape
@@ -147,7 +151,7 @@ class Problem:
         self.costs.check(self.shape)
 
     def _read_frames(self) -> None:
-        """A mask and costs of entries that came in frames, as arrays; both must have the same labels."""
+        """Turn a mask and costs given as frames into arrays; both must have the same labels."""
         forms = []
         if kind_of(self.mask) is not None:
             form, cells = Form.read(self.mask)
@@ -166,7 +170,7 @@ class Problem:
 
     @cached_property
     def taken(self) -> Entries:
-        """Entries that may not be chosen though the mask allows them, sorted and each once."""
+        """Entries that may not be chosen though the mask allows them, sorted and distinct."""
         if self.again:
             return Entries.none()
         m2 = self.shape[1]
@@ -174,7 +178,7 @@ class Problem:
 
     @cached_property
     def _taken_from(self) -> Indices:
-        """Where the taken entries of each row begin, and where the last one's end."""
+        """Positions in `taken` where each row starts, and the end."""
         return np.searchsorted(self.taken.rows, np.arange(self.shape[0] + 1))
 
     def available(self, rows: Indices, cols: Indices) -> Flags:
@@ -200,12 +204,8 @@ def _first_not_finite(part: Any) -> float:
     return float(values[~np.isfinite(values)][0])
 
 
-# Limits per row and column, as a batch fills them.
-NO_LIMIT = 2**62
-
-
 class Quota:
-    """How many more a batch may take of each row and column."""
+    """How many more entries a batch may take of each row and column."""
 
     def __init__(self, shape: tuple[int, int], limits: Limits) -> None:
         m1, m2 = shape
@@ -213,19 +213,16 @@ class Quota:
         self.col = np.full(m2, NO_LIMIT if limits.per_col is None else limits.per_col)
 
     def at(self, rows: Indices, cols: Indices) -> NDArray[np.bool_]:
-        """Where a block still has quota."""
+        """Which entries of a block still have quota."""
         return (self.row[rows] > 0)[:, None] & (self.col[cols] > 0)
 
     def take(self, i: int, j: int) -> bool:
-        """Take one in row i and column j where there is quota for it; whether there was."""
+        """Use the quota of row i and column j; False where there is none left."""
         if self.row[i] == 0 or self.col[j] == 0:
             return False
         self.row[i] -= 1
         self.col[j] -= 1
         return True
-
-
-# The one protocol of all criteria, and what they answer.
 
 
 class Selection(NamedTuple):
@@ -239,19 +236,19 @@ class Selection(NamedTuple):
 
     @property
     def entries(self) -> Entries:
-        """Where they are."""
+        """Their positions."""
         return Entries(self.rows, self.cols)
 
 
 class Criterion(Protocol):
-    """A way to choose: n entries (or plates), or fewer where no more are available."""
+    """Chooses n entries (or plates), or fewer where no more are available."""
 
     def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """The next entries to measure."""
 
 
 def check_belief(belief: Belief | None, problem: Problem) -> Belief:
-    """The belief, or an error where there is none or it is of another matrix."""
+    """Return the belief; refuse None, another shape, or noise without variance."""
     if belief is None:
         raise ParameterError("expected a belief, got None: only 'uniform' and 'balanced' choose without one")
     if belief.shape != problem.shape:

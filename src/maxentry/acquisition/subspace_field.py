@@ -1,8 +1,17 @@
-"""MaxEnt: Lemma 2 of the paper for the subspaces of a belief (`subspaces`).
+"""MaxEnt, the paper's criterion: Lemma 2 for the subspaces of a belief's draws.
 
-Given the subspaces x_ij = phi_ij' vec(M), phi_ij = u_i (x) v_j, M iid N(0, sigma2). With the observed entries joined,
-Var(x_ij | y) = eta2 phi_ij' S phi_ij, S = (Phi'Phi + gamma2 I)^-1 (`model.entropy`); no value of y matters. Where there
-are fewer observations than features the same is said by directions (see `field`), and nothing of size p x p is formed.
+| symbol | meaning | shape |
+|---|---|---|
+| X_s = L_s R_s' | draw s, effects in the factors: L = [left, mu + row, 1], R = [right, 1, col] | m1 x m2 |
+| U_s, V_s | frames of its column and row space; q_s is its rank | m1 x q_s, m2 x q_s |
+| P_U | mean over the draws of U_s U_s': its trace is the mean rank, its eigenvalues are at most 1 | m1 x m1 |
+| U, V | P_U = U U': eigenvectors times roots of eigenvalues, largest first; V likewise | m1 x q1, m2 x q2 |
+| sigma2 | mean of ||X_s||_F^2 / q_s^2: E||X||_F^2 = q^2 sigma2 of the SMG model, solved for sigma2 | scalar |
+| phi_ij | u_i (x) v_j, so that x_ij = phi_ij' vec(M), M iid N(0, sigma2) | p = q1 q2 |
+
+Given the subspaces and the observed entries, Var(x_ij | y) = eta2 phi_ij' S phi_ij, S = (Phi'Phi + gamma2 I)^-1
+(Lemma 2, `model.entropy`); the values of y do not matter. With fewer observations than features the observed entries
+are directions instead (`field`), and nothing of size p x p is formed.
 """
 
 from __future__ import annotations
@@ -24,16 +33,32 @@ from maxentry.entries import Entries
 from maxentry.model.coherence import coherence
 from maxentry.model.entropy import features, score_factors
 
-# The subspaces of a belief's draws: the mean of their projections, or the projection nearest to it.
-#
-# X_s = L_s R_s'    draw s with its effects in the factors, L = [left, mu + row, 1], R = [right, 1, col]
-# U_s, V_s          frames of its column and row space, q_s columns each (its rank)
-# P_U               mean over the draws of U_s U_s': its trace is the mean rank, its eigenvalues are at most 1
-# U                 m1 x q1, P_U = U U': eigenvectors times roots of eigenvalues, largest first
-# sigma2            mean of ||X_s||_F^2 / q_s^2: E||X||_F^2 = q^2 sigma2 of the SMG model, solved for sigma2
 Array = NDArray[np.float64]
-BLOCK_NUMBERS = 4_000_000  # of the factors of some draws, taken apart at once
-NEGLIGIBLE = 1e-10  # size of a singular value, or eigenvalue, beside the largest that counts as zero
+Indices = NDArray[np.int64]
+MOST_FEATURES = 1024
+MOST_LARGE = 256  # for more than LARGE entries: as many as the bounds of rows and columns can use
+LARGE = 10_000_000
+MOST_SMALL = 4096  # a matrix with at most this many entries has at most as many features: none is cut
+FEW_FEATURES = 256  # up to this many, rows and columns are bounded by their remaining variance
+BLOCK_NUMBERS = 4_000_000  # numbers of a block of factors or features
+UNEQUAL = 4  # from this ratio of q1 and q2 on, or its inverse, products of pairs cost more than cores
+NEGLIGIBLE = 1e-10  # singular values and eigenvalues below this share of the largest count as zero
+
+
+@dataclass(frozen=True)
+class MaxEnt:
+    """Gain: 1/2 log(1 + sigma2 score / eta2) in nats, with the score of Lemma 2."""
+
+    subspaces: Callable[[Belief, int], Subspaces]
+
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
+        """The entries that maximise the determinant of Lemma 1, greedily."""
+        belief = check_belief(belief, problem)
+        m1, m2 = problem.shape
+        most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
+        eta2 = float(np.mean(belief.noise_var))
+        field = lemma2_field(self.subspaces(belief, most), eta2, problem.observed)
+        return greedy_information(field, problem, n)
 
 
 class Subspaces(NamedTuple):
@@ -47,7 +72,7 @@ class Subspaces(NamedTuple):
 def mean_projections(belief: Belief, most: int) -> Subspaces:
     """Factors of the posterior-mean projections with q1 q2 <= most.
 
-    They are exact where that is enough; else the pair (q1, q2) is kept whose tr P_U tr P_V is greatest.
+    They are exact where that is enough; else the pair (q1, q2) is significant whose tr P_U tr P_V is greatest.
     """
     frames = _frames(belief)
     U, V = (_factor(side, min(most, len(side))) for side in (frames.U, frames.V))
@@ -77,10 +102,10 @@ def _frames(belief: Belief) -> _Frames:
     step = max(1, BLOCK_NUMBERS // max(L.size + R.size, 1))
     for start in range(0, S, step):
         u, d, v = _svd(*_with_effects(belief, slice(start, start + step)))
-        kept = d > NEGLIGIBLE * d.max(axis=1, keepdims=True, initial=0.0)
-        q = np.maximum(kept.sum(1), 1)
-        sigma2 += float((np.where(kept, d, 0.0) ** 2 / (q**2)[:, None]).sum()) / S
-        parts.append((_side_by_side(u, kept), _side_by_side(v, kept)))
+        significant = d > NEGLIGIBLE * d.max(axis=1, keepdims=True, initial=0.0)
+        q = np.maximum(significant.sum(1), 1)
+        sigma2 += float((np.where(significant, d, 0.0) ** 2 / (q**2)[:, None]).sum()) / S
+        parts.append((_side_by_side(u, significant), _side_by_side(v, significant)))
     U, V = (np.concatenate(side, axis=1) / np.sqrt(S) for side in zip(*parts, strict=True))
     return _Frames(U, V, sigma2, U.shape[1] / S)
 
@@ -104,9 +129,9 @@ def _svd(L: Array, R: Array) -> tuple[Array, Array, Array]:
     return Q1 @ u, d, Q2 @ vt.swapaxes(1, 2)
 
 
-def _side_by_side(frames: Array, kept: NDArray[np.bool_]) -> Array:
-    """The columns that are kept of the frames (S, m, k), as one m x n matrix."""
-    columns: Array = frames.transpose(1, 0, 2).reshape(frames.shape[1], -1)[:, kept.ravel()]
+def _side_by_side(frames: Array, significant: NDArray[np.bool_]) -> Array:
+    """The significant columns of the frames (S, m, k), as one m x n matrix."""
+    columns: Array = frames.transpose(1, 0, 2).reshape(frames.shape[1], -1)[:, significant.ravel()]
     return columns
 
 
@@ -119,9 +144,9 @@ def _factor(frames: Array, most: int) -> Array:
     gram = frames @ frames.T if wide else frames.T @ frames
     values, vectors = eigh(gram, subset_by_index=[max(len(gram) - most, 0), len(gram) - 1])
     values, vectors = values[::-1], vectors[:, ::-1]
-    kept = values > NEGLIGIBLE * values[0]
-    vectors = vectors[:, kept]
-    U: Array = vectors * np.sqrt(values[kept]) if wide else frames @ vectors
+    significant = values > NEGLIGIBLE * values[0]
+    vectors = vectors[:, significant]
+    U: Array = vectors * np.sqrt(values[significant]) if wide else frames @ vectors
     return U
 
 
@@ -135,35 +160,8 @@ def _affordable(left: Array, right: Array, most: int) -> tuple[int, int]:
     return int(q1[best]), int(q2[best])
 
 
-Indices = NDArray[np.int64]
-MOST_FEATURES = 1024
-MOST_LARGE = 256  # for more than LARGE entries: as many as the bounds of rows and columns can use
-LARGE = 10_000_000
-MOST_SMALL = 4096  # a matrix of so many entries has at most so many features, and none is cut
-FEW_FEATURES = 256  # up to so many, rows and columns are bounded by what is left of them
-BLOCK_NUMBERS = 4_000_000
-UNEQUAL = 4  # from this ratio of q1 and q2 on, or its inverse, products of pairs are more than cores
-
-
-@dataclass(frozen=True)
-class MaxEnt:
-    """Gain: 1/2 log(1 + sigma2 score / eta2) in nats, with the score of Lemma 2."""
-
-    subspaces: Callable[[Belief, int], Subspaces]
-
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """The entries that maximise the determinant of Lemma 1, greedily."""
-        known = check_belief(belief, problem)
-        m1, m2 = problem.shape
-        most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
-        eta2 = float(np.mean(known.noise_var))
-        return greedy_information(
-            lemma2_field(self.subspaces(known, most), eta2, problem.observed), problem, n
-        )
-
-
 def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> SubspaceField:
-    """x given the subspaces and the observed entries, in the cheaper of two equal forms."""
+    """x given the subspaces and the observed entries, in the cheaper of two equivalent forms (Lemma 2)."""
     q = subspaces.U.shape[1] * subspaces.V.shape[1]
     mu_i, mu_j = (np.sqrt(coherence(X))[:, None] for X in subspaces[:2])
     eta2 = max(eta2, noise_floor([(np.sqrt(subspaces.sigma2) * mu_i, mu_j)]))
@@ -216,7 +214,7 @@ class SubspaceField:
         return np.maximum(v, 0.0)
 
     def upper(self, rows: Indices, cols: Indices) -> Array | None:
-        """None: the variances are cheap themselves."""
+        """None: the variances themselves are cheap."""
         return None
 
     @property
@@ -241,12 +239,12 @@ class SubspaceField:
     def _forms(self, B: Array, rows: Indices, cols: Indices) -> Array:
         """sum_t (u_i' W_t v_j)^2 of a block of entries, from `_cores`."""
         X, B = (self.V[cols], B[rows]) if self._by_rows else (self.U[rows], B[cols])
-        found: Array = np.einsum("ijq,jq->ij", X @ B, X)
-        return found if self._by_rows else found.T
+        forms: Array = np.einsum("ijq,jq->ij", X @ B, X)
+        return forms if self._by_rows else forms.T
 
     @cached_property
     def _explained(self) -> Array:
-        """The cores of what is measured."""
+        """The cores of the measured directions."""
         return self._cores(self.measured)
 
     @property
@@ -255,18 +253,18 @@ class SubspaceField:
         return self.sigma2 * (np.eye(self.p) - self.measured.T @ self.measured)
 
     def bounds(self) -> list[tuple[Array, Array]]:
-        """By coherence: Var(x_ij) <= sigma2 mu_i mu_j; and where p is small, by what is left of each row or column.
+        """By coherence: Var(x_ij) <= sigma2 mu_i mu_j; for small p also by what remains of each row or column.
 
         Var(x_ij | y) = v_j' B_i v_j <= mu_j |B_i| (spectral norm), B_i = (u_i (x) I)' Cov(vec M | y) (u_i (x) I).
         """
         mu_i, mu_j = (np.sqrt(coherence(X))[:, None] for X in (self.U, self.V))
-        found = [(np.sqrt(self.sigma2) * mu_i, mu_j)]
+        bounds = [(np.sqrt(self.sigma2) * mu_i, mu_j)]
         if 0 < self.p <= FEW_FEATURES:
             q1, q2 = self.U.shape[1], self.V.shape[1]
             core = self.core.reshape(q1, q2, q1, q2)
-            found.append((_largest(self.U, core), mu_j))
-            found.append((mu_i, _largest(self.V, core.transpose(1, 0, 3, 2))))
-        return found
+            bounds.append((_largest(self.U, core), mu_j))
+            bounds.append((mu_i, _largest(self.V, core.transpose(1, 0, 3, 2))))
+        return bounds
 
 
 def _largest(U: Array, core: Array) -> Array:
@@ -302,12 +300,12 @@ class CoreField(SubspaceField):
 
     @cached_property
     def factors(self) -> tuple[Array, Array]:
-        """Of the map of Lemma 2."""
+        """Factors of the map of Lemma 2."""
         return score_factors(self.U, self.V, self.core, 1.0)
 
     @cached_property
     def _left(self) -> Array:
-        """The cores of what is left of each row, or column."""
+        """The cores of the remaining variance of each row, or column."""
         return self._cores(self._inverse)
 
     def variances(self, rows: Indices, cols: Indices) -> Array:

@@ -1,11 +1,15 @@
-"""The greedy batch that takes most off the mean variance of all entries.
+"""The variance of all entries together, and the greedy batch that takes most off it.
+
+    G        S x S    Gram matrix of the centred draws, G_st = sum over all entries of d_s d_t
+    W        k x S    directions of the measured entries, K = I - W'W (see `field`)
+    tr(K G) / S       the total variance given the measured entries: no map of the entries is formed
 
     Gamma    S x S    G / (S m1 m2): the mean over all entries of the variance, given W, is tr(K Gamma)
     v_a      -        f_a' K f_a
     h_a      -        f_a' K Gamma K f_a: the mean over all entries b of Cov(x_a, x_b)^2
 
-Measuring a takes h_a / (v_a + eta2) off. Unlike information this may rise as others join, so every candidate is brought
-up to date at every choice: with the direction w of the entry chosen and g = K Gamma w,
+Measuring a takes h_a / (v_a + eta2) off. Unlike information this may rise as others join, so every candidate is updated
+at every choice: with the direction w of the entry chosen and g = K Gamma w,
 
     c = f.w,  e = f.g,  h <- h - 2 c e + c^2 w'Gamma w,  v <- v - c^2                 (two products for all candidates)
 
@@ -13,10 +17,10 @@ At the start h is only bounded, by the leading eigenvectors q_k of K Gamma K (ei
 h <= sum l_k (f.q_k)^2 + l_{r+1} (|f|^2 - sum (f.q_k)^2), and a bound it stays, since both sides change alike. It is
 computed where the bound may be the greatest. Of scores equal to 1e-10 the lowest row wins, then the lowest column.
 
-Matrices of more than MOST_MAPPED entries are too large for this: there the candidates of a batch are a shortlist, the
-entries of greatest bound at its start, as many as can be held; where rows or columns are limited, no more of each than
-leaves place for n others. The choice is exact among these; an entry that is not listed could only be better if its gain
-were, or rose, above the least bound of the list. When all of a list is chosen or closed, another is made of the rest.
+Matrices of more than MOST_MAPPED entries are too large for this. There the candidates of a batch are a shortlist: the
+entries of greatest bound at its start, as many as fit in memory; where rows or columns are limited, no more of each
+than leaves place for n others. The choice is exact among these; an entry outside the list could only be better if its
+gain were, or rose, above the least bound of the list. When a list is used up, another is made of the rest.
 """
 
 from __future__ import annotations
@@ -34,18 +38,18 @@ from maxentry.belief import Belief
 from maxentry.entries import Entries
 from maxentry.kernels.variances import CLOSED, EQUAL
 
-# The variance of all entries together, now and once some entries are measured.
-#
-#     G      S x S    Gram matrix of the centred draws, G_st = sum over all entries of d_s d_t
-#     K      S x S    I - W'W; the covariance of entries a and b given what is measured is d_a' K d_b / S
-#
-# The total variance given the measured is tr(K G) / S: no map of the entries is formed.
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 BLOCK_NUMBERS = 4_000_000  # a block of draws or of products of factors holds about this many numbers (32 MB)
+HELD_BYTES = 200_000_000  # of features of candidates
+MOST_MAPPED = 8_000_000  # candidates with v and h; 50 bytes each
+PRODUCTS = 10  # a number is read from memory in the time of so many multiplications of a matrix product
+LEADING = 48  # eigenvectors of K Gamma K in the bound of h
+CHUNK = 4096  # entries whose features are formed at once
 
 
 class TotalVariance:
-    """The total variance of a belief, now and after any entries: G, the dear part, is formed once."""
+    """The total variance of a belief, now and after any entries: G, the costly part, is computed once."""
 
     def __init__(self, belief: Belief) -> None:
         self._draws = DrawField.from_belief(belief)
@@ -121,14 +125,6 @@ def _products(A: Array, a: Array, part: slice, *, effects_first: bool) -> Array:
     return products.reshape(q, width, q, S)
 
 
-Indices = NDArray[np.int64]
-HELD_BYTES = 200_000_000  # of features of candidates
-MOST_MAPPED = 8_000_000  # candidates with v and h; 50 bytes each
-PRODUCTS = 10  # a number is read from memory in the time of so many multiplications of a matrix product
-LEADING = 48  # eigenvectors of K Gamma K in the bound of h
-CHUNK = 4096  # entries whose features are formed at once
-
-
 def greedy_variance(draws: DrawField, Gamma: Array, problem: Problem, n: int) -> Selection:
     """The greedy batch of n entries, with pending ones measured first."""
     quota, W = Quota(problem.shape, problem.limits), all_directions(draws, problem.pending)
@@ -151,7 +147,7 @@ def greedy_variance(draws: DrawField, Gamma: Array, problem: Problem, n: int) ->
 
 
 class VarianceBounds:
-    """What is known before the batch: the draws, Gamma, the directions W, and the leading part of K Gamma K."""
+    """v, and a bound of h, of any entry given the directions W: from the leading part of K Gamma K."""
 
     def __init__(self, draws: DrawField, Gamma: Array, W: Array) -> None:
         self.draws, self.Gamma, self.W = draws, Gamma, W
@@ -162,7 +158,7 @@ class VarianceBounds:
         self.rest = float(values[LEADING]) if draws.p > LEADING else 0.0
 
     def features(self, keys: Indices) -> Array:
-        """Of the entries with these keys."""
+        """Features of the entries with these keys."""
         return self.draws.features(*Entries.from_keys(keys, self.draws.shape[1]))
 
     def bounds(self, F: Array) -> tuple[Array, Array]:
@@ -174,7 +170,7 @@ class VarianceBounds:
 
 
 class VarianceSearch:
-    """One batch in the making: v and h of every candidate, which of these h are exact and which bounds."""
+    """The search for one batch: v and h of every candidate, where h may still be a bound."""
 
     def __init__(self, start: VarianceBounds, problem: Problem, keys: Indices, quota: Quota) -> None:
         self.start, self.problem, self.keys, self.W = start, problem, keys, start.W
@@ -186,7 +182,7 @@ class VarianceSearch:
         self.last: tuple[int, Array, float] | None = None
         self.is_open, self.exact = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
         self.v, self.h = np.empty(len(keys)), np.empty(len(keys))
-        self.F = np.empty((len(keys), start.draws.p)) if _held(start.draws, len(keys)) else None
+        self.F = np.empty((len(keys), start.draws.p)) if _hold_features(start.draws, len(keys)) else None
         for n in range(0, len(keys), CHUNK):
             some = slice(n, n + CHUNK)
             F = start.features(keys[some])
@@ -196,7 +192,7 @@ class VarianceSearch:
 
     def next(self) -> tuple[int, float] | None:
         """Choose one entry: its key and gain; None where no more are available."""
-        self._bring_up_to_date()
+        self._update()
         if not self.is_open.any():
             return None
         best = self._best()
@@ -228,8 +224,8 @@ class VarianceSearch:
         self.h[which] = np.einsum("ns,ns->n", FK @ self.start.Gamma, FK)
         self.exact[which] = True
 
-    def _bring_up_to_date(self) -> None:
-        """Let all candidates know of the last one chosen; not before another is asked for, since this is the work."""
+    def _update(self) -> None:
+        """Update all candidates with the last one chosen; only when another is needed: this is the costly step."""
         if self.last is None:
             return
         best, w, gain = self.last
@@ -251,14 +247,14 @@ class VarianceSearch:
         return self.start.draws.products(w, self.keys)
 
 
-def _held(draws: DrawField, n: int) -> bool:
+def _hold_features(draws: DrawField, n: int) -> bool:
     """Whether to hold the features of n candidates: they fit, and reading them beats R products for every entry."""
     (m1, m2), R = draws.shape, draws.A.shape[1]
     return n * draws.p * 8 <= HELD_BYTES and n * PRODUCTS < m1 * m2 * R
 
 
 class Shortlist(NamedTuple):
-    """The keys of the candidates, in order, and out of how many available entries."""
+    """Keys of the candidates, in order, and the number of available entries they come from."""
 
     keys: Indices
     out_of: int

@@ -12,22 +12,16 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry import acquisition
 from maxentry import labels as label_codec
 from maxentry.campaign import costs as aligned
 from maxentry.campaign.costs import Costs, freeze, pack, unpack
-from maxentry.errors import DataError, ParameterError, RankError
+from maxentry.errors import DataError, ParameterError
 from maxentry.labels import Labels, check_labels
+from maxentry.posterior.rank import check_rank
 from maxentry.transform import LARGEST, SMALLEST, Transform
 
-ACQUISITIONS = (
-    "maxent",
-    "maxent_nearest",
-    "predictive_variance",
-    "integrated_variance",
-    "uniform",
-    "balanced",
-)
-WITHOUT_MODEL = ("uniform", "balanced")  # of them
+ACQUISITIONS, WITHOUT_MODEL = acquisition.CRITERION_NAMES, acquisition.WITHOUT_BELIEF
 DEFAULT_ACQUISITION = "predictive_variance"
 
 
@@ -319,7 +313,8 @@ def check_settings(settings: Settings) -> Settings:
     """The settings, if a campaign with them can be asked, told and fitted."""
     for labels in (settings.rows, settings.cols):
         _check_text(labels)
-    _check_rank(settings)
+    if settings.rank != "auto":
+        check_rank(settings.rank, settings.shape, settings.effects)
     _check_batch_limits(settings)
     _check_values(settings)
     return settings
@@ -331,21 +326,6 @@ def _check_text(labels: Labels) -> None:
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise DataError(f"expected labels that can be written in UTF-8, got {wrong!a} in one.") from None
-
-
-def _check_rank(settings: Settings) -> None:
-    """As `posterior.conjugate.check_rank`, which cannot be had without loading the sampler."""
-    m1, m2 = settings.shape
-    most = min(m1, m2) // 2
-    if settings.rank == "auto":
-        return
-    if settings.rank > most:
-        raise RankError(
-            f"expected rank 'auto' or at most {most}, half the shorter side of a {m1} x {m2} matrix, got "
-            f"{settings.rank}."
-        )
-    if settings.rank == 0 and not settings.effects:
-        raise RankError("expected effects=True with rank 0, got False, which leaves nothing to fit.")
 
 
 def _check_batch_limits(settings: Settings) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
-from maxentry.cli import codes, options, output
+from maxentry.cli import options, output
 from maxentry.cli.options import option
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.wording import count
@@ -124,7 +124,7 @@ def compare(
 
     Results are stored as they come: after Ctrl-C, the same command continues where it stopped.
     """
-    wanted = options.rank_of(rank)
+    wanted = options.parse_rank(rank)
     from maxentry.compare import report as reports
     from maxentry.compare.compare import answer, choose_subject, compare_cells
     from maxentry.compare.scenario import OURS
@@ -260,16 +260,16 @@ class Study:
         """Report failures, if any, and exit with the code of a refusal."""
         if self.failures:
             self._say_failures()
-            raise typer.Exit(codes.REFUSED)
+            raise typer.Exit(output.ExitCode.REFUSED)
 
     def _exit_on_interrupt(self, stop: StudyStopped) -> NoReturn:
         if self.as_json:
-            error = {"kind": "Interrupted", "message": str(stop), "code": codes.INTERRUPTED}
+            error = {"kind": "Interrupted", "message": str(stop), "code": output.ExitCode.INTERRUPTED}
             output.print_json({"error": {**error, "done": stop.done, "total": stop.total}})
         else:
             text = str(stop)
             output.say(text[:1].upper() + text[1:], "bold red")
-        raise typer.Exit(codes.INTERRUPTED)
+        raise typer.Exit(output.ExitCode.INTERRUPTED)
 
     def _say_failures(self) -> None:
         """Print each error once, with how many runs it ended."""

@@ -1,4 +1,4 @@
-"""The command `maxentry`: its commands together, and how every one of them ends."""
+"""The command `maxentry`: all commands, and how each of them ends."""
 
 from __future__ import annotations
 
@@ -12,30 +12,25 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from maxentry.cli import (
-    about,
-    amend,
-    change,
-    codes,
-    compare,
-    create,
-    look,
-    loop,
-    oneshot,
-    report,
-    results,
-    serve,
-)
+from maxentry.cli import ask_tell, campaign, compare, complete, options, output, serve, status
+from maxentry.cli.output import EXIT_CODES, ExitCode
 from maxentry.errors import MaxentryError, NothingToAskError
 
 # Typer has had Click within itself since some version: reach Click's classes by way of one it always had.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
-EPILOG = "Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in codes.MEANING.items()) + "."
+USAGE_WORDS = {  # what Typer says of a wrong value, in plain words
+    r"Input should be a valid integer.*": "must be a whole number.",
+    r"Input should be a valid number.*": "must be a number.",
+    r"Input should be (.*)": r"must be \1.",
+    r"Value error, ": "",
+}
+
+EPILOG = "Exit codes: " + "; ".join(f"{code:d} {meaning}" for code, meaning in EXIT_CODES.items()) + "."
 
 
 class Interrupted(Exception):
-    """Ctrl-C, which Click would end without a word."""
+    """Ctrl-C, which Click would not report."""
 
 
 class Commands(TyperGroup):
@@ -52,7 +47,7 @@ class Commands(TyperGroup):
     ) -> Any:
         """Run a command line; unless `standalone_mode` is off, exit with its code."""
         given = sys.argv[1:] if args is None else list(args)
-        code = _ended(
+        code = _run(
             lambda: super(Commands, self).main(
                 args, prog_name or "maxentry", complete_var, False, windows_expand_args, **extra
             ),
@@ -63,67 +58,62 @@ class Commands(TyperGroup):
         return code
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; what Click would end in its own way is ended here."""
+        """Run the command; end a closed pipe and Ctrl-C in our own way, not in Click's."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
         except BrokenPipeError:
-            _close(sys.stdout)
-            raise typer.Exit(codes.NO_READER) from None
+            _discard(sys.stdout)
+            raise typer.Exit(ExitCode.PIPE_CLOSED) from None
         except KeyboardInterrupt:
             raise Interrupted("interrupted.") from None
 
 
-def _ended(command: Any, *, as_json: bool) -> int:
-    """Run; the exit code, after one sentence on stderr (with --json: one document on stdout) if it failed."""
-    from maxentry.cli.output import describe
-
+def _run(command: Any, *, as_json: bool) -> int:
+    """Run a command and return its exit code; report an error in one sentence on stderr, or as JSON on stdout."""
     try:
         code = command()
-        return code if isinstance(code, int) else codes.DONE
+        return code if isinstance(code, int) else ExitCode.DONE
     except UsageError as error:
-        return _usage(error, as_json)
+        return _report_usage(error, as_json)
     except NothingToAskError as error:
-        return _failed(error, describe(error), codes.NOTHING_LEFT, as_json)
+        return _report_error(error, output.describe_error(error), ExitCode.NOTHING_LEFT, as_json)
     except MaxentryError as error:
-        return _failed(error, describe(error), codes.REFUSED, as_json)
+        return _report_error(error, output.describe_error(error), ExitCode.REFUSED, as_json)
     except Interrupted as error:
-        return _failed(error, str(error), codes.INTERRUPTED, as_json)
+        return _report_error(error, str(error), ExitCode.INTERRUPTED, as_json)
     except UnicodeEncodeError as error:
-        text = f"expected an output that holds {error.object[error.start]!a}, but its encoding is {error.encoding}"
-        return _failed(
-            error, f"{text}: PYTHONUTF8=1 in the environment makes it UTF-8.", codes.REFUSED, as_json
-        )
+        text = f"the output's encoding, {error.encoding}, has no {error.object[error.start]!a}."
+        hint = "Set PYTHONUTF8=1 in the environment for UTF-8."
+        return _report_error(error, f"{text} {hint}", ExitCode.REFUSED, as_json)
     except OSError as error:
         name = f" {error.filename}" if error.filename else ""
-        return _failed(error, f"the system refused{name}: {error.strerror or error}.", codes.REFUSED, as_json)
+        return _report_error(
+            error, f"system error{name}: {error.strerror or error}.", ExitCode.REFUSED, as_json
+        )
     except (typer.Abort, EOFError):
-        return codes.REFUSED
+        return ExitCode.REFUSED
     except Exception as error:
         text = (
-            f"unexpected {type(error).__name__}: {error}. This is a mistake in maxentry; "
-            "MAXENTRY_DEBUG=1 in the environment shows where."
+            f"unexpected {type(error).__name__}: {error}. This is a bug in maxentry. Please report it with this "
+            "text; MAXENTRY_DEBUG=1 in the environment adds where it happened."
         )
-        return _failed(error, text, codes.BUG, as_json)
+        return _report_error(error, text, ExitCode.BUG, as_json)
 
 
-def _usage(error: Any, as_json: bool) -> int:
+def _report_usage(error: Any, as_json: bool) -> int:
     if error.ctx is not None and not as_json:
         if type(error).__name__ == "NoArgsIsHelpError":
-            return codes.USAGE  # the help has been printed
+            return ExitCode.USAGE  # the help has been printed
         sys.stderr.write(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
-    text = re.sub(r"Input should be a valid (\w+).*", _expected, error.format_message())
-    return _report("UsageError", text, codes.USAGE, as_json)
+    text = error.format_message()
+    for pattern, words in USAGE_WORDS.items():
+        text = re.sub(pattern, words, text)
+    return _report("UsageError", text, ExitCode.USAGE, as_json)
 
 
-def _expected(found: re.Match[str]) -> str:
-    """What an option wants, in our words."""
-    kind = {"integer": "a whole number", "number": "a number"}.get(found[1], f"a {found[1]}")
-    return f"expected {kind}, but something else came."
-
-
-def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
+def _report_error(error: BaseException, text: str, code: int, as_json: bool) -> int:
     if os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0"):
         import traceback
 
@@ -132,19 +122,17 @@ def _failed(error: BaseException, text: str, code: int, as_json: bool) -> int:
 
 
 def _report(kind: str, text: str, code: int, as_json: bool) -> int:
-    from maxentry.cli.output import print_json, say
-
     try:
         sys.stdout.flush()
         if as_json:
-            print_json({"error": {"kind": kind, "message": text, "code": code}})
+            output.print_json({"error": {"kind": kind, "message": text, "code": code}})
             return code
-    except OSError:  # a full disk, say: what cannot be written there is said on stderr
-        _close(sys.stdout)
+    except OSError:  # a full disk, say; stderr may still work
+        _discard(sys.stdout)
     try:
-        say(_capitalize(text), "bold red")
-    except OSError:  # nobody is left to tell; the code remains
-        _close(sys.stderr)
+        output.say(_capitalize(text), "bold red")
+    except OSError:  # the exit code still tells
+        _discard(sys.stderr)
     return code
 
 
@@ -154,8 +142,8 @@ def _capitalize(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:] if first.rstrip(".,:;").isalpha() else sentence
 
 
-def _close(stream: TextIO) -> None:
-    """Let what is written from now on go nowhere, as Python flushes its streams once more when it ends."""
+def _discard(stream: TextIO) -> None:
+    """Discard further output, since Python flushes its streams once more at exit."""
     with contextlib.suppress(OSError):  # a stream in memory, in tests, is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -171,20 +159,51 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (create, change, loop, amend, look, results, report, oneshot, compare, serve, about):
-    part.add(app)
+for commands in (campaign, ask_tell, complete, status, compare, serve):
+    commands.add(app)
 
 
-def _version(wanted: bool) -> None:
+@app.command(rich_help_panel="About", epilog="JSON: version, packages.")
+def version(as_json: options.Json = False) -> None:
+    """Show the versions of maxentry and its dependencies."""
+    import platform
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as version_of
+
+    from maxentry import __version__
+
+    versions = {"maxentry": __version__, "python": platform.python_version()}
+    for name in ("numpy", "scipy", "numba", "sqlalchemy", "pandas", "polars", "pyarrow", "psycopg"):
+        try:
+            versions[name] = version_of(name)
+        except PackageNotFoundError:
+            continue
+    if as_json:
+        output.print_json({"version": __version__, "packages": versions})
+    else:
+        print(f"maxentry {__version__}")
+        output.say(", ".join(f"{name} {v}" for name, v in list(versions.items())[1:]), "dim")
+
+
+@app.command(rich_help_panel="About")
+def demo() -> None:
+    """Complete the paper's simulated matrix and compare with the truth; writes demo.png."""
+    from maxentry import demo as demonstration
+
+    demonstration.main()
+
+
+def _print_version(wanted: bool) -> None:
     if wanted:
-        about.version()
+        version()
         raise typer.Exit
 
 
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is."),
     ] = False,
 ) -> None:
     """The options of no command in particular."""

@@ -1,7 +1,9 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the settings of a campaign as options."""
 
 from __future__ import annotations
 
+import os
+import re
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -13,7 +15,7 @@ STORAGE = "sqlite:///maxentry.db"
 
 
 def option(*names: str, **about: Any) -> Any:
-    """An option that need not be given; its default goes without saying."""
+    """An option whose default is not shown in the help."""
     return typer.Option(*names, show_default=False, **about)
 
 
@@ -94,16 +96,16 @@ Rank = Annotated[
 NoiseOption = Annotated[Noise, typer.Option("--noise", help="student where single measurements go wrong.")]
 
 
-def rank_of(text: str) -> int | Literal["auto"]:
+def parse_rank(text: str) -> int | Literal["auto"]:
     """A rank from the command line."""
     if text == "auto":
         return "auto"
     if not text.isdecimal():
-        raise typer.BadParameter(f"expected auto or a whole number, but {text!r} came.", param_hint="--rank")
+        raise typer.BadParameter(f"expected auto or a whole number, got {text!r}.", param_hint="--rank")
     return int(text)
 
 
-def shape_of(text: str) -> tuple[int, int] | None:
+def parse_shape(text: str) -> tuple[int, int] | None:
     """`30x20` as (30, 20), or None where the text is no shape."""
     parts = text.lower().replace("×", "x").split("x")
     if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
@@ -111,7 +113,7 @@ def shape_of(text: str) -> tuple[int, int] | None:
     return int(parts[0]), int(parts[1])
 
 
-def labels_of(shape: tuple[int, int]) -> tuple[list[str], list[str]]:
+def count_labels(shape: tuple[int, int]) -> tuple[list[str], list[str]]:
     """r1, r2, … and c1, c2, …: the labels of a matrix known by its shape alone."""
     return [f"r{i + 1}" for i in range(shape[0])], [f"c{j + 1}" for j in range(shape[1])]
 
@@ -134,10 +136,8 @@ class Plates(StrEnum):
     cols = "cols"
 
 
-def known_campaigns(ctx: typer.Context, incomplete: str) -> list[str]:
+def complete_campaign(ctx: typer.Context, incomplete: str) -> list[str]:
     """Names of campaigns that begin so, for the shell's completion; none where the storage does not answer."""
-    import os
-
     storage = ctx.params.get("storage") or os.environ.get("MAXENTRY_STORAGE", STORAGE)
     try:
         from maxentry.campaign.campaign import Campaign
@@ -158,7 +158,7 @@ Storage = Annotated[
 Name = Annotated[
     str | None,
     option(
-        "--campaign", "-c", envvar="MAXENTRY_CAMPAIGN", metavar="NAME", autocompletion=known_campaigns,
+        "--campaign", "-c", envvar="MAXENTRY_CAMPAIGN", metavar="NAME", autocompletion=complete_campaign,
         help="Which campaign; the only one in the storage needs no naming.",
     ),
 ]  # fmt: skip
@@ -172,3 +172,103 @@ WholePlates = Annotated[
     Plates | None,
     option("--plates", help="Whole rows or columns: N counts them."),
 ]
+
+
+# Settings of a campaign, for `new` and `set`
+
+LABEL_FILE = "labels, one a line; of a CSV or Parquet file the first column, or FILE:COLUMN."
+
+Source = Annotated[
+    str | None,
+    option(
+        "--from", metavar="FILE", help="A table with holes, or row, col, value: labels and values are taken."
+    ),
+]
+RowFile = Annotated[str | None, option("--rows", metavar="FILE", help=f"Row {LABEL_FILE}")]
+ColFile = Annotated[str | None, option("--cols", metavar="FILE", help=f"Column {LABEL_FILE}")]
+RowList = Annotated[list[str] | None, option("--row", help="A row label; give it again for more.")]
+ColList = Annotated[list[str] | None, option("--col", help="A column label; give it again for more.")]
+Shape = Annotated[str | None, option("--shape", metavar="30x20", help="Labels r1, r2, … and c1, c2, …")]
+Chosen = Annotated[Acquisition | None, option("--acquisition", help="How entries are chosen.")]
+NewRank = Annotated[
+    str | None, option("--rank", metavar="auto|R", help="The rank, or auto: chosen by prediction.")
+]
+NewNoise = Annotated[Noise | None, option("--noise", help="student where single measurements go wrong.")]
+NewEffects = Annotated[
+    bool | None, option("--effects/--no-effects", help="Whether rows and columns have means of their own.")
+]
+Lease = Annotated[
+    str | None, option("--lease", metavar="TIME", help="What is asked goes back after 90m, 12h, 3d, 2w.")
+]
+CostFiles = Annotated[
+    list[str] | None,
+    option(
+        "--costs", metavar="FILE",
+        help="row,cost or col,cost; or a matrix, or row,col,cost, for every entry. Given again, they add up.",
+    ),
+]  # fmt: skip
+MaskFile = Annotated[
+    str | None,
+    option(
+        "--mask",
+        metavar="FILE",
+        help="A matrix of 1 and 0, or row,col,available: only 1 can be measured. A list of "
+        "0 alone bars those entries and no others.",
+    ),
+]
+Budget = Annotated[float | None, option("--budget", help="Ask until this much is spent.")]
+TargetSd = Annotated[
+    float | None, option("--target-sd", help="Good enough: the typical sd to reach, in your units.")
+]
+Again = Annotated[bool | None, option("--again/--no-again", help="Whether what was told may be asked again.")]
+Range = Annotated[
+    str | None, option("--range", metavar="LOW,HIGH", help="Values that can be told: 0,100 or 0, or ,1.")
+]
+NInitial = Annotated[
+    int | None,
+    option("--n-initial", min=0, help="Entries of the first design; the longer side if not given."),
+]
+
+
+def read_settings(
+    rows: Any, cols: Any, *, acquisition: Acquisition | None, rank: str | None, noise: Noise | None,
+    value_range: str | None, costs: list[str] | None, mask: str | None, lease: str | None,
+    plates: Plates | None, **others: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The settings that were given, as `Campaign.create` and `Campaign.set` take them."""
+    from maxentry.cli import inputs
+
+    given = others | {
+        "acquisition": acquisition and acquisition.value,
+        "rank": None if rank is None else parse_rank(rank),
+        "noise": noise and noise.value,
+        "range": _parse_range(value_range),
+        "lease": _parse_seconds(lease),
+        "plates": plates and plates.value,
+        "costs": inputs.read_costs(costs or [], rows, cols),
+        "mask": None if mask is None else inputs.read_mask(mask, rows, cols),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _parse_range(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    low, comma, high = text.partition(",")
+    try:
+        if comma:
+            return float(low.strip() or "-inf"), float(high.strip() or "inf")
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"expected LOW,HIGH, got {text!r}.", param_hint="--range")
+
+
+def _parse_seconds(text: str | None) -> float | None:
+    """A time like 90m, 12h, 3d or 2w, in seconds."""
+    if text is None:
+        return None
+    time = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smhdw]?)\s*", text.lower())
+    if time is None:
+        raise typer.BadParameter(f"expected a time like 90m, 12h or 3d, got {text!r}.", param_hint="--lease")
+    unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[time[2]]
+    return float(time[1]) * unit

@@ -1,4 +1,8 @@
-"""`complete`: a partially observed matrix goes in, its posterior comes out."""
+"""`complete`: a partially observed matrix goes in, its posterior comes out.
+
+The steps: read the observations, check the options, choose the rank (or take over the chains of `start=`), run the
+chains, drop stuck ones, and convert the draws to the user's units.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from maxentry.posterior import chains, file_format, gibbs
 from maxentry.posterior.chains import ModelSpec, draws_in_user_units, transform_values
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.rank import RankChoice, choose_rank
+from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.posterior.streaming import Watched
 from maxentry.posterior.warm_start import restart_chains
@@ -53,7 +57,7 @@ def complete(
     data: an array with NaN for missing, scipy.sparse (unstored = missing), a wide or long pandas or polars frame,
         `(rows, cols, values)` with `shape=`, or `Observations`. How to read it: `shape`, `row_labels`,
         `col_labels`, `row`, `col`, `value`, `row_column`, as in `Observations.of`.
-    rank: of the matrix less its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
+    rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks).
     effects: whether rows and columns have means of their own.
     priors: in the units of the (transformed) data; by default weak ones scaled by the data. `Priors.paper()` for the
@@ -62,16 +66,16 @@ def complete(
         percentages, "logit(low, high)": the model is of the transformed values, answers are in the data's units.
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
-    start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to go on from: its
-        ranks, priors and number of chains are kept, and nothing is annealed again. store, watch and dtype are not.
-    dtype: of the draws that are kept, np.float64 or np.float32 (half the memory).
-    store: a new or empty folder for the draws, which then stay on disk and are read as they are needed: for draws
-        larger than the memory. `Posterior.load(store)` gives the posterior back; delete the folder when you are done.
-    watch: (rows, cols), by label as in `predict`: the mean and sd of the entries (rows[k], cols[k]) are taken over all
-        draws times thin sweeps of each chain, kept or not, in `posterior.watched`. Few draws, far apart, will do then.
+    start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to continue from. Its
+        ranks, priors and number of chains are kept and nothing is annealed again; store, watch and dtype are not kept.
+    dtype: of the stored draws, np.float64 or np.float32 (half the memory).
+    store: a new or empty folder for draws larger than the memory. They stay on disk and are read when needed.
+        `Posterior.load(store)` opens the posterior again; delete the folder when you are done.
+    watch: (rows, cols), by label as in `predict`: `posterior.watched` has the mean and sd of the entries
+        (rows[k], cols[k]) over all draws times thin sweeps of each chain, stored or not, so few draws are enough.
     seed: the same seed gives the same draws, whatever the number of threads.
-    progress: show a bar; by default on a terminal only.
-    threads: at most so many; by default the environment variable MAXENTRY_THREADS says, or one for each processor.
+    progress: show a progress bar; by default on a terminal only.
+    threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
     """
     observations = Observations.of(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
@@ -90,7 +94,7 @@ def complete(
     for_rank, for_chains = seeds.spawn(2)
     choice = None
     if start is not None:
-        choice, plan, begun = (
+        choice, plan, started = (
             start.rank_choice,
             *restart_chains(start, observations, fit, sampling, for_chains),
         )
@@ -102,14 +106,16 @@ def complete(
         if choice and not isinstance(sampling, Sampling):
             plan = plan.in_memory(observations.shape, choice.largest)
         ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
-        begun = chains.spawn_chains(
+        started = chains.spawn_chains(
             for_chains, fit.data(observations), ranks, fit.priors_of(observations.shape)
         )
-    watched = None if watching is None else watching.for_chains(len(begun))
+    watched = None if watching is None else watching.for_chains(len(started))
     with draw_store.filled():
-        run = _run(begun, observations, fit, plan, "sampling", progress, threads, dtype, draw_store, watched)
+        run = _run(
+            started, observations, fit, plan, "sampling", progress, threads, dtype, draw_store, watched
+        )
         watched = None if watched is None else watched.select_chains(list(run.places))
-        made = Posterior(
+        posterior = Posterior(
             observations,
             fit,
             plan,
@@ -121,8 +127,8 @@ def complete(
         )
         if isinstance(draw_store, FolderStore):
             draw_store.flush(file_format.REST)
-            made.save_rest(draw_store)
-    return made
+            posterior.save_rest(draw_store)
+    return posterior
 
 
 def _pair(watch: Any) -> tuple[Any, Any]:
@@ -157,7 +163,7 @@ def _check_options(
     shape: tuple[int, int], rank: object, fit: ModelSpec, sampling: object, start: Posterior | None
 ) -> None:
     if not (isinstance(rank, str) and rank == "auto"):
-        gibbs.check_rank(rank, shape, fit.effects)  # type: ignore[arg-type]
+        check_rank(rank, shape, fit.effects)
     Sampling.resolve(sampling, shape, 1, 1)  # type: ignore[arg-type]
     if start is None:
         return
@@ -181,15 +187,15 @@ def _check_options(
 
 
 def _run(
-    begun: tuple[chains.Chain, ...], observations: Observations, fit: ModelSpec, plan: Sampling, what: str,
+    started: tuple[chains.Chain, ...], observations: Observations, fit: ModelSpec, plan: Sampling, what: str,
     progress: bool | None, threads: int | None, dtype: type[np.floating] = np.float64, draw_store: DrawStore = MEMORY,
     watched: Watched | None = None,
 ) -> chains.ChainRun:  # fmt: skip
     data, priors = fit.data(observations), fit.priors_of(observations.shape)
-    with track(len(begun) * plan.sweeps, what, progress) as bar:
+    with track(len(started) * plan.sweeps, what, progress) as bar:
         observer = None if watched is None else watched.observer(fit)
         run = chains.run_chains(
-            begun,
+            started,
             data,
             priors,
             plan,
@@ -209,14 +215,14 @@ def _choose_rank(
     progress: bool | None,
     threads: int | None,
 ) -> RankChoice:
-    """By prediction on the scale of the model, where the noise is of one size."""
+    """Choose by prediction on the scale of the model, where the noise has one size."""
     z, fit = transform_values(fit.transform, observations), replace(fit, transform=NONE)
 
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         plan = Sampling.scout(train.shape, train.n, rank)
         data, priors = fit.data(train), fit.priors_of(train.shape)
-        begun = chains.spawn_chains(seed, data, [rank] * plan.chains, priors)
-        run = _run(begun, train, fit, plan, f"trying rank {rank}", progress, threads)
+        started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors)
+        run = _run(started, train, fit, plan, f"trying rank {rank}", progress, threads)
         if run.interrupted:
             raise KeyboardInterrupt
         return draws_in_user_units(run, fit).belief().mean_at(held.rows, held.cols)

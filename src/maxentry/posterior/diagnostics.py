@@ -1,10 +1,15 @@
-"""Has the fit converged, and if not, what to do: R-hat and ESS of X, eta2, sigma2 and the spectrum."""
+"""Diagnostics: has the fit converged, and if not, what to do. R-hat and ESS of X, eta2, sigma2 and the spectrum.
+
+`diagnose` computes the statistics (`rhat_ess`) of the monitored quantities (`draws.monitor`), `judge_long` and
+`judge_population` apply the rules, `Diagnostics` holds the result. A rule is a line of a table: a condition and the
+advice given where it holds.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +17,13 @@ from scipy.special import stdtr
 
 from maxentry import frames
 from maxentry.errors import ParameterError
-from maxentry.posterior.draws import Draws as Draws
-from maxentry.posterior.draws import monitor
-from maxentry.posterior.rhat_ess import MIN_DRAWS, drift, ess_between
-from maxentry.posterior.rhat_ess import ess_bulk as ess_bulk
-from maxentry.posterior.rhat_ess import ess_tail as ess_tail
-from maxentry.posterior.rhat_ess import split_rhat as split_rhat
+from maxentry.posterior.draws import Draws, monitor
+from maxentry.posterior.rhat_ess import MIN_DRAWS, drift, ess_between, ess_bulk, ess_tail, split_rhat
+from maxentry.posterior.schedule import Kind
 
-# Judge a run by its statistics: has it converged, and what to do if not; `Diagnostics` tells the rules.
+ANNEAL_LONGER = "sampling=dataclasses.replace(posterior.sampling, anneal=…)"
+THIN_MORE = "thin=…"
+NOTHING_TO_DO = "Nothing to do."
 LONG_RHAT = 1.01  # Vehtari et al. (2021)
 LONG_ESS_PER_CHAIN = 100  # the same: 50 for each half-chain
 POPULATION_RHAT = 1.1
@@ -27,187 +31,13 @@ POPULATION_ESS = 50  # Monte Carlo error then adds 1% to the root mean square er
 DRIFT_LEVEL = 0.01  # chance of a false alarm over all quantities together
 MARGIN = 1.5  # advised over the estimated length, which would be enough only half the time
 LONGEST_ADVICE = 50  # beyond this factor "run longer" is no advice
-ANNEAL_LONGER = "sampling=dataclasses.replace(posterior.sampling, anneal=…)"
-THIN_MORE = "thin=…"
-NOTHING_TO_DO = "Nothing to do."
 Array = NDArray[np.float64]
-
-
-class Statistics(NamedTuple):
-    """R-hat, ESS, drift of each watched quantity (NaN where it never changes); the size of the problem."""
-
-    n_chains: int
-    n_draws: int
-    names: tuple[str, ...]
-    groups: tuple[str, ...]
-    finite: NDArray[np.bool_]
-    rhat: Array
-    ess_bulk: Array
-    ess_tail: Array
-    drift: Array
-    shape: tuple[int, int]
-    rank: int
-    n_observed: int
-
-
-class Verdict(NamedTuple):
-    """Whether the run has converged, and advice in plain words."""
-
-    converged: bool
-    advice: str
-
-
-def strip_code(advice: str) -> str:
-    """The advice in words alone, for those who read it without writing Python."""
-    for code in (ANNEAL_LONGER, THIN_MORE):
-        advice = advice.replace(f" ({code})", "")
-    return advice
-
-
-def median(values: Array) -> float:
-    """Median of what is not NaN; NaN if nothing is left."""
-    values = values[~np.isnan(values)]
-    return float(np.median(values)) if values.size else np.nan
-
-
-def largest(values: Array) -> float:
-    """Maximum of what is not NaN; NaN if nothing is left."""
-    values = values[~np.isnan(values)]
-    return float(values.max()) if values.size else np.nan
-
-
-def members(groups: tuple[str, ...], group: str) -> NDArray[np.bool_]:
-    """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
-    return np.array([g == group or g.split(" ")[0] == group for g in groups], dtype=bool)
-
-
-def judge_long(s: Statistics) -> Verdict:
-    """All R-hat < 1.01 and all bulk and tail ESS >= 100 a chain."""
-    if reason := _unusable(s):
-        return Verdict(False, reason)
-    ess = np.minimum(s.ess_bulk, s.ess_tail)
-    rhat, enough = largest(s.rhat), LONG_ESS_PER_CHAIN * s.n_chains
-    if np.isnan(rhat) or (rhat < LONG_RHAT and ess.min() >= enough):
-        return Verdict(True, NOTHING_TO_DO)
-    worst, least = _worst_name(s.rhat, s.names), _worst_name(-ess, s.names)
-    found = f"R-hat {rhat:.3g} at {worst}, ESS {ess.min():.0f} at {least}"
-    # R-hat^2 - 1 and 1/ESS both fall as one over the length, once the chains mix.
-    factor = max((rhat**2 - 1) / (LONG_RHAT**2 - 1), enough / ess.min())
-    if factor <= LONGEST_ADVICE:
-        longer = max(2, ceil(MARGIN * factor))
-        return Verdict(
-            False, f"Run about {longer} times longer, {longer * s.n_draws} draws a chain ({found})."
-        )
-    return Verdict(
-        False,
-        f"The chains disagree ({found}): {_cause(s)}. Longer chains will hardly help: "
-        "use a population of short annealed chains, whose intervals include the disagreement.",
-    )
-
-
-def judge_population(s: Statistics) -> Verdict:
-    """Median R-hat of X and that of eta2 < 1.1, median ESS of X >= 50, no drift."""
-    if reason := _unusable(s):
-        return Verdict(False, reason)
-    reasons = [r for r in (_drifts(s), _disagreement(s), _few_chains(s)) if r]
-    return Verdict(False, " ".join(reasons)) if reasons else Verdict(True, _remaining(s))
-
-
-def _unusable(s: Statistics) -> str:
-    if not s.finite.all():
-        return (
-            f"Draws of {s.names[int(np.argmin(s.finite))]} are not finite: "
-            "rescale the data or check them for extreme values."
-        )
-    if s.n_draws < MIN_DRAWS:
-        return f"Too few draws to judge: {s.n_draws} a chain, at least {MIN_DRAWS} are needed; run longer."
-    if s.n_chains < 2:
-        return "One chain cannot show that it is stuck: run at least 4."
-    return ""
-
-
-def _drifts(s: Statistics) -> str:
-    t = np.abs(s.drift[~np.isnan(s.drift)])
-    if not t.size or 2 * stdtr(s.n_chains - 1, -t.max()) * t.size >= DRIFT_LEVEL:
-        return ""
-    where = _worst_name(np.abs(s.drift), s.names)
-    return (
-        f"The chains were still moving when they were kept (drift of {where}): "
-        f"anneal longer ({ANNEAL_LONGER})."
-    )
-
-
-def _disagreement(s: Statistics) -> str:
-    x = members(s.groups, "X")
-    halves = [median(s.rhat[members(s.groups, f"X {half}")]) for half in ("observed", "unobserved")]
-    eta2 = largest(s.rhat[members(s.groups, "eta2")])
-    if largest(np.array(halves)) >= POPULATION_RHAT:
-        worst = _worst_name(np.where(x, s.rhat, np.nan), s.names)
-        return (
-            f"The chains disagree on X (R-hat {largest(s.rhat[x]):.2f} at the worst entry, {worst}): "
-            f"{_cause(s)}. Intervals include this; {_remedy(s)}."
-        )
-    if eta2 >= POPULATION_RHAT:
-        return (
-            f"The chains disagree on the noise variance eta2 (R-hat {eta2:.2f}): "
-            f"{_cause(s)}. Predictive intervals include this; {_remedy(s)}."
-        )
-    return ""
-
-
-def _freedom(s: Statistics) -> int:
-    m1, m2 = s.shape
-    return s.rank * (m1 + m2 - s.rank)
-
-
-def _cause(s: Statistics) -> str:
-    if s.n_observed < _freedom(s):
-        return (
-            f"the data leave several explanations ({s.n_observed} entries observed, fewer than the "
-            f"{_freedom(s)} degrees of freedom R(m1 + m2 - R))"
-        )
-    return "they sit in different modes, or the kept draws are too close together to tell"
-
-
-def _remedy(s: Statistics) -> str:
-    if s.n_observed < _freedom(s):
-        return f"for sharper ones measure more, lower the rank, or anneal longer ({ANNEAL_LONGER})"
-    lower = ", or lower the rank" if s.rank else ""
-    return f"anneal longer ({ANNEAL_LONGER}), keep draws further apart ({THIN_MORE}){lower}"
-
-
-def _few_chains(s: Statistics) -> str:
-    ess = median(s.ess_bulk[members(s.groups, "X")])
-    if np.isnan(ess) or ess >= POPULATION_ESS:
-        return ""
-    needed = ceil(s.n_chains * POPULATION_ESS / ess)
-    return (
-        f"The Monte Carlo error is large (ESS {ess:.0f} for the median entry): run {needed} chains or more."
-    )
-
-
-def _remaining(s: Statistics) -> str:
-    x = s.rhat[members(s.groups, "X")]
-    above = int((x >= POPULATION_RHAT).sum())
-    if not above:
-        return NOTHING_TO_DO
-    return (
-        f"{NOTHING_TO_DO} On {above} of {x.size} watched entries the chains disagree "
-        f"(R-hat up to {largest(x):.2f}); their intervals include it."
-    )
-
-
-def _worst_name(values: Array, names: tuple[str, ...]) -> str:
-    return names[int(np.nanargmax(values))]
-
-
-Kind = Literal["long", "population"]
 _COLUMNS = ("quantity", "count", "median R-hat", "worst R-hat", "least bulk ESS", "least tail ESS")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Diagnostics:
-    """The record of a fit: R-hat and ESS of each watched quantity, a verdict and advice.
+    """R-hat and ESS of each monitored quantity, whether the fit has converged, and advice.
 
     Two kinds of runs are judged by different rules.
 
@@ -256,7 +86,7 @@ class Diagnostics:
         return median(self.rhat[self.in_group("X")])
 
     def to_frame(self) -> Any:
-        """One line a watched quantity: quantity, group, rhat, ess_bulk, ess_tail."""
+        """One line a monitored quantity: quantity, group, rhat, ess_bulk, ess_tail."""
         columns: dict[str, Any] = {"quantity": list(self.names), "group": list(self.groups)}
         columns |= {name: getattr(self, name) for name in ("rhat", "ess_bulk", "ess_tail")}
         return frames.make_frame(columns, self.frame_kind)
@@ -281,10 +111,10 @@ class Diagnostics:
         return f"<p><b>{escape(self._headline())}</b></p><table>{table}</table><p>{escape(self.advice)}</p>"
 
     def _headline(self) -> str:
-        verdict = "converged" if self.converged else "not converged"
+        state = "converged" if self.converged else "not converged"
         chains = f"{self.kind} run, {self.n_chains} chains x {self.n_draws} draws"
         return (
-            f"{chains}: {verdict}; R-hat of X {self.median_rhat:.2f} (median), {self.worst_rhat:.2f} (worst)."
+            f"{chains}: {state}; R-hat of X {self.median_rhat:.2f} (median), {self.worst_rhat:.2f} (worst)."
         )
 
     def _table(self) -> list[tuple[str, ...]]:
@@ -309,9 +139,9 @@ def diagnose(
     col_labels: Sequence[object] | None = None,
     frame_kind: str | None = None,
 ) -> Diagnostics:
-    """Watch up to 200 entries of X (half unobserved), eta2, sigma2, spectrum and coherences; judge the run.
+    """Monitor up to 200 entries of X (half unobserved), eta2, sigma2, spectrum and coherences; judge the run.
 
-    `rows`, `cols` are the indices of the observed entries; `seed` fixes which quantities are watched. The
+    `rows`, `cols` are the indices of the observed entries; `seed` fixes which quantities are monitored. The
     cost is O(chains draws (m1 + m2) R^2).
     """
     if kind not in get_args(Kind):
@@ -344,3 +174,168 @@ def diagnose(
         kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, verdict.converged, verdict.advice,
         frame_kind,
     )  # fmt: skip
+
+
+class Statistics(NamedTuple):
+    """R-hat, ESS and drift of each monitored quantity (NaN where it never changes), and the size of the problem."""
+
+    n_chains: int
+    n_draws: int
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    finite: NDArray[np.bool_]
+    rhat: Array
+    ess_bulk: Array
+    ess_tail: Array
+    drift: Array
+    shape: tuple[int, int]
+    rank: int
+    n_observed: int
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of X, R(m1 + m2 - R)."""
+        return self.rank * (sum(self.shape) - self.rank)
+
+    @property
+    def cause(self) -> str:
+        """Why chains may disagree."""
+        if self.n_observed < self.freedom:
+            return (
+                f"the data leave several explanations ({self.n_observed} entries observed, fewer than the "
+                f"{self.freedom} degrees of freedom R(m1 + m2 - R))"
+            )
+        return "they sit in different modes, or the stored draws are too close together to tell"
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if self.n_observed < self.freedom:
+            return f"for sharper ones measure more, lower the rank, or anneal longer ({ANNEAL_LONGER})"
+        lower = ", or lower the rank" if self.rank else ""
+        return f"anneal longer ({ANNEAL_LONGER}), keep draws further apart ({THIN_MORE}){lower}"
+
+
+class Verdict(NamedTuple):
+    """Whether the run has converged, and advice in plain words."""
+
+    converged: bool
+    advice: str
+
+
+def judge_long(s: Statistics) -> Verdict:
+    """All R-hat < 1.01 and all bulk and tail ESS >= 100 a chain."""
+    if reason := _unusable(s):
+        return Verdict(False, reason)
+    ess = np.minimum(s.ess_bulk, s.ess_tail)
+    rhat, enough = largest(s.rhat), LONG_ESS_PER_CHAIN * s.n_chains
+    if np.isnan(rhat) or (rhat < LONG_RHAT and ess.min() >= enough):
+        return Verdict(True, NOTHING_TO_DO)
+    figures = f"R-hat {rhat:.3g} at {_worst(s.rhat, s)}, ESS {ess.min():.0f} at {_worst(-ess, s)}"
+    # R-hat^2 - 1 and 1/ESS both fall as one over the length, once the chains mix.
+    factor = max((rhat**2 - 1) / (LONG_RHAT**2 - 1), enough / ess.min())
+    if factor <= LONGEST_ADVICE:
+        longer = max(2, ceil(MARGIN * factor))
+        return Verdict(
+            False, f"Run about {longer} times longer, {longer * s.n_draws} draws a chain ({figures})."
+        )
+    return Verdict(
+        False,
+        f"The chains disagree ({figures}): {s.cause}. Longer chains will hardly help: "
+        "use a population of short annealed chains, whose intervals include the disagreement.",
+    )
+
+
+def judge_population(s: Statistics) -> Verdict:
+    """Median R-hat of X and that of eta2 < 1.1, median ESS of X >= 50, no drift."""
+    if reason := _unusable(s):
+        return Verdict(False, reason)
+    x, eta2 = members(s.groups, "X"), largest(s.rhat[members(s.groups, "eta2")])
+    halves = [median(s.rhat[members(s.groups, f"X {half}")]) for half in ("observed", "unobserved")]
+    on_x, ess = largest(np.array(halves)) >= POPULATION_RHAT, median(s.ess_bulk[x])
+    rules = (
+        (
+            _drifts(s),
+            f"The chains were still moving when draws were stored (drift of {_worst(np.abs(s.drift), s)}): "
+            f"anneal longer ({ANNEAL_LONGER}).",
+        ),
+        (
+            on_x,
+            f"The chains disagree on X (R-hat {largest(s.rhat[x]):.2f} at the worst entry, "
+            f"{_worst(np.where(x, s.rhat, np.nan), s)}): {s.cause}. Intervals include this; {s.remedy}.",
+        ),
+        (
+            not on_x and eta2 >= POPULATION_RHAT,
+            f"The estimate of the noise, eta2, is uncertain (R-hat {eta2:.2f}: several explanations fit equally "
+            f"well). Predictions and intervals account for this; to settle it, anneal longer ({ANNEAL_LONGER}).",
+        ),
+        (
+            ess < POPULATION_ESS,
+            f"The Monte Carlo error is large (ESS {ess:.0f} for the median entry): "
+            f"run {np.ceil(s.n_chains * POPULATION_ESS / ess):.0f} chains or more.",
+        ),
+    )
+    advice = [sentence for holds, sentence in rules if holds]
+    return Verdict(False, " ".join(advice)) if advice else Verdict(True, _note_on_entries(s.rhat[x]))
+
+
+def _unusable(s: Statistics) -> str:
+    """Why the draws cannot be judged; empty if they can."""
+    rules = (
+        (
+            not s.finite.all(),
+            f"Draws of {s.names[int(np.argmin(s.finite))]} are not finite: "
+            "rescale the data or check them for extreme values.",
+        ),
+        (
+            s.n_draws < MIN_DRAWS,
+            f"Too few draws to judge: {s.n_draws} a chain, at least {MIN_DRAWS} are needed; run longer.",
+        ),
+        (s.n_chains < 2, "One chain cannot show that it is stuck: run at least 4."),
+    )
+    return next((sentence for holds, sentence in rules if holds), "")
+
+
+def _drifts(s: Statistics) -> bool:
+    """Whether any quantity moves between the two halves: a t-test, corrected for the number of quantities."""
+    t = np.abs(s.drift[~np.isnan(s.drift)])
+    return bool(t.size and 2 * stdtr(s.n_chains - 1, -t.max()) * t.size < DRIFT_LEVEL)
+
+
+def _note_on_entries(rhat: Array) -> str:
+    above = int((rhat >= POPULATION_RHAT).sum())
+    if not above:
+        return NOTHING_TO_DO
+    return (
+        f"{NOTHING_TO_DO} On {above} of {rhat.size} watched entries the chains disagree "
+        f"(R-hat up to {largest(rhat):.2f}); their intervals include it."
+    )
+
+
+def _worst(values: Array, s: Statistics) -> str:
+    """The name of the quantity with the largest value; "none" where all are NaN."""
+    return "none" if np.isnan(values).all() else s.names[int(np.nanargmax(values))]
+
+
+def strip_code(advice: str) -> str:
+    """The advice without Python code, for those who read it elsewhere."""
+    for code in (ANNEAL_LONGER, THIN_MORE):
+        advice = advice.replace(f" ({code})", "")
+    return advice
+
+
+def median(values: Array) -> float:
+    """Median without NaN; NaN if nothing is left."""
+    values = values[~np.isnan(values)]
+    return float(np.median(values)) if values.size else np.nan
+
+
+def largest(values: Array) -> float:
+    """Maximum without NaN; NaN if nothing is left."""
+    values = values[~np.isnan(values)]
+    return float(values.max()) if values.size else np.nan
+
+
+def members(groups: tuple[str, ...], group: str) -> NDArray[np.bool_]:
+    """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
+    return np.array([g == group or g.split(" ")[0] == group for g in groups], dtype=bool)

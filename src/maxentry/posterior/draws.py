@@ -1,9 +1,16 @@
-"""What a fit is watched by: quantities that do not depend on the gauge of U and V, from factor-form draws.
+"""Draws of a fit in factor form: how they are stored, and the quantities that diagnostics monitor.
 
-X_ij = mu + r_i + c_j + left_i . right_j, for draws `left` (chain, draw, m1, R), `right` (chain, draw, m2, R),
-`row` (chain, draw, m1), `col` (chain, draw, m2) and `mu`, `eta2`, `sigma2` (chain, draw). Entries of U and V
-are never watched: rotations of the frames leave X as it is, so their chains need not agree. Nothing of size
-m1 x m2 is formed.
+| symbol | meaning | shape |
+|---|---|---|
+| left, right | factors of the low-rank part | (chain, draw, m1, R), (chain, draw, m2, R) |
+| row, col | row and column effects | (chain, draw, m1), (chain, draw, m2) |
+| mu, eta2, sigma2, nu | mean, noise variance, core variance, Student degrees of freedom | (chain, draw) |
+
+X_ij = mu + row_i + col_j + left_i . right_j. Nothing of size m1 x m2 is formed. Only quantities that do not depend on
+the gauge of the factors are monitored: rotations leave X as it is, so chains need not agree on the factors.
+
+A `DrawStore` holds the arrays while chains fill them: in memory, or as .npy files mapped into memory, for draws larger
+than the memory.
 """
 
 from __future__ import annotations
@@ -26,11 +33,14 @@ from threadpoolctl import threadpool_limits
 from maxentry.belief import Belief
 from maxentry.errors import DataError, ParameterError
 
-MAX_ENTRIES = 200
-MAX_PROJECTIONS = 8
+MAX_ENTRIES = 200  # entries of X that are monitored
+MAX_PROJECTIONS = 8  # coherences monitored on each side
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]  # draws may be kept in single precision
 Indices = NDArray[np.int64]
+Labels = tuple[Sequence[object], Sequence[object]]
+Shape = tuple[int, ...]
+NOT_KNOWN_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # the file system cannot do it
 
 
 class Draws(NamedTuple):
@@ -60,12 +70,12 @@ class Draws(NamedTuple):
         return int(self.left.shape[3])
 
     def belief(self) -> Belief:
-        """The draws of all chains in one row, as views."""
+        """Pool the draws of all chains, as views."""
         left, right, row, col = (array.reshape(self.mu.size, *array.shape[2:]) for array in self[:4])
         return Belief(left, right, row, col, self.mu.ravel(), self.eta2.ravel())
 
-    def followed_by(self, later: Draws, places: list[int]) -> Draws:
-        """These draws and later ones of the chains at `places`."""
+    def append(self, later: Draws, places: list[int]) -> Draws:
+        """Append later draws of the chains at `places`."""
         pairs = zip(self, later, strict=True)
         joined = [
             None if a is None or b is None else np.concatenate([a[places], b], axis=1) for a, b in pairs
@@ -73,8 +83,8 @@ class Draws(NamedTuple):
         return Draws(*joined)  # type: ignore[arg-type]
 
     def select_chains(self, which: NDArray[np.intp], rank: int) -> Draws:
-        """Only some chains, with factors cut to their rank."""
-        pick = slice(None) if which.size == self.mu.shape[0] else which  # all: views, no copy of the draws
+        """Keep some chains, with factors cut to their rank."""
+        pick = slice(None) if which.size == self.mu.shape[0] else which  # all chains: views, no copy
         left, right = self.left[pick][..., :rank], self.right[pick][..., :rank]
         row, col, mu, eta2 = self.row[pick], self.col[pick], self.mu[pick], self.eta2[pick]
         sigma2 = self.sigma2[pick] if rank and self.sigma2 is not None else None
@@ -89,13 +99,10 @@ class Monitored(NamedTuple):
     draws: Array
 
 
-Labels = tuple[Sequence[object], Sequence[object]]
-
-
 def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: Labels) -> Monitored:
     """Draws of a random subset of X, of eta2, sigma2, the singular values and a few coherences.
 
-    `observed` are the observed entries as sorted distinct numbers i m2 + j.
+    `observed`: the observed entries as sorted distinct keys i m2 + j.
     """
     check_shapes(draws)
     seen, unseen = choose_entries(draws.shape, observed, rng)
@@ -114,7 +121,7 @@ def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: L
 
 
 def check_shapes(draws: Draws) -> None:
-    """Refuse arrays that do not belong to one run."""
+    """Refuse arrays whose shapes do not fit together."""
     (m1, m2), rank, run = draws.shape, draws.rank, draws.mu.shape
     expected = Draws((*run, m1, rank), (*run, m2, rank), (*run, m1), (*run, m2), run, run, run, run)  # type: ignore[arg-type]
     for name, array, shape in zip(Draws._fields, draws, expected, strict=True):
@@ -189,39 +196,32 @@ def coherences(factor_rows: Floats, gram_matrix: Array) -> Array:
     return diagonal
 
 
-# Where the draws of a run go: into memory, or into files of a folder, where draws larger than the memory stay.
-#
-# Files are NumPy's .npy, mapped into memory: the system fetches what is read, and lets go of it where room is short.
-Shape = tuple[int, ...]
-NOT_KNOWN_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # of a file system
-
-
 class DrawStore(Protocol):
-    """Room for arrays of draws (chain, draw, …)."""
+    """Where the arrays of draws (chain, draw, …) are kept."""
 
     def filled(self) -> AbstractContextManager[None]:
-        """While this lasts the room is filled; if that fails, nothing is left of it."""
+        """The context in which chains fill the arrays; if it fails, nothing is left behind."""
 
     def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
-        """An array of zeros to be filled."""
+        """Allocate an array of zeros."""
 
     def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
-        """The first draws of some chains, the last axis cut to `top`, in one piece; `array` is lost."""
+        """The first draws of some chains, the last axis cut to `top`, contiguous; `array` is overwritten."""
 
 
 class MemoryStore:
     """Draws in memory."""
 
     def filled(self) -> AbstractContextManager[None]:
-        """There is nothing to tidy up."""
+        """Nothing to clean up."""
         return nullcontext()
 
     def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
-        """An array of zeros to be filled."""
+        """Allocate an array of zeros."""
         return np.zeros(shape, dtype)
 
     def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
-        """A copy of what is left."""
+        """A contiguous copy."""
         return np.ascontiguousarray(array[chains, :n_draws, ..., :top])
 
 
@@ -230,7 +230,7 @@ MEMORY = MemoryStore()
 
 @dataclass(frozen=True)
 class FolderStore:
-    """Draws in files of a folder."""
+    """Draws in .npy files of a folder, mapped into memory."""
 
     path: Path
     _made: list[Path] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -238,60 +238,58 @@ class FolderStore:
 
     @classmethod
     def create(cls, path: str | PathLike[str]) -> FolderStore:
-        """A folder that may be filled: one that is not there yet, or is empty."""
+        """Use a new or empty folder."""
         if not isinstance(path, str | PathLike):
             raise ParameterError(f"store must be the path of a folder or None, got {path!r}")
         folder = Path(path).expanduser()
         _check_empty(folder)
         if not folder.parent.is_dir():
-            why = "is no folder" if folder.parent.exists() else "does not exist"
-            raise DataError(f"expected a folder to put {folder.name} into, but {folder.parent} {why}.")
+            why = "is not a folder" if folder.parent.exists() else "does not exist"
+            raise DataError(f"cannot create {folder}: {folder.parent} {why}")
         return cls(folder)
 
     @contextmanager
     def filled(self) -> Iterator[None]:
-        """The folder is there while it is filled; if that fails, what was made here is gone again, and no more."""
+        """Create the folder; if filling it fails, remove what was created here and nothing else."""
         new = False
         try:
             with contextlib.suppress(FileExistsError):
                 self.path.mkdir()
                 new = True
-            _check_empty(self.path)  # again: the rank may have been chosen since, which takes a while
+            _check_empty(self.path)  # again: choosing the rank may have taken a while
             yield
         except BaseException as error:
             self._remove(new)
             if isinstance(error, OSError):
-                raise DataError(
-                    f"expected to write draws into {self.path}, but that failed: {error.strerror or error}."
-                ) from error
+                raise DataError(f"cannot write draws into {self.path}: {error.strerror or error}") from error
             raise
         finally:
             self._made.clear()
             self._maps.clear()
 
     def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
-        """A file of zeros, mapped; what has no numbers needs no file."""
+        """Allocate a file of zeros, mapped into memory; an empty array needs no file."""
         if 0 in shape:
             return np.zeros(shape, dtype)
         file = self.file(name)
-        file.touch(exist_ok=False)  # fails where another fit was faster
+        file.touch(exist_ok=False)  # fails if another fit was faster
         self._made.append(file)
         array = open_memmap(file, mode="w+", dtype=dtype, shape=shape)
         self._maps.append(array)
         _reserve_disk_space(file)
-        # As a plain array: Numba and sums know nothing of np.memmap, whose file stays open by the array's base.
+        # A plain array: Numba does not know np.memmap. The file stays open through the array's base.
         return np.asarray(array)
 
     def flush(self, last: str) -> None:
-        """All draws are on disk. `last` is the file to be written next, by which the folder can be loaded."""
+        """Write all draws to disk. `last` is the file written next, which makes the folder loadable."""
         for array in self._maps:
             array.flush()
         self._made.append(self.path / last)
 
     def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
-        """Moved to the front of the same file, since a mapped file cannot be replaced on every system.
+        """Move the draws to the front of the same file: a mapped file cannot be replaced on every system.
 
-        No number moves towards the end, so what is still to be read is not overwritten.
+        No number moves towards the end, so nothing still to be read is overwritten.
         """
         flat, at = array.reshape(-1), 0
         for c in chains:
@@ -303,14 +301,14 @@ class FolderStore:
         return flat[:at].reshape(shape)
 
     def read(self, name: str, shape: Shape, dtype: str) -> Floats:
-        """What was written, as a part of the file of this shape; mapped and read-only."""
+        """Map an array of this shape, the first part of its file, read-only."""
         if 0 in shape:
             return np.zeros(shape, dtype)
         whole = np.asarray(open_memmap(self.file(name), mode="r")).reshape(-1)
         return whole[: int(np.prod(shape))].reshape(shape)
 
     def file(self, name: str) -> Path:
-        """The file of an array."""
+        """The path of an array's file."""
         return self.path / f"{name}.npy"
 
     def _remove(self, folder_too: bool) -> None:
@@ -318,26 +316,27 @@ class FolderStore:
             with contextlib.suppress(OSError):
                 file.unlink()
         if folder_too:
-            with contextlib.suppress(OSError):  # somebody else has put something there
+            with contextlib.suppress(OSError):  # not empty: others use it
                 self.path.rmdir()
 
 
 def _check_empty(folder: Path) -> None:
     if not folder.exists():
         return
-    expected = "expected a new or empty folder for the draws, but"
+    expected = "expected a new or empty folder for the draws, got"
     if not folder.is_dir():
-        raise DataError(f"{expected} {folder} is a file.")
+        raise DataError(f"{expected} {folder}, which is a file")
     if (folder / "posterior.npz").exists():
         raise DataError(
-            f"{expected} {folder} holds a posterior: Posterior.load reads it; delete it, or name another folder."
+            f"{expected} {folder}, which holds a posterior: "
+            "read it with Posterior.load, delete it, or name another folder"
         )
     if any(folder.iterdir()):
-        raise DataError(f"{expected} {folder} holds something; name another.")
+        raise DataError(f"{expected} {folder}, which is not empty")
 
 
 def _reserve_disk_space(file: Path) -> None:
-    """Take a file's bytes on the disk now: where there are too few later, the system ends the process."""
+    """Reserve a file's bytes on the disk now: running out of space later would kill the process."""
     if not hasattr(os, "posix_fallocate"):
         return
     with file.open("r+b") as opened:

@@ -1,7 +1,15 @@
-"""The default sampler (docs/mathematics.md): exact, conjugate, no imputation, linear in the observations.
+"""The default sampler: an exact Gibbs sampler of the conjugate form of the model, linear in the observations.
 
-Each sweep draws the rows of A given V, the rows of B given U, the row and column effects along with them, then
-mu, eta2, sigma2 and the variances of the effects. The inner loop is `maxentry.kernels.gibbs`.
+| symbol | meaning | shape |
+|---|---|---|
+| A, B | factors of X = A B', the first R columns of `left` and `right` | m1 x R, m2 x R |
+| r, c | row and column effects: a free part and a part in the space of A or B | m1, m2 |
+| mu, eta2, nu | overall mean, noise variance, degrees of freedom of Student noise | scalars |
+| sigma2, tau2, s2 | variances of the core of X, of the free and of the aligned effects | scalars, one a side |
+
+A sweep draws the rows of (A, r) given the columns, the rows of (B, c) given the rows, then the scalars
+(docs/mathematics.md). Nothing is imputed. Read `prepare`, `init`, `step`; the inner loop is `maxentry.kernels.gibbs`.
+`ThreadTeam` lets several threads share the sweeps of one chain.
 """
 
 from __future__ import annotations
@@ -10,12 +18,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.errors import DataError, ParameterError, RankError
+from maxentry.errors import DataError, ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
 from maxentry.kernels.gibbs import Room, Side
@@ -25,13 +33,12 @@ from maxentry.kernels.simd import LANES
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
 
-if TYPE_CHECKING:
-    pass
-
 Array = NDArray[np.float64]
 Noise = Literal["gaussian", "student"]
 # Student degrees of freedom that may be drawn; 100 is Gaussian to the eye.
 NU_GRID = np.array([1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0])
+Task = Callable[[], object]
+BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
 
 
 class Units(NamedTuple):
@@ -42,7 +49,7 @@ class Units(NamedTuple):
 
 
 class GibbsData(NamedTuple):
-    """Standardised observations, row by row and column by column, and the model that is fitted to them."""
+    """Standardised observations, sorted by row and by column, and the model fitted to them."""
 
     by_row: Half
     by_col: Half
@@ -53,7 +60,7 @@ class GibbsData(NamedTuple):
 
 
 class GibbsState(NamedTuple):
-    """Where a chain stands: X = A B' with A, B the first R columns; with effects, two more, free and aligned."""
+    """The state of a chain: A and B, with effects two more columns each (free, aligned), and the scalars."""
 
     left: Array  # (m1, R or R + 2)
     right: Array  # (m2, R or R + 2)
@@ -62,7 +69,7 @@ class GibbsState(NamedTuple):
 
 
 class DrawBuffers(NamedTuple):
-    """Where the draws of one chain go; factors may have more columns than the chain's rank, left at zero."""
+    """Arrays that draws are written into; columns of the factors beyond a chain's rank stay zero."""
 
     left: NDArray[np.floating]  # (D, m1, R)
     right: NDArray[np.floating]  # (D, m2, R)
@@ -71,31 +78,14 @@ class DrawBuffers(NamedTuple):
     scalars: Array  # (D, 8)
 
     def chain(self, c: int) -> DrawBuffers:
-        """The place of chain c, as views, where the arrays have a chain in front."""
+        """Views of chain c, where the arrays have one more axis in front."""
         left, right, row, col = (array[c] for array in self[:4])
         return DrawBuffers(left, right, row, col, self.scalars[c])
 
     def part(self, start: int, stop: int) -> DrawBuffers:
-        """Draws from start to stop, as views."""
+        """Views of the draws from start to stop."""
         left, right, row, col = (array[start:stop] for array in self[:4])
         return DrawBuffers(left, right, row, col, self.scalars[start:stop])
-
-
-def check_rank(rank: int, shape: tuple[int, int], effects: bool) -> None:
-    """Refuse a rank that the sampler cannot use, with the reason."""
-    m1, m2 = shape
-    most = min(m1, m2) // 2
-    if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 0:
-        raise RankError(f"the rank must be 'auto' or a whole number of at least 0, got {rank!r}")
-    if rank > most:
-        raise RankError(
-            f"a {m1} x {m2} matrix can be fitted with rank at most {most}, half its shorter side "
-            f"(beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank), got {rank}"
-        )
-    if rank == 0 and not effects:
-        raise RankError(
-            "rank 0 without row and column effects leaves nothing to fit; use effects=True or a rank"
-        )
 
 
 def prepare(
@@ -108,7 +98,7 @@ def prepare(
         units = standard_units(observations.values, effects) if standardise else Units(0.0, 1.0)
     if not 1e-150 < units.scale < 1e150:
         raise DataError(
-            f"expected values whose spread lies between 1e-150 and 1e150, but it is {units.scale:.3g}; rescale them."
+            f"expected values with a spread between 1e-150 and 1e150, got {units.scale:.3g}; rescale them"
         )
     z = observations.values - units.shift
     z /= units.scale  # in place: copies of many observations would show
@@ -117,27 +107,25 @@ def prepare(
 
 
 def standard_units(values: Array, effects: bool) -> Units:
-    """Zero mean (where the model has a mean) and unit mean square; constant data tell only their own size."""
+    """Zero mean (where the model has a mean) and unit mean square; constant data are scaled by their own size."""
     shift = float(values.mean()) if effects else 0.0
-    largest = float(
-        np.abs(values - shift).max()
-    )  # taken out first, so that squares neither overflow nor vanish
+    largest = float(np.abs(values - shift).max())  # divided out first: squares neither overflow nor vanish
     if largest <= 1e-12 * abs(shift):
         return Units(shift, abs(shift) or 1.0)
     return Units(shift, largest * float(np.sqrt(np.mean(((values - shift) / largest) ** 2))))
 
 
 def hyperparameters(priors: Priors) -> Array:
-    """The priors as the kernel wants them."""
+    """Flatten the priors into the vector the kernel reads."""
     p = priors
     pairs = [(law.shape, law.scale) for law in (p.signal, p.noise, p.rows, p.cols)]
     return np.array([*np.ravel(pairs), p.mu_var])
 
 
 def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -> GibbsState:
-    """A draw from the prior.
+    """Draw a state from the prior.
 
-    Without BLAS and LAPACK, which round differently on other processors: chains would magnify that to other draws.
+    BLAS and LAPACK are avoided: they round differently on other processors, and chains magnify that to other draws.
     """
     m1, m2 = data.shape
     sigma2, eta2 = priors.signal.draw(rng), priors.noise.draw(rng)
@@ -159,7 +147,7 @@ def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -
 
 
 def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
-    """As `distributions.stiefel.uniform_frame`: QR of a Gaussian matrix, the triangle's diagonal positive."""
+    """Draw an orthonormal frame, uniformly: QR of a Gaussian matrix, the diagonal of R positive."""
     if rank == 0:
         return np.empty((m, 0))
     frame = np.zeros((m, -(-rank // LANES) * LANES))
@@ -175,34 +163,31 @@ def step(
     hyper: Array,
     rng: np.random.Generator,
     betas: Array,
-    kept: DrawBuffers,
+    buffers: DrawBuffers,
     thin: int,
     workspace: Workspace | None = None,
     team: ThreadTeam | None = None,
 ) -> GibbsState:
-    """One sweep for each beta; every `thin`-th state goes to `kept` (0: none). The given state is not changed.
+    """Run one sweep for each beta; write every `thin`-th state into `buffers` (0: none). `state` is not changed.
 
-    A chain of many steps gives them the same `workspace`. With a team, its threads share each sweep; the draws are
-    the same.
+    Pass the same `workspace` to all steps of a chain. With a `team`, its threads share each sweep; the draws are the
+    same bit for bit.
     """
     workspace = workspace or Workspace.allocate(data, rank)
     workspace.fill(state, data)
     scalars, source = state.scalars.copy(), data.by_col.source
     if team is not None:
-        share_sweeps(team, betas, thin, workspace, source, NU_GRID, hyper, scalars, rng, kept)
+        share_sweeps(team, betas, thin, workspace, source, NU_GRID, hyper, scalars, rng, buffers)
     else:
         kernel.sweeps(
             betas, thin, rank, data.effects, workspace.aligned, workspace.left, workspace.right, workspace.room,
-            source, NU_GRID, hyper, scalars, rng, *kept,
+            source, NU_GRID, hyper, scalars, rng, *buffers,
         )  # fmt: skip
     return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64))
 
 
-# The arrays that a chain's sweeps work in: made once, filled from a state before and read into one afterwards.
-
-
 class Workspace(NamedTuple):
-    """Both sides of one chain, and what they share."""
+    """The arrays a chain's sweeps work in: allocated once, filled from a state before a step and read after it."""
 
     rank: int
     effects: bool
@@ -212,12 +197,12 @@ class Workspace(NamedTuple):
 
     @property
     def aligned(self) -> bool:
-        """Whether there is room for effects in the spaces of X."""
+        """Whether effects have a part in the spaces of X: those of high rank leave none."""
         return self.effects and 0 < 2 * self.rank < min(self.left.free.size, self.right.free.size)
 
     @classmethod
     def allocate(cls, data: GibbsData, rank: int) -> Workspace:
-        """Room for chains of that rank."""
+        """Arrays for chains of that rank."""
         K = rank + int(data.effects)
         longest = max(data.shape)
         room = Room(
@@ -229,7 +214,7 @@ class Workspace(NamedTuple):
         return cls(rank, data.effects, left, right, room)
 
     def fill(self, state: GibbsState, data: GibbsData) -> None:
-        """Take over a state."""
+        """Copy a state into the arrays."""
         R = self.rank
         for side, array in ((self.left, state.left), (self.right, state.right)):
             side.factors[:, :R] = array[:, :R]
@@ -240,20 +225,20 @@ class Workspace(NamedTuple):
             self.right.weights[:] = state.weights[data.by_col.source]
 
     def matrices(self) -> tuple[Array, Array]:
-        """The factors and effects of both sides as a state has them, copied."""
+        """Copy the factors and effects of both sides out, as `GibbsState` has them."""
         R = self.rank
-        found = []
+        sides = []
         for side in (self.left, self.right):
             array = np.empty((side.free.size, R + 2 * self.effects))
             array[:, :R] = side.factors[:, :R]
             if self.effects:
                 array[:, R], array[:, R + 1] = side.free, side.aligned
-            found.append(array)
-        return found[0], found[1]
+            sides.append(array)
+        return sides[0], sides[1]
 
 
 def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
-    # no weights are of another type than weights, so that code is compiled without them
+    # an empty array of another type, so that the kernel is compiled without weights
     weights = np.ones(half.values.size) if data.noise == "student" else np.empty(0, bool)
     free, aligned, effect = np.zeros((3, m))
     factors, F = _padded(m, rank), _padded(m, rank)
@@ -264,29 +249,23 @@ def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
 
 
 def _padded(m: int, rank: int) -> Array:
-    """Zeros, m x rank rounded up to whole vectors, each of which lies in one line of the cache."""
+    """Zeros, m x rank rounded up to whole SIMD vectors, each aligned to a cache line."""
     width = -(-rank // LANES) * LANES
     flat = np.zeros(m * width + LANES)
     skip = -(flat.ctypes.data // flat.itemsize) % LANES
     return flat[skip : skip + m * width].reshape(m, width)
 
 
-# Sweeps of one chain shared by several threads, bit for bit those of one.
-#
-# Rows are drawn independently given the other side, and their normals are drawn before them, in the order of the
-# rows. So which thread draws a row, and when, changes nothing. Rows are dealt out in blocks of like work, by the
-# compiled code: a call of it from Python takes tens of microseconds for its many arrays, and only one thread at a
-# time can make one.
-Task = Callable[[], object]
-BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
-
-
 class ThreadTeam:
-    """Threads that do tasks together with the one that asks for them."""
+    """Threads that run tasks together with the calling thread.
+
+    Draws do not depend on the number of threads: rows are independent given the other side, and their normals are
+    drawn beforehand, in the order of the rows.
+    """
 
     def __init__(self, threads: int) -> None:
         self.helpers = threads - 1
-        self._pool = ThreadPoolExecutor(max(1, self.helpers))  # begins a thread when it first needs one
+        self._pool = ThreadPoolExecutor(max(1, self.helpers))  # starts a thread when it first needs one
 
     def __enter__(self) -> ThreadTeam:
         return self
@@ -295,7 +274,7 @@ class ThreadTeam:
         self._pool.shutdown()
 
     def share(self, tasks: Iterable[Task]) -> None:
-        """Do all tasks, begun in the order given; return when they are done."""
+        """Run all tasks, started in the order given; return when all are done."""
         waiting = deque(tasks)
 
         def work() -> None:
@@ -310,32 +289,26 @@ class ThreadTeam:
         try:
             work()
         finally:
-            waiting.clear()  # where one fails, the others need not go on
+            waiting.clear()  # if one fails, the others stop
             wait(others)
         for other in others:
             other.result()
 
 
-def block_edges(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:
-    """The edges of blocks of rows of like work, each a multiple of those that are solved side by side, but the last."""
-    m = indptr.size - 1
-    work = (indptr[1:] - indptr[0]) * float(K * K) + np.arange(1, m + 1) * float(K**3 + 20 * K)
-    share = work[-1] / BLOCKS if m else 0.0
-    edges = np.searchsorted(work, share * np.arange(1, BLOCKS)) // LANES * LANES
-    return np.unique(np.concatenate([[0], edges, [m]])).astype(np.int64)
-
-
 def share_sweeps(
     team: ThreadTeam, betas: Array, keep_every: int, workspace: Workspace,
     source: NDArray[np.int32], nu_grid: Array, hyper: Array, scalars: Array,
-    rng: np.random.Generator, kept: DrawBuffers,
+    rng: np.random.Generator, buffers: DrawBuffers,
 ) -> None:  # fmt: skip
-    """As `kernels.conjugate.sweeps`, phase by phase."""
+    """Run `kernels.gibbs.sweeps` phase by phase, the rows of each phase shared by the team.
+
+    Compiled code deals out blocks of rows to the threads: a call from Python takes tens of microseconds.
+    """
     R, effects, left, right, room = workspace
     aligned, K = workspace.aligned, R + int(effects)
     rows, cols = block_edges(left.indptr, K), block_edges(right.indptr, K)
 
-    def drawing(edges: NDArray[np.int64], this: Any, other: Any) -> list[Task]:
+    def draw_tasks(edges: NDArray[np.int64], this: Any, other: Any) -> list[Task]:
         dealt = np.zeros(1, dtype=np.int64), edges
         return [partial(kernel.draw_dealt, *dealt, this, other, room, R, effects, scalars)] * (
             team.helpers + 1
@@ -344,9 +317,18 @@ def share_sweeps(
     for t, beta in enumerate(betas):
         team.share([partial(fill_normal, left.Z, rng), partial(kernel.turn, left, right, room, R)])
         kernel.before_rows(left, right, room, R, effects, aligned, beta, scalars, rng)
-        team.share([partial(fill_normal, right.Z, rng), *drawing(rows, left, right)])
+        team.share([partial(fill_normal, right.Z, rng), *draw_tasks(rows, left, right)])
         kernel.between(left, right, room, R, effects, aligned, hyper, scalars, rng)
-        team.share(drawing(cols, right, left))
+        team.share(draw_tasks(cols, right, left))
         kernel.after_columns(left, right, room, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
-            kernel.keep(t // keep_every, R, left, right, scalars, *kept)
+            kernel.keep(t // keep_every, R, left, right, scalars, *buffers)
+
+
+def block_edges(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:
+    """Split rows into blocks of similar work; all but the last are a multiple of the SIMD width."""
+    m = indptr.size - 1
+    work = (indptr[1:] - indptr[0]) * float(K * K) + np.arange(1, m + 1) * float(K**3 + 20 * K)
+    share = work[-1] / BLOCKS if m else 0.0
+    edges = np.searchsorted(work, share * np.arange(1, BLOCKS)) // LANES * LANES
+    return np.unique(np.concatenate([[0], edges, [m]])).astype(np.int64)

@@ -1,4 +1,7 @@
-"""`Posterior`: what is known of every entry of the matrix, in the user's units and by the user's labels."""
+"""`Posterior`: the draws of a fit, and the answers users take from them, in their units and by their labels.
+
+Draws are kept as factors. Dense maps (`Maps`) are computed only on request, and refused where they would not fit.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from html import escape
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,76 +32,20 @@ from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
-if TYPE_CHECKING:
-    pass
-
-
-# Dense maps of a posterior as plain arrays, made only when asked for.
 Array = NDArray[np.float64]
-LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
-
-
-class Maps:
-    """The mean, sd, intervals and samples of every entry, m1 x m2 arrays in the user's units."""
-
-    def __init__(self, belief: Belief, noise: intervals.NoiseLaw, transform: Transform) -> None:
-        self._belief, self._noise, self._transform = belief, noise, transform
-
-    @cached_property
-    def mean(self) -> Array:
-        """Posterior mean of every entry; read-only, since it is kept: `.copy()` to change it."""
-        self.check_size()
-        return _read_only(intervals.mean_map(self._belief, self._transform))
-
-    @cached_property
-    def sd(self) -> Array:
-        """Posterior standard deviation of every entry; read-only as the mean."""
-        self.check_size()
-        return _read_only(intervals.sd_map(self._belief, self.mean, self._transform))
-
-    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
-        """(low, high): each entry, without noise, lies between with this probability."""
-        intervals.check_level(level)
-        self.check_size()
-        return intervals.interval_map(self._belief, level, None, self._transform)
-
-    def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
-        """(low, high): a new measurement of the entry falls between with this probability."""
-        intervals.check_level(level)
-        self.check_size()
-        return intervals.interval_map(self._belief, level, self._noise, self._transform)
-
-    def sample(self, n: int = 1, seed: int | None = None) -> Array:
-        """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
-        self.check_size(n)
-        rng, S = np.random.default_rng(seed), self._belief.n_draws
-        which = rng.choice(S, n, replace=n > S)
-        return np.stack([self._transform.inverse(self._belief.draw(int(s))) for s in which])
-
-    def check_size(self, copies: int = 1) -> None:
-        """Refuse so many maps where they would not fit."""
-        m1, m2 = self._belief.shape
-        if m1 * m2 * copies > LARGEST_MAP:
-            raise SizeError(
-                f"a dense map of {m1} x {m2} entries{f', {copies} times,' if copies > 1 else ''} would take "
-                f"{8e-9 * m1 * m2 * copies:.3g} GB; ask for the entries you need with .predict(rows, cols)"
-            )
-
-
-def _read_only(array: Array) -> Array:
-    array.flags.writeable = False
-    return array
-
-
 Map = Literal["mean", "sd", "low", "high"]
+LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
+MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
+LEFT_OUT = (
+    "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
+    "that allow for unseen structure"
+)
 
 
 class Posterior:
-    """Draws of the whole matrix given the observations, kept as factors; dense maps are made only when asked for.
+    """Draws of the whole matrix given the observations, kept as factors; dense maps are computed on request.
 
-    Made by `maxentry.complete`. The draws themselves are in `draws` (chain, draw, …), pooled in `belief`.
+    Returned by `maxentry.complete`. The draws themselves are in `draws` (chain, draw, …), pooled in `belief`.
     With a `transform` these, `diagnostics` and `noise_sd` are on its scale; all else is in the user's units.
     """
 
@@ -162,7 +109,7 @@ class Posterior:
 
     @cached_property
     def belief(self) -> Belief:
-        """All draws in one row, on the scale of the transform: what is needed to choose the next entries."""
+        """The pooled draws, on the scale of the transform: the input of `acquisition`."""
         return self.draws.belief()
 
     @cached_property
@@ -179,14 +126,14 @@ class Posterior:
 
     @cached_property
     def arrays(self) -> Maps:
-        """`mean`, `sd`, `interval`, `predictive_interval` and `sample` as plain arrays, whatever came in."""
+        """`mean`, `sd`, `interval`, `predictive_interval` and `sample` as plain arrays, also where a frame came in."""
         return Maps(self.belief, self._noise(), self.transform)
 
     @property
     def mean(self) -> Any:
         """Posterior mean of every entry, m1 x m2: a frame with labels if a frame came in, else an array.
 
-        The array is read-only, since it is kept: `.copy()` to change it.
+        The array is read-only, since it is cached: `.copy()` to change it.
         """
         return self._in_form(self.arrays.mean)
 
@@ -198,7 +145,7 @@ class Posterior:
     def interval(self, level: float = 0.9) -> tuple[Any, Any]:
         """(low, high) maps: each entry, without noise, lies between with this probability under the fitted ranks.
 
-        Where few data leave weight on rank 0, unseen structure counts as noise: only `predictive_interval` has it.
+        Where few data leave weight on rank 0, unseen structure counts as noise: only `predictive_interval` includes it.
         """
         low, high = self.arrays.interval(level)
         return self._in_form(low), self._in_form(high)
@@ -217,12 +164,12 @@ class Posterior:
         return self.observations.form.stacked(self.arrays.sample(n, seed))
 
     def framed(self, kind: Literal["pandas", "polars"] | None) -> Posterior:
-        """The same posterior, answering in frames of this kind, or in arrays (None), whatever came in."""
+        """The same posterior, answering in frames of this kind, or in arrays (None)."""
         if kind is not None:
             frames.make_frame({}, kind)  # refuses what is not installed
-        other = copy(self)  # what has been computed goes along
+        other = copy(self)  # with what is cached
         other.observations = replace(self.observations, frame_kind=kind)
-        other.__dict__.pop("diagnostics", None)  # whose table is of the other kind
+        other.__dict__.pop("diagnostics", None)  # its table has the other kind
         return other
 
     def _in_form(self, matrix: Array) -> Any:
@@ -235,7 +182,7 @@ class Posterior:
     # By label
 
     def predict(self, rows: Any, cols: Any, level: float = 0.9) -> Prediction:
-        """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column serves them all."""
+        """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column is used for all."""
         intervals.check_level(level)
         i, j = entry_positions(self.observations, rows, cols)
         return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.transform)
@@ -265,10 +212,10 @@ class Posterior:
         i, j = np.divmod(np.arange(m1 * m2), m2)
         return frames.long_frame(i, j, measures, data.row_labels, data.col_labels, data.frame_kind)
 
-    # Going on, keeping, showing
+    # Continue, save, show
 
     def more(self, draws: int, *, progress: bool | None = None, threads: int | None = None) -> Posterior:
-        """Go on where the chains stopped: a new posterior with `draws` more draws of every chain, all in memory."""
+        """Continue the chains: a new posterior with `draws` more draws of every chain, all in memory."""
         plan = Sampling(self.sampling.kind, len(self.chains), 0, 0, draws, self.sampling.thin)
         data, priors = self.fit.data(self.observations), self.fit.priors_of(self.shape)
         watched = None if self.watched is None else self.watched.select_chains(list(range(len(self.chains))))
@@ -283,18 +230,18 @@ class Posterior:
             self.fit,
             self.sampling,
             run.chains,
-            self.draws.followed_by(draws_in_user_units(run, self.fit), places),
+            self.draws.append(draws_in_user_units(run, self.fit), places),
             self.rank_choice,
             run.interrupted,
             None if watched is None else watched.select_chains(places),
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to one .npz file (no pickle): `Posterior.load` gives it back, ready to go on."""
+        """Write everything to one .npz file (no pickle); `Posterior.load` reads it, and `more` can continue it."""
         file_format.save(self._parts(), path)
 
     def save_rest(self, folder: FolderStore) -> None:
-        """Write what the folder of this fit lacks beside its draws (`complete` does so)."""
+        """Write all but the draws into the folder that holds them (called by `complete`)."""
         file_format.save_rest(self._parts(), folder)
 
     def _parts(self) -> file_format.Parts:
@@ -316,22 +263,72 @@ class Posterior:
         return to_arviz(self)
 
     def __repr__(self) -> str:
-        return text(self)
+        return "\n".join(["Posterior", *(f"  {name}: {value}" for name, value in summary_lines(self))])
 
     def _repr_html_(self) -> str:
-        return html(self)
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in summary_lines(self)
+        )
+        return f"<table><caption>Posterior</caption>{rows}</table>"
 
 
-# A posterior in words, in HTML for notebooks, and for ArviZ.
-MOSTLY_MEANS = 0.3  # share of rank 0 from which a user should know what intervals of entries leave out
-LEFT_OUT = (
-    "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
-    "that allow for unseen structure"
-)
+class Maps:
+    """The mean, sd, intervals and samples of every entry, m1 x m2 arrays in the user's units."""
+
+    def __init__(self, belief: Belief, noise: intervals.NoiseLaw, transform: Transform) -> None:
+        self._belief, self._noise, self._transform = belief, noise, transform
+
+    @cached_property
+    def mean(self) -> Array:
+        """Posterior mean of every entry; read-only, since it is cached: `.copy()` to change it."""
+        self.check_size()
+        return _read_only(intervals.mean_map(self._belief, self._transform))
+
+    @cached_property
+    def sd(self) -> Array:
+        """Posterior standard deviation of every entry; read-only like the mean."""
+        self.check_size()
+        return _read_only(intervals.sd_map(self._belief, self.mean, self._transform))
+
+    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high): each entry, without noise, lies between with this probability."""
+        intervals.check_level(level)
+        self.check_size()
+        return intervals.interval_map(self._belief, level, None, self._transform)
+
+    def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high): a new measurement of the entry falls between with this probability."""
+        intervals.check_level(level)
+        self.check_size()
+        return intervals.interval_map(self._belief, level, self._noise, self._transform)
+
+    def sample(self, n: int = 1, seed: int | None = None) -> Array:
+        """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
+        self.check_size(n)
+        rng, S = np.random.default_rng(seed), self._belief.n_draws
+        which = rng.choice(S, n, replace=n > S)
+        return np.stack([self._transform.inverse(self._belief.draw(int(s))) for s in which])
+
+    def check_size(self, copies: int = 1) -> None:
+        """Refuse maps that would not fit in memory."""
+        m1, m2 = self._belief.shape
+        if m1 * m2 * copies > LARGEST_MAP:
+            raise SizeError(
+                f"a dense map of {m1} x {m2} entries{f', {copies} times,' if copies > 1 else ''} would take "
+                f"{8e-9 * m1 * m2 * copies:.3g} GB; ask for the entries you need with .predict(rows, cols)"
+            )
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
 
 
 def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
-    """(name, value) of what a user wants to see first."""
+    """(name, value) pairs of the summary that a user sees first."""
     p, data = posterior, posterior.observations
     (m1, m2), chains, draws = p.shape, *p.draws.mu.shape
     ranks = ", ".join(f"{rank} ({share:.0%})" for rank, share in p.rank_weights.items())
@@ -373,20 +370,6 @@ def _missing_chains(posterior: Posterior) -> str:
         return ", interrupted"
     lost = posterior.sampling.chains - len(posterior.chains)
     return f", {lost} left out (stuck in a mode without mass)" if lost > 0 else ""
-
-
-def text(posterior: Posterior) -> str:
-    """The repr."""
-    return "\n".join(["Posterior", *(f"  {name}: {value}" for name, value in summary_lines(posterior))])
-
-
-def html(posterior: Posterior) -> str:
-    """The notebook's view."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
-        for name, value in summary_lines(posterior)
-    )
-    return f"<table><caption>Posterior</caption>{rows}</table>"
 
 
 def to_arviz(posterior: Posterior) -> Any:

@@ -1,6 +1,6 @@
-"""Choose the rank by what it predicts: stacking of held-out predictions over ranks 0, 1, 2, 4, 8, …
+"""The rank: which ranks the model allows, and the choice by stacking of held-out predictions over 0, 1, 2, 4, 8, …
 
-In-sample scores and importance-sampling LOO prefer ranks that interpolate the data (docs/mathematics.md), so every
+In-sample scores and importance-sampling LOO prefer ranks that interpolate the data (docs/mathematics.md). So every
 rank is fitted without some of the observations and judged by its error on them. The ranks are then mixed in the
 proportions that would have predicted best: each gets its share of the chains.
 """
@@ -10,22 +10,33 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
+from maxentry.errors import RankError
 from maxentry.observations import Observations
 
 Array = NDArray[np.float64]
 # (training part, held-out part, rank, seed) -> predicted mean of each held-out value
 Predict = Callable[[Observations, Observations, int, np.random.SeedSequence], Array]
-
 LADDER = (0, 1, 2, 4, 8)
 ENOUGH_HELD_OUT = 600
-MOST_PARAMETERS = (
-    8  # an observation, of a rank that is worth trying; the prior alone would speak of the others
-)
-LEAST_TRIED = 2  # but up to this rank all are tried
+MOST_PARAMETERS = 8  # per observation, of a rank worth trying: beyond this the prior alone decides
+LEAST_TRIED = 2  # up to this rank all are tried
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
 CAUTION = 10.0  # prior precision of the weights around "all on the lowest rank"
+
+
+def check_rank(rank: object, shape: tuple[int, int], effects: bool) -> None:
+    """Refuse a rank that the model does not allow, with the reason."""
+    m1, m2 = shape
+    most = min(m1, m2) // 2
+    if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 0:
+        raise RankError(f"expected rank 'auto' or a whole number of at least 0, got {rank!r}")
+    if rank > most:  # beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank
+        raise RankError(
+            f"expected rank 'auto' or at most {most}, half the shorter side of a {m1} x {m2} matrix, got {rank}"
+        )
+    if rank == 0 and not effects:
+        raise RankError("expected effects=True with rank 0, got False, which leaves nothing to fit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +55,7 @@ class RankChoice:
 
     @property
     def largest(self) -> int:
-        """The largest rank that gets chains: all draws take as much room as its do."""
+        """The largest rank that gets chains; the draws of all chains take as much memory as its draws."""
         return max(
             rank for rank, weight in zip(self.ranks, self.weights, strict=True) if weight >= LEAST_SHARE
         )
@@ -67,7 +78,7 @@ class RankChoice:
 def choose_rank(
     observations: Observations, effects: bool, predict: Predict, seed: np.random.SeedSequence
 ) -> RankChoice:
-    """Climb the ladder of ranks, doubling past its end while the last is best, and stack what was tried."""
+    """Try the ladder of ranks, doubling past its end while the last is best, and stack their predictions."""
     most = _largest_rank(observations)
     fold_seed, *rank_seeds = seed.spawn(64)
     folds = list(_folds(observations, np.random.default_rng(fold_seed)))
@@ -86,11 +97,22 @@ def choose_rank(
     )
 
 
-def _largest_rank(observations: Observations) -> int:
-    """The largest rank to try: half the shorter side, and few enough parameters an observation to learn them from."""
-    (m1, m2), most = observations.shape, min(observations.shape) // 2
-    enough = [rank for rank in range(most + 1) if rank * (m1 + m2 - rank) <= MOST_PARAMETERS * observations.n]
-    return min(most, max(LEAST_TRIED, enough[-1]))
+def _folds(
+    observations: Observations, rng: np.random.Generator
+) -> Iterator[tuple[Observations, Observations]]:
+    """Random (training, held-out) parts: folds of a fifth, or enough tenths where data abound.
+
+    Replicates of an entry go to one part: to predict a measurement by its own repetition says nothing of rank.
+    """
+    m2 = observations.shape[1]
+    entry = observations.rows.astype(np.int64) * m2 + observations.cols
+    distinct, entry_of = np.unique(entry, return_inverse=True)
+    n_folds = min(5 if observations.n < 5000 else 10, distinct.size)
+    fold_of = rng.permutation(np.arange(distinct.size) % n_folds)[entry_of]
+    wanted = int(np.ceil(ENOUGH_HELD_OUT * n_folds / observations.n))
+    for fold in range(min(n_folds, wanted) if n_folds > 1 else 0):
+        held = fold_of == fold
+        yield observations.subset(~held), observations.subset(held)
 
 
 def _ladder(effects: bool, most: int, tried: dict[int, Array], truth: Array) -> Iterator[int]:
@@ -119,22 +141,11 @@ def _hopeless(squares: Array) -> bool:
     return bool(np.all(lost.mean(1) > 3 * lost.std(1) / np.sqrt(lost.shape[1]) + 1e-12))
 
 
-def _folds(
-    observations: Observations, rng: np.random.Generator
-) -> Iterator[tuple[Observations, Observations]]:
-    """Random (training, held-out) parts: folds of a fifth, or enough tenths where data abound.
-
-    Replicates of an entry go to one part: to predict a measurement by its own repetition says nothing of rank.
-    """
-    m2 = observations.shape[1]
-    entry = observations.rows.astype(np.int64) * m2 + observations.cols
-    distinct, entry_of = np.unique(entry, return_inverse=True)
-    n_folds = min(5 if observations.n < 5000 else 10, distinct.size)
-    fold_of = rng.permutation(np.arange(distinct.size) % n_folds)[entry_of]
-    wanted = int(np.ceil(ENOUGH_HELD_OUT * n_folds / observations.n))
-    for fold in range(min(n_folds, wanted) if n_folds > 1 else 0):
-        held = fold_of == fold
-        yield observations.subset(~held), observations.subset(held)
+def _largest_rank(observations: Observations) -> int:
+    """The largest rank to try: half the shorter side, and few enough parameters an observation to learn them from."""
+    (m1, m2), most = observations.shape, min(observations.shape) // 2
+    enough = [rank for rank in range(most + 1) if rank * (m1 + m2 - rank) <= MOST_PARAMETERS * observations.n]
+    return min(most, max(LEAST_TRIED, enough[-1]))
 
 
 def stacking_weights(predictions: Array, truth: Array) -> Array:
@@ -144,6 +155,8 @@ def stacking_weights(predictions: Array, truth: Array) -> Array:
     precision c = CAUTION on the weights around e_0, the lowest rank alone: it matters only where the held-out values
     cannot tell, and there a higher rank would cost more than it may bring.
     """
+    from scipy.optimize import nnls  # here: the rank rule above must not load SciPy
+
     K, centre = predictions.shape[0], truth.mean()
     P, y = (predictions - centre).T, truth - centre
     s2 = max(float(np.mean((P - y[:, None]) ** 2, axis=0).min()), np.finfo(float).tiny)

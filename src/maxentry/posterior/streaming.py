@@ -1,8 +1,8 @@
-"""Mean and sd of chosen entries over every sweep that counts, kept or not, accumulated while the chains run.
+"""Streaming mean and sd of chosen entries over every sweep after settling, stored as a draw or not.
 
-For chain c and entry e, in the user's units: count n, mean M, and Q the sum of squares around it. A new value x makes
-n <- n + 1, d = x - M, M <- M + d/n, Q <- Q + d (x - M) (Welford), which loses nothing where the sd is small beside the
-mean; chains are pooled by Chan's formula.
+For chain c and entry e, in the user's units: the count n, the mean M and the sum of squares Q around it. A new value x
+updates them by n <- n + 1, d = x - M, M <- M + d/n, Q <- Q + d (x - M) (Welford), which stays accurate where the sd
+is small beside the mean. Chains are pooled by Chan's formula.
 """
 
 from __future__ import annotations
@@ -43,30 +43,30 @@ class Watched:
 
     @classmethod
     def from_labels(cls, observations: Observations, rows: Any, cols: Any) -> Watched:
-        """The entries (rows[k], cols[k]), by label, and no chain yet."""
+        """Watch the entries (rows[k], cols[k]), given by label; no chains yet."""
         i, j = entry_positions(observations, rows, cols)
         nothing = np.zeros((0, i.size))
         return cls(i.ravel(), j.ravel(), np.zeros(0, np.int64), nothing, nothing, observations)
 
     def for_chains(self, n_chains: int) -> Watched:
-        """The same entries with nothing seen, for so many chains."""
+        """The same entries, with zero counts for this many chains."""
         shape = (n_chains, self.rows.size)
         return replace(
             self, count=np.zeros(n_chains, np.int64), chain_mean=np.zeros(shape), squares=np.zeros(shape)
         )
 
     def select_chains(self, which: list[int]) -> Watched:
-        """Only some chains, as copies."""
+        """Keep only these chains, as copies."""
         return replace(
             self, count=self.count[which], chain_mean=self.chain_mean[which], squares=self.squares[which]
         )
 
     def observer(self, fit: ModelSpec) -> Callable[[int, DrawBuffers], None]:
-        """What chains show their states to."""
+        """The callback that `run_chains` calls with the states of a chain."""
         return lambda c, states: self.update(c, states, fit)
 
     def update(self, c: int, states: DrawBuffers, fit: ModelSpec) -> None:
-        """Take in states of chain c, in standard units; chains may do so at the same time."""
+        """Add states of chain c, in standard units; threads of different chains may call this at the same time."""
         assert fit.units is not None
         shift, scale = fit.units
         for left, right, row, col, scalars in zip(*states, strict=True):
@@ -83,7 +83,7 @@ class Watched:
 
     @property
     def n(self) -> int:
-        """How many states of all chains were seen."""
+        """Number of states of all chains."""
         return int(self.count.sum())
 
     @cached_property
@@ -94,7 +94,7 @@ class Watched:
 
     @cached_property
     def sd(self) -> Array:
-        """Posterior standard deviation of each entry; NaN where only one state was seen."""
+        """Posterior standard deviation of each entry; NaN for a single state."""
         if self.n < 2:
             return np.full(self.rows.size, np.nan)
         between = self.count @ (self.chain_mean - self.mean) ** 2
@@ -103,9 +103,9 @@ class Watched:
 
     @cached_property
     def mcse(self) -> Array:
-        """Monte Carlo standard error of the mean, by how far the chains' means lie apart; NaN for a single chain.
+        """Monte Carlo standard error of the mean, from the spread of the chains' means; NaN for a single chain.
 
-        At least that of independent states: a few chains may have means that are close by chance.
+        At least that of independent states: the means of a few chains may be close by chance.
         """
         n_chains = len(self.count)
         if n_chains < 2:
@@ -122,7 +122,7 @@ class Watched:
 
 
 def entry_positions(observations: Observations, rows: Any, cols: Any) -> tuple[Indices, Indices]:
-    """Positions of the entries (rows[k], cols[k]) by label; one row or column serves them all."""
+    """Positions of the entries (rows[k], cols[k]) given by label; a single row or column is used for all."""
     i, j = observations.row_index(rows), observations.col_index(cols)
     try:
         i, j = np.broadcast_arrays(i, j)

@@ -1,4 +1,7 @@
-"""Warm starts: go on from the chains of an earlier posterior when measurements, rows or columns were added."""
+"""Warm starts: continue the chains of an earlier posterior after measurements, rows or columns were added.
+
+New rows and columns start at zero and new Student weights at one, until their first draw. Nothing is annealed again.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-FEW = 0.03  # of the observations: so small a share of new ones leaves chains nearly where they should be
-COSTLY = WORK / (
-    32 * 200
-)  # multiplications of a sweep from which on a default population has under 32 chains
+FEW = 0.03  # share of new observations up to which chains hardly have to move
+COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains
 FEW_SETTLE, FEW_THIN = 6, 1
 
 
@@ -33,14 +34,14 @@ def restart_chains(
     sampling: str | Sampling,
     seed: np.random.SeedSequence,
 ) -> tuple[Sampling, tuple[Chain, ...]]:
-    """The chains of `start`, moved to the new observations, and how long to run them: no annealing from the prior."""
+    """Return how long to run, and the chains of `start` on the new observations with fresh random streams."""
     rows, cols = _positions(start.observations, observations)
     plan = Sampling.resolve(sampling, observations.shape, observations.n, start.rank)
     if not isinstance(sampling, Sampling):
         plan = _shorten(plan, start, observations, rows, cols)
     plan = replace(plan, anneal=0, chains=len(start.chains))
     (m1, m2), chains = observations.shape, []
-    places = (
+    match = (
         MeasurementMatch.find(start.observations, observations, rows, cols)
         if fit.noise == "student"
         else None
@@ -48,7 +49,7 @@ def restart_chains(
     for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
         old = chain.state
         left, right = _move_rows(old.left, rows, m1), _move_rows(old.right, cols, m2)
-        weights = np.empty(0) if places is None else places.moved(old.weights)
+        weights = np.empty(0) if match is None else match.move(old.weights)
         stream = dict(np.random.PCG64(child).state)
         chains.append(Chain(chain.rank, GibbsState(left, right, old.scalars.copy(), weights), stream))
     return plan, tuple(chains)
@@ -57,10 +58,10 @@ def restart_chains(
 def _shorten(
     plan: Sampling, start: Posterior, observations: Observations, rows: Indices, cols: Indices
 ) -> Sampling:
-    """A default plan for chains that stand near where they should be.
+    """Shorten a default plan: the chains start near the new posterior.
 
-    What tells the draws apart is that chains are many; how far apart those of one chain lie matters little. Where few
-    observations are new and sweeps cost much, there are enough for draws that are nearly independent after each one.
+    Draws are independent mostly because chains are many, not because those of one chain are far apart. Where few
+    observations are new and sweeps are costly, a few sweeps to settle and draws of consecutive sweeps are enough.
     """
     costly = sweep_work(observations.shape, observations.n, start.rank) > COSTLY
     if (
@@ -73,19 +74,19 @@ def _shorten(
 
 
 def change_fraction(old: Observations, new: Observations, rows: Indices, cols: Indices) -> float:
-    """The share of measurements that only one of the two has: added, corrected or struck out.
+    """Return the share of measurements that only one of the two has: added, corrected or removed.
 
-    rows, cols: where those of the earlier matrix stand in the new one.
+    rows, cols: positions of the old rows and columns in the new matrix.
     """
     if abs(new.n - old.n) > FEW * new.n:  # more than few anyway
         return abs(new.n - old.n) / new.n
-    places = MeasurementMatch.find(old, new, rows, cols)
-    same = int((old.values[places.before] == new.values[places.after]).sum())
+    match = MeasurementMatch.find(old, new, rows, cols)
+    same = int((old.values[match.before] == new.values[match.after]).sum())
     return (old.n + new.n - 2 * same) / new.n
 
 
 class MeasurementMatch(NamedTuple):
-    """Where measurements that two observations have in common stand in each; of one entry the first is the first."""
+    """Positions of the measurements that two sets of observations share; replicates are matched in order."""
 
     before: Indices
     after: Indices
@@ -93,7 +94,7 @@ class MeasurementMatch(NamedTuple):
 
     @classmethod
     def find(cls, old: Observations, new: Observations, rows: Indices, cols: Indices) -> MeasurementMatch:
-        """By entry; rows, cols: where those of the earlier matrix stand in the new one."""
+        """Match by entry; rows, cols: positions of the old rows and columns in the new matrix."""
         m2 = new.shape[1]
         keys = rows[old.rows] * m2 + cols[old.cols]
         order = np.argsort(keys, kind="stable")
@@ -104,8 +105,8 @@ class MeasurementMatch(NamedTuple):
         there = there[at[there] < old.n]
         return cls(order[at[there]], there, new.n)
 
-    def moved(self, weights: Array) -> Array:
-        """Weights of Student noise at their new places; one where there was no measurement, until its first draw."""
+    def move(self, weights: Array) -> Array:
+        """Student weights at their new positions; new measurements start at weight one."""
         moved = np.ones(self.n)
         if weights.size:
             moved[self.after] = weights[self.before]
@@ -113,7 +114,7 @@ class MeasurementMatch(NamedTuple):
 
 
 def _positions(old: Observations, new: Observations) -> tuple[Indices, Indices]:
-    """Where the rows and columns of the earlier matrix stand in the new one."""
+    """Positions of the old rows and columns in the new matrix."""
     if any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
         raise ParameterError(
             f"start= is of a {old.shape} matrix, so the data must be as large, got {new.shape}"
@@ -127,7 +128,7 @@ def _positions(old: Observations, new: Observations) -> tuple[Indices, Indices]:
 
 
 def _move_rows(factor: Array, to: Indices, m: int) -> Array:
-    """The factor with its rows at their new places; new rows at zero until their first draw."""
+    """Move the rows of a factor to their new positions; new rows start at zero."""
     moved = np.zeros((m, factor.shape[1]))
     moved[to] = factor
     return moved

@@ -1,21 +1,20 @@
-"""`list`, `status` and `history`: where campaigns stand and how they came there."""
+"""`list`, `status`, `history` and `report`: where campaigns stand and how they got there."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxentry.cli import options, output
-from maxentry.cli.ahead import ahead
-from maxentry.cli.campaigns import opened, table_of
+from maxentry.cli.campaign import make_table, open_campaign
 from maxentry.cli.options import option
 from maxentry.tables import Table
+from maxentry.wording import count
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
-
-PANEL = "Campaigns"
 
 
 def list_campaigns(as_json: options.Json = False, storage: options.Storage = options.STORAGE) -> None:
@@ -40,35 +39,35 @@ def status(
     name: options.Name = None,
 ) -> None:
     """Say where a campaign stands, how far its matrix is known, and whether going on is worth it."""
-    with opened(storage, name) as campaign:
-        found = campaign.status().to_dict() | {"outlook": None, "advice": "not looked at (--fast)"}
+    with open_campaign(storage, name) as campaign:
+        facts = campaign.status().to_dict() | {"outlook": None, "advice": "not looked at (--fast)"}
         if not fast:
-            found |= ahead(campaign, n)
+            facts |= campaign.outlook(n).to_dict()
     if as_json:
-        output.print_json(found)
+        output.print_json(facts)
         return
     from rich.panel import Panel
 
-    panel = Panel(_facts(found), title=found["name"], title_align="left", expand=False)
+    panel = Panel(_make_grid(facts), title=facts["name"], title_align="left", expand=False)
     output.console(stderr=False).print(panel, soft_wrap=False)
 
 
-def _facts(status: dict[str, Any]) -> RichTable:
+def _make_grid(status: dict[str, Any]) -> RichTable:
     from rich.table import Table as RichTable
 
     grid = RichTable.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()
-    for name, text in lines(status):
+    for name, text in describe_status(status):
         grid.add_row(name, text)
     return grid
 
 
-def lines(status: dict[str, Any]) -> list[tuple[str, str]]:
-    """The status in words, line by line."""
+def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """The status in words: pairs of a name and a text."""
     size = status["rows"] * status["cols"]
     again = status["measurements"] - status["told"]
-    told = f"{output.count(status['told'], 'entry', 'entries')} ({100 * status['told'] / size:.3g}%)"
+    told = f"{count(status['told'], 'entry', 'entries')} ({100 * status['told'] / size:.3g}%)"
     lost = [f"{status[key]} {key}" for key in ("expired", "failed", "withdrawn") if status[key]]
     spent = f"{status['spent']:g}" + ("" if status["budget"] is None else f" of {status['budget']:g}")
     return [
@@ -77,18 +76,18 @@ def lines(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("pending", ", ".join([str(status["pending"]), *lost])),
         ("left to ask", str(status["available"])),
         ("spent", spent),
-        *_outlook(status["outlook"]),
+        *_describe_outlook(status["outlook"]),
         ("advice", status["advice"]),
         ("model", f"rank {status['rank']}, transform {status['transform']}, {status['acquisition']}"),
     ]
 
 
-def _outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]:
+def _describe_outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]:
     """The expected error now, once all that is pending is told, and after the next batch; what that gains."""
     if outlook is None:
         return []
     pending = [("… with pending", f"{outlook['error_with_pending']:.3g}")]
-    batch = f"{output.count(int(outlook['entries']), 'entry', 'entries')} more, cost {outlook['cost']:.4g}"
+    batch = f"{count(int(outlook['entries']), 'entry', 'entries')} more, cost {outlook['cost']:.4g}"
     return [
         ("expected error", f"{outlook['error_now']:.3g} now (root mean square over the matrix, your units)"),
         *(pending if outlook["error_with_pending"] != outlook["error_now"] else []),
@@ -110,8 +109,8 @@ def history(
 ) -> None:
     """Everything that has happened, one line an event."""
     output.check_writable(out, form)
-    with opened(storage, name) as campaign:
-        table = table_of(campaign.history(frame="columns"))
+    with open_campaign(storage, name) as campaign:
+        table = make_table(campaign.history(frame="columns"))
         if last is not None:
             table = Table(table.names, [column[-last:] for column in table.columns])
         document = {"campaign": campaign.name, "n": table.n}
@@ -120,16 +119,61 @@ def history(
         )
 
 
+ENDINGS = (".html", ".htm")
+
+
+def report(
+    out: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE.html", help="The page to write; - is stdout.")
+    ] = "report.html",
+    n: Annotated[int, typer.Option("--next", min=1, help="The size of the next batch that is shown.")] = 8,
+    points: Annotated[
+        int,
+        typer.Option(
+            "--points", min=0, help="Moments at which the expected error is computed: a fit each, once."
+        ),
+    ] = 8,
+    unit: Annotated[str, option("--unit", help="What values are measured in, like '% yield'.")] = "",
+    interactive: Annotated[
+        bool,
+        option("--interactive", help="Figures to zoom into and to point at (a page of 5 MB more)."),
+    ] = False,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """Write one page that needs nothing else: what is known, what to measure next and why, how far to trust it."""
+    if out != output.STD and not out.lower().endswith(ENDINGS):
+        raise typer.BadParameter(f"expected a file that ends in .html, got {out!r}.", param_hint="--output")
+    if out == output.STD and as_json:
+        raise typer.BadParameter("--json and the page cannot both go to stdout. Name a file with -o.")
+    output.check_writable(out)
+    with open_campaign(storage, name) as campaign:
+        from maxentry.plots.report import render_report
+
+        page = render_report(campaign, n=n, points=points, interactive=interactive, unit=unit)
+        if out == output.STD:
+            print(page, end="")
+            return
+        Path(out).write_text(page, encoding="utf-8")
+        size = Path(out).stat().st_size
+        if as_json:
+            output.print_json({"campaign": campaign.name, "output": out, "bytes": size})
+        else:
+            output.say(f"Wrote {out} ({size / 1e6:.2g} MB).", "dim")
+
+
 def add(app: typer.Typer) -> None:
-    """Give these commands to the app."""
-    app.command("list", rich_help_panel=PANEL, epilog="JSON: campaigns (names).")(list_campaigns)
+    """Register these commands."""
+    app.command("list", rich_help_panel="Campaigns", epilog="JSON: campaigns (names).")(list_campaigns)
     app.command(
-        rich_help_panel=PANEL,
+        rich_help_panel="Campaigns",
         epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
         "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, and outlook (null or "
         "error_now, error_with_pending, error_after, entries, cost, gain_per_cost).",
     )(status)
     app.command(
-        rich_help_panel=PANEL,
+        rich_help_panel="Campaigns",
         epilog="JSON: campaign, n, and events (event, at, who, kind, what) or, with -o, output.",
     )(history)
+    app.command(rich_help_panel="Results", epilog="JSON: campaign, output, bytes.")(report)

@@ -1,0 +1,332 @@
+"""The lab loop: `ask` for entries, `tell` what was measured; `fail`, `withdraw` and `correct` what went wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxentry import tables
+from maxentry.cli import options, output
+from maxentry.cli.campaign import make_table, open_campaign
+from maxentry.cli.options import option
+from maxentry.errors import MaxentryError, ParameterError
+from maxentry.tables import Table
+from maxentry.wording import count
+
+if TYPE_CHECKING:
+    from maxentry.campaign.campaign import Campaign
+
+
+def ask(
+    n: Annotated[int, typer.Argument(min=1, help="How many entries (with --plates: rows or columns).")] = 1,
+    out: options.Output = None,
+    plates: options.WholePlates = None,
+    per_row: options.PerRow = None,
+    per_col: options.PerCol = None,
+    overwrite: Annotated[
+        bool, option("--overwrite", help="Write over any file, also one with values not yet told.")
+    ] = False,
+    who: options.Who = None,
+    form: options.OutputFormat = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """Choose the next entries to measure; they are pending from then on.
+
+    Writes a plate: id, row, col, mean, sd, gain, cost and an empty column value. Fill it in and tell it.
+    """
+    output.check_writable(out, form)
+    with open_campaign(storage, name) as campaign:
+        if not overwrite:
+            check_nothing_lost(out, campaign)
+        columns = campaign.ask(
+            n,
+            plates=None if plates is None else plates.value,
+            per_row=per_row,
+            per_col=per_col,
+            who=who,
+            frame="columns",
+        )
+        table, document = plate_table(columns), {"campaign": campaign.name, "n": len(columns["id"])}
+        where = output.next_options(storage, campaign.name, several=name is not None)
+        try:
+            output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
+        except BaseException:
+            output.warn(
+                f"These entries are pending now; `maxentry export --pending{where}` writes them again."
+            )
+            raise
+        if not as_json:
+            _say_next(table, out, where)
+            _say_pending(table, campaign, where)
+        if table.n < n and plates is None:
+            output.warn(f"Only {table.n} of {n} could be asked: {_why_fewer(campaign)}.")
+
+
+def _say_next(table: Table, out: str | None, where: str) -> None:
+    """Say what to do with the plate: in the file, or on the terminal, where it cannot be filled in."""
+    asked = count(table.n, "entry", "entries")
+    if out not in (None, output.STD):
+        told = f"maxentry tell {quote(out or '')}{where}"
+        output.say(f"{asked} asked. Fill in the column value of {out}, then: {told}")
+    elif out is None and sys.stdout.isatty():
+        one = f"maxentry tell --id {table.columns[0][0]} --value VALUE{where}"
+        output.say(
+            f"{asked} asked. Then: {one}; or a plate: maxentry export --pending -o plate.csv{where}", "dim"
+        )
+
+
+def _say_pending(table: Table, campaign: Campaign, where: str) -> None:
+    """Name the ids that are pending from before; they are not on this plate."""
+    now = set(table.columns[0])
+    before = [id for id in campaign.pending(frame="columns")["id"] if id not in now]
+    if before:
+        ids = ", ".join(map(str, before[:10])) + (", …" if len(before) > 10 else "")
+        noun = "Id" if len(before) == 1 else "Ids"
+        output.say(f"{noun} {ids} pending from before; all of it: maxentry export --pending{where}", "dim")
+
+
+def _why_fewer(campaign: Campaign) -> str:
+    """Say why there are fewer entries than requested."""
+    status, least = campaign.status(), campaign.state.costs.least
+    if status.available and status.budget is not None and status.budget - status.spent < least * (1 - 1e-12):
+        return f"the budget of {status.budget:g} pays for no more (`maxentry set --budget` raises it)"
+    return "no more are left" if not status.available else "no more are left within these limits"
+
+
+def plate_table(columns: Mapping[str, list[Any]]) -> Table:
+    """A plate to fill in: what to measure, what is predicted, and an empty value."""
+    names = ("id", "row", "col", "mean", "sd", "gain", "cost")
+    # Predictions are for the eye; nobody reads them back.
+    rounded = {name: _round(columns[name]) for name in ("mean", "sd", "gain")}
+    table = make_table({**columns, **rounded}, *names)
+    return Table([*table.names, "value"], [*table.columns, [None] * table.n])
+
+
+def _round(column: list[float | None]) -> list[float | None]:
+    return [None if x is None or x != x else float(f"{x:.4g}") for x in column]
+
+
+def check_nothing_lost(path: str | None, campaign: Campaign) -> None:
+    """Refuse to overwrite a file, unless it is a plate of this campaign and all its values have been told."""
+    if path is None or not Path(path).is_file():
+        return
+    try:
+        lost = _find_untold(tables.read(path), campaign)
+    except MaxentryError:
+        lost = "it is not a plate of this campaign"
+    if lost:
+        raise ParameterError(f"{path} exists, and {lost}. Name another file, or add --overwrite.")
+
+
+def _find_untold(table: Table, campaign: Campaign) -> str:
+    """Say what a plate holds that the campaign does not know; empty if it knows all of it."""
+    from maxentry.cells import is_empty, is_failure, parse_id, parse_number
+
+    ids, values = table.role("id"), table.role("value")
+    if ids is None or values is None:
+        return "it is not a plate"
+    measured = campaign.export(everything=True, frame="columns")
+    known = {
+        (id, value) for id, value in zip(measured["id"], measured["value"], strict=True) if id is not None
+    }
+    asked = campaign.asked(frame="columns")
+    failed = {id for id, status in zip(asked["id"], asked["status"], strict=True) if status == "failed"}
+    for k, (cell, value) in enumerate(zip(ids, values, strict=True)):
+        if is_empty(value):
+            continue
+        id = parse_id(cell, table.where(k))
+        if is_failure(value) and id in failed:
+            continue
+        if is_failure(value) or (id, parse_number(value, "", table.decimal_comma)) not in known:
+            return f"line {table.lines[k] if table.lines else k + 1} has a value that was not told yet"
+    return ""
+
+
+def tell(
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE]",
+            show_default=False,
+            help="CSV or Parquet: a plate with its values, a table row, col, value, or a matrix; - is stdin.",
+        ),
+    ] = None,
+    id: Annotated[int | None, option("--id", help="One id that was asked …")] = None,
+    row: Annotated[str | None, option("--row", help="… or one row …")] = None,
+    col: Annotated[str | None, option("--col", help="… and column …")] = None,
+    value: Annotated[str | None, option("--value", help="… and its value, or failed.")] = None,
+    again: Annotated[
+        bool,
+        option("--again", help="Values of entries told before are further inputs."),
+    ] = False,
+    names: options.Names = None,
+    who: options.Who = None,
+    form: options.InputFormat = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
+    from maxentry.cli import inputs
+
+    report = (
+        _make_report(id, row, col, value)
+        if data is None
+        else _parse_report(inputs.read_table(data, form), names)
+    )
+    if data is not None and (id, row, col, value) != (None,) * 4:
+        raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
+    with open_campaign(storage, name) as campaign:
+        receipt = campaign.tell(report, again=again, who=who)
+        document = {"campaign": campaign.name, **receipt._asdict()}
+    if as_json:
+        output.print_json(document)
+        return
+    parts = [count(receipt.told, "value") + " told"]
+    parts += [f"{receipt.failed} failed"] if receipt.failed else []
+    parts += [f"{receipt.known} known already"] if receipt.known else []
+    parts += [f"{receipt.awaited} still empty"] if receipt.awaited else []
+    output.say(", ".join(parts) + ".")
+
+
+def _make_report(id: int | None, row: str | None, col: str | None, value: str | None) -> dict[str, list[Any]]:
+    """A single measurement, by id or by labels."""
+    if value is None or (id is None) == (row is None and col is None) or (row is None) != (col is None):
+        raise typer.BadParameter("expected a file, or --row, --col and --value, or --id and --value.")
+    return {"id": [id], "row": [row], "col": [col], "value": [value]}
+
+
+def _parse_report(table: Table, names: str | None) -> Any:
+    """What `Campaign.tell` takes: a plate or a long table as it stands, a wide one as triples."""
+    from maxentry.cli import inputs
+
+    plate = inputs.is_plate(table) or inputs.is_long(table)
+    if names is None and plate:
+        return table
+    if names is None:
+        inputs.refuse_half_plate(table)
+    measured = inputs.parse_measurements(table, names)
+    return {"row": measured.rows, "col": measured.cols, "value": measured.values}
+
+
+Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", help="Ids of the plate.", show_default=False)]
+Reason = Annotated[str, option("--reason", help="Why, for the history.")]
+
+
+def fail(
+    ids: Ids = None,
+    reason: Reason = "",
+    retry: Annotated[bool, option("--retry", help="It may be asked for again.")] = False,
+    who: options.Who = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """Say that measuring was tried and gave no value; it is not asked for again unless --retry."""
+    if not ids:
+        raise typer.BadParameter("expected at least one id, got none.")
+    with open_campaign(storage, name) as campaign:
+        campaign.fail(ids, reason, retry=retry, who=who)
+        _report_ids(campaign.name, "failed", ids, as_json)
+
+
+def withdraw(
+    ids: Ids = None,
+    everything: Annotated[bool, option("--all", help="All that is pending.")] = False,
+    reason: Reason = "",
+    who: options.Who = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """Say that entries will not be measured now: they go back and may be asked for again."""
+    if bool(ids) == everything:
+        raise typer.BadParameter("expected ids, or --all, and not both.")
+    with open_campaign(storage, name) as campaign:
+        wanted = (
+            [int(id) for id in campaign.pending(frame="columns")["id"]] if everything else list(ids or [])
+        )
+        if wanted:
+            campaign.withdraw(wanted, reason, who=who)
+        _report_ids(campaign.name, "withdrawn", wanted, as_json)
+
+
+def correct(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID] [VALUE]",
+            help="The id and the value as it should have been; with --row, --col, --number or --id the value alone.",
+            show_default=False,
+        ),
+    ] = None,
+    id: Annotated[int | None, option("--id", help="Of this id …")] = None,
+    row: Annotated[str | None, option("--row", help="… or of this row …")] = None,
+    col: Annotated[str | None, option("--col", help="… and column …")] = None,
+    number: Annotated[int | None, option("--number", help="… or of this number in `export`.")] = None,
+    value: Annotated[str | None, option("--value", help="The value, as an option (for -1.5, say).")] = None,
+    strike: Annotated[bool, option("--strike", help="No value at all: strike it out.")] = False,
+    reason: Reason = "",
+    who: options.Who = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """Put right a value that was told wrongly; the history keeps the old one."""
+    from maxentry.cells import parse_number
+
+    given = list(words or [])
+    if (id, row, col, number) == (None,) * 4 and given:
+        id = _parse_id(given.pop(0))
+    value = given.pop(0) if value is None and given else value
+    new = None if value is None else parse_number(value, "the correction")
+    if given or (new is None) != strike:
+        raise typer.BadParameter("expected ID VALUE (or ID --strike), like: maxentry correct 3 7.5")
+    if sum((id is not None, number is not None, row is not None or col is not None)) != 1 or (
+        (row is None) != (col is None)
+    ):
+        raise typer.BadParameter("expected an id, or --row and --col, or --number.")
+    with open_campaign(storage, name) as campaign:
+        campaign.correct(id, new, row=row, col=col, number=number, reason=reason, who=who)
+        document = {"campaign": campaign.name, "value": new}
+    if as_json:
+        output.print_json(document)
+    else:
+        output.say("Struck out." if strike else f"Corrected: now {new:g}.")
+
+
+def _parse_id(word: str) -> int:
+    if not word.strip().isdecimal():
+        raise typer.BadParameter(f"expected an id (a whole number) before the value, got {word!r}.")
+    return int(word)
+
+
+def _report_ids(campaign: str, what: str, ids: list[int], as_json: bool) -> None:
+    if as_json:
+        output.print_json({"campaign": campaign, what: ids})
+    else:
+        output.say(f"{count(len(ids), 'entry', 'entries')} {what}.")
+
+
+def add(app: typer.Typer) -> None:
+    """Register these commands."""
+    app.command(
+        rich_help_panel="The lab loop",
+        epilog="JSON: campaign, n, and entries (id, row, col, mean, sd, gain, cost, value) or, with -o, output.",
+    )(ask)
+    app.command(
+        rich_help_panel="The lab loop", epilog="JSON: campaign, told, failed, known, awaited (how many)."
+    )(tell)
+    app.command(rich_help_panel="The lab loop", epilog="JSON: campaign, failed (ids).")(fail)
+    app.command(rich_help_panel="The lab loop", epilog="JSON: campaign, withdrawn (ids).")(withdraw)
+    app.command(
+        rich_help_panel="The lab loop",
+        epilog="A negative value: maxentry correct 3 --value -1.5. JSON: campaign, value (null: struck out).",
+    )(correct)

@@ -1,0 +1,308 @@
+"""`complete` and `design` without a campaign; `posterior` and `export` of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxentry import tables
+from maxentry.cli import options, output
+from maxentry.cli.ask_tell import check_nothing_lost, plate_table
+from maxentry.cli.campaign import make_table, open_campaign
+from maxentry.cli.options import option
+from maxentry.errors import ParameterError, SizeError
+from maxentry.tables import Format, Table, cell_text
+from maxentry.wording import count
+
+if TYPE_CHECKING:
+    from maxentry.posterior.posterior import Posterior
+
+
+def complete(
+    data: Annotated[
+        str, typer.Argument(help="CSV or Parquet: a matrix with holes, or row, col, value; - is stdin.")
+    ],
+    out: options.Output = None,
+    wide: options.Wide = True,
+    what: options.WhatOption = options.What.mean,
+    level: options.Level = 0.9,
+    rank: options.Rank = "auto",
+    noise: options.NoiseOption = options.Noise.gaussian,
+    transform: options.Transform = "none",
+    effects: Annotated[bool, typer.Option(help="Whether rows and columns have means of their own.")] = True,
+    seed: options.Seed = None,
+    names: options.Names = None,
+    save: options.Save = None,
+    verbose: options.Verbose = False,
+    form: options.OutputFormat = None,
+    as_json: options.Json = False,
+) -> None:
+    """Fill the holes of a table, and say how far each filled value can be trusted."""
+    output.check_writable(out, form, sources=[data])
+    output.check_writable(save, sources=[data])
+    wanted = options.parse_rank(rank)
+    from maxentry.cli import inputs
+    from maxentry.observations import Observations
+    from maxentry.posterior.complete import complete as run_complete
+    from maxentry.posterior.intervals import check_level
+
+    check_level(level)
+    matrix = inputs.read_matrix(data, names)
+    measured = matrix.measured
+    observations = Observations.from_triples(
+        measured.rows, measured.cols, measured.values, row_labels=matrix.row_labels, col_labels=matrix.col_labels
+    )  # fmt: skip
+    posterior = run_complete(
+        observations, wanted, noise=noise.value, effects=effects, transform=transform, seed=seed
+    )
+    write_posterior(
+        posterior,
+        out,
+        form,
+        wide=wide,
+        what=what.value,
+        level=level,
+        as_json=as_json,
+        save=save,
+        verbose=verbose,
+        corner=matrix.corner,
+    )
+
+
+def design(
+    shape: Annotated[
+        str,
+        typer.Argument(
+            metavar="SHAPE|TABLE",
+            help="30x20, or a table whose labels are used and measured entries left out.",
+        ),
+    ],
+    n: Annotated[int, typer.Argument(min=1, help="How many entries.")],
+    out: options.Output = None,
+    seed: options.Seed = None,
+    names: options.Names = None,
+    form: options.OutputFormat = None,
+    as_json: options.Json = False,
+) -> None:
+    """Lay out which entries to measure first: every row and every column about equally often."""
+    output.check_writable(out, form, sources=[shape])
+    from maxentry import design as designs
+    from maxentry.cli import inputs
+    from maxentry.entries import Entries
+
+    size = options.parse_shape(shape)
+    if size is not None:
+        row_labels, col_labels = options.count_labels(size)
+        measured = inputs.Triples([], [], [])
+    else:
+        matrix = inputs.parse_matrix(_read_table(shape), names)
+        row_labels, col_labels, measured = matrix.row_labels, matrix.col_labels, matrix.measured
+    row_at, col_at = ({label: i for i, label in enumerate(side)} for side in (row_labels, col_labels))
+    taken = Entries.of([row_at[x] for x in measured.rows], [col_at[x] for x in measured.cols])
+    chosen = designs.balanced(
+        (len(row_labels), len(col_labels)), n, seed=seed, taken=taken if len(taken.rows) else None
+    )
+    rows, cols = (
+        [side[k] for k in at] for side, at in ((row_labels, chosen.rows), (col_labels, chosen.cols))
+    )
+    table = Table(["row", "col", "value"], [rows, cols, [None] * len(rows)])
+    document = {"shape": [len(row_labels), len(col_labels)], "n": len(rows)}
+    output.deliver(table, out, form, as_json=as_json, document=document)
+
+
+def _read_table(path: str) -> Table:
+    from maxentry.cli import inputs
+
+    if path != output.STD and not Path(path).exists():
+        raise ParameterError(f"expected a shape like 30x20 or a table, got {path!r}.")
+    return inputs.read_table(path)
+
+
+def posterior(
+    out: options.Output = None,
+    wide: options.Wide = True,
+    what: options.WhatOption = options.What.mean,
+    level: options.Level = 0.9,
+    save: options.Save = None,
+    verbose: options.Verbose = False,
+    form: options.OutputFormat = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """The completed matrix, in your units, and how far each value can be trusted."""
+    output.check_writable(out, form)
+    output.check_writable(save)
+    from maxentry.posterior.intervals import check_level
+
+    check_level(level)
+    with open_campaign(storage, name) as campaign:
+        belief = campaign.posterior()
+    write_posterior(
+        belief,
+        out,
+        form,
+        wide=wide,
+        what=what.value,
+        level=level,
+        as_json=as_json,
+        save=save,
+        verbose=verbose,
+        campaign=campaign.name,
+    )
+
+
+def export(
+    out: options.Output = None,
+    wide: Annotated[
+        bool, typer.Option("--wide/--long", help="A matrix with holes, or one line a measurement.")
+    ] = False,
+    pending: Annotated[bool, option("--pending", help="The plate of all that is pending, instead.")] = False,
+    asked: Annotated[
+        bool,
+        option("--asked", help="All that was ever asked and its fate, instead."),
+    ] = False,
+    everything: Annotated[bool, option("--all", help="Struck-out measurements too.")] = False,
+    overwrite: Annotated[bool, option("--overwrite", help="Write the plate over any file.")] = False,
+    form: options.OutputFormat = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """What was told, as a table; or the plate of what is pending."""
+    if wide + pending + asked > 1:
+        raise typer.BadParameter("expected one of --wide, --pending and --asked, got several.")
+    output.check_writable(out, form)
+    with open_campaign(storage, name) as campaign:
+        if pending and not overwrite:
+            check_nothing_lost(out, campaign)
+        if pending:
+            table = plate_table(campaign.pending(frame="columns"))
+        elif asked:
+            table = make_table(campaign.asked(frame="columns"))
+        else:
+            table = make_table(
+                campaign.export(wide=wide and not as_json, everything=everything, frame="columns")
+            )
+        document = {"campaign": campaign.name, "n": table.n}
+        output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
+
+
+FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, converged, advice, interrupted"
+LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
+LARGEST = 20_000_000  # lines of a long table
+
+
+def make_map_table(
+    posterior: Posterior, *, wide: bool, what: str = "mean", level: float = 0.9, corner: str = "row"
+) -> Table:
+    """Wide: `what` by row and column. Long: one line per entry, with the columns of LONG."""
+    data, (m1, m2) = posterior.observations, posterior.shape
+    rows = list(range(m1)) if data.row_labels is None else list(data.row_labels)
+    cols = list(range(m2)) if data.col_labels is None else list(data.col_labels)
+    if wide:
+        grid = _choose_map(posterior, what, level)
+        columns = [rows, *(grid[:, j].tolist() for j in range(m2))]
+        return Table([corner, *(cell_text(col) for col in cols)], columns)
+    if m1 * m2 > LARGEST:
+        raise SizeError(
+            f"expected at most {LARGEST} entries for a long table, got {m1} x {m2}. --wide is smaller."
+        )
+    import numpy as np
+
+    arrays = posterior.arrays
+    low, high = arrays.interval(level)
+    times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
+    maps = [arrays.mean, arrays.sd, low, high, *arrays.predictive_interval(level), times]
+    columns = [[row for row in rows for _ in cols], cols * m1, *(grid.ravel().tolist() for grid in maps)]
+    return Table(LONG.split(", "), columns)
+
+
+def _choose_map(posterior: Posterior, what: str, level: float) -> Any:
+    maps = posterior.arrays
+    if what in ("low", "high"):
+        return maps.interval(level)[what == "high"]
+    if what in ("new_low", "new_high"):
+        return maps.predictive_interval(level)[what == "new_high"]
+    return maps.mean if what == "mean" else maps.sd
+
+
+def list_facts(posterior: Posterior) -> dict[str, Any]:
+    """Facts about the fit, for the JSON document."""
+    from maxentry.posterior.diagnostics import strip_code
+
+    diagnostics = posterior.diagnostics
+    return {
+        "shape": list(posterior.shape),
+        "n_observed": posterior.observations.n,
+        "rank": posterior.rank,
+        "rank_weights": posterior.rank_weights,
+        "noise_sd": posterior.noise_sd,
+        "transform": str(posterior.transform),
+        "converged": bool(diagnostics.converged),
+        "advice": strip_code(diagnostics.advice),
+        "interrupted": posterior.interrupted,
+    }
+
+
+def summarize(posterior: Posterior) -> str:
+    """The result in a line and, if the chains have not converged, what to do from the shell."""
+    (m1, m2), n = posterior.shape, posterior.observations.n
+    facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
+    if posterior.diagnostics.converged:
+        return f"{facts}: converged."
+    lower = ", or try a lower --rank" if posterior.rank else ""
+    return (
+        f"{facts}.\nnot converged: the chains disagree somewhat, which the intervals include; for sharper ones "
+        f"measure more{lower} (--verbose: details)."
+    )
+
+
+def write_posterior(
+    posterior: Posterior, out: str | None, form: Format | None, *, wide: bool, what: str, level: float,
+    as_json: bool, save: str | None, campaign: str | None = None, corner: str = "row",
+    verbose: bool = False,
+) -> None:  # fmt: skip
+    """Write the completed matrix, summarize the fit, and exit as interrupted if the sampling was."""
+    from maxentry.posterior.diagnostics import strip_code
+
+    if save is not None:
+        posterior.save(save)
+    entries = as_json and out is None  # JSON has everything about an entry in one place
+    table = make_map_table(posterior, wide=wide and not entries, what=what, level=level, corner=corner)
+    named = {} if campaign is None else {"campaign": campaign}
+    document = named | list_facts(posterior)
+    if not entries and tables.choose_format(out, form) is not Format.parquet:
+        labels = 1 if wide else 2
+        figures = map(tables.round_numbers, table.columns[labels:])
+        table = Table(table.names, [*table.columns[:labels], *figures])
+    output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
+    if not as_json:
+        output.say(strip_code(repr(posterior)) if verbose else summarize(posterior), "dim")
+    if posterior.interrupted:
+        output.warn("Interrupted: this is what had been drawn by then.")
+        raise typer.Exit(output.ExitCode.INTERRUPTED)
+
+
+def add(app: typer.Typer) -> None:
+    """Register these commands."""
+    app.command(
+        rich_help_panel="Results",
+        epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output.",
+    )(posterior)
+    app.command(
+        rich_help_panel="Results",
+        epilog="JSON: campaign, n, and entries (number, id, row, col, value, told_at, who, corrected; with --pending "
+        "as of ask; with --asked id, row, col, mean, sd, gain, cost, status, asked_at, expires_at, who, reason) or, "
+        "with -o, output.",
+    )(export)
+    app.command(
+        rich_help_panel="Without a campaign",
+        epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output.",
+    )(complete)
+    app.command(
+        rich_help_panel="Without a campaign",
+        epilog="JSON: shape, n, and entries (row, col, value) or, with -o, output.",
+    )(design)
