@@ -10,6 +10,7 @@ from tests.campaign.examples import answer, ask, begun, truth
 from maxentry.campaign import fits as caching
 from maxentry.campaign import fits as fitting
 from maxentry.campaign.campaign import Campaign
+from maxentry.posterior import complete as completing
 from maxentry.posterior.posterior import Posterior
 
 
@@ -72,8 +73,8 @@ def test_a_station_in_the_cache_saves_those_before(
     stations_from_eight: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
-    complete = fitting.complete
-    monkeypatch.setattr(fitting, "complete", lambda *a, **k: made.append(k["seed"]) or complete(*a, **k))
+    complete = completing.complete
+    monkeypatch.setattr(completing, "complete", lambda *a, **k: made.append(k["seed"]) or complete(*a, **k))
     memory, state = caching.Memory(), told(17).state
     fitting.fit_posterior(state, memory)
     assert len(made) == 4  # the anchor of 15, stations of 16 and 17, and the posterior
@@ -94,8 +95,8 @@ def test_the_anchor_outlives_its_stations_in_the_cache(
     fitting.fit_posterior(campaign.state, cache)
     campaign.correct(17, 0.5)
     made: list[object] = []
-    complete = fitting.complete
-    monkeypatch.setattr(fitting, "complete", lambda *a, **k: made.append(k["start"]) or complete(*a, **k))
+    complete = completing.complete
+    monkeypatch.setattr(completing, "complete", lambda *a, **k: made.append(k["start"]) or complete(*a, **k))
     fitting.fit_posterior(campaign.state, cache)
     assert made
     assert None not in made
@@ -189,7 +190,7 @@ def test_an_interrupted_fit_chooses_nothing(monkeypatch, tmp_path: Path) -> None
         interrupted = True
 
     campaign = told(14)
-    monkeypatch.setattr(fitting, "complete", lambda *_, **__: Interrupted())
+    monkeypatch.setattr(completing, "complete", lambda *_, **__: Interrupted())
     with pytest.raises(KeyboardInterrupt):
         fitting.fit_posterior(campaign.state, tmp_path)
     assert not list(tmp_path.iterdir())
