@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test rest setup lint types slow fuzz studies paper suite docs bench check clean
+.PHONY: demo test rest setup lint types shape slow fuzz studies paper suite docs bench check clean
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -53,6 +53,9 @@ suite: setup  ## all strategies on simulated and real matrices; takes hours, res
 
 bench: setup  ## beside its peers, each in an environment of its own; goes on where it was; writes benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks.peers
+
+shape: setup  ## figures of the tree, and whether they are within their limits
+	$(BIN)/python -m tests.shape
 
 docs: setup  ## the site, in build/site; warnings are errors, and nothing in it comes from elsewhere
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -6,9 +6,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# Before NumPy is loaded: threads of linear algebra on small matrices only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
@@ -56,16 +61,47 @@ with contextlib.suppress(ImportError):
     _posixsubprocess.fork_exec = _fork_exec
 
 
+WORK = "maxentry.posterior.schedule.WORK"
+
+
+@pytest.fixture
+def short_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Default fits at their least length, a tenth of the usual: for tests of what is done with a fit."""
+    monkeypatch.setattr(WORK, 1e6)
+
+
+@pytest.fixture
+def full_fits(short_fits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Default fits at their usual length, in a folder of tests where they are short."""
+    monkeypatch.setattr(WORK, 2e10)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of Matplotlib are written empty: for tests of what stands around them."""
+    figure = pytest.importorskip("matplotlib.figure")
+
+    def save(self: object, file: Any, **_: object) -> None:
+        empty = '<svg width="1pt" height="1pt"></svg>'
+        file.write(empty) if hasattr(file, "write") else Path(file).write_text(empty)
+
+    monkeypatch.setattr(figure.Figure, "savefig", save)
+
+
 @pytest.fixture(scope="session")
 def compiled() -> None:
     """For tests that wait for fits, which must not wait for the compiler: on a busy machine it takes minutes."""
     from maxentry.campaign.campaign import Campaign
 
-    for rank in (1, "auto"):
-        with Campaign.create("sqlite://", "x", 6, 5, seed=1, rank=rank) as campaign:
-            rows, cols = [k % 6 for k in range(12)], [k % 5 for k in range(12)]
-            campaign.tell(row=rows, col=cols, value=[i + j / 7 for i, j in zip(rows, cols, strict=True)])
-            campaign.ask(2, frame="columns", progress=False)
-    with Campaign.create("sqlite://", "x", 7, 5, seed=1, acquisition="balanced") as campaign:
-        campaign.fail(campaign.ask(10, frame="columns", progress=False)["id"][:3])
-        campaign.ask(3, frame="columns", progress=False)  # around what failed: a design of its own kernels
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WORK, 1e6)
+        for rank in (1, "auto"):
+            with Campaign.create("sqlite://", "x", 6, 5, seed=1, rank=rank) as campaign:
+                rows, cols = [k % 6 for k in range(12)], [k % 5 for k in range(12)]
+                campaign.tell(row=rows, col=cols, value=[i + j / 7 for i, j in zip(rows, cols, strict=True)])
+                campaign.ask(2, frame="columns", progress=False)
+        with Campaign.create("sqlite://", "x", 7, 5, seed=1, acquisition="balanced") as campaign:
+            campaign.fail(campaign.ask(10, frame="columns", progress=False)["id"][:3])
+            campaign.ask(
+                3, frame="columns", progress=False
+            )  # around what failed: a design of its own kernels

@@ -72,7 +72,7 @@ class Sampler(NamedTuple):
     thin: int = THIN
 
 
-class Fit(NamedTuple):
+class PaperFit(NamedTuple):
     """Draws of (X - center) / scale, and the mean of its sigma2."""
 
     belief: Belief
@@ -82,7 +82,7 @@ class Fit(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # the next choice and the estimate are of one state
-def fit(state: State, sampler: Sampler) -> Fit:
+def fit(state: State, sampler: Sampler) -> PaperFit:
     """Algorithm 2 given all that was told."""
     y = Transform.of(state.settings.transform).forward(state.values)
     center, scale = 0.0, 1.0
@@ -95,7 +95,7 @@ def fit(state: State, sampler: Sampler) -> Fit:
     half = sampler.sweeps // 2
     start, _ = algorithm2.sweeps(start, data, priors, half, rng, thin=half)
     _, draws = algorithm2.sweeps(start, data, priors, half, rng, sampler.thin)
-    return Fit(_belief(draws), float(draws.sigma2.mean()), center, scale)
+    return PaperFit(_belief(draws), float(draws.sigma2.mean()), center, scale)
 
 
 def prior_sd(shape: tuple[int, int], rank: int) -> float:
@@ -143,7 +143,7 @@ def _policy(truth: Truth, case: Case, seed: int) -> Policy:
 
 
 def estimate_entries(
-    found: Fit, transform: Transform, i: Indices, j: Indices, level: float, noisy: bool
+    found: PaperFit, transform: Transform, i: Indices, j: Indices, level: float, noisy: bool
 ) -> Estimates:
     """Means of the draws, and intervals of the entries, or (noisy) of measurements of them."""
     mean, low, high = np.empty(len(i)), np.empty(len(i)), np.empty(len(i))

@@ -49,7 +49,7 @@ RANK, BURNIN, NSAMPLES = 4, 400, 200
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
-class Fit(NamedTuple):
+class SmurffFit(NamedTuple):
     """SMURFF's samples, on the scale of the model."""
 
     draws: Array  # (S, n) of the entries that can be measured, in order of position
@@ -83,7 +83,7 @@ def check_available() -> None:
 
 
 @lru_cache(maxsize=1)  # the next choice and the estimate are of one state
-def fit(state: State, k: int) -> Fit:
+def fit(state: State, k: int) -> SmurffFit:
     """Run SMURFF on all that was told."""
     mask = np.ones(state.shape, dtype=bool) if state.settings.mask is None else state.settings.mask
     test = Entries.of(*np.nonzero(mask))
@@ -96,7 +96,7 @@ def fit(state: State, k: int) -> Fit:
     found = _run(job)
     place = np.full(state.shape, -1)
     place[test.rows, test.cols] = np.arange(len(test.rows))
-    return Fit(found["draws"].astype(np.float64), place, found["eta2"])
+    return SmurffFit(found["draws"].astype(np.float64), place, found["eta2"])
 
 
 def _run(job: dict[str, object]) -> dict[str, Array]:
@@ -126,7 +126,7 @@ def choose_most_varying(request: Request, k: int) -> Selection:
 
 
 def estimate_entries(
-    found: Fit, transform: Transform, i: Indices, j: Indices, level: float, noisy: bool
+    found: SmurffFit, transform: Transform, i: Indices, j: Indices, level: float, noisy: bool
 ) -> Estimates:
     """Return means of the draws, and intervals of the entries or (noisy) of measurements of them."""
     draws = found.draws[:, found.place[i, j]]

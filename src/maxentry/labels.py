@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError, LabelError
-from maxentry.frames import is_missing, is_number, listed, object_array
+from maxentry.frames import is_missing, is_number, object_array, to_list
 
 # From whatever came to arrays of floats (missing as NaN) and of positions, naming what cannot be used.
 NOTHING = "expected at least one observation that is not missing, got none."
@@ -135,7 +135,7 @@ class Axis:
             return self.look_up([labels.item() if isinstance(labels, np.ndarray) else labels]).reshape(())
         if isinstance(labels, np.ndarray):
             return self.look_up(labels.ravel()).reshape(labels.shape)
-        return self.look_up(listed(labels))
+        return self.look_up(to_list(labels))
 
     def look_up(self, labels: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         """Positions of a list of labels."""
@@ -144,7 +144,7 @@ class Axis:
             if bad.any():
                 self._refuse([labels[int(k)] for k in np.flatnonzero(bad)])
             return found
-        wanted = listed(labels)
+        wanted = to_list(labels)
         try:
             return np.fromiter(map(self.positions.__getitem__, wanted), dtype=np.int64, count=len(wanted))
         except (KeyError, TypeError):
@@ -162,7 +162,7 @@ class Axis:
     def extended(self, labels: Iterable[Hashable]) -> Axis:
         """This axis with more labels after its own."""
         own = range(self.size) if self.labels is None else self.labels
-        known = check_labels((*own, *listed(labels)), self.name)
+        known = check_labels((*own, *to_list(labels)), self.name)
         counted = self.labels is None and known == tuple(range(len(known)))
         return Axis(self.name, len(known), None if counted else known)
 
@@ -203,7 +203,7 @@ def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
     """The labels as a tuple; one that is missing, not hashable or there twice is an error."""
     if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
         raise DataError(f"expected a sequence of {name} labels, got {show(labels)}.")
-    known = tuple(listed(labels))
+    known = tuple(to_list(labels))
     first: dict[Hashable, int] = {}
     for i, label in enumerate(known):
         if is_missing(label):
@@ -221,7 +221,7 @@ def code_labels(
     items: Sequence[Any] | NDArray[Any], labels: Iterable[Hashable] | None, name: str
 ) -> tuple[NDArray[np.int64], Labels]:
     """Positions of the items, and all labels: those given, else those that came, in order of appearance."""
-    wanted = listed(items)
+    wanted = to_list(items)
     try:
         came = dict.fromkeys(wanted)
     except TypeError:
@@ -242,7 +242,7 @@ def as_column(items: Any, name: str) -> NDArray[Any]:
     array = items.to_numpy() if hasattr(items, "to_numpy") else items
     if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):
         return as_array(array)
-    return object_array(listed(items))
+    return object_array(to_list(items))
 
 
 def positions_or_labels(

@@ -179,8 +179,9 @@ def test_integrated_variance_may_rise_as_others_join():
     for seed in range(3):
         b = belief((5, 4), S=6, R=1, seed=seed)
         cov, eta2 = slow.draw_covariance(b), 1e-3
-        alone = [slow.gain_of("integrated_variance", cov, [], [a], eta2) for a in range(20)]
+        alone = [slow.gain_of("integrated_variance", cov, [a], eta2) for a in range(20)]
         for first in range(20):
-            later = [slow.gain_of("integrated_variance", cov, [first], [a], eta2) for a in range(20)]
+            after = slow.given(cov, [first], eta2)
+            later = [slow.gain_of("integrated_variance", after, [a], eta2) for a in range(20)]
             rose |= any(y > x * (1 + 1e-6) for x, y in zip(alone, later, strict=True))
     assert rose

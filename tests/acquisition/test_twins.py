@@ -14,12 +14,13 @@ from maxentry.acquisition.field import NOISE_FLOOR
 from maxentry.entries import Entries
 
 NAMES = ["maxent", "maxent_nearest", "predictive_variance", "integrated_variance"]
-LIMITS = [
-    Limits(),
-    Limits(per_row=1),
-    Limits(per_col=1, per_row=2),
-    Limits(plates="rows"),
-    Limits(plates="cols"),
+ECONOMIES = ("all held", "tiny tiles", "little held", "few open")
+# Plates are opened whole, so that a tile or a list of candidates makes no difference to them.
+WAYS = [
+    *((limits, economy) for limits in (Limits(), Limits(per_col=1, per_row=2)) for economy in ECONOMIES),
+    (Limits(plates="rows"), "all held"),
+    (Limits(plates="rows"), "few open"),
+    (Limits(plates="cols"), "little held"),
 ]
 
 
@@ -50,16 +51,15 @@ def agree(name, b, q, n):
     return chosen
 
 
-@pytest.fixture(params=["all held", "tiny tiles", "little held", "few open"])
-def economy(request, monkeypatch):
-    """The ways in which a large matrix is treated, forced on small ones."""
-    if request.param == "all held":
+def economise(economy, monkeypatch):
+    """Treat small matrices as large ones are treated."""
+    if economy == "all held":
         monkeypatch.setattr(total_variance, "PRODUCTS", 0)
     else:
         monkeypatch.setattr(greedy, "TILE", 2)
         monkeypatch.setattr(draw_field, "WORTHWHILE", 0)
         monkeypatch.setattr(draw_field, "BOUND_COST", 0)
-    if request.param in ("little held", "few open"):
+    if economy in ("little held", "few open"):
         monkeypatch.setattr(greedy, "HELD_BYTES", 0)
         monkeypatch.setattr(greedy, "FEW", 7)
         monkeypatch.setattr(total_variance, "HELD_BYTES", 0)
@@ -67,13 +67,14 @@ def economy(request, monkeypatch):
         monkeypatch.setattr(greedy, "CHUNK", 3)
         monkeypatch.setattr(greedy, "LOOKED_AT", 2)
         monkeypatch.setattr(total_variance, "CHUNK", 5)
-    if request.param == "few open":
+    if economy == "few open":
         monkeypatch.setattr(greedy, "MOST_OPEN", 12)
 
 
-@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize(("limits", "economy"), WAYS, ids=str)
 @pytest.mark.parametrize("name", NAMES)
-def test_choices_are_those_of_exhaustive_search(name, limits, economy):
+def test_choices_are_those_of_exhaustive_search(name, limits, economy, monkeypatch):
+    economise(economy, monkeypatch)
     shape = (8, 7)
     for seed in range(3):
         b = belief(shape, seed=seed, coherent=seed == 1, effects=seed != 2)

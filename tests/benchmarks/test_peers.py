@@ -56,6 +56,7 @@ def test_what_was_stopped_is_tried_again_only_with_more_time_and_what_failed_alw
     assert store.known(cell(rank=3), 10.0) is None
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("doing", ["while True: pass", "import time; time.sleep(600)"])
 def test_a_process_is_stopped_at_its_limit_whether_it_works_or_waits(doing: str) -> None:
     wall, cpu, code, _ = child([sys.executable, "-c", doing], dict(os.environ), 0.2, False)
@@ -64,6 +65,7 @@ def test_a_process_is_stopped_at_its_limit_whether_it_works_or_waits(doing: str)
     assert cpu < 10
 
 
+@pytest.mark.process
 def test_a_process_that_fails_says_why() -> None:
     _, _, code, said = child(
         [sys.executable, "-c", "raise SystemExit('no such thing')"], dict(os.environ), 60.0, False
@@ -200,6 +202,7 @@ def test_every_peer_has_an_environment_and_a_worker() -> None:
     assert all((WORKERS / m.worker).exists() for m in METHODS)
 
 
+@pytest.mark.process
 def test_ours_runs_in_small_and_is_not_run_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cells.jsonl"
     for known in (0, 2):

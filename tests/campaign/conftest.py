@@ -47,5 +47,5 @@ def _storage(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Itera
 
 
 @pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, compiled: None) -> None:
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, compiled: None, short_fits: None) -> None:
     monkeypatch.setenv("MAXENTRY_CACHE", str(tmp_path / "cache"))

@@ -71,6 +71,7 @@ def test_what_a_budget_pays(cost: list[float], left: float, plate: list[int] | N
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("full_fits")
 def test_the_expected_error_comes_true_on_average() -> None:
     """Over 40 matrices from the prior, squared error over expected squared error is 1 within its Monte Carlo error."""
     ratios = []
@@ -107,6 +108,8 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     assert campaign.outlook(5, progress=False).advice.startswith("the target is reached")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("full_fits")
 def test_what_rank_0_takes_for_noise_is_not_known() -> None:
     """With 12 of 108 values told rank="auto" sees means alone: its sd is far too small, the expected error is not."""
     ratios, plain = [], []
@@ -123,6 +126,15 @@ def test_what_rank_0_takes_for_noise_is_not_known() -> None:
         plain.append(error / np.sqrt(np.mean(posterior.sd**2)))
     assert len(ratios) >= 3
     assert np.median(ratios) < 1.3 < np.median(plain)
+
+
+def test_what_rank_0_takes_for_noise_counts_as_error() -> None:
+    campaign = begun(rank="auto")
+    answer(campaign, ask(campaign, 12), truth())
+    posterior = campaign.posterior(progress=False)
+    assert posterior.rank_weights[0] > 0.5
+    assert stop.unseen(posterior) > 0
+    assert stop.expected_error(campaign.state, posterior) > 1.5 * np.sqrt(np.mean(posterior.sd**2))
 
 
 def test_nothing_is_unseen_where_the_rank_is_given() -> None:

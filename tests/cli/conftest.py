@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: None) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: None, short_fits: None) -> Path:
     """An empty folder to work in, with nothing set in the environment."""
     monkeypatch.chdir(tmp_path)
     for name in ("MAXENTRY_STORAGE", "MAXENTRY_CAMPAIGN", "MAXENTRY_DEBUG"):

@@ -9,16 +9,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
+from typer.main import get_command
 
 from maxentry.cli.main import app
 
 COMMAND = [sys.executable, "-m", "maxentry"]
+APP = get_command(app)  # once: it takes longer than most commands
 
 
 def run(*words: object, stdin: str | bytes | None = None, env: dict[str, str] | None = None) -> Result:
     """Run `maxentry …` in this process; nothing but our own endings may come out."""
-    return CliRunner().invoke(app, [str(word) for word in words], input=stdin, env=env)
+    return CliRunner().invoke(APP, [str(word) for word in words], input=stdin, env=env)
 
 
 def good(*words: object, **options: Any) -> Result:

@@ -85,6 +85,7 @@ def test_compare_answers_in_one_sentence(engine: dict, my_csv: Path) -> None:
     assert "my.csv" in (written / "report.html").read_text()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_runs_that_fail_do_not_keep_the_others_from_being_reported(engine: dict, my_csv: Path) -> None:
     words = ["compare", "my.csv", "--strategy", "predictive_variance", "--strategy", "maxent", "-o", "out"]
     result = run(*words)
@@ -122,6 +123,7 @@ def test_when_all_fail_it_is_one_sentence(engine: dict, my_csv: Path) -> None:
         ),
     ],
 )
+@pytest.mark.usefixtures("undrawn")
 def test_compare_answers_of_what_was_run(
     strategies: list[str], answer: str, engine: dict, my_csv: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_compare_answers_of_what_was_run(
     assert ("Would active sampling help on my.csv?" in page) == ("active" in answer)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_runs_nothing(engine: dict, my_csv: Path) -> None:
     said = refused("compare", "my.csv", "--report", "-o", "out")
     assert said.endswith("Expected results of this study in out, got none.")
@@ -146,6 +149,7 @@ def test_a_report_runs_nothing(engine: dict, my_csv: Path) -> None:
     assert engine["begun"] == []
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_was_kept_is_told_from_what_was_made(engine: dict, my_csv: Path) -> None:
     words = ("compare", "my.csv", "-o", "out", "--replicates")
     assert "3 runs, 1.5 min of processor time. Wrote out/report.html." in good(*words, 1).stderr
@@ -157,6 +161,7 @@ def test_what_was_kept_is_told_from_what_was_made(engine: dict, my_csv: Path) ->
     assert "uniform, balanced, predictive_variance, 1 replicate each." in good(*words, 1).stderr
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_in_a_hurry_it_is_said_so_and_replaces_nothing(engine: dict, my_csv: Path) -> None:
     whole, small = Path("maxentry-study/compare-my"), Path("maxentry-study/compare-my-quick")
     good("compare", "my.csv")
@@ -170,6 +175,7 @@ def test_in_a_hurry_it_is_said_so_and_replaces_nothing(engine: dict, my_csv: Pat
         assert "Quick: small runs and few replicates, from which nothing can be concluded." in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_tables_of_one_name_do_not_replace_each_other(engine: dict, my_csv: Path) -> None:
     Path("other").mkdir()
     other = Path("other/my.csv")
@@ -186,6 +192,7 @@ def test_infinite_values_are_refused_by_their_labels(engine: dict, my_csv: Path)
     assert said == "Expected finite numbers, but the value at row 'r0', column 'c0' is inf."
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_file_name_that_is_no_text_is_read_all_the_same(engine: dict, my_csv: Path) -> None:
     if sys.platform != "linux":
         pytest.skip("file names are bytes on Linux only")

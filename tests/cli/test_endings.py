@@ -90,7 +90,9 @@ def test_our_own_mistake_says_so_and_how_to_see_more(monkeypatch: pytest.MonkeyP
     )
     assert refused("complete", "x.csv", code=ExitCode.BUG) == "U" + sentence
     as_json = json.loads(run("complete", "x.csv", "--json").stdout)
-    assert as_json == {"error": {"kind": "ZeroDivisionError", "message": "u" + sentence, "code": ExitCode.BUG}}
+    assert as_json == {
+        "error": {"kind": "ZeroDivisionError", "message": "u" + sentence, "code": ExitCode.BUG}
+    }
     assert "Traceback" in run("complete", "x.csv", env={"MAXENTRY_DEBUG": "1"}).stderr
 
 
@@ -126,7 +128,9 @@ def test_an_output_that_cannot_hold_a_label_says_what_to_do() -> None:
     good("new", "lab", "--row", "α", "--row", "b", "--col", "x", "--col", "y")
     result = process("ask", 4, "--json", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert result.returncode == ExitCode.REFUSED
-    assert "encoding, ascii, has no '\\u03b1'. Set PYTHONUTF8=1" in json.loads(result.stdout)["error"]["message"]
+    assert (
+        "encoding, ascii, has no '\\u03b1'. Set PYTHONUTF8=1" in json.loads(result.stdout)["error"]["message"]
+    )
 
 
 WAITING = """

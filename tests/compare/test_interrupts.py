@@ -91,6 +91,7 @@ def working(tmp_path: Path) -> Iterator[Working]:
         study.process.wait()
 
 
+@pytest.mark.process
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(working: Working, tmp_path: Path) -> None:
     os.killpg(working.process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     assert working.ended() == (
@@ -144,6 +145,7 @@ def test_interrupted_with_json(tmp_path: Path) -> None:
     study.nobody_is_left()
 
 
+@pytest.mark.process
 def test_ctrl_c_while_workers_are_started_ends_quietly(tmp_path: Path) -> None:
     """No traceback of theirs, and none of them is left."""
     study = Working(tmp_path, 600)

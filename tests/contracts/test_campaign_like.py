@@ -369,16 +369,17 @@ REFUSED: dict[str, tuple[Call, type[MaxentryError], str]] = {
 }
 
 
-@pytest.mark.parametrize(("call", "kind", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused(lab: Any, call: Call, kind: type[MaxentryError], said: str) -> None:
-    campaign = begun(lab)
-    asked(campaign, 3)
-    told = len(campaign.state.measurements)
-    with pytest.raises(kind, match=said) as refusal:
-        call(campaign)
-    assert type(refusal.value) is kind
-    if "withdrawn" not in said and "id 1, which has one" not in said:
-        assert len(campaign.state.measurements) == told
+def test_what_is_refused(lab: Any, subtests: pytest.Subtests) -> None:
+    for name, (call, kind, said) in REFUSED.items():
+        with subtests.test(name):
+            campaign = begun(lab, name)
+            asked(campaign, 3)
+            told = len(campaign.state.measurements)
+            with pytest.raises(kind, match=said) as refusal:
+                call(campaign)
+            assert type(refusal.value) is kind
+            if "withdrawn" not in said and "id 1, which has one" not in said:
+                assert len(campaign.state.measurements) == told
 
 
 def test_what_cannot_be_begun(lab: Any) -> None:

@@ -8,7 +8,7 @@ from scipy.stats import chi2, norm
 from tests.reference import balanced_slow as slow
 
 from maxentry.design import balanced, uniform
-from maxentry.design.uniform import available
+from maxentry.design.uniform import find_available
 from maxentry.entries import Entries
 from maxentry.kernels.design import trade_all
 
@@ -38,7 +38,9 @@ def entry_z(designs, shape, n):
 
 
 # 4 x 4 with two of each row and column: 90 sets; the others have rows or columns that get one more than others
-@pytest.mark.parametrize(("shape", "n", "sets"), [((4, 4), 8, 90), ((3, 4), 5, None), ((5, 3), 4, None)])
+@pytest.mark.parametrize(
+    ("shape", "n", "sets"), [((4, 4), 8, 90), pytest.param((3, 4), 5, None, marks=pytest.mark.slow)]
+)
 def test_all_balanced_designs_are_equally_likely(shape, n, sets):
     all_sets = slow.all_balanced(shape, n)
     assert sets in (None, len(all_sets))
@@ -63,7 +65,7 @@ def traded(start, passes, rng, lists):
 
 
 def test_trades_alone_forget_where_they_began():
-    lists = available((4, 4)).lists(np.arange(4), np.arange(4))
+    lists = find_available((4, 4)).lists(np.arange(4), np.arange(4))
     start = np.array([0, 1, 0, 1, 2, 3, 2, 3])
     all_sets = slow.all_balanced((4, 4), 8)
     rng = np.random.default_rng(2)
@@ -72,7 +74,7 @@ def test_trades_alone_forget_where_they_began():
     assert set_excess(short, all_sets, 4) > 1
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_trades_are_those_of_the_slow_twin(seed):
     rng = np.random.default_rng(seed)
     m1, m2 = rng.integers(1, 9, 2)
@@ -80,7 +82,10 @@ def test_trades_are_those_of_the_slow_twin(seed):
     chosen = allowed & (rng.random((m1, m2)) < 0.6)
     rows, cols = np.nonzero(chosen)
     begin = np.searchsorted(rows, np.arange(m1 + 1))
-    for pool in (available((m1, m2), allowed), available((m1, m2), taken=Entries.of(*np.nonzero(~allowed)))):
+    for pool in (
+        find_available((m1, m2), allowed),
+        find_available((m1, m2), taken=Entries.of(*np.nonzero(~allowed))),
+    ):
         fast = cols.copy()
         trade_all(pool.lists(np.arange(m1), np.arange(m2)), begin, fast, 5, m2, np.random.default_rng(seed))
         twin = slow.trade_all(allowed, np.split(cols, begin[1:-1]), 5, np.random.default_rng(seed))
@@ -109,7 +114,7 @@ def test_trades_are_enough_on_larger_matrices(monkeypatch):
     assert abs(mean[short] - mean[longer]) > 4 * np.hypot(error[short], error[longer])
 
 
-@pytest.mark.parametrize("n", [3, 11, 20, 33])
+@pytest.mark.parametrize("n", [3, pytest.param(20, marks=pytest.mark.slow), 33])
 def test_every_entry_is_equally_likely(n):
     rng = np.random.default_rng(n)
     assert entry_z([balanced((7, 5), n, seed=rng) for _ in range(1500)], (7, 5), n) < 1

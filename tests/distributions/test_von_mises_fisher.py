@@ -58,8 +58,7 @@ def chain(F, n, rng, thin=3):
     return np.array(out)
 
 
-@pytest.mark.parametrize("m", [2, 3, 10])
-@pytest.mark.parametrize("kappa", [0.5, 20.0, 1e4])
+@pytest.mark.parametrize(("m", "kappa"), [(2, 20.0), (3, 0.5), (10, 1e4)])
 def test_one_column_is_the_vector_law_of_scipy(m, kappa):
     rng = np.random.default_rng(1)
     mean = uniform_frame(m, 1, rng)
@@ -72,7 +71,7 @@ def test_one_column_is_the_vector_law_of_scipy(m, kappa):
         assert ks(statistics(ours, mean)[0], statistics(wrong, mean)[0]) < REJECT
 
 
-@pytest.mark.parametrize(("m", "s"), [(3, (3, 3)), (4, (3, 1)), (3, (2, 2, 1))])
+@pytest.mark.parametrize(("m", "s"), [(4, (3, 1)), (3, (2, 2, 1))])
 def test_rejection_has_the_law_of_naive_rejection(m, s):
     F, rng = parameter(m, s), np.random.default_rng(3)
     ours = np.array([mf.draw_von_mises_fisher(F, rng) for _ in range(N)])
@@ -87,7 +86,12 @@ def test_negative_control_proposals_without_rejection_are_rejected():
 
 
 @pytest.mark.parametrize(
-    ("m", "s"), [(4, (2, 1)), (6, (40, 9, 0.1)), (5, (0, 0)), (8, (1e6, 2e5)), (3, (3, 2, 1))]
+    ("m", "s"),
+    [
+        (6, (40, 9, 0.1)),
+        (3, (3, 2, 1)),
+        *(pytest.param(m, s, marks=pytest.mark.slow) for m, s in [(4, (2, 1)), (5, (0, 0)), (8, (1e6, 2e5))]),
+    ],
 )
 def test_a_gibbs_pass_leaves_the_law_of_rejection_invariant(m, s):
     F, rng = parameter(m, s), np.random.default_rng(5)
@@ -104,7 +108,7 @@ def test_negative_control_a_gibbs_pass_for_another_parameter_is_rejected():
     assert ks(statistics(after, F)[0], statistics(fresh, F)[0]) < REJECT
 
 
-@pytest.mark.parametrize(("m", "s"), [(4, (2, 1)), (6, (40, 9, 0.1))])
+@pytest.mark.parametrize(("m", "s"), [(4, (2, 1)), pytest.param(6, (40, 9, 0.1), marks=pytest.mark.slow)])
 def test_the_gibbs_chain_converges_from_a_uniform_frame(m, s):
     F, rng = parameter(m, s), np.random.default_rng(7)
     fresh = [mf.draw_von_mises_fisher(F, rng) for _ in range(N)]
@@ -133,7 +137,7 @@ def test_frames_stay_orthonormal_over_many_passes():
     rng = np.random.default_rng(9)
     W, F = np.ascontiguousarray(uniform_frame(12, 4, rng).T), parameter(12, (1e7, 1e5, 10, 1e-3)).T
     for _ in range(20_000):
-        kernel.gibbs(W, F.copy(), rng)
+        kernel.gibbs_pass(W, F.copy(), rng)
     np.testing.assert_allclose(W @ W.T, np.eye(4), atol=1e-13)
 
 

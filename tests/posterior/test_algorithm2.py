@@ -84,7 +84,7 @@ def joint_test(shape, R, n, seed, slips=None, replicates=0):
 CASES = [((4, 3), 1, 0), ((5, 4), 2, 0), ((4, 3), 1, 2), ((5, 4), 2, 3)]
 
 
-@pytest.mark.parametrize(("shape", "R", "replicates"), CASES)
+@pytest.mark.parametrize(("shape", "R", "replicates"), CASES[-1:])
 def test_the_compiled_sweep_passes_the_joint_test(shape, R, replicates):
     assert joint_test(shape, R, 10_000, seed=1, replicates=replicates) < PASS
 
@@ -95,11 +95,12 @@ def test_the_compiled_sweep_passes_a_long_joint_test(shape, R, replicates):
     assert joint_test(shape, R, 150_000, seed=3, replicates=replicates) < PASS
 
 
+@pytest.mark.slow
 def test_the_slow_twin_passes_the_joint_test():
     assert joint_test((5, 4), 2, 5_000, seed=2, slips=()) < PASS
 
 
-@pytest.mark.parametrize("slip", [1, 3])
+@pytest.mark.parametrize("slip", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_negative_control_slips_of_the_paper_fail_the_joint_test(slip):
     assert joint_test((5, 4), 2, 5_000, seed=2, slips=(slip,)) > FAIL
 
@@ -126,7 +127,7 @@ def chain_values(draws):
     return np.column_stack([X.reshape(len(X), -1), np.log(draws.sigma2), np.log(draws.eta2)])
 
 
-@pytest.mark.parametrize("R", [1, 2])
+@pytest.mark.parametrize("R", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_posterior_is_that_of_weighted_prior_draws(R):
     shape, rng = (4, 3), np.random.default_rng(5)
     i, j = np.array([0, 0, 1, 2, 3, 3, 3]), np.array([0, 1, 1, 2, 0, 0, 0])  # (3, 0) three times

@@ -60,14 +60,13 @@ def compare(name, n, seed, mistakes=()):
     return np.abs(z_between(quantities(fast), quantities(twin[n // 10 :]))).max()
 
 
-@pytest.mark.parametrize("name", ["plain", "effects, rank 2"])
-def test_the_compiled_chain_and_the_slow_twin_agree(name):
-    assert compare(name, 1_500, seed=8) < PASS
+def test_the_compiled_chain_and_the_slow_twin_agree():
+    assert compare("effects, rank 2", 1_500, seed=8) < PASS
 
 
-@pytest.mark.parametrize("name", ["plain", "effects, rank 2"])
-def test_negative_control_a_twin_with_a_mistake_does_not_agree(name):
-    assert compare(name, 1_500, seed=8, mistakes=(MISTAKE[name],)) > FAIL
+@pytest.mark.slow
+def test_negative_control_a_twin_with_a_mistake_does_not_agree():
+    assert compare("effects, rank 2", 1_500, seed=8, mistakes=("slope forgotten",)) > FAIL
 
 
 @pytest.mark.slow

@@ -150,6 +150,7 @@ def test_independent_draws_have_converged_though_no_short_population_has_rhat_be
     assert record.ess_bulk[record.in_group("X")].min() > 100
 
 
+@pytest.mark.slow
 def test_no_more_false_alarms_than_promised():
     """Drift may be seen in 1% of good runs; 4 of 60 would be beyond chance (p < 0.003)."""
     alarms = sum(not judged(independent(np.random.default_rng(s)), "population").converged for s in range(60))

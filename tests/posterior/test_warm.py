@@ -88,6 +88,7 @@ def entries_of(posterior):
     return x.reshape(*x.shape[:2], -1)[..., ::3]
 
 
+@pytest.mark.slow
 def test_few_new_measurements_need_few_sweeps_by_rhat(monkeypatch):
     monkeypatch.setattr("maxentry.posterior.warm_start.COSTLY", 0.0)
     annealed = Sampling(chains=32, anneal=100, settle=100, draws=12, thin=1)

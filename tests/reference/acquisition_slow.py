@@ -53,9 +53,8 @@ def given(cov, keys, eta2):
     return cov - cov[:, keys] @ np.linalg.solve(cov[np.ix_(keys, keys)] + eta2 * np.eye(len(keys)), cov[keys])
 
 
-def gain_of(name, cov, measured, more, eta2):
-    """What measuring `more` gains when `measured` are measured already."""
-    before = given(cov, measured, eta2)
+def gain_of(name, before, more, eta2):
+    """What measuring `more` gains where all entries have the covariance `before`."""
     if name == "integrated_variance":
         return np.mean(np.diag(before) - np.diag(given(before, more, eta2)))
     return np.linalg.slogdet(np.eye(len(more)) + before[np.ix_(more, more)] / eta2)[1] / 2
@@ -102,14 +101,15 @@ def choose(name, belief, question, n, eta2=None, follow=(), rounding=0.0):
         if not candidates:
             break
         costs = [question.costs.at(*Entries.from_keys(keys, m2)).sum() for keys in candidates]
-        scores = np.array([gain_of(name, cov, known, list(keys), eta2) for keys in candidates]) / costs
+        before = given(cov, known, eta2)
+        scores = np.array([gain_of(name, before, list(keys), eta2) for keys in candidates]) / costs
         best = int(np.argmax(scores >= scores.max() * (1 - TIE)))
         for k, keys in enumerate(candidates):
             same_but_rounding = scores[k] >= scores.max() - rounding / costs[k]
             if same_but_rounding and list(keys) == list(follow[len(batch) : len(batch) + len(keys)]):
                 best = k
         for key in candidates[best]:
-            gains.append(gain_of(name, cov, known, [key], eta2))
+            gains.append(gain_of(name, given(cov, known, eta2), [key], eta2))
             known.append(key)
             batch.append(key)
     return np.array(batch, int), np.array(gains)

@@ -49,6 +49,7 @@ def test_negative_control_one_chain_without_annealing_does_not_cover():
     assert mean[-1] < LEVELS[-1] - 2 * Z * error[-1]
 
 
+@pytest.mark.process
 def test_the_same_matrices_are_simulated_for_every_way_of_sampling_and_every_number_of_workers():
     tiny = Sampling("long", chains=2, anneal=1, settle=0, draws=4, thin=1)
     case = Case(SHAPE, RANK, 40)

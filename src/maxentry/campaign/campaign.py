@@ -186,7 +186,7 @@ class Campaign:
         frame: what the tables and maps of this object are: "pandas", "polars", or "columns" (plain data); by default
             what `values` (or labels, costs, a mask) came in. Not kept in the storage: `open` takes it, too.
         """
-        frame = frame or frames.kind_of(values, rows, cols, *settings.values())
+        frame = frame or frames.frame_library(values, rows, cols, *settings.values())
         views.check_frame(frame)
         check_setting_names(settings)
         seed = secrets.randbits(32) if seed is None else seed

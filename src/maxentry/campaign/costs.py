@@ -54,7 +54,7 @@ Array = NDArray[np.float64]
 
 def align_matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
     """The cells of a wide frame by the labels of rows and columns; anything else as it is."""
-    if frames.kind_of(given) is None or not frames.is_frame(given):
+    if frames.frame_library(given) is None or not frames.is_frame(given):
         return given
     wide = frames.read_wide(given)
     height = len(wide.columns[0]) if wide.columns else 0
@@ -69,7 +69,7 @@ def align_matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
 def align_mask(given: Any, rows: Labels, cols: Labels) -> Any:
     """A mask by label; where it came in a frame, 1 and 0 are yes and no."""
     cells = align_matrix(given, rows, cols, "mask")
-    return given if cells is given else frames.as_flags(cells)
+    return given if cells is given else frames.parse_flags(cells)
 
 
 def align_series(given: Any, labels: Labels, name: str) -> Any:

@@ -17,7 +17,7 @@ from maxentry.campaign.events import Changed, ColsAdded, Corrected, Event, Faile
 from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.cells import Lookup
 from maxentry.errors import CampaignError, DataError
-from maxentry.frames import listed
+from maxentry.frames import to_list
 from maxentry.labels import check_labels, place
 from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
@@ -127,7 +127,7 @@ def _measurement(state: State, which: Which) -> Measurement:
 
 def _ids(ids: Any) -> list[int]:
     many = hasattr(ids, "__iter__") and not isinstance(ids, (str, bytes)) and getattr(ids, "ndim", 1) > 0
-    known = [cells.parse_id(x, "the ids") for x in (listed(ids) if many else [ids])]
+    known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if many else [ids])]
     if None in known:
         raise DataError("expected ids, got an empty one.")
     return list(dict.fromkeys(id for id in known if id is not None))
@@ -244,7 +244,7 @@ def _is_many(x: Any) -> bool:
 def _many(x: Any, name: str) -> list[Any]:
     if not _is_many(x):
         raise DataError(f"expected several {name}s with several values, got one: {x!r}.")
-    return listed(x)
+    return to_list(x)
 
 
 # Judging

@@ -103,7 +103,7 @@ class RemoteCampaign:
         **settings: Any,
     ) -> RemoteCampaign:
         """Create a campaign on this server."""
-        frame = frame or frames.kind_of(values, rows, cols, *settings.values()) or self._frame
+        frame = frame or frames.frame_library(values, rows, cols, *settings.values()) or self._frame
         views.check_frame(frame)
         check_setting_names(settings)
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
@@ -392,7 +392,7 @@ def _ids(given: Any) -> list[int]:
     many = (
         hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
     )
-    known = [cells.parse_id(x, "the ids") for x in (frames.listed(given) if many else [given])]
+    known = [cells.parse_id(x, "the ids") for x in (frames.to_list(given) if many else [given])]
     if None in known:
         raise DataError("expected ids, got an empty one.")
     return [id for id in known if id is not None]

@@ -41,7 +41,7 @@ class Service:
 
     def __init__(self, storage: Storage, limits: Limits) -> None:
         self.storage, self.limits = storage, limits
-        self.jobs = JobQueue(limits.workers, limits.waiting, storage.name)
+        self.jobs = JobQueue(limits.workers, limits.waiting)
         # By id, the one used last is the last. Campaigns are never renamed or deleted.
         self._open: OrderedDict[str, OpenCampaign] = OrderedDict()
         self._fitted: OrderedDict[str, OpenCampaign] = OrderedDict()  # those with fits in memory
