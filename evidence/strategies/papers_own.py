@@ -131,7 +131,7 @@ def choose_entries(request: Request, sampler: Sampler) -> Selection:
     def subspaces(belief: Belief, most: int) -> Subspaces:
         return mean_projections(belief, most)._replace(sigma2=posterior.sigma2)
 
-    return choose(MaxEnt(subspaces), posterior.belief, request.question, request.n, rng=request.rng)
+    return choose(MaxEnt(subspaces), posterior.belief, request.problem, request.n, rng=request.rng)
 
 
 def _policy(truth: Truth, case: Case, seed: int) -> Policy:

@@ -122,7 +122,7 @@ def choose_most_varying(request: Request, k: int) -> Selection:
     """Return the n entries whose draws vary most, per cost."""
     found = fit(request.state, k)
     variance = np.where(found.place >= 0, found.draws.var(0)[found.place], 0.0)
-    return choose_largest(variance, request.question, request.n)
+    return choose_largest(variance, request.problem, request.n)
 
 
 def estimate_entries(

@@ -133,7 +133,7 @@ def test_what_rank_0_takes_for_noise_counts_as_error() -> None:
     answer(campaign, ask(campaign, 12), truth())
     posterior = campaign.posterior(progress=False)
     assert posterior.rank_weights[0] > 0.5
-    assert stop.unseen(posterior) > 0
+    assert stop.unseen_variance(posterior) > 0
     assert stop.expected_error(campaign.state, posterior) > 1.5 * np.sqrt(np.mean(posterior.sd**2))
 
 

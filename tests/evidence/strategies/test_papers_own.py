@@ -58,8 +58,8 @@ def lemma2(found, observed, m2):
 def test_each_entry_is_the_greatest_of_lemma_2_given_those_before():
     state = told(Y, HALF)
     found = fit(state, SHORT)
-    question = Problem(SHAPE, observed=HALF)
-    batch = choose_entries(Request(state, question, 4, np.random.default_rng(0), None), SHORT)
+    problem = Problem(SHAPE, observed=HALF)
+    batch = choose_entries(Request(state, problem, 4, np.random.default_rng(0), None), SHORT)
     observed = HALF
     for n in range(4):
         score = lemma2(found, observed, SHAPE[1])
