@@ -26,7 +26,7 @@ def build_tables(study: StudyCurves) -> list[ResultTable]:
         without_gain(study),
         overall(by_entries),
         ratios(by_entries, "Error at the end, as a ratio to uniform's", metrics.end_ratio),
-        ratios(by_entries, "The same over entries that were not measured", metrics.unobserved_ratio),
+        ratios(by_entries, "The same over entries that were not measured", metrics.unseen_ratio),
         ratios(by_entries, "Area under the error curve, as a ratio to uniform's", metrics.area_ratio),
         errors(by_entries),
         errors_at_one_cost(by_cost),
@@ -130,7 +130,7 @@ def errors_at_one_cost(study: StudyCurves) -> ResultTable:
     rows = []
     for case, by in study.items():
         found = [
-            metrics.compare_to_baseline(by, ratio) for ratio in (metrics.end_ratio, metrics.unobserved_ratio)
+            metrics.compare_to_baseline(by, ratio) for ratio in (metrics.end_ratio, metrics.unseen_ratio)
         ]
         for name, curves in by.items():
             ratios = [report.ratio_cell(ratio.get(name)) for ratio in found]

@@ -33,7 +33,7 @@ from maxentry import completion
 from maxentry.acquisition import Selection, choose
 from maxentry.acquisition.subspace_field import MaxEnt, Subspaces, mean_projections
 from maxentry.belief import Belief
-from maxentry.campaign.state import FIT, State, stream
+from maxentry.campaign.state import FIT, State, derive_rng
 from maxentry.compare.scenario import (
     DASHDOT,
     DASHED,
@@ -89,7 +89,7 @@ def fit(state: State, sampler: Sampler) -> PaperFit:
     if sampler.standardise:
         center, scale = float(y.mean()), (float(y.std()) or 1.0) / prior_sd(state.shape, sampler.rank)
     y = (y - center) / scale
-    rng = stream(state.settings.seed, FIT, len(y))
+    rng = derive_rng(state.settings.seed, FIT, len(y))
     data, priors = algorithm2.entry_means(*state.told, y, state.shape), Priors.paper()
     start = algorithm2.init(data, sampler.rank, priors, rng, nuclear_norm_start(data))
     half = sampler.sweeps // 2
@@ -131,7 +131,7 @@ def choose_entries(request: Request, sampler: Sampler) -> Selection:
     def subspaces(belief: Belief, most: int) -> Subspaces:
         return mean_projections(belief, most)._replace(sigma2=posterior.sigma2)
 
-    return choose(MaxEnt(subspaces), posterior.belief, request.question, request.n, rng=request.rng)
+    return choose(MaxEnt(subspaces), posterior.belief, request.problem, request.n, rng=request.rng)
 
 
 def _policy(truth: Truth, case: Case, seed: int) -> Policy:

@@ -24,7 +24,7 @@ import numpy as np
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from evidence.strategies.simple import choose_largest
 from maxentry.acquisition import Selection
-from maxentry.campaign.state import FIT, State, seed_of
+from maxentry.campaign.state import FIT, State, derive_seed
 from maxentry.compare.scenario import (
     DASHED,
     Array,
@@ -91,7 +91,7 @@ def fit(state: State, k: int) -> SmurffFit:
         "shape": np.array(state.shape), "rows": state.told.rows, "cols": state.told.cols,
         "values": Transform.of(state.settings.transform).forward(state.values),
         "test_rows": test.rows, "test_cols": test.cols, "k": k, "burnin": BURNIN, "nsamples": NSAMPLES,
-        "seed": seed_of(state.settings.seed, FIT, len(state.values)) % 2**31,
+        "seed": derive_seed(state.settings.seed, FIT, len(state.values)) % 2**31,
     }  # fmt: skip
     found = _run(job)
     place = np.full(state.shape, -1)
@@ -122,7 +122,7 @@ def choose_most_varying(request: Request, k: int) -> Selection:
     """Return the n entries whose draws vary most, per cost."""
     found = fit(request.state, k)
     variance = np.where(found.place >= 0, found.draws.var(0)[found.place], 0.0)
-    return choose_largest(variance, request.question, request.n)
+    return choose_largest(variance, request.problem, request.n)
 
 
 def estimate_entries(

@@ -167,7 +167,7 @@ def test_a_campaign_to_the_end_of_the_loop(yields: pd.DataFrame) -> None:
     shown = " ".join(good("status").stdout.split())
     assert "expected error" in shown
     assert "with pending" in shown
-    assert "go on: the next batch should lower the expected error by" in shown
+    assert "more measurements should lower the expected error by" in shown
 
 
 def test_a_target_ends_a_campaign(yields: pd.DataFrame) -> None:

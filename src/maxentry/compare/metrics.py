@@ -205,7 +205,7 @@ def end_ratio(curves: Curves, base: Curves, measure: Measure = "error") -> Inter
     return ratio_interval(values[both], others[both])
 
 
-def unobserved_ratio(curves: Curves, base: Curves) -> Interval:
+def unseen_ratio(curves: Curves, base: Curves) -> Interval:
     """Return the same over the entries not measured."""
     return end_ratio(curves, base, "error_unobserved")
 

@@ -99,7 +99,7 @@ def escape_markdown(text: str) -> str:
 def build_table(by: dict[str, Curves]) -> ResultTable:
     """Return everything measured of the strategies on one case, a row for each."""
     by_cost = any(curves.by_cost for curves in by.values())
-    ratios = [metrics.end_ratio, metrics.unobserved_ratio, *([] if by_cost else [metrics.area_ratio])]
+    ratios = [metrics.end_ratio, metrics.unseen_ratio, *([] if by_cost else [metrics.area_ratio])]
     found = [metrics.compare_to_baseline(by, ratio) for ratio in ratios]
     rows = []
     for name, curves in by.items():

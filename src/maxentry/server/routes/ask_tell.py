@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.tell import Line, Receipt
-from maxentry.campaign.tell import lines as read_lines
+from maxentry.campaign.tell import read_lines as read_lines
 from maxentry.progress import Watch
 from maxentry.server import idempotency, schemas
 from maxentry.server.idempotency import Claim, EventSpan, Repeated

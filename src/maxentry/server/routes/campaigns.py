@@ -199,7 +199,7 @@ def export(
         headers = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
         return Response(to_csv(columns), media_type="text/csv", headers=headers)
     if wide:
-        matrix = schemas.MatrixResponse(**_axes(here), values=views.matrix(state).tolist())
+        matrix = schemas.MatrixResponse(**_axes(here), values=views.mean_matrix(state).tolist())
         return Response(matrix.model_dump_json(), media_type="application/json")
     columns = here.campaign.export(everything=everything, frame="columns")
     lines = schemas.MeasurementsResponse.model_validate({"lines": to_records(columns)})

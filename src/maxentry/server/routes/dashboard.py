@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from maxentry.campaign import policy, views
-from maxentry.campaign.outlook import outlook as expected_outlook
+from maxentry.campaign.outlook import compute_outlook as expected_outlook
 from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.errors import ParameterError
@@ -95,7 +95,7 @@ async def upcoming(
 def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) -> schemas.NextResponse:
     state = here.campaign.state
     given = {"plates": plates, "per_row": None, "per_col": None}
-    now, limits = here.campaign.now(state), policy.limits(given, state.settings)
+    now, limits = here.campaign.now(state), policy.resolve_limits(given, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=here.campaign.cache, progress=watch)  # type: ignore[arg-type]
     fit = here.fits.current(state) if state.standing else None
     rows, cols = batch.rows[:MOST_ENTRIES], batch.cols[:MOST_ENTRIES]
@@ -111,7 +111,7 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
     columns = (*labels, rows.tolist(), cols.tolist(), *(column[:MOST_ENTRIES] for column in numbers))
     names = ("row", "col", "i", "j", "mean", "sd", "gain", "cost")
     outlook: dict[str, Any] | None = None
-    if fit is not None and policy.design_phase(state, now) is None:
+    if fit is not None and policy.explain_design_phase(state, now) is None:
         outlook = expected_outlook(state, fit.posterior, batch, now).to_dict()
     return schemas.NextResponse(
         version=state.version,
