@@ -257,7 +257,10 @@ def test_what_is_there_already_is_named(tmp_path):
     with pytest.raises(DataError, match="holds a posterior"):
         complete(Y, 1, sampling=SHORT, seed=1, store=tmp_path / "fit")
     (tmp_path / "file").write_text("no posterior")
-    for store, said in ((tmp_path / "file", "is a file"), (tmp_path / "file" / "fit", "file is not a folder")):
+    for store, said in (
+        (tmp_path / "file", "is a file"),
+        (tmp_path / "file" / "fit", "file is not a folder"),
+    ):
         with pytest.raises(DataError, match=said):
             complete(Y, 1, sampling=SHORT, seed=1, store=store)
     with pytest.raises(DataError, match=r"it is no \.npz file"):
