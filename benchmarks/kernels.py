@@ -53,14 +53,15 @@ def rows_job(R: int, per_row: int, weighted: bool) -> tuple[Callable[[], None], 
     noise = "student" if weighted else "gaussian"
     workspace = Workspace.allocate(ModelSpec(noise).in_units_of(obs).data(obs), R)
     workspace.right.F[:, :R] = rng.standard_normal((COLUMNS, R))
-    workspace.room.Q[:K] = np.eye(K)
+    workspace.scratch.Q[:K] = np.eye(K)
     workspace.left.Z[:] = rng.standard_normal((m, K))
     this, other = workspace.left, workspace.right
 
     def job() -> None:
         half_sweep.draw_rows(
-            0, m, this.indptr, this.places, this.values, this.weights, other.F, other.effect, 0.1, 1.0,
-            workspace.room.Q, workspace.room.slope, R, True, this.Z, this.factors, this.free, this.aligned, this.here,
+            0, m, this.indptr, this.positions, this.values, this.weights, other.F, other.effect, 0.1, 1.0,
+            workspace.scratch.Q, workspace.scratch.slope, R, True, this.Z, this.factors, this.free, this.aligned,
+            this.residual_sums,
         )  # fmt: skip
 
     return job, float(m * per_row * K * (K + 1)), m * (K**3 / 3 + 4 * K * K)

@@ -83,7 +83,7 @@ def paper(
         cells, compare.default_folder(out, "paper", quick), workers, compare.choose_engine(ctx, dask), progress,
         any_code, report_only, as_json, quick,
     )  # fmt: skip
-    _warn_of_unused(strategy or (), cells)
+    _warn_about_strategies(strategy or (), cells)
     runs = study.run()
     written = report.write_paper(runs, study.folder, study.caveats(runs))
     claims = [claim._asdict() for claim in judge_claims(runs)]
@@ -116,7 +116,7 @@ def suite(
         cells, compare.default_folder(out, "suite", quick), workers, compare.choose_engine(ctx, dask), progress,
         any_code, report_only, as_json, quick,
     )  # fmt: skip
-    _warn_of_unused(strategy or (), cells)
+    _warn_about_strategies(strategy or (), cells)
     runs = study.run()
     written = report.write_suite(runs, study.folder, study.caveats(runs))
     ratios = compare.list_ratios(runs, STRATEGIES)
@@ -129,7 +129,7 @@ def suite(
 app.command("compare", epilog=f"{WAYS}\n\n{compare.JSON_KEYS}")(compare.compare)
 
 
-def _warn_of_unused(strategies: Sequence[str], cells: Sequence[Cell]) -> None:
+def _warn_about_strategies(strategies: Sequence[str], cells: Sequence[Cell]) -> None:
     """Name strategies that were asked for but are run on none of these matrices."""
     used = {cell.strategy.name for cell in cells}
     unused = [name for name in dict.fromkeys(strategies) if name not in used]

@@ -11,7 +11,7 @@ import numpy as np
 from evidence.strategies import STRATEGIES
 from maxentry.compare import metrics
 from maxentry.compare.metrics import Curves, Interval
-from maxentry.compare.report import Field, Mark, Table, join_sentences
+from maxentry.compare.report import Mark, ResultCell, ResultTable, join_sentences
 from maxentry.compare.store import Run
 
 Judgement = Literal["holds", "does not hold", "within chance", "depends"]
@@ -70,20 +70,20 @@ def judge_claims(runs: Iterable[Run]) -> list[Claim]:
     return rows
 
 
-def build_claims_table(claims: Iterable[Claim], note: str = "") -> Table:
+def build_claims_table(claims: Iterable[Claim], note: str = "") -> ResultTable:
     """Return the claims as a table of the report."""
     rows = tuple(
         (
-            Field(c.claim),
-            Field(c.chosen_by),
-            Field(c.figure),
-            Field(c.judgement, MARKS[c.judgement]),
-            Field(c.found),
+            ResultCell(c.claim),
+            ResultCell(c.chosen_by),
+            ResultCell(c.figure),
+            ResultCell(c.judgement, MARKS[c.judgement]),
+            ResultCell(c.found),
         )
         for c in claims
     )
     header = ("claim", "chosen by", "figure", "judgement", "found")
-    return Table("The paper's claims", join_sentences(NOTE, note), header, rows)
+    return ResultTable("The paper's claims", join_sentences(NOTE, note), header, rows)
 
 
 Pairs = dict[str, tuple[Curves, Curves]]  # case -> a way to choose, uniform

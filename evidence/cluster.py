@@ -29,7 +29,7 @@ def connect(address: str) -> Engine:
 @contextmanager
 def open_client(address: str) -> Iterator[Any]:
     """Connect to a scheduler."""
-    distributed = _distributed()
+    distributed = _import_distributed()
     client = distributed.Client.__new__(distributed.Client)
     try:
         client.__init__(address, timeout=PATIENCE_S, set_as_default=False)
@@ -62,7 +62,7 @@ def check_workers(client: Any) -> None:
 
 def run_on(client: Any, cells: Sequence[Cell]) -> Outcomes:
     """Run the cells, started in their order, and yield the position and outcome of each as it arrives."""
-    distributed = _distributed()
+    distributed = _import_distributed()
     futures = {client.submit(perform, cell, pure=False, priority=-k): k for k, cell in enumerate(cells)}
     try:
         for future in distributed.as_completed(list(futures), loop=client.loop):
@@ -84,7 +84,7 @@ def _outcome(cell: Cell, future: Any) -> Run | Failure:
     return outcome
 
 
-def _distributed() -> Any:
+def _import_distributed() -> Any:
     try:
         return import_module("distributed")
     except ImportError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from maxentry.compare import metrics
-from maxentry.compare.metrics import Curves, Study
+from maxentry.compare.metrics import Curves, StudyCurves
 from maxentry.compare.report import (
     SHADED,
     SMALL,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST = 7  # strategies in a figure of many panels
 
 
-def draw_curves(study: Study, shown: Shown = "error", across: int = 4) -> Figure | None:
+def draw_curves(study: StudyCurves, shown: Shown = "error", across: int = 4) -> Figure | None:
     """Draw a panel for every matrix with its foremost strategies; None if there is nothing to show."""
     foremost = {case: {name: by[name] for name in choose_foremost(by)} for case, by in study.items()}
     panels = [build_panel(case, by, shown) for case, by in foremost.items()]
@@ -39,7 +39,7 @@ def choose_foremost(by: dict[str, Curves], most: int = MOST) -> list[str]:
     return [*first, *active, *(s for s in by if s not in first and s not in active)][:most]
 
 
-def draw_ratios(study: Study) -> Figure | None:
+def draw_ratios(study: StudyCurves) -> Figure | None:
     """Draw ratios to uniform at the end with their intervals, a band for every matrix: left of 1 is better."""
     rows = {}
     for case, by in study.items():

@@ -26,7 +26,7 @@ ITS_OWN = ("papers_uniform", "papers_maxent")
 
 
 @dataclass(frozen=True)
-class Panel:
+class FigureCase:
     """One matrix of a figure: its case, and the strategies that are run on it."""
 
     case: Case
@@ -40,14 +40,14 @@ class Figure:
 
     name: str
     title: str
-    panels: tuple[Panel, ...]
+    panels: tuple[FigureCase, ...]
 
 
 def _simulation(name: str, m: int, rank: int, budget: int) -> Figure:
     case = Case(name, Simulated((m, m), rank), m, 1, budget, looks=11, model=(("rank", rank), *PAPER))
     quick = replace(case, budget=budget // 5, batch=2, looks=3)
     strategies = (*AS_IN_THE_PAPER, *BESIDE, *ITS_OWN)
-    return Figure(name, f"Simulated, {m} x {m}, rank {rank}", (Panel(case, strategies, quick),))
+    return Figure(name, f"Simulated, {m} x {m}, rank {rank}", (FigureCase(case, strategies, quick),))
 
 
 SMALL: dict[str, Any] = {"initial": 60, "batch": 20, "budget": 40, "looks": 3}
@@ -71,9 +71,9 @@ def _in_units_of_the_priors(case: Case) -> Case:
     return replace(case, source=replace(part, standardise=True, times=times), **JESTER_OWN)
 
 
-def _movielens(case: Case, strategies: tuple[str, ...]) -> Panel:
+def _movielens(case: Case, strategies: tuple[str, ...]) -> FigureCase:
     small = replace(cast(Part, case.source), rows=60, cols=100)
-    return Panel(case, strategies, replace(case, source=small, **SMALL))
+    return FigureCase(case, strategies, replace(case, source=small, **SMALL))
 
 
 FIGURES = {
@@ -83,8 +83,8 @@ FIGURES = {
         "jester",
         "Jester, the first 500 users who rated all 100 jokes",
         (
-            Panel(JESTER, (*AS_IN_THE_PAPER, *BESIDE, "means"), JESTER_SMALL),
-            Panel(
+            FigureCase(JESTER, (*AS_IN_THE_PAPER, *BESIDE, "means"), JESTER_SMALL),
+            FigureCase(
                 _in_units_of_the_priors(JESTER),
                 (*AS_IN_THE_PAPER, *ITS_OWN),
                 _in_units_of_the_priors(JESTER_SMALL),

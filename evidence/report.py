@@ -11,7 +11,7 @@ from evidence.claims import build_claims_table, judge_claims
 from evidence.paper import FIGURES
 from evidence.strategies import STRATEGIES
 from maxentry.compare import metrics
-from maxentry.compare.report import Outputs, Page, Picture, Table, save_figure, write_report
+from maxentry.compare.report import Outputs, Picture, ResultTable, StudyPage, save_figure, write_report
 from maxentry.compare.store import Run
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def write_suite(runs: Sequence[Run], folder: Path, caveat: str = "") -> Outputs:
     return _write("Strategies side by side", study, runs, folder, drawn, caveat)
 
 
-def _coverage(study: metrics.Study) -> Picture | None:
+def _coverage(study: metrics.StudyCurves) -> Picture | None:
     heading = "Coverage of 90% intervals along the way"
     return _picture(heading, "Dotted: 90%.", figures.draw_curves(study, "coverage"))
 
@@ -57,13 +57,13 @@ def _picture(heading: str, note: str, figure: Figure | None) -> Picture | None:
 
 
 def _write(
-    heading: str, study: metrics.Study, runs: Sequence[Run], folder: Path, drawn: dict[str, Picture | None],
-    caveat: str, first: Sequence[Table] = (),
+    heading: str, study: metrics.StudyCurves, runs: Sequence[Run], folder: Path, drawn: dict[str, Picture | None],
+    caveat: str, first: Sequence[ResultTable] = (),
 ) -> Outputs:  # fmt: skip
     """Save the figures and write the page: tables given first, then figures, then the tables of the study."""
     pictures = {name: picture for name, picture in drawn.items() if picture is not None}
     paths = [
         path for name, picture in pictures.items() for path in save_figure(picture.figure, folder / name)
     ]
-    page = Page(heading, [*first, *pictures.values(), *tables.build_tables(study)], caveat=caveat)
+    page = StudyPage(heading, [*first, *pictures.values(), *tables.build_tables(study)], caveat=caveat)
     return write_report(page, runs, folder, paths)

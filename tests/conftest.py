@@ -23,6 +23,8 @@ settings.load_profile(os.environ.get("MAXENTRY_HYPOTHESIS", "same"))
 # `make test` leaves out what has one of these marks; only such tests may start a process.
 MARKS = ("slow", "process", "browser", "postgres", "pages")
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"}
+# Libraries look at the machine once, where no cache has the answer: fonts, cores, its name, shared libraries.
+PROBES = {"uname", "fc-list", "lscpu", "ldconfig", "gcc", "cc", "ld", "objdump", "getconf", "nvidia-smi"}
 _running: pytest.Item | None = None  # the test that must do without processes
 
 
@@ -46,10 +48,20 @@ def pytest_runtest_teardown() -> None:
     _running = None  # what other tests have begun may end here
 
 
-def _refuse_processes(event: str, _: object = None) -> None:
-    if _running is not None and event in STARTS:
+def _refuse_processes(event: str, words: Any = ()) -> None:
+    if _running is not None and event in STARTS and not _is_probe(words):
         marks = "`process`, `browser`, `postgres`, `pages` or `slow`"
         raise RuntimeError(f"a test that starts a process needs the mark {marks}: {_running.nodeid}")
+
+
+def _is_probe(words: Any) -> bool:
+    """Whether the words of a call name one of the programs by which libraries look at the machine."""
+    for word in words:
+        if isinstance(word, (list, tuple)) and word:
+            word = word[0]
+        if isinstance(word, (str, bytes)) and Path(os.fsdecode(word)).name in PROBES:
+            return True
+    return False
 
 
 sys.addaudithook(_refuse_processes)
@@ -57,7 +69,7 @@ with contextlib.suppress(ImportError):
     import _posixsubprocess  # multiprocessing and joblib call it without any audit event
 
     def _fork_exec(*words: object, _start: Callable[..., int] = _posixsubprocess.fork_exec) -> int:
-        _refuse_processes("subprocess.Popen")
+        _refuse_processes("subprocess.Popen", words[:2])
         return _start(*words)
 
     _posixsubprocess.fork_exec = _fork_exec

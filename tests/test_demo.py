@@ -28,14 +28,14 @@ def test_picture_is_written(simulation, tmp_path):
     data = (simulation.rows, simulation.cols, simulation.values)
     short = Sampling(chains=2, anneal=5, settle=5, draws=4, thin=1)
     posterior = complete(data, 1, shape=demo.SHAPE, sampling=short, seed=0)
-    said = demo.draw([demo.scene(simulation, posterior)], tmp_path / "demo.png")
+    said = demo.draw_picture([demo.make_scene(simulation, posterior)], tmp_path / "demo.png")
     assert str(tmp_path / "demo.png") in said
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_says_that_matplotlib_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert "maxentry[plots]" in demo.draw([], tmp_path / "demo.png")
+    assert "maxentry[plots]" in demo.draw_picture([], tmp_path / "demo.png")
     assert not (tmp_path / "demo.png").exists()
 
 
@@ -46,7 +46,7 @@ def test_table_fits_a_terminal_of_80_columns():
         demo.Score("maxentry, paper's, rank 3", 0.823, (0.5, 0.8, 0.9, 0.95), 0.6),
     ]
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(demo.table({300: scores}))
+    console.print(demo.make_table({300: scores}))
     text = console.export_text()
     assert "…" not in text
     assert all(figure in text for figure in ("96.2%", "40%", "100%", "12.3 s"))
@@ -67,7 +67,7 @@ def test_campaigns_are_compared_at_the_same_numbers():
     truth, told = np.ones((2, 2)), np.full((2, 2), np.nan)
     scenes = [{3: demo.Scene("", truth, told, mean, truth)} for mean in (truth, 0 * truth)]
     console = Console(width=80, record=True, file=io.StringIO())
-    console.print(demo.race(*scenes))
+    console.print(demo.compare_campaigns(*scenes))
     assert [cell.strip() for cell in console.export_text().splitlines()[-2].split("│")[1:4]] == [
         "3",
         "100.0%",

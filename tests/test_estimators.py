@@ -204,7 +204,7 @@ def test_parameters_are_checked_in_fit(completer, error, message):
 def test_refuses_what_it_cannot_read(completer):
     _, Y = rank_two()
     completer = clone(completer)
-    with pytest.raises(DataError, match=r"dense array .* sparse matrix came: maxentry.complete"):
+    with pytest.raises(DataError, match=r"dense array .* got a sparse matrix; use maxentry.complete"):
         completer.fit(csr_array(np.nan_to_num(Y)))
     with pytest.raises(DataError, match="at least one observation"):
         completer.fit(np.full((4, 4), np.nan))

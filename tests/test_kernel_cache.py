@@ -173,10 +173,10 @@ def test_what_is_compiled_for_another_processor_lies_elsewhere(
 ) -> None:
     from maxentry.kernels import jit_cache
 
-    before = jit_cache.version()
-    assert jit_cache.version() == before
+    before = jit_cache.cache_version()
+    assert jit_cache.cache_version() == before
     monkeypatch.setattr(f"maxentry.kernels.jit_cache.{where}", value)
-    assert jit_cache.version() != before
+    assert jit_cache.cache_version() != before
 
 
 @pytest.mark.process

@@ -167,6 +167,6 @@ def test_should_numba_move_its_private_parts_an_index_file_will_do(tmp_path):
     dispatcher = SimpleNamespace(
         signatures=[], py_func=kernel, _cache=SimpleNamespace(cache_path=str(tmp_path), _cache_file=None)
     )
-    assert progress._must_compile(dispatcher)
+    assert progress._needs_compilation(dispatcher)
     (tmp_path / "test_progress.kernel-12.py311.nbi").touch()
-    assert not progress._must_compile(dispatcher)
+    assert not progress._needs_compilation(dispatcher)

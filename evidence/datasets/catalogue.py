@@ -22,8 +22,8 @@ from evidence.datasets.parsers import (
     movielens_1m,
     movielens_100k,
     read_jester,
-    read_labelled,
     read_movielens_1m,
+    read_npz,
     solver_runs,
     wide_csv,
 )
@@ -72,7 +72,7 @@ def _aslib(
         files=(File(runs, (f"{ASLIB}/{commit}/{runs}",), size),),
         parse=solver_runs,
         copy=f"aslib/{scenario}.npz",
-        read_copy=read_labelled,
+        read_copy=read_npz,
         digest=digest,
     )
 
@@ -174,7 +174,7 @@ CATALOGUE: tuple[Info, ...] = (
         ),
         parse=wide_csv,
         copy="oboe/oboe_error.npz",
-        read_copy=read_labelled,
+        read_copy=read_npz,
         digest="af515ad70e3fa39f5efb2815b60d53122a2f8c0dd84a8e8ee6aa6936cc6001cb",
     ),
     Info(
@@ -195,7 +195,7 @@ CATALOGUE: tuple[Info, ...] = (
         ),
         parse=wide_csv,
         copy="oboe/oboe_runtime.npz",
-        read_copy=read_labelled,
+        read_copy=read_npz,
         digest="96aebfc926c4f9b33c72f64d74dee9496c9d39ee2af39de5599db404f0dabeea",
     ),
     Info(
@@ -219,7 +219,7 @@ CATALOGUE: tuple[Info, ...] = (
         ),
         parse=direct_arylation,
         copy="reactions/direct_arylation.npz",
-        read_copy=read_labelled,
+        read_copy=read_npz,
         digest="b52ee8e2ff19ec368d2babd43b2bfd4180cc66cdf6304fea2726e301d3057c98",
     ),
     Info(
@@ -244,7 +244,7 @@ CATALOGUE: tuple[Info, ...] = (
         ),
         parse=buchwald_hartwig,
         copy="reactions/buchwald_hartwig.npz",
-        read_copy=read_labelled,
+        read_copy=read_npz,
         digest="5de0fca45a179dbdd0d6eebe51554db67309d689aa88cb21b739433e37a06060",
     ),
     Info(
@@ -267,7 +267,7 @@ CATALOGUE: tuple[Info, ...] = (
         ),
         parse=kinase_affinities,
         copy="davis/davis_pKd.npz",
-        read_copy=read_labelled,
+        read_copy=read_npz,
         digest="6e9be6be082fef322ad9fa0aa3a58ddf5a9f383dc4852d10c0ece9f6ee4679c4",
     ),
     _aslib(

@@ -46,7 +46,7 @@ def cache_folder() -> Path:
         raise MissingDependencyError(NO_POOCH) from None
 
 
-def cached_matrix(info: Info) -> Path:
+def matrix_path(info: Info) -> Path:
     """Return where the cache stores the matrix once it was read from the publisher's files."""
     return cache_folder() / "matrices" / f"{info.name}-{info.digest[:12]}.npz"
 
@@ -62,9 +62,9 @@ def find_copy(info: Info) -> Path | None:
     return _first([folder / info.copy]) if folder else None
 
 
-def find_cached(info: Info) -> Path | None:
+def find_matrix(info: Info) -> Path | None:
     """Find the matrix in the cache."""
-    return _in_cache(lambda: cached_matrix(info))
+    return _in_cache(lambda: matrix_path(info))
 
 
 def find_download(info: Info, file: File) -> Path | None:
@@ -72,7 +72,7 @@ def find_download(info: Info, file: File) -> Path | None:
     return _in_cache(lambda: download_path(info, file))
 
 
-def find_published(info: Info, file: File) -> Path | None:
+def find_publisher_file(info: Info, file: File) -> Path | None:
     """Find the publisher's file in the user's folder (at its top or beside the copy) or in the cache."""
     names = (file.name, *file.also)
     folder = data_folder()

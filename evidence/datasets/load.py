@@ -12,7 +12,7 @@ import numpy as np
 from evidence.datasets import files
 from evidence.datasets.catalogue import CATALOGUE
 from evidence.datasets.dataset import Dataset, Info, Matrix, digest_values, shorten_decimals
-from evidence.datasets.parsers import read_labelled, write_copy
+from evidence.datasets.parsers import read_npz, write_copy
 from maxentry.errors import DataError, MaxentryError, MissingDependencyError, ParameterError
 
 
@@ -40,18 +40,18 @@ def load(name: str) -> Dataset:
 
 def find_file(info: Info) -> Path | None:
     """Return the file that `load` would read without a download, if there is one."""
-    matrix = files.find_copy(info) or files.find_cached(info)
+    matrix = files.find_copy(info) or files.find_matrix(info)
     if matrix is not None:
         return matrix
-    paths = [files.find_published(info, file) for file in info.files]
+    paths = [files.find_publisher_file(info, file) for file in info.files]
     return paths[0] if all(paths) else None
 
 
 def read(info: Info) -> Dataset:
     """Return the data set that `info` describes, and show its licence the first time."""
     copy = files.find_copy(info)
-    dataset = check(info, info.read_copy(copy), copy) if copy is not None else _read_cached(info)
-    dataset = dataset or _read_published(info)
+    dataset = check(info, info.read_copy(copy), copy) if copy is not None else _read_cache(info)
+    dataset = dataset or _read_publisher_files(info)
     show_licence(info)
     return dataset
 
@@ -72,16 +72,16 @@ def check(info: Info, matrix: Matrix, source: Path) -> Dataset:
     )  # fmt: skip
 
 
-def _read_cached(info: Info) -> Dataset | None:
+def _read_cache(info: Info) -> Dataset | None:
     """Return what was read from the publisher's files before; None if the cache is broken, so that it is rebuilt."""
-    path = files.find_cached(info)
+    path = files.find_matrix(info)
     try:
-        return check(info, read_labelled(path), path) if path is not None else None
+        return check(info, read_npz(path), path) if path is not None else None
     except DataError:
         return None
 
 
-def _read_published(info: Info) -> Dataset:
+def _read_publisher_files(info: Info) -> Dataset:
     """Read the publisher's files; if an earlier download is broken, with a new one."""
     before = [path for file in info.files if (path := files.find_download(info, file)) is not None]
     try:
@@ -94,7 +94,7 @@ def _read_published(info: Info) -> Dataset:
 
 def _parse(info: Info) -> Dataset:
     """Parse, check and cache the publisher's files; delete downloads that turn out wrong."""
-    paths = [files.find_published(info, file) or files.download(info, file) for file in info.files]
+    paths = [files.find_publisher_file(info, file) or files.download(info, file) for file in info.files]
     try:
         matrix = info.parse(*paths)
         dataset = check(info, matrix, paths[0])
@@ -107,7 +107,7 @@ def _parse(info: Info) -> Dataset:
                     path.unlink()
         raise
     with suppress(OSError, MaxentryError):  # a cache that cannot be written only costs time
-        write_copy(matrix, files.cached_matrix(info))
+        write_copy(matrix, files.matrix_path(info))
     return dataset
 
 

@@ -327,7 +327,7 @@ def _sort_key(label: str) -> list[tuple[float, str]]:
 # Copies, as in MAXENTRY_DATA and in the cache
 
 
-def read_labelled(path: Path) -> Matrix:
+def read_npz(path: Path) -> Matrix:
     """Read M, rows, cols."""
     with _arrays(path) as a:
         matrix = Matrix(a["M"].astype(float), _labels(a["rows"]), _labels(a["cols"]))

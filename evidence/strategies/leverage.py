@@ -39,16 +39,16 @@ def leverage_scores(zero_filled: Array, r: int) -> tuple[Array, Array]:
     return m1 / r * (U[:, :r] ** 2).sum(1), m2 / r * (Vt[:r] ** 2).sum(0)
 
 
-def draw_entries(mu: Array, nu: Array, question: Problem, n: int, rng: np.random.Generator) -> Selection:
+def draw_entries(mu: Array, nu: Array, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
     """Draw n available entries without replacement, each in proportion to mu_i + nu_j among those left.
 
     The n greatest of log p + Gumbel noise are such a sample (Efraimidis and Spirakis 2006), in the order drawn.
     """
-    i, j = find_candidates(question)
+    i, j = find_candidates(problem)
     with np.errstate(divide="ignore"):
         keys = np.log(mu[i] + nu[j]) + rng.gumbel(size=len(i))
     drawn = np.argsort(-keys, kind="stable")[:n]
-    return build_choice(question, Entries(i[drawn], j[drawn]))
+    return build_choice(problem, Entries(i[drawn], j[drawn]))
 
 
 def fill_zeros(request: Request, n: int, centre: bool) -> Array:
@@ -67,7 +67,7 @@ def _policy(truth: Truth, case: Case, seed: int) -> Policy:
 
     def rule(request: Request) -> Selection:
         mu, nu = leverage_scores(fill_zeros(request, first, centre=not truth.simulated), r)
-        return draw_entries(mu, nu, request.question, request.n, request.rng)
+        return draw_entries(mu, nu, request.problem, request.n, request.rng)
 
     return as_policy(rule, "leverage scores")
 

@@ -99,13 +99,13 @@ def residuals(Y: Array, taken: Indices) -> Array:
     return np.where(lengths > DEPENDENT * np.linalg.norm(Y, axis=0).max(), lengths, 0.0)
 
 
-def choose_greedily(embedding: Embedding, question: Problem, n: int, t_max: float) -> Selection:
+def choose_greedily(embedding: Embedding, problem: Problem, n: int, t_max: float) -> Selection:
     """n entries, rows in turn: of those that can pay for one, the row with fewest entries, the first of equals."""
-    m2 = question.shape[1]
+    m2 = problem.shape[1]
     columns = np.arange(m2)
-    taken = {i: question.taken.cols[question.taken.rows == i] for i in embedding.new.tolist()}
-    free = question.available(embedding.new, columns)
-    cost = question.costs.at(embedding.new[:, None], columns)
+    taken = {i: problem.taken.cols[problem.taken.rows == i] for i in embedding.new.tolist()}
+    free = problem.available(embedding.new, columns)
+    cost = problem.costs.at(embedding.new[:, None], columns)
     place = {i: p for p, i in enumerate(embedding.new.tolist())}
     rows, cols = list[int](), list[int]()
     while len(rows) < n and taken:
@@ -118,7 +118,7 @@ def choose_greedily(embedding: Embedding, question: Problem, n: int, t_max: floa
         taken[i] = np.append(row_cols, j)
         rows.append(i)
         cols.append(j)
-    return build_choice(question, Entries.of(rows, cols))
+    return build_choice(problem, Entries.of(rows, cols))
 
 
 # Estimating
@@ -151,7 +151,7 @@ def _policy(truth: Truth, case: Case, seed: int) -> Policy:
     def rule(request: Request) -> Selection:
         budget = request.state.settings.budget
         t_max = np.inf if budget is None else budget / len(embedding.new)
-        return choose_greedily(embedding, request.question, request.n, t_max)
+        return choose_greedily(embedding, request.problem, request.n, t_max)
 
     return as_policy(rule, "Oboe's rule")
 

@@ -33,7 +33,7 @@ from maxentry import completion
 from maxentry.acquisition import Selection, choose
 from maxentry.acquisition.subspace_field import MaxEnt, Subspaces, mean_projections
 from maxentry.belief import Belief
-from maxentry.campaign.state import FIT, State, stream
+from maxentry.campaign.state import FIT, State, derive_rng
 from maxentry.compare.scenario import (
     DASHDOT,
     DASHED,
@@ -72,7 +72,7 @@ class Sampler(NamedTuple):
     thin: int = THIN
 
 
-class Fit(NamedTuple):
+class PaperFit(NamedTuple):
     """Draws of (X - center) / scale, and the mean of its sigma2."""
 
     belief: Belief
@@ -82,20 +82,20 @@ class Fit(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # the next choice and the estimate are of one state
-def fit(state: State, sampler: Sampler) -> Fit:
+def fit(state: State, sampler: Sampler) -> PaperFit:
     """Algorithm 2 given all that was told."""
     y = Transform.of(state.settings.transform).forward(state.values)
     center, scale = 0.0, 1.0
     if sampler.standardise:
         center, scale = float(y.mean()), (float(y.std()) or 1.0) / prior_sd(state.shape, sampler.rank)
     y = (y - center) / scale
-    rng = stream(state.settings.seed, FIT, len(y))
+    rng = derive_rng(state.settings.seed, FIT, len(y))
     data, priors = algorithm2.entry_means(*state.told, y, state.shape), Priors.paper()
     start = algorithm2.init(data, sampler.rank, priors, rng, nuclear_norm_start(data))
     half = sampler.sweeps // 2
     start, _ = algorithm2.sweeps(start, data, priors, half, rng, thin=half)
     _, draws = algorithm2.sweeps(start, data, priors, half, rng, sampler.thin)
-    return Fit(_belief(draws), float(draws.sigma2.mean()), center, scale)
+    return PaperFit(_belief(draws), float(draws.sigma2.mean()), center, scale)
 
 
 def prior_sd(shape: tuple[int, int], rank: int) -> float:
@@ -131,7 +131,7 @@ def choose_entries(request: Request, sampler: Sampler) -> Selection:
     def subspaces(belief: Belief, most: int) -> Subspaces:
         return mean_projections(belief, most)._replace(sigma2=posterior.sigma2)
 
-    return choose(MaxEnt(subspaces), posterior.belief, request.question, request.n, rng=request.rng)
+    return choose(MaxEnt(subspaces), posterior.belief, request.problem, request.n, rng=request.rng)
 
 
 def _policy(truth: Truth, case: Case, seed: int) -> Policy:
@@ -143,7 +143,7 @@ def _policy(truth: Truth, case: Case, seed: int) -> Policy:
 
 
 def estimate_entries(
-    found: Fit, transform: Transform, i: Indices, j: Indices, level: float, noisy: bool
+    found: PaperFit, transform: Transform, i: Indices, j: Indices, level: float, noisy: bool
 ) -> Estimates:
     """Means of the draws, and intervals of the entries, or (noisy) of measurements of them."""
     mean, low, high = np.empty(len(i)), np.empty(len(i)), np.empty(len(i))

@@ -13,17 +13,17 @@ from maxentry.acquisition import Costs, Problem, Selection
 from maxentry.campaign import stop
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.policy import Batch
-from maxentry.campaign.state import CHOICE, State, stream
+from maxentry.campaign.state import CHOICE, State, derive_rng
 from maxentry.compare.scenario import Array, Policy
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
 
 class Request(NamedTuple):
-    """What a rule is asked for: n entries of those the question leaves open."""
+    """What a rule is asked for: n entries of those the problem leaves open."""
 
     state: State
-    question: Problem
+    problem: Problem
     n: int
     rng: np.random.Generator
     cache: Cache | None
@@ -40,11 +40,11 @@ def as_policy(rule: Rule, name: str) -> Policy:
     ) -> Batch:  # fmt: skip
         if any(limit is not None for limit in limits.values()):
             raise ParameterError(f"expected no limits on a batch of {name}, got {', '.join(limits)}.")
-        if (reason := stop.ended(state, now)) is not None:
+        if (reason := stop.explain_end(state, now)) is not None:
             return Batch.none(reason)
-        rng = stream(state.settings.seed, CHOICE, state.version)
-        choice = rule(Request(state, build_question(state, now), n, rng, cache))
-        k = stop.affordable(state, now, choice.cost, None)
+        rng = derive_rng(state.settings.seed, CHOICE, state.version)
+        choice = rule(Request(state, build_problem(state, now), n, rng, cache))
+        k = stop.count_affordable(state, now, choice.cost, None)
         if k == 0:
             return Batch.none("what is left of the budget does not pay for any entry that is available.")
         unknown = np.full(k, np.nan)
@@ -55,9 +55,9 @@ def as_policy(rule: Rule, name: str) -> Policy:
     return next_batch
 
 
-def build_question(state: State, now: dt.datetime) -> Problem:
+def build_problem(state: State, now: dt.datetime) -> Problem:
     """Return what may be asked for now: available, neither told nor pending, and within the rest of the budget."""
-    question = Problem(
+    problem = Problem(
         state.shape,
         observed=state.told,
         pending=state.pending(now),
@@ -66,20 +66,20 @@ def build_question(state: State, now: dt.datetime) -> Problem:
     )
     left = stop.budget_left(state, now)
     if left is None or not state.costs.given:
-        return question
-    return replace(question, mask=stop.payable(question, left))
+        return problem
+    return replace(problem, mask=stop.find_payable(problem, left))
 
 
-def find_candidates(question: Problem) -> Entries:
+def find_candidates(problem: Problem) -> Entries:
     """Return all entries that may be chosen, in order of position."""
-    m1, m2 = question.shape
-    return Entries.of(*np.nonzero(question.available(np.arange(m1), np.arange(m2))))
+    m1, m2 = problem.shape
+    return Entries.of(*np.nonzero(problem.available(np.arange(m1), np.arange(m2))))
 
 
-def build_choice(question: Problem, entries: Entries, gain: Array | None = None) -> Selection:
+def build_choice(problem: Problem, entries: Entries, gain: Array | None = None) -> Selection:
     """Return entries in the order given, with what they cost."""
     gain = np.full(len(entries.rows), np.nan) if gain is None else gain
-    return Selection(*entries, gain, question.costs.at(*entries))
+    return Selection(*entries, gain, problem.costs.at(*entries))
 
 
 def rank_setting(model: tuple[tuple[str, Any], ...], default: int) -> int:

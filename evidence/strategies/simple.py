@@ -41,37 +41,37 @@ from maxentry.plots.style import GREY, PURPLE
 from maxentry.transform import Transform
 
 
-def choose_largest(score: Array, question: Problem, n: int) -> Selection:
+def choose_largest(score: Array, problem: Problem, n: int) -> Selection:
     """Return the n available entries of greatest score per cost; of equals, those that come first by position."""
-    i, j = find_candidates(question)
-    per_cost = score[i, j] / question.costs.at(i, j)
+    i, j = find_candidates(problem)
+    per_cost = score[i, j] / problem.costs.at(i, j)
     most = np.argsort(-per_cost, kind="stable")[:n]
-    return build_choice(question, Entries(i[most], j[most]), score[i[most], j[most]])
+    return build_choice(problem, Entries(i[most], j[most]), score[i[most], j[most]])
 
 
-def choose_top_variance(belief: Belief, question: Problem, n: int) -> Selection:
+def choose_top_variance(belief: Belief, problem: Problem, n: int) -> Selection:
     """Return the n entries whose draws vary most, by 1/2 log(1 + v / eta2) per cost."""
     m1, m2 = belief.shape
     field = DrawField.from_belief(belief)
     gain = 0.5 * np.log1p(field.variances(np.arange(m1), np.arange(m2)) / field.eta2)
-    return choose_largest(gain, question, n)
+    return choose_largest(gain, problem, n)
 
 
 def _top_variance_policy(truth: Truth, case: Case, seed: int) -> Policy:
     def rule(request: Request) -> Selection:
-        posterior = fits.posterior(request.state, request.cache, progress=False)
-        return choose_top_variance(posterior.belief, request.question, request.n)
+        posterior = fits.fit_posterior(request.state, request.cache, progress=False)
+        return choose_top_variance(posterior.belief, request.problem, request.n)
 
     return as_policy(rule, "top variance")
 
 
 def choose_cheapest(request: Request) -> Selection:
     """Return the n entries that cost least; equals in random order."""
-    i, j = find_candidates(request.question)
+    i, j = find_candidates(request.problem)
     shuffled = request.rng.permutation(len(i))
-    cost = request.question.costs.at(i[shuffled], j[shuffled])
+    cost = request.problem.costs.at(i[shuffled], j[shuffled])
     least = shuffled[np.argsort(cost, kind="stable")[: request.n]]
-    return build_choice(request.question, Entries(i[least], j[least]))
+    return build_choice(request.problem, Entries(i[least], j[least]))
 
 
 def _cheapest_policy(truth: Truth, case: Case, seed: int) -> Policy:

@@ -24,7 +24,7 @@ import numpy as np
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from evidence.strategies.simple import choose_largest
 from maxentry.acquisition import Selection
-from maxentry.campaign.state import FIT, State, seed_of
+from maxentry.campaign.state import FIT, State, derive_seed
 from maxentry.compare.scenario import (
     DASHED,
     Array,
@@ -49,7 +49,7 @@ RANK, BURNIN, NSAMPLES = 4, 400, 200
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
-class Fit(NamedTuple):
+class SmurffFit(NamedTuple):
     """SMURFF's samples, on the scale of the model."""
 
     draws: Array  # (S, n) of the entries that can be measured, in order of position
@@ -83,7 +83,7 @@ def check_available() -> None:
 
 
 @lru_cache(maxsize=1)  # the next choice and the estimate are of one state
-def fit(state: State, k: int) -> Fit:
+def fit(state: State, k: int) -> SmurffFit:
     """Run SMURFF on all that was told."""
     mask = np.ones(state.shape, dtype=bool) if state.settings.mask is None else state.settings.mask
     test = Entries.of(*np.nonzero(mask))
@@ -91,12 +91,12 @@ def fit(state: State, k: int) -> Fit:
         "shape": np.array(state.shape), "rows": state.told.rows, "cols": state.told.cols,
         "values": Transform.of(state.settings.transform).forward(state.values),
         "test_rows": test.rows, "test_cols": test.cols, "k": k, "burnin": BURNIN, "nsamples": NSAMPLES,
-        "seed": seed_of(state.settings.seed, FIT, len(state.values)) % 2**31,
+        "seed": derive_seed(state.settings.seed, FIT, len(state.values)) % 2**31,
     }  # fmt: skip
     found = _run(job)
     place = np.full(state.shape, -1)
     place[test.rows, test.cols] = np.arange(len(test.rows))
-    return Fit(found["draws"].astype(np.float64), place, found["eta2"])
+    return SmurffFit(found["draws"].astype(np.float64), place, found["eta2"])
 
 
 def _run(job: dict[str, object]) -> dict[str, Array]:
@@ -122,11 +122,11 @@ def choose_most_varying(request: Request, k: int) -> Selection:
     """Return the n entries whose draws vary most, per cost."""
     found = fit(request.state, k)
     variance = np.where(found.place >= 0, found.draws.var(0)[found.place], 0.0)
-    return choose_largest(variance, request.question, request.n)
+    return choose_largest(variance, request.problem, request.n)
 
 
 def estimate_entries(
-    found: Fit, transform: Transform, i: Indices, j: Indices, level: float, noisy: bool
+    found: SmurffFit, transform: Transform, i: Indices, j: Indices, level: float, noisy: bool
 ) -> Estimates:
     """Return means of the draws, and intervals of the entries or (noisy) of measurements of them."""
     draws = found.draws[:, found.place[i, j]]

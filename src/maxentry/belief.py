@@ -1,8 +1,7 @@
-"""The seam between what makes a posterior and what chooses entries from it.
+"""The seam between samplers and criteria: draws of the matrix in factor form, and the variance of the noise.
 
-A `Belief` is what acquisition may know: draws of the matrix in factor form and the variance of the noise. It is
-made by `posterior` (or from a point estimate) and read by `acquisition`, which therefore know nothing of each
-other. Entries of draw s:  X_ij = mu_s + row_si + col_sj + left_si . right_sj.
+`posterior` makes a `Belief` and `acquisition` reads it, so that neither knows of the other. Entry (i, j) of draw s is
+X_ij = mu_s + row_si + col_sj + left_si . right_sj.
 """
 
 from collections.abc import Iterator

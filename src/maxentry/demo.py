@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 SHAPE, RANK, SIGMA2, ETA2 = (30, 30), 3, 1.0, 1e-4  # the paper's simulated matrix
-LOOKS = (30, 80, 130, 180)  # entries measured when the campaigns are compared; the paper's has 30 + 50
+CHECKPOINTS = (30, 80, 130, 180)  # entries measured when the campaigns are compared; the paper's has 30 + 50
 BATCH = 10
 MEASURED = (80, 300)  # the first is the paper's, fewer than the 171 degrees of freedom of rank 3
 SEED = 1
@@ -64,19 +64,19 @@ def main() -> None:
         f"A {SHAPE[0]} x {SHAPE[1]} matrix of rank {RANK} as in the paper (sigma2 = {SIGMA2:g}, eta2 = {ETA2:g}, "
         f"seed {SEED}), some of its entries measured."
     )
-    chosen, at_random = (campaign(strategy) for strategy in (None, "uniform"))
-    console.print(race(chosen, at_random))
+    chosen, at_random = (run_campaign(strategy) for strategy in (None, "uniform"))
+    console.print(compare_campaigns(chosen, at_random))
     console.print(
-        f"Error: relative, of the whole matrix. Batches of {BATCH} after the first {LOOKS[0]}; the rank known and the "
-        "priors the paper's in both.",
+        f"Error: relative, of the whole matrix. Batches of {BATCH} after the first {CHECKPOINTS[0]}. "
+        "Both know the rank and use the paper's priors.",
         style="dim",
     )
-    scenes, scores = [chosen[LOOKS[1]]], {}
+    scenes, scores = [chosen[CHECKPOINTS[1]]], {}
     for n in MEASURED:
         simulation = simulate(SHAPE, RANK, n, np.random.default_rng(SEED), sigma2=SIGMA2, eta2=ETA2)
-        scores[n], posterior = compare(simulation)
-        scenes.append(scene(simulation, posterior))
-    console.print(table(scores))
+        scores[n], posterior = compare_methods(simulation)
+        scenes.append(make_scene(simulation, posterior))
+    console.print(make_table(scores))
     console.print(
         "Error: relative, on the entries not measured. Good 50% intervals hold about 50% of those entries, and so "
         'on; one matrix shows it only roughly, since its entries err together. With 80 of 900 entries rank="auto" sees '
@@ -84,48 +84,48 @@ def main() -> None:
         "then too narrow, those of measurements are not, and the printed posterior says so (README, Options).",
         style="dim",
     )
-    console.print(draw(scenes, PICTURE), soft_wrap=True)
+    console.print(draw_picture(scenes, PICTURE), soft_wrap=True)
 
 
-def campaign(acquisition: str | None) -> dict[int, Scene]:
-    """A campaign on the simulated matrix that chooses in this way (None: the default): what it has at each look."""
+def run_campaign(acquisition: str | None) -> dict[int, Scene]:
+    """Run a campaign on the simulated matrix with this acquisition (None: the default); a scene for each checkpoint."""
     rng = np.random.default_rng(SEED)
     X = simulate(SHAPE, RANK, 1, rng, sigma2=SIGMA2, eta2=ETA2).X.matrix()
     Y = X + np.sqrt(ETA2) * rng.standard_normal(SHAPE)
-    way: dict[str, Any] = {} if acquisition is None else {"acquisition": acquisition}
-    scenes, told = {}, np.full(SHAPE, np.nan)
+    options: dict[str, Any] = {} if acquisition is None else {"acquisition": acquisition}
+    scenes, observed = {}, np.full(SHAPE, np.nan)
     with Campaign.create(
-        "sqlite://", "demo", *SHAPE, seed=SEED, rank=RANK, effects=False, priors="paper", **way
-    ) as asking:
-        while (n := int(np.isfinite(told).sum())) < LOOKS[-1]:
-            batch = asking.ask(BATCH if n else LOOKS[0], frame="columns", progress=False)
+        "sqlite://", "demo", *SHAPE, seed=SEED, rank=RANK, effects=False, priors="paper", **options
+    ) as campaign:
+        while (n := int(np.isfinite(observed).sum())) < CHECKPOINTS[-1]:
+            batch = campaign.ask(BATCH if n else CHECKPOINTS[0], frame="columns", progress=False)
             entries = batch["row"], batch["col"]
-            asking.tell(batch["id"], Y[entries])
-            told[entries] = Y[entries]
-            if (n := int(np.isfinite(told).sum())) in LOOKS:
-                posterior = asking.posterior(progress=False)
+            campaign.tell(batch["id"], Y[entries])
+            observed[entries] = Y[entries]
+            if (n := int(np.isfinite(observed).sum())) in CHECKPOINTS:
+                posterior = campaign.posterior(progress=False)
                 how = "chosen" if acquisition is None else "at random"
-                scenes[n] = Scene(how, X, told.copy(), posterior.arrays.mean, posterior.arrays.sd)
+                scenes[n] = Scene(how, X, observed.copy(), posterior.arrays.mean, posterior.arrays.sd)
     return scenes
 
 
-def race(chosen: dict[int, Scene], at_random: dict[int, Scene]) -> Table:
-    """The errors of two campaigns side by side, for the terminal."""
+def compare_campaigns(chosen: dict[int, Scene], at_random: dict[int, Scene]) -> Table:
+    """Return a table of the errors of two campaigns side by side."""
     from rich.table import Table
 
-    made = Table(title="Error of the whole matrix, by entries measured")
+    table = Table(title="Error of the whole matrix, by entries measured")
     for name in ("N", "at random", "chosen by maxentry"):
-        made.add_column(name, justify="right")
+        table.add_column(name, justify="right")
     for n in chosen:
         errors = [
             np.linalg.norm(s[n].mean - s[n].truth) / np.linalg.norm(s[n].truth) for s in (at_random, chosen)
         ]
-        made.add_row(str(n), *(f"{error:.1%}" for error in errors))
-    return made
+        table.add_row(str(n), *(f"{error:.1%}" for error in errors))
+    return table
 
 
-def compare(simulation: Simulation) -> tuple[list[Score], Posterior]:
-    """Row-and-column means, the default and the paper's model on one simulation; the posterior of the last."""
+def compare_methods(simulation: Simulation) -> tuple[list[Score], Posterior]:
+    """Score row and column means, the default and the paper's model on one simulation; return the last posterior."""
     data = (simulation.rows, simulation.cols, simulation.values)
     started = time.perf_counter()
     means = row_column_means(*data, SHAPE).matrix()
@@ -141,7 +141,7 @@ def compare(simulation: Simulation) -> tuple[list[Score], Posterior]:
 
 def _score(method: str, posterior: Posterior, simulation: Simulation, started: float) -> Score:
     seconds = time.perf_counter() - started
-    X, unseen = simulation.X.matrix(), _unseen(simulation)
+    X, unseen = simulation.X.matrix(), _unmeasured_mask(simulation)
     coverage = []
     for level in LEVELS:
         low, high = posterior.arrays.interval(level)
@@ -150,42 +150,42 @@ def _score(method: str, posterior: Posterior, simulation: Simulation, started: f
 
 
 def _error(estimate: Array, simulation: Simulation) -> float:
-    X, unseen = simulation.X.matrix(), _unseen(simulation)
+    X, unseen = simulation.X.matrix(), _unmeasured_mask(simulation)
     return float(np.linalg.norm((estimate - X)[unseen]) / np.linalg.norm(X[unseen]))
 
 
-def _unseen(simulation: Simulation) -> NDArray[np.bool_]:
+def _unmeasured_mask(simulation: Simulation) -> NDArray[np.bool_]:
     unseen = np.ones(SHAPE, dtype=bool)
     unseen[simulation.rows, simulation.cols] = False
     return unseen
 
 
-def table(scores: dict[int, list[Score]]) -> Table:
-    """The scores, by number of measurements, for the terminal."""
+def make_table(scores: dict[int, list[Score]]) -> Table:
+    """Return a table of the scores by number of measurements."""
     from rich.table import Table
 
-    made = Table(title="Entries not measured: error, and share inside their intervals (N measured)")
-    made.add_column("N", justify="right")
-    made.add_column("method", no_wrap=True)
+    table = Table(title="Entries not measured: error, and share inside their intervals (N measured)")
+    table.add_column("N", justify="right")
+    table.add_column("method", no_wrap=True)
     for name in ("error", *(f"{level:.0%}" for level in LEVELS), "time"):
-        made.add_column(name, justify="right", no_wrap=True)
-    for n, of_n in scores.items():
-        for k, s in enumerate(of_n):
+        table.add_column(name, justify="right", no_wrap=True)
+    for n, methods in scores.items():
+        for k, s in enumerate(methods):
             coverage = [f"{c:.0%}" for c in s.coverage] or ["-"] * len(LEVELS)
-            made.add_row("" if k else str(n), s.method, f"{s.error:.1%}", *coverage, f"{s.seconds:.1f} s")
-        made.add_section()
-    return made
+            table.add_row("" if k else str(n), s.method, f"{s.error:.1%}", *coverage, f"{s.seconds:.1f} s")
+        table.add_section()
+    return table
 
 
-def scene(simulation: Simulation, posterior: Posterior) -> Scene:
-    """What the picture shows of one simulation."""
+def make_scene(simulation: Simulation, posterior: Posterior) -> Scene:
+    """Return what the picture shows of one simulation."""
     observed = np.full(SHAPE, np.nan)
     observed[simulation.rows, simulation.cols] = simulation.values
     return Scene("at random", simulation.X.matrix(), observed, posterior.arrays.mean, posterior.arrays.sd)
 
 
-def draw(scenes: list[Scene], path: Path) -> str:
-    """Write the picture, if Matplotlib is there; what to tell the user."""
+def draw_picture(scenes: list[Scene], path: Path) -> str:
+    """Write the picture if Matplotlib is installed; return a message for the user."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.colors import LogNorm, Normalize
@@ -196,14 +196,14 @@ def draw(scenes: list[Scene], path: Path) -> str:
     FigureCanvasAgg(figure)
     grid = figure.subplots(len(scenes), 4, squeeze=False)
     top = float(np.quantile([np.abs(s.truth) for s in scenes], 0.995))  # a few entries beyond it look alike
-    doubts = np.concatenate([s.sd.ravel() for s in scenes])
+    all_sd = np.concatenate([s.sd.ravel() for s in scenes])
     # Purple to orange and blue to yellow: kept apart by colour-blind readers.
-    shown = {"cmap": "PuOr_r", "norm": Normalize(-top, top)}
-    logarithmic = {"cmap": "cividis", "norm": LogNorm(*np.quantile(doubts, [0.01, 1.0]))}
+    value_colors = {"cmap": "PuOr_r", "norm": Normalize(-top, top)}
+    sd_colors = {"cmap": "cividis", "norm": LogNorm(*np.quantile(all_sd, [0.01, 1.0]))}
     for axes, s in zip(grid, scenes, strict=True):
         for axis, matrix in zip(axes[:3], (s.truth, s.observed, s.mean), strict=True):
-            values = _matrix(axis, matrix, shown)
-        deviations = _matrix(axes[3], s.sd, logarithmic)
+            values = _show_matrix(axis, matrix, value_colors)
+        deviations = _show_matrix(axes[3], s.sd, sd_colors)
         n = int(np.isfinite(s.observed).sum())
         axes[0].set_ylabel(f"{n} of {s.truth.size}, {s.how}", fontsize=12)
     titles = ("truth", "measured (grey: not)", "posterior mean", "posterior sd")
@@ -215,7 +215,7 @@ def draw(scenes: list[Scene], path: Path) -> str:
     return f"Picture: {path.resolve()}"
 
 
-def _matrix(axis: Axes, matrix: Array, options: dict[str, object]) -> AxesImage:
+def _show_matrix(axis: Axes, matrix: Array, options: dict[str, object]) -> AxesImage:
     axis.set_facecolor("0.72")
     axis.set_xticks([])
     axis.set_yticks([])

@@ -68,16 +68,16 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         return self._like(X, filled)
 
     def _like(self, X: Any, values: NDArray[np.floating]) -> Any:
-        """The values as X came, unless the user has said by `set_output` that arrays are wanted."""
-        said = getattr(self, "_sklearn_output_config", {}).get("transform")
-        return values if said == "default" else frames.like(X, values)
+        """Return the values in the form of X, or as an array if `set_output` says so."""
+        output = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return values if output == "default" else frames.frame_like(X, values)
 
     def _read(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
         """X as floats, checked as scikit-learn's users expect; on fit (reset) it needs 2 rows and 2 columns."""
         if issparse(X):
             raise DataError(
-                f"{type(self).__name__} expected a dense array or frame with NaN where missing, but a sparse matrix "
-                "came: maxentry.complete takes those (unstored is missing there)."
+                f"{type(self).__name__} expected a dense array or frame with NaN where missing, got a sparse matrix; "
+                "use maxentry.complete for those (unstored is missing there)"
             )
         least = {"ensure_min_samples": 2, "ensure_min_features": 2} if reset else {}
         Y: NDArray[np.floating] = validate_data(
@@ -89,10 +89,10 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         """The observations to fit, by the labels of a frame; where its index repeats itself, rows by position."""
         Y = self._read(X, reset=True)
         index: Any = getattr(X, "index", None)
-        kind = frames.kind_of(X)
+        kind = frames.frame_library(X)
         rows = frames.index_labels(index) if kind == "pandas" and index.is_unique else None
-        found = Observations.from_array(Y, rows, getattr(self, "feature_names_in_", None))
-        return replace(found, frame_kind=kind, row_name=None if rows is None else index.name)
+        observations = Observations.from_array(Y, rows, getattr(self, "feature_names_in_", None))
+        return replace(observations, frame_kind=kind, row_name=None if rows is None else index.name)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,8 @@
-"""Frames as plain columns: a NumPy array of numbers, or a list of labels."""
+"""Data frames of pandas, polars and others: read as plain columns, written with labels, and returned as they came.
+
+`read_wide` and `read_long` turn a frame into arrays and labels. `make_frame`, `wide_frame`, `stack_frame` and
+`long_frame` build frames of pandas or polars. A `Form` remembers how a matrix came in, so that results go out alike.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 
-# Cells and labels as they come from frames, arrays and lists.
+# Cells and labels, as they come from frames, arrays and lists
 
 
 def is_missing(x: object) -> bool:
-    """None, NaN, NaT, pandas' NA or NumPy's masked."""
+    """Whether it is None, NaN, NaT, pandas' NA or NumPy's masked."""
     if x is None or type(x).__name__ in ("NAType", "NaTType", "MaskedConstant"):
         return True
     return isinstance(x, (float, np.floating, np.datetime64)) and bool(x != x)
 
 
 def is_number(x: object) -> bool:
-    """A real number of any type (Decimal and Fraction too), not text, not complex."""
+    """Whether it is a real number of any type (Decimal and Fraction too), not text, not complex."""
     return hasattr(x, "__float__") and not isinstance(
         x, (complex, np.complexfloating, np.ndarray, str, bytes)
     )
@@ -36,8 +40,8 @@ def object_array(items: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def listed(labels: Iterable[Any]) -> list[Any]:
-    """Labels as a list of Python objects (dates stay dates)."""
+def to_list(labels: Iterable[Any]) -> list[Any]:
+    """Convert labels to a list of Python objects (dates stay dates)."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "mM":
         return list(labels.ravel())
     for method in ("to_list", "tolist"):
@@ -46,7 +50,9 @@ def listed(labels: Iterable[Any]) -> list[Any]:
     return list(labels)
 
 
-UNSAID = ("", "Unnamed: 0")  # what an index without a name is called that pandas' to_csv has written
+# Reading
+
+UNNAMED = ("", "Unnamed: 0")  # names that pandas' to_csv gives to an index without a name
 LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
 
 
@@ -74,7 +80,7 @@ class Long(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """What every frame reduces to: its names, a way to a column, and pandas' index where there is one."""
+    """A frame of any library: its names, access to a column, and pandas' index where there is one."""
 
     kind: str | None
     names: list[Hashable]
@@ -87,8 +93,8 @@ class _Table(NamedTuple):
         places = [j for j, known in enumerate(self.names) if known == name]
         if len(places) != 1:
             names = ", ".join(map(repr, self.names))
-            came = f"{len(places)} of them" if places else f"the names {names}"
-            raise DataError(f"expected one frame column named {name!r}, but {came} came.")
+            got = f"{len(places)} of them" if places else f"the names {names}"
+            raise DataError(f"expected one frame column named {name!r}, got {got}.")
         return places[0]
 
 
@@ -99,16 +105,16 @@ def is_frame(data: object) -> bool:
     return dependencies.is_into_dataframe(data) or dependencies.is_polars_lazyframe(data)
 
 
-def kind_of(*things: object) -> Literal["pandas", "polars"] | None:
-    """The library of the first of these that is a frame, a series or an index of pandas or polars."""
+def frame_library(*things: object) -> Literal["pandas", "polars"] | None:
+    """The library of the first of these that is a frame, a series or an index; None if none is."""
     if not {"pandas", "polars"} & sys.modules.keys():  # a frame cannot come before its library
         return None
-    from narwhals import dependencies as of
+    from narwhals import dependencies as nwd
 
     for thing in things:
-        if of.is_pandas_dataframe(thing) or of.is_pandas_series(thing) or of.is_pandas_index(thing):
+        if nwd.is_pandas_dataframe(thing) or nwd.is_pandas_series(thing) or nwd.is_pandas_index(thing):
             return "pandas"
-        if of.is_polars_dataframe(thing) or of.is_polars_lazyframe(thing) or of.is_polars_series(thing):
+        if nwd.is_polars_dataframe(thing) or nwd.is_polars_lazyframe(thing) or nwd.is_polars_series(thing):
             return "polars"
     return None
 
@@ -127,14 +133,14 @@ def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
     """
     table = _table(frame)
     if not table.names:
-        raise DataError("expected a frame with columns, but an empty frame came.")
+        raise DataError("expected a frame with columns, got an empty frame.")
     label_at = _label_column(table) if row_column is None else table.position(row_column)
     values = [j for j in range(len(table.names)) if j != label_at]
     row_labels = index_labels(table.index) if label_at is None else table.column(label_at).to_list()
     col_labels = None if label_at is None and table.counted else [table.names[j] for j in values]
-    row_name = getattr(table.index, "name", None) if label_at is None else _said(table.names[label_at])
-    columns = [_plain(table.column(j)) for j in values]
-    numbered = row_labels is None and _numbered(table.column(0), columns)
+    row_name = getattr(table.index, "name", None) if label_at is None else _known_name(table.names[label_at])
+    columns = [_to_array(table.column(j)) for j in values]
+    numbered = row_labels is None and _looks_numbered(table.column(0), columns)
     return Wide(table.kind, row_labels, col_labels, columns, row_name, table.across, numbered)
 
 
@@ -147,14 +153,14 @@ def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Has
     for role in (role for role, place in at.items() if place is None):
         if len(table.names) != 3:
             wanted = " or ".join(map(repr, LONG_NAMES[role]))
-            came = ", ".join(map(repr, table.names)) or "no column"
+            got = ", ".join(map(repr, table.names)) or "no column"
             raise DataError(
-                f"expected a long frame with a column {wanted} (or its name in {role}=), but {came} came."
+                f"expected a long frame with a column {wanted} (or its name in {role}=), got {got}."
             )
         at[role] = left.pop(0)
     rows, cols, values = (table.column(place) for place in at.values() if place is not None)
     names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
-    return Long(table.kind, rows.to_list(), cols.to_list(), _plain(values), *names)
+    return Long(table.kind, rows.to_list(), cols.to_list(), _to_array(values), *names)
 
 
 def _table(frame: Any) -> _Table:
@@ -173,7 +179,7 @@ def _table(frame: Any) -> _Table:
     return _Table(kind, names, lambda j: eager.get_column(str(names[j])), None)
 
 
-def _plain(series: Any) -> NDArray[Any]:
+def _to_array(series: Any) -> NDArray[Any]:
     """The column as floats with NaN for null, or, where its type is not numeric, as objects."""
     import narwhals as nw
 
@@ -191,14 +197,14 @@ def _label_column(table: _Table) -> int | None:
     own_index = index is not None and (index.dtype.kind not in "iu" or index.name is not None)
     if own_index or not table.names or len(table.names) == 1:
         return None
-    if table.names[0] in ("row", *UNSAID):
+    if table.names[0] in ("row", *UNNAMED):
         return 0
-    first = _plain(table.column(0))
+    first = _to_array(table.column(0))
     known = [x for x in first if not is_missing(x)] if first.dtype == object else []
     return 0 if known and not any(is_number(x) for x in known) else None
 
 
-def _numbered(first: Any, columns: list[NDArray[Any]]) -> bool:
+def _looks_numbered(first: Any, columns: list[NDArray[Any]]) -> bool:
     """Whether the first column has distinct whole numbers and no hole, and another has a hole or a fraction."""
     import narwhals as nw
 
@@ -210,8 +216,8 @@ def _numbered(first: Any, columns: list[NDArray[Any]]) -> bool:
     return any(column.dtype != object and bool((column != np.floor(column)).any()) for column in columns[1:])
 
 
-def _said(name: Hashable) -> Hashable:
-    return None if name in UNSAID else name
+def _known_name(name: Hashable) -> Hashable:
+    return None if name in UNNAMED else name
 
 
 def index_labels(index: Any) -> list[Hashable] | None:
@@ -238,7 +244,7 @@ def _find(table: _Table, role: str, name: Hashable | None) -> int | None:
     return None if usual is None else table.position(usual)
 
 
-# Native frames from plain columns, of the kind that is asked for.
+# Writing: native frames from plain columns
 
 
 def make_frame(
@@ -280,7 +286,7 @@ def wide_frame(
     return library.DataFrame(array, index=index, columns=columns, copy=True)
 
 
-def stacked_frame(
+def stack_frame(
     matrices: NDArray[Any],
     row_labels: Sequence[Any] | None,
     col_labels: Sequence[Any] | None,
@@ -302,9 +308,9 @@ def stacked_frame(
     return frame.insert_column(0, draw).insert_column(1, rows)
 
 
-def like(frame: Any, values: NDArray[Any]) -> Any:
-    """The values, one for each cell, as a frame like this one; as they are where it is none of ours."""
-    kind = kind_of(frame)
+def frame_like(frame: Any, values: NDArray[Any]) -> Any:
+    """The values as a frame with the labels of this one; unchanged if it is not of pandas or polars."""
+    kind = frame_library(frame)
     if kind is None:
         return values
     if kind == "polars":
@@ -323,27 +329,25 @@ def long_frame(
     """One line per (rows[k], cols[k]) position: its labels as "row" and "col", then the measures."""
     library = _library(kind)
     columns: dict[str, Any] = {
-        name: positions if labels is None else _taken(library, labels, positions)
+        name: positions if labels is None else _take_labels(library, labels, positions)
         for name, labels, positions in (("row", row_labels, rows), ("col", col_labels, cols))
     }
     return make_frame(columns | dict(measures), library.__name__)
 
 
 def _library(kind: str | None) -> Any:
-    """pandas or polars; without a wish, the first of them that is installed."""
+    """Import pandas or polars; with None, the first of them that is installed."""
     from importlib import import_module
 
     if kind not in ("pandas", "polars", None):
-        raise ParameterError(f"expected a frame of kind 'pandas' or 'polars', but {kind!r} came.")
+        raise ParameterError(f"expected a frame of kind 'pandas' or 'polars', got {kind!r}.")
     for name in ("pandas", "polars") if kind is None else (kind,):
         try:
             return import_module(name)
         except ImportError:
             continue
     wanted = kind or "pandas or polars"
-    raise MissingDependencyError(
-        f"expected {wanted} to make a frame, but it is not installed: pip install it."
-    )
+    raise MissingDependencyError(f"a frame needs {wanted}, which is not installed: pip install it.")
 
 
 def _pandas_index(pandas: Any, labels: Sequence[Any], name: Hashable = None) -> Any:
@@ -355,8 +359,8 @@ def _polars_names(labels: Sequence[Any] | None, m: int) -> list[str]:
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise DataError(
-            f"expected column labels that differ as text for a polars frame, but {twice!r} came twice; "
-            "ask for a long frame instead."
+            f"expected column labels that differ as text for a polars frame, got {twice!r} twice. "
+            "Use a long frame instead."
         )
     return names
 
@@ -368,7 +372,7 @@ def _polars_column(polars: Any, name: str, values: Any) -> Any:
         return polars.Series(name, [str(x) for x in values])
 
 
-def _taken(library: Any, labels: Sequence[Any], positions: NDArray[np.integer[Any]]) -> Any:
+def _take_labels(library: Any, labels: Sequence[Any], positions: NDArray[np.integer[Any]]) -> Any:
     if library.__name__ == "pandas":
         return _pandas_index(library, labels).take(positions)
     return _polars_column(library, "", list(labels)).gather(positions)
@@ -381,7 +385,7 @@ def _free_name(taken: Iterable[str], wanted: Hashable = None) -> str:
     return name
 
 
-# How a matrix came in, and so how maps of it go out: arrays for an array, frames with labels for a frame.
+# The form of a matrix: results come back as arrays for an array, as labelled frames for a frame
 
 
 class Form(NamedTuple):
@@ -400,7 +404,7 @@ class Form(NamedTuple):
         form = cls(wide.kind, wide.row_labels, wide.col_labels, wide.row_name, wide.col_name)
         return form, np.column_stack(wide.columns)
 
-    def of(self, matrix: NDArray[Any]) -> Any:
+    def wrap(self, matrix: NDArray[Any]) -> Any:
         """The matrix in this form."""
         return matrix if self.kind is None else self.frame(matrix)
 
@@ -409,21 +413,21 @@ class Form(NamedTuple):
         names = {"row_name": self.row_name, "col_name": self.col_name}
         return wide_frame(matrix, self.row_labels, self.col_labels, self.kind, **names)
 
-    def stacked(self, matrices: NDArray[Any]) -> Any:
+    def stack(self, matrices: NDArray[Any]) -> Any:
         """Several matrices, (n, m1, m2): as they are, or below each other in a frame, by draw and row."""
         if self.kind is None:
             return matrices
         names = {"row_name": self.row_name, "col_name": self.col_name}
-        return stacked_frame(matrices, self.row_labels, self.col_labels, self.kind, **names)
+        return stack_frame(matrices, self.row_labels, self.col_labels, self.kind, **names)
 
     def entries(self, rows: NDArray[Any], cols: NDArray[Any], measures: Mapping[str, Any]) -> Any:
         """Entries by position as a long frame of their labels, then the measures."""
         return long_frame(rows, cols, measures, self.row_labels, self.col_labels, self.kind)
 
 
-def as_flags(cells: NDArray[Any]) -> NDArray[np.bool_]:
-    """The cells of a mask that came in a frame; 1 and 0 are yes and no."""
+def parse_flags(cells: NDArray[Any]) -> NDArray[np.bool_]:
+    """Convert the cells of a mask in a frame to booleans; 1 and 0 are True and False."""
     odd = ~((cells == 0) | (cells == 1))
     if odd.any():
-        raise ParameterError(f"expected a mask of True and False, but {cells[odd][0]!r} came.")
+        raise ParameterError(f"expected a mask of True and False, got {cells[odd][0]}.")
     return cells.astype(bool)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError, LabelError
-from maxentry.frames import is_missing, is_number, listed, object_array
+from maxentry.frames import is_missing, is_number, object_array, to_list
 
 # From whatever came to arrays of floats (missing as NaN) and of positions, naming what cannot be used.
 NOTHING = "expected at least one observation that is not missing, got none."
@@ -75,7 +75,7 @@ def _is_position(x: Any, size: int) -> bool:
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and bool(0 <= x < size)
 
 
-def checked_shape(shape: Any) -> tuple[int, int]:
+def check_shape(shape: Any) -> tuple[int, int]:
     """Two whole numbers, each at least 2."""
     try:
         pair, bad = positions_within(shape, 2**31)
@@ -115,7 +115,7 @@ class Axis:
     @classmethod
     def of(cls, name: str, size: int, labels: Iterable[Hashable] | None) -> Axis:
         """An axis of this size whose labels, if any, are as many, distinct and present."""
-        known = None if labels is None else checked_labels(labels, name)
+        known = None if labels is None else check_labels(labels, name)
         if known is not None and len(known) != size:
             raise DataError(f"expected {size} {name} labels, got {len(known)}.")
         return cls(name, size, known)
@@ -135,7 +135,7 @@ class Axis:
             return self.look_up([labels.item() if isinstance(labels, np.ndarray) else labels]).reshape(())
         if isinstance(labels, np.ndarray):
             return self.look_up(labels.ravel()).reshape(labels.shape)
-        return self.look_up(listed(labels))
+        return self.look_up(to_list(labels))
 
     def look_up(self, labels: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
         """Positions of a list of labels."""
@@ -144,7 +144,7 @@ class Axis:
             if bad.any():
                 self._refuse([labels[int(k)] for k in np.flatnonzero(bad)])
             return found
-        wanted = listed(labels)
+        wanted = to_list(labels)
         try:
             return np.fromiter(map(self.positions.__getitem__, wanted), dtype=np.int64, count=len(wanted))
         except (KeyError, TypeError):
@@ -162,7 +162,7 @@ class Axis:
     def extended(self, labels: Iterable[Hashable]) -> Axis:
         """This axis with more labels after its own."""
         own = range(self.size) if self.labels is None else self.labels
-        known = checked_labels((*own, *listed(labels)), self.name)
+        known = check_labels((*own, *to_list(labels)), self.name)
         counted = self.labels is None and known == tuple(range(len(known)))
         return Axis(self.name, len(known), None if counted else known)
 
@@ -199,11 +199,11 @@ def show(label: object) -> str:
     return repr(label.item() if isinstance(label, np.generic) and label.dtype.kind in "iufbU" else label)
 
 
-def checked_labels(labels: Iterable[Hashable], name: str) -> Labels:
+def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
     """The labels as a tuple; one that is missing, not hashable or there twice is an error."""
     if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
         raise DataError(f"expected a sequence of {name} labels, got {show(labels)}.")
-    known = tuple(listed(labels))
+    known = tuple(to_list(labels))
     first: dict[Hashable, int] = {}
     for i, label in enumerate(known):
         if is_missing(label):
@@ -217,11 +217,11 @@ def checked_labels(labels: Iterable[Hashable], name: str) -> Labels:
     return known
 
 
-def coded(
+def code_labels(
     items: Sequence[Any] | NDArray[Any], labels: Iterable[Hashable] | None, name: str
 ) -> tuple[NDArray[np.int64], Labels]:
     """Positions of the items, and all labels: those given, else those that came, in order of appearance."""
-    wanted = listed(items)
+    wanted = to_list(items)
     try:
         came = dict.fromkeys(wanted)
     except TypeError:
@@ -231,18 +231,18 @@ def coded(
         raise DataError(
             f"expected a {name} label with every measurement, got {show(wanted[k])} for measurement {k}."
         )
-    known = tuple(came) if labels is None else checked_labels(labels, name)
+    known = tuple(came) if labels is None else check_labels(labels, name)
     return Axis(name, len(known), known).look_up(wanted), known
 
 
-def column_of(items: Any, name: str) -> NDArray[Any]:
+def as_column(items: Any, name: str) -> NDArray[Any]:
     """One column of triples: whole numbers as they are, anything else as objects."""
     if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
         raise DataError(f"expected a sequence of {name}s, got {show(items)}.")
     array = items.to_numpy() if hasattr(items, "to_numpy") else items
     if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):
         return as_array(array)
-    return object_array(listed(items))
+    return object_array(to_list(items))
 
 
 def positions_or_labels(
@@ -255,7 +255,7 @@ def positions_or_labels(
     numbered = items.dtype.kind in "iu" or all(is_number(x) for x in items)
     if labels is None and numbered:
         raise DataError(f"expected shape= or {side}_labels= with numbered {name}s, got neither.")
-    return coded(items, labels, name)
+    return code_labels(items, labels, name)
 
 
 def _hashable(label: Any, name: str) -> Hashable:

@@ -23,10 +23,10 @@ from maxentry.labels import (
     Axis,
     Labels,
     as_array,
+    as_column,
     check_lengths,
-    checked_shape,
-    coded,
-    column_of,
+    check_shape,
+    code_labels,
     floats,
     place,
     positions_or_labels,
@@ -71,7 +71,7 @@ class Observations:
         check_lengths(given_rows, given_cols, as_array(self.values))
         if given_rows.size >= 2**31:
             raise DataError(f"expected fewer than 2**31 measurements, got {given_rows.size}.")
-        shape = checked_shape(self.shape)
+        shape = check_shape(self.shape)
         row_axis = Axis.of("row", shape[0], self.row_labels)
         col_axis = Axis.of("column", shape[1], self.col_labels)
         rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
@@ -146,7 +146,7 @@ class Observations:
         if given.ndim != 2:
             came = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {array!r:.40}"
             raise DataError(f"expected an array of 2 dimensions, got {came}.")
-        m1, m2 = checked_shape(given.shape)
+        m1, m2 = check_shape(given.shape)
         row_axis, col_axis = Axis.of("row", m1, row_labels), Axis.of("column", m2, col_labels)
         matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
         return cls._from_matrix(matrix, row_axis, col_axis)
@@ -187,7 +187,7 @@ class Observations:
         Labels are kept in order of appearance, or in the order of row_labels and col_labels, which may also
         name rows and columns that were never measured.
         """
-        row_items, col_items, given = column_of(rows, "row"), column_of(cols, "column"), as_array(values)
+        row_items, col_items, given = as_column(rows, "row"), as_column(cols, "column"), as_array(values)
         check_lengths(row_items, col_items, given)
         row_codes, row_known = positions_or_labels(row_items, row_labels, shape, "row")
         col_codes, col_known = positions_or_labels(col_items, col_labels, shape, "col")
@@ -203,7 +203,7 @@ class Observations:
         distinct whole numbers looks like labels.
         """
         wide = frames.read_wide(frame, row_column)
-        m1, m2 = checked_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
+        m1, m2 = check_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
         row_axis, col_axis = Axis.of("row", m1, wide.row_labels), Axis.of("column", m2, wide.col_labels)
         matrix = np.empty((m1, m2))
         for j, column in enumerate(wide.columns):
@@ -239,8 +239,8 @@ class Observations:
         long = frames.read_long(frame, row, col, value)
         if not long.rows:
             raise DataError(NOTHING)
-        row_codes, row_known = coded(long.rows, row_labels, "row")
-        col_codes, col_known = coded(long.cols, col_labels, "column")
+        row_codes, row_known = code_labels(long.rows, row_labels, "row")
+        col_codes, col_known = code_labels(long.cols, col_labels, "column")
         shape = (len(row_known), len(col_known))
         named = (row_known, col_known, long.kind, long.row_name, long.col_name)
         return cls(shape, row_codes, col_codes, long.values, *named)  # type: ignore[arg-type]

@@ -1,24 +1,26 @@
-"""What a user sees while waiting: a progress bar on a terminal, and a word when kernels are compiled."""
+"""Progress of long work: a bar on a terminal, a callback, or nothing; and a notice when kernels are compiled."""
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 
 class Progress(Protocol):
-    """Something that can be told how far the work has come, from any thread."""
+    """Counts the steps of some work; may be called from any thread."""
 
     def advance(self, n: int = 1) -> None:
         """Count `n` more steps as done."""
 
 
-Watch = Callable[[int, str], Progress]  # told the number of steps and what they are, when work begins
+Watch = Callable[
+    [int, str], Progress
+]  # called with the number of steps and their description when work begins
 
 
-class _Silent:
+class _NoProgress:
     def advance(self, n: int = 1) -> None:
         pass
 
@@ -27,13 +29,13 @@ class _Silent:
 def track(total: int, description: str, enabled: bool | Watch | None = None) -> Iterator[Progress]:
     """Show progress of `total` steps on stderr: by default on a terminal, always if True, never if False.
 
-    A function in the place of True is told instead. What it returns may raise in `advance`, which ends the work.
+    A function in the place of True receives the progress instead; its `advance` may raise, which ends the work.
     """
     if callable(enabled):
         yield enabled(total, description)
         return
     if not (_on_terminal() if enabled is None else enabled):
-        yield _Silent()
+        yield _NoProgress()
         return
     # Imported here: rich takes a good part of what `import maxentry` may cost.
     from rich.console import Console
@@ -54,30 +56,30 @@ def track(total: int, description: str, enabled: bool | Watch | None = None) -> 
 
 def compiling_notice(dispatchers: Sequence[Any]) -> None:
     """Say once, on stderr, that kernels must be compiled: Numba has one neither in memory nor on disk."""
-    if any(_must_compile(dispatcher) for dispatcher in dispatchers):
+    if any(_needs_compilation(dispatcher) for dispatcher in dispatchers):
         _announce_compilation()
 
 
-@cache
+@functools.cache
 def _announce_compilation() -> None:
     print("maxentry: compiling kernels, once (cached afterwards) …", file=sys.stderr, flush=True)
 
 
-def _must_compile(dispatcher: Any) -> bool:
+def _needs_compilation(dispatcher: Any) -> bool:
     if not hasattr(dispatcher, "signatures"):  # a plain function: NUMBA_DISABLE_JIT is set
         return False
-    return not dispatcher.signatures and not _on_disk(dispatcher)
+    return not dispatcher.signatures and not _is_cached(dispatcher)
 
 
-def _on_disk(dispatcher: Any) -> bool:
+def _is_cached(dispatcher: Any) -> bool:
     """Whether Numba's cache holds this function. Numba has no public way to ask."""
-    kept = getattr(dispatcher, "_cache", None)
-    folder = getattr(kept, "cache_path", None)
+    cache = getattr(dispatcher, "_cache", None)
+    folder = getattr(cache, "cache_path", None)
     if folder is None:
         return False
     try:
         # Numba's own reading of the index: empty if it is of other source or of another version of Numba.
-        return bool(kept._cache_file._load_index())  # type: ignore[union-attr]
+        return bool(cache._cache_file._load_index())  # type: ignore[union-attr]
     except Exception:  # private names may move; then any index of this name will do
         function = dispatcher.py_func
         stem = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-"

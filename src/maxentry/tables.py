@@ -46,6 +46,12 @@ class Table:
     lines: list[int] | None = None  # the line of the file that each line of the table starts in
     decimal_comma: DecimalComma = "never"
 
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, list[Any]], *names: str) -> Table:
+        """A table of these columns: all, or those named."""
+        wanted = names or tuple(columns)
+        return cls(list(wanted), [columns[name] for name in wanted])
+
     @property
     def n(self) -> int:
         """The number of lines."""
@@ -162,7 +168,7 @@ def _cells(column: Any) -> list[Any]:
     from maxentry import frames
 
     single = isinstance(column, (str, bytes)) or not hasattr(column, "__iter__")
-    return [column] if single else frames.listed(column)
+    return [column] if single else frames.to_list(column)
 
 
 # CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.

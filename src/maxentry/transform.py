@@ -28,7 +28,7 @@ EXPECTED = "transform must be 'none', 'log', 'logit', 'logit(low, high)' or 'per
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """`forward` goes from the user's units to the scale of the model, `inverse` comes back.
+    """`forward` maps the user's units to the scale of the model, `inverse` maps back.
 
     kind: "none", "log", or "logit" of (y - low) / (high - low)
     low, high: the interval of a logit, its ends left out
@@ -66,8 +66,8 @@ class Transform:
             return cls(text)  # type: ignore[arg-type]
         if text == PERCENT:
             return cls("logit", 0.0, 100.0)
-        if found := re.fullmatch(r"logit\s*\(([^,()]+),([^,()]+)\)", text):
-            return cls("logit", *found.groups())  # type: ignore[arg-type]
+        if match := re.fullmatch(r"logit\s*\(([^,()]+),([^,()]+)\)", text):
+            return cls("logit", *match.groups())  # type: ignore[arg-type]
         raise ParameterError(f"{EXPECTED}, got {wish!r}")
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Transform:
         return f"logit({_number(self.low)}, {_number(self.high)})"
 
     def inside(self, values: ArrayLike) -> NDArray[np.bool_]:
-        """Which values have a place on the scale; NaN and infinity have none."""
+        """Return which values the scale can represent; NaN and infinity never."""
         y = np.asarray(values, dtype=np.float64)
         if self.kind == "log":
             return np.asarray((y >= SMALLEST) & (y <= LARGEST))
@@ -85,7 +85,7 @@ class Transform:
         return np.isfinite(y)
 
     def forward(self, values: ArrayLike, where: Callable[[int], str] | None = None) -> Array:
-        """Values on the scale of the model; one that has no place there is refused, and named by `where`."""
+        """Return the values on the scale of the model; raise DataError for one outside, named by `where`."""
         y = np.asarray(values, dtype=np.float64)
         outside = ~self.inside(y)
         if outside.any():
@@ -101,7 +101,7 @@ class Transform:
         return y
 
     def inverse(self, z: ArrayLike) -> Array:
-        """Back to the user's units; a logarithm beyond 1e150 stops there, so that nothing overflows."""
+        """Return values in the user's units; the log scale stops at 1e150, so that nothing overflows."""
         x = np.asarray(z, dtype=np.float64)
         if self.kind == "log":
             return np.asarray(np.exp(np.clip(x, np.log(SMALLEST), np.log(LARGEST))))
@@ -132,7 +132,7 @@ NONE = Transform()
 
 
 def _log(x: Array) -> Array:
-    """The logarithm by the C library: NumPy's rounds differently on other processors, which chains would magnify."""
+    """The C library's logarithm: NumPy's rounds differently on other processors, which chains would magnify."""
     return np.asarray(xlogy(1.0, x))
 
 

@@ -159,7 +159,7 @@ def test_compiled_loops_agree_with_the_draws(monkeypatch, threads):
 def test_sums_are_taken_in_one_order_whatever_the_processor(S):
     """To the last bit: eight sums, the rest on the first, then pairs."""
     x, y = np.random.default_rng(S).normal(size=(2, S))
-    for terms, found in ((x, kernel.total(x)), (x * y, kernel.dot(x, y))):
+    for terms, found in ((x, kernel.sum8(x)), (x * y, kernel.dot8(x, y))):
         sums = [0.0] * 8
         for s, term in enumerate(terms.tolist()):
             sums[s % 8 if s < S - S % 8 else 0] += term
@@ -207,7 +207,7 @@ def test_spread_of_turned_factors_agrees_with_numpy():
     X, mean = rng.normal(size=(4, 3, 10)), rng.normal(size=(4, 3))
     turns = np.linalg.qr(rng.normal(size=(10, 3, 3)))[0].transpose(1, 2, 0).copy()
     cov, fourth, effect = np.empty((4, 4, 4)), np.empty(4), rng.normal(size=(4, 10))
-    kernel.turned_spread(X, effect, turns, mean, cov, fourth)
+    kernel.rotate_moments(X, effect, turns, mean, cov, fourth)
     d = np.einsum("irs,rts->its", X, turns) - mean[:, :, None]
     np.testing.assert_allclose(fourth, np.mean((d**2).sum(1) ** 2, axis=1), rtol=1e-12)
     d = np.concatenate([d, effect[:, None]], axis=1)

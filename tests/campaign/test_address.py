@@ -27,14 +27,14 @@ from maxentry.errors import CampaignError, MissingDependencyError, StorageError
     ],
 )
 def test_paths_and_urls_name_the_same_files(written: str | Path, file: str) -> None:
-    assert address.file_of(address.parse(written)) == Path(file)
+    assert address.sqlite_file(address.parse_address(written)) == Path(file)
 
 
 def test_memory_and_postgresql() -> None:
-    assert address.in_memory(address.parse("sqlite://"))
-    assert address.in_memory(address.parse("sqlite:///:memory:"))
+    assert address.is_in_memory(address.parse_address("sqlite://"))
+    assert address.is_in_memory(address.parse_address("sqlite:///:memory:"))
     for scheme in ("postgresql", "postgres", "postgresql+psycopg"):
-        assert address.parse(f"{scheme}://ann@host/lab").drivername == "postgresql+psycopg"
+        assert address.parse_address(f"{scheme}://ann@host/lab").drivername == "postgresql+psycopg"
 
 
 def test_the_tables_can_be_made_on_a_server() -> None:
@@ -50,7 +50,7 @@ def test_the_tables_can_be_made_on_a_server() -> None:
 
 
 def test_a_password_is_never_shown() -> None:
-    assert "secret" not in address.shown(make_url("postgresql://ann:secret@host/lab"))
+    assert "secret" not in address.display_name(make_url("postgresql://ann:secret@host/lab"))
     with pytest.raises(StorageError) as caught:
         Storage("postgresql://ann:secret@127.0.0.1:1/lab?connect_timeout=1")
     assert "secret" not in str(caught.value)
@@ -86,13 +86,13 @@ def test_a_password_in_the_query_is_not_shown_either() -> None:
         Storage(where)
     assert "secret" not in str(caught.value)
     assert "password=***" in str(caught.value).replace("%2A", "*")
-    assert address.parse(where).query["password"] == "secret"
+    assert address.parse_address(where).query["password"] == "secret"
 
 
 def test_a_file_that_is_there_may_have_any_name(tmp_path: Path) -> None:
     path = tmp_path / "postgres:a@b.db"
     path.touch()
-    assert address.file_of(address.parse(path)) == path
+    assert address.sqlite_file(address.parse_address(path)) == path
 
 
 @pytest.mark.parametrize(

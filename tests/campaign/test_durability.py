@@ -28,7 +28,7 @@ def test_sqlite_brings_every_commit_to_the_disk(tmp_path: Path) -> None:
 
 def test_postgresql_does_too_even_where_a_server_is_told_not_to(postgres: str) -> None:
     with database(postgres) as url:
-        engine = create_engine(address.parse(url), isolation_level="AUTOCOMMIT")
+        engine = create_engine(address.parse_address(url), isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             name = connection.execute(text("SELECT current_database()")).scalar()
             connection.execute(text(f"ALTER DATABASE {name} SET synchronous_commit = off"))
@@ -58,7 +58,7 @@ def test_a_commit_that_fails_leaves_no_trace(where: str) -> None:
 def test_connections_that_the_server_has_closed_are_opened_again(postgres: str) -> None:
     with database(postgres) as url, campaign(url) as c:
         c.ask(1)
-        engine = create_engine(address.parse(url), isolation_level="AUTOCOMMIT")
+        engine = create_engine(address.parse_address(url), isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             connection.execute(text(f"{others} AND datname = current_database()"))

@@ -10,6 +10,7 @@ from tests.campaign.examples import answer, ask, begun, truth
 from maxentry.campaign import fits as caching
 from maxentry.campaign import fits as fitting
 from maxentry.campaign.campaign import Campaign
+from maxentry.posterior import complete as completing
 from maxentry.posterior.posterior import Posterior
 
 
@@ -25,23 +26,23 @@ def same(one: Posterior, two: Posterior) -> bool:
 
 @pytest.mark.parametrize("n", range(1, 400, 7))
 def test_anchors_grow_by_about_a_third_and_never_pass_the_data(n: int) -> None:
-    a = fitting.anchor(n)
+    a = fitting.largest_anchor(n)
     assert a <= n < max(1.3 * a + 1, fitting.FIRST_ANCHOR)
-    assert fitting.anchor(a) == a
+    assert fitting.largest_anchor(a) == a
 
 
 @pytest.mark.parametrize("n", [2001, 2391, 2392, 2600, 3108, 50_000, 55_741])
 def test_stations_are_two_per_cent_apart_and_end_just_before_the_data(n: int) -> None:
-    a = fitting.anchor(n)
-    path = fitting.stations(a, n)
+    a = fitting.largest_anchor(n)
+    path = fitting.list_stations(a, n)
     assert path[0] == a
     assert path[-1] <= n < 1.02 * path[-1] + 1 or a < fitting.FIRST_STATION
     assert all(one < two <= 1.02 * one + 1 for one, two in itertools.pairwise(path))
-    assert fitting.stations(a, n + 1)[: len(path)] == path
+    assert fitting.list_stations(a, n + 1)[: len(path)] == path
 
 
 def test_few_measurements_have_no_stations() -> None:
-    assert fitting.stations(1839, 2390) == [1839]
+    assert fitting.list_stations(1839, 2390) == [1839]
 
 
 @pytest.fixture
@@ -53,32 +54,32 @@ def stations_from_eight(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_looking_on_the_way_changes_nothing_with_stations_either(
     stations_from_eight: None, tmp_path: Path
 ) -> None:
-    assert fitting.stations(fitting.anchor(18), 18) == [15, 16, 17, 18]
+    assert fitting.list_stations(fitting.largest_anchor(18), 18) == [15, 16, 17, 18]
     campaign = begun(acquisition="balanced")
     memory = caching.Memory()
     for n in (11, 5, 1, 1):
         answer(campaign, ask(campaign, n), truth())
-        looked = fitting.posterior(campaign.state, memory)
-    without = fitting.posterior(campaign.state)
-    filling = fitting.posterior(campaign.state, tmp_path)
+        looked = fitting.fit_posterior(campaign.state, memory)
+    without = fitting.fit_posterior(campaign.state)
+    filling = fitting.fit_posterior(campaign.state, tmp_path)
     assert same(looked, without)
     assert same(looked, filling)
     for file in sorted(tmp_path.glob("*.npz"))[::2]:
         file.unlink()
-    assert same(looked, fitting.posterior(campaign.state, tmp_path))
+    assert same(looked, fitting.fit_posterior(campaign.state, tmp_path))
 
 
 def test_a_station_in_the_cache_saves_those_before(
     stations_from_eight: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[object] = []
-    complete = fitting.complete
-    monkeypatch.setattr(fitting, "complete", lambda *a, **k: made.append(k["seed"]) or complete(*a, **k))
+    complete = completing.complete
+    monkeypatch.setattr(completing, "complete", lambda *a, **k: made.append(k["seed"]) or complete(*a, **k))
     memory, state = caching.Memory(), told(17).state
-    fitting.posterior(state, memory)
+    fitting.fit_posterior(state, memory)
     assert len(made) == 4  # the anchor of 15, stations of 16 and 17, and the posterior
     del memory._fits[next(reversed(memory._fits))]
-    fitting.posterior(state, memory)
+    fitting.fit_posterior(state, memory)
     assert len(made) == 5
 
 
@@ -91,29 +92,29 @@ def test_the_anchor_outlives_its_stations_in_the_cache(
     monkeypatch.setattr(fitting, "KEPT", 3)
     cache = tmp_path if folder else caching.Memory()
     campaign = told(18)
-    fitting.posterior(campaign.state, cache)
+    fitting.fit_posterior(campaign.state, cache)
     campaign.correct(17, 0.5)
     made: list[object] = []
-    complete = fitting.complete
-    monkeypatch.setattr(fitting, "complete", lambda *a, **k: made.append(k["start"]) or complete(*a, **k))
-    fitting.posterior(campaign.state, cache)
+    complete = completing.complete
+    monkeypatch.setattr(completing, "complete", lambda *a, **k: made.append(k["start"]) or complete(*a, **k))
+    fitting.fit_posterior(campaign.state, cache)
     assert made
     assert None not in made
 
 
 def test_the_cache_changes_nothing_and_may_vanish_or_rot(tmp_path: Path) -> None:
     state = told(14).state
-    assert fitting.anchor(14) != 14
-    without = fitting.posterior(state)
-    filling = fitting.posterior(state, tmp_path / "cache")
+    assert fitting.largest_anchor(14) != 14
+    without = fitting.fit_posterior(state)
+    filling = fitting.fit_posterior(state, tmp_path / "cache")
     files = list((tmp_path / "cache").glob("*.npz"))
     assert len(files) == 2
-    cached = fitting.posterior(state, tmp_path / "cache")
+    cached = fitting.fit_posterior(state, tmp_path / "cache")
     assert same(without, filling)
     assert same(without, cached)
     files[0].write_bytes(b"not a posterior")
     files[1].unlink()
-    assert same(without, fitting.posterior(state, tmp_path / "cache"))
+    assert same(without, fitting.fit_posterior(state, tmp_path / "cache"))
 
 
 def test_a_memory_changes_nothing_saves_the_fit_and_stays_small() -> None:
@@ -121,10 +122,10 @@ def test_a_memory_changes_nothing_saves_the_fit_and_stays_small() -> None:
     campaign = begun(acquisition="balanced")
     for _ in range(6):
         answer(campaign, ask(campaign, 3), truth())
-        made = fitting.posterior(campaign.state, memory)
+        made = fitting.fit_posterior(campaign.state, memory)
     assert len(memory) == caching.KEPT
-    assert fitting.posterior(campaign.state, memory) is made
-    assert same(made, fitting.posterior(campaign.state))
+    assert fitting.fit_posterior(campaign.state, memory) is made
+    assert same(made, fitting.fit_posterior(campaign.state))
 
 
 def test_a_memory_lets_go_of_what_was_used_longest_ago(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,14 +141,14 @@ def test_a_memory_lets_go_of_what_was_used_longest_ago(monkeypatch: pytest.Monke
 
 def test_a_cache_that_cannot_be_written_is_no_misfortune(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert np.isfinite(fitting.posterior(told(9).state, tmp_path / "file").mean).all()
+    assert np.isfinite(fitting.fit_posterior(told(9).state, tmp_path / "file").mean).all()
 
 
 def test_the_cache_stays_small(tmp_path: Path) -> None:
     campaign = begun(acquisition="balanced")
     for _ in range(6):
         answer(campaign, ask(campaign, 2), truth())
-        fitting.posterior(campaign.state, tmp_path)
+        fitting.fit_posterior(campaign.state, tmp_path)
     assert len(list(tmp_path.glob("*.npz"))) == caching.KEPT
 
 
@@ -189,7 +190,7 @@ def test_an_interrupted_fit_chooses_nothing(monkeypatch, tmp_path: Path) -> None
         interrupted = True
 
     campaign = told(14)
-    monkeypatch.setattr(fitting, "complete", lambda *_, **__: Interrupted())
+    monkeypatch.setattr(completing, "complete", lambda *_, **__: Interrupted())
     with pytest.raises(KeyboardInterrupt):
-        fitting.posterior(campaign.state, tmp_path)
+        fitting.fit_posterior(campaign.state, tmp_path)
     assert not list(tmp_path.iterdir())

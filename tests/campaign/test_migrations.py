@@ -22,7 +22,7 @@ FROZEN = Path(__file__).parent
 
 
 def old(where: str, version: int = 1) -> None:
-    engine = create_engine(address.parse(where))
+    engine = create_engine(address.parse_address(where))
     with engine.begin() as connection:
         for statement in (FROZEN / f"version_{version}.sql").read_text(encoding="utf-8").split(";\n"):
             if statement.strip():
@@ -39,7 +39,7 @@ def test_version_1_is_upgraded_with_all_it_holds(lasting: str) -> None:
         opened.tell(3, 0.125, who="ann")
         assert opened.history(frame="columns")["who"] == [None, None, None, "ann"]
     with Storage(lasting) as storage, storage.reading() as connection:
-        assert schema.version_of(connection, "") == schema.VERSION
+        assert schema.read_version(connection, "") == schema.VERSION
 
 
 def test_events_of_every_kind_mean_what_they_meant(lasting: str) -> None:

@@ -53,7 +53,7 @@ def test_the_posterior_chooses_once_half_of_the_initial_design_is_told() -> None
 
 @pytest.mark.parametrize("acquisition", ["uniform", "balanced"])
 def test_choices_without_a_posterior_need_no_design_and_fit_nothing(acquisition: str, monkeypatch) -> None:
-    monkeypatch.setattr(fits, "posterior", lambda *_, **__: pytest.fail("a posterior was fitted"))
+    monkeypatch.setattr(fits, "fit_posterior", lambda *_, **__: pytest.fail("a posterior was fitted"))
     X, campaign = truth(), begun(acquisition=acquisition)
     for _ in range(3):
         asked = ask(campaign, 5)

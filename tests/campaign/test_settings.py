@@ -110,11 +110,11 @@ def test_costs_add_up_by_label() -> None:
 
 def test_only_what_may_change_does() -> None:
     settings = Settings("k", 3, 3, 1)
-    assert workable.changed(settings, {"budget": 5}).budget == 5.0
+    assert workable.change_settings(settings, {"budget": 5}).budget == 5.0
     with pytest.raises(ParameterError, match="'seed'"):
-        workable.changed(settings, {"seed": 2})
+        workable.change_settings(settings, {"seed": 2})
     with pytest.raises(ParameterError, match="budget"):
-        workable.changed(settings, {"budget": -2})
+        workable.change_settings(settings, {"budget": -2})
     assert {"seed", "rows", "cols", "transform", "name", "n_initial"}.isdisjoint(CHANGEABLE)
 
 

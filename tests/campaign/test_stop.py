@@ -33,7 +33,7 @@ def test_the_outlook_is_that_of_dense_covariances() -> None:
     pending = ask(campaign, 2)
     state, posterior = campaign.state, campaign.posterior(progress=False)
     batch = policy.next_batch(state, 5, NOW)
-    found = outlook.outlook(state, posterior, batch, NOW)
+    found = outlook.compute_outlook(state, posterior, batch, NOW)
     expected = dense_errors(posterior.belief, Entries.of(pending["row"], pending["col"]), Entries(*batch[:2]))
     assert np.allclose([found.error_now, found.error_with_pending, found.error_after], expected, rtol=1e-8)
     assert found.error_now > found.error_with_pending > found.error_after > 0
@@ -47,7 +47,7 @@ def test_on_another_scale_the_error_is_in_the_users_units() -> None:
     answer(campaign, ask(campaign, 60), np.exp(truth()))
     posterior = campaign.posterior(progress=False)
     batch = policy.next_batch(campaign.state, 3, NOW)
-    found = outlook.outlook(campaign.state, posterior, batch, NOW)
+    found = outlook.compute_outlook(campaign.state, posterior, batch, NOW)
     assert found.error_now == pytest.approx(np.sqrt(np.mean(posterior.sd**2)))
     assert found.error_after < found.error_now
 
@@ -67,7 +67,7 @@ def test_on_another_scale_the_error_is_in_the_users_units() -> None:
 def test_what_a_budget_pays(cost: list[float], left: float, plate: list[int] | None, kept: int) -> None:
     state = begun(budget=left).state
     plates = None if plate is None else np.array(plate)
-    assert stop.affordable(state, NOW, np.array(cost), plates) == kept
+    assert stop.count_affordable(state, NOW, np.array(cost), plates) == kept
 
 
 @pytest.mark.slow
@@ -97,8 +97,10 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     found = campaign.outlook(5, progress=False)
     assert campaign.status().events == events
     batch = policy.next_batch(campaign.state, 5, NOW)
-    assert found.outlook == outlook.outlook(campaign.state, campaign.posterior(progress=False), batch, NOW)
-    assert found.advice.startswith("go on: the next batch should lower the expected error by ")
+    assert found.outlook == outlook.compute_outlook(
+        campaign.state, campaign.posterior(progress=False), batch, NOW
+    )
+    assert found.advice.startswith("go on: 5 more measurements should lower the expected error by ")
     assert found.to_dict()["outlook"]["entries"] == 5
     campaign.set(target_sd=1e-9)
     assert "1e-09 was asked for" in str(campaign.outlook(5, progress=False))
@@ -117,7 +119,7 @@ def test_what_rank_0_takes_for_noise_is_not_known() -> None:
         answer(campaign, ask(campaign, 12), X)
         posterior = campaign.posterior(progress=False)
         if posterior.rank_weights.get(0, 0.0) < 0.5:
-            assert stop.unseen(posterior) == 0
+            assert stop.unseen_variance(posterior) == 0
             continue
         error = np.sqrt(np.mean((posterior.mean - X) ** 2))
         ratios.append(error / stop.expected_error(campaign.state, posterior))
@@ -131,14 +133,14 @@ def test_what_rank_0_takes_for_noise_counts_as_error() -> None:
     answer(campaign, ask(campaign, 12), truth())
     posterior = campaign.posterior(progress=False)
     assert posterior.rank_weights[0] > 0.5
-    assert stop.unseen(posterior) > 0
+    assert stop.unseen_variance(posterior) > 0
     assert stop.expected_error(campaign.state, posterior) > 1.5 * np.sqrt(np.mean(posterior.sd**2))
 
 
 def test_nothing_is_unseen_where_the_rank_is_given() -> None:
     campaign = begun(rank=0)
     answer(campaign, ask(campaign, 12), truth())
-    assert stop.unseen(campaign.posterior(progress=False)) == 0
+    assert stop.unseen_variance(campaign.posterior(progress=False)) == 0
 
 
 @pytest.mark.parametrize("plates", [None, "rows", "cols"])
@@ -151,7 +153,7 @@ def test_what_can_be_paid_is_that_of_a_dense_map(plates: str | None, monkeypatch
     if plates is not None:
         cost = (cost * mask).sum(1 if plates == "rows" else 0, keepdims=True)
     left = float(np.median(cost))
-    assert np.array_equal(stop.payable(question, left), mask & (cost <= left))
+    assert np.array_equal(stop.find_payable(question, left), mask & (cost <= left))
 
 
 def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -> None:
@@ -159,12 +161,14 @@ def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -
     ids = ask(campaign, 6)["id"]
     campaign.fail(ids[:2])
     at = dt.datetime.now(dt.UTC)
-    assert "all are told, failed or pending (4 pending)" in (stop.ended(campaign.state, at) or "")
+    assert "all are told, failed or pending (4 pending)" in (stop.explain_end(campaign.state, at) or "")
     campaign.tell(ids[2:], [1.0, 2.0, 3.0, 4.0])
     sentence = "every entry has been told (4) or has failed (2). Withdraw a failure to try it again."
-    assert (stop.ended(campaign.state, at) or "").endswith(sentence)
+    assert (stop.explain_end(campaign.state, at) or "").endswith(sentence)
     campaign.tell(ids[:2], [5.0, 6.0])
-    assert "every entry has been told (6). The setting `again`" in (stop.ended(campaign.state, at) or "")
+    assert "every entry has been told (6). The setting `again`" in (
+        stop.explain_end(campaign.state, at) or ""
+    )
 
 
 def test_an_outlook_says_what_is_gained_for_a_unit_of_cost() -> None:

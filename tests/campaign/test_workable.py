@@ -88,4 +88,4 @@ def test_ranks_are_those_of_the_sampler(shape: tuple[int, int], rank: int, effec
         return False
 
     settings = Settings("k", *shape, 1, rank=rank, effects=effects)  # type: ignore[arg-type]
-    assert refused(workable.checked, settings) == refused(check_rank, rank, shape, effects)
+    assert refused(workable.check_settings, settings) == refused(check_rank, rank, shape, effects)

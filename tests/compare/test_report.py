@@ -17,9 +17,9 @@ from tests.pages import Reader
 
 from evidence.strategies import STRATEGIES
 from maxentry.compare import metrics, report
-from maxentry.compare.report import Field, Page, Picture, Table
+from maxentry.compare.report import Picture, ResultCell, ResultTable, StudyPage
 from maxentry.compare.scenario import DEFAULT, PLAIN
-from maxentry.errors import DataError, StorageError
+from maxentry.errors import DataError, MaxentryError
 from maxentry.plots.style import DARK, INK
 
 pytest.importorskip("matplotlib")
@@ -32,7 +32,7 @@ def runs_of(case: str = "my.csv", **other):
     return [run for s, end in ends.items() for run in many(s, end, case=case, identity=GIVEN, **other)]
 
 
-def column(table: Table, name: str) -> list[Field]:
+def column(table: ResultTable, name: str) -> list[ResultCell]:
     return [row[table.header.index(name)] for row in table.rows]
 
 
@@ -55,8 +55,8 @@ def test_the_table_has_a_row_for_each_strategy_marked_by_its_interval() -> None:
     reach = metrics.reach(by["predictive_variance"], by["uniform"])
     reached = column(table, "entries to reach uniform's final error")
     assert [f.text for f in reached[:2]] == ["80", "never"]
-    assert reached[2] == Field(f"{reach.median:.0f} ({reach.low:.0f} to {reach.high:.0f})", "good")
-    assert column(table, "coverage")[0] == Field("90% (90%)")
+    assert reached[2] == ResultCell(f"{reach.median:.0f} ({reach.low:.0f} to {reach.high:.0f})", "good")
+    assert column(table, "coverage")[0] == ResultCell("90% (90%)")
     assert column(table, "seconds")[0].text == "0.25 (0.25)"
     assert column(table, "replicates")[0].text == "10"
     assert column(table, "error at the end")[0].text == f"{by['uniform'].at(-1).mean():.3f}"
@@ -83,8 +83,8 @@ def test_coverage_is_flagged_where_it_is_ever_below_eighty_per_cent() -> None:
         made([1.0] * 3, n=(1, 2, 3), coverage=[0.9, 0.81, 0.92], strategy="maxent"),
         made([1.0] * 3, n=(1, 2, 3), coverage=math.nan, strategy="means"),
     ]
-    found = [report.coverage_field(curves) for curves in metrics.gather(runs)["sim30"].values()]
-    assert found == [Field("92% (79%)", "bad"), Field("92% (81%)"), Field("")]
+    found = [report.coverage_cell(curves) for curves in metrics.gather(runs)["sim30"].values()]
+    assert found == [ResultCell("92% (79%)", "bad"), ResultCell("92% (81%)"), ResultCell("")]
 
 
 def test_estimates_of_their_own_are_named_where_ratios_mix_them_with_the_choice() -> None:
@@ -112,8 +112,10 @@ def test_numbers_are_written_with_as_many_digits_as_tell() -> None:
 
 
 def test_markdown_has_a_row_for_every_row_and_no_name_breaks_it() -> None:
-    evil = [Field("a|b\n<script>"), Field("![](x)", "bad")]
-    text = Table("T", "note", ("x", "y"), (tuple(evil), (Field("c"), Field("1", "good")))).markdown()
+    evil = [ResultCell("a|b\n<script>"), ResultCell("![](x)", "bad")]
+    text = ResultTable(
+        "T", "note", ("x", "y"), (tuple(evil), (ResultCell("c"), ResultCell("1", "good")))
+    ).markdown()
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert rows[2:] == ["| a\\|b &lt;script> | !\\[](x) (!) |", "| c | **1** |"]
     assert text.startswith("## T\n\nnote\n\n")
@@ -268,8 +270,8 @@ def test_settings_and_versions_are_there_and_nothing_of_the_machine(read: Reader
 
 
 def test_rows_of_the_same_name_share_it() -> None:
-    rows = tuple((Field(name), Field(str(k))) for k, name in enumerate("aab"))
-    text = report.render_page(Page("x", [Table("T", "", ("name", "k"), rows)]), [])
+    rows = tuple((ResultCell(name), ResultCell(str(k))) for k, name in enumerate("aab"))
+    text = report.render_page(StudyPage("x", [ResultTable("T", "", ("name", "k"), rows)]), [])
     assert re.findall(r'<th scope="row">(.*?)</th>', text) == ["a", "", "b"]
 
 
@@ -294,7 +296,7 @@ def test_nothing_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_a_page_of_nothing_is_a_page() -> None:
-    assert Reader(report.render_page(Page("x", []), [])).open == []
+    assert Reader(report.render_page(StudyPage("x", []), [])).open == []
 
 
 # Files
@@ -314,10 +316,10 @@ def test_reports_are_never_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     figure = report.new_figure(1, 1)
     writers = (
         lambda: report.save_figure(figure, tmp_path / "curves"),
-        lambda: report.write_report(Page("x", []), [], tmp_path, []),
+        lambda: report.write_report(StudyPage("x", []), [], tmp_path, []),
     )
     for write in writers:
-        with pytest.raises(StorageError):
+        with pytest.raises(MaxentryError):
             write()
     assert replaced == ["curves.png", "runs.parquet"]
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == old
@@ -338,7 +340,7 @@ def test_raw_results_have_a_row_for_every_look(tmp_path: Path) -> None:
 
 
 def test_without_pyarrow_raw_results_are_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    monkeypatch.setattr(report.tables, "find_spec", lambda name: None)
     (tmp_path / "runs.parquet").write_text("of an earlier report")
     path = report.write_raw([made([0.9, 0.5], n=(5, 9), coverage=[math.nan, 0.9])], tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [path.name] == ["runs.csv"]
@@ -350,7 +352,7 @@ def test_without_pyarrow_raw_results_are_csv(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_picture_is_not_a_table() -> None:
-    page = Page("x", [Picture("Curves", "of everything", report.new_figure(1, 1))])
+    page = StudyPage("x", [Picture("Curves", "of everything", report.new_figure(1, 1))])
     text = report.render_page(page, [])
     assert "<table>" not in text
     assert text.count("<svg") == 1

@@ -241,11 +241,11 @@ class Watched:
     def truth(self, seed: int) -> Truth:
         from threadpoolctl import threadpool_info
 
-        from maxentry.kernels.threads import most_threads
+        from maxentry.kernels.threads import max_threads
 
         assert os.getpid() != self.parent
         assert os.environ["OMP_NUM_THREADS"] == os.environ["NUMBA_NUM_THREADS"] == "1"
-        assert most_threads() == 1
+        assert max_threads() == 1
         assert {library["num_threads"] for library in threadpool_info()} == {1}
         return Simulated((6, 5), 1).truth(seed)
 

@@ -63,5 +63,5 @@ def test_an_empty_row_gets_the_column_means(problem):
 
 def test_refuses_rows_of_another_length(problem):
     observations, _, penalty = problem
-    with pytest.raises(DataError, match="n x 20, but one of shape"):
+    with pytest.raises(DataError, match="n x 20, got shape"):
         fold_in(nuclear_norm(observations, penalty), np.zeros((2, 19)))

@@ -5,18 +5,20 @@ import pytest
 from tests.completion.conditions import simulated
 from tests.reference import nuclear_norm_slow as slow
 
-from maxentry.completion.result import Entries, LowRank
+from maxentry.completion.result import LowRank, WeightedEntries
 from maxentry.completion.solver import add, certify, drop, sweep
 from maxentry.kernels import ridge
 
 OBSERVATIONS = simulated(17, 13, 2, 0.5, 0.2, replicates=40)[0]
-ENTRIES = Entries.of(OBSERVATIONS.shape, OBSERVATIONS.rows, OBSERVATIONS.cols, OBSERVATIONS.values)
+ENTRIES = WeightedEntries.from_measurements(
+    OBSERVATIONS.shape, OBSERVATIONS.rows, OBSERVATIONS.cols, OBSERVATIONS.values
+)
 W, Y = slow.sums(OBSERVATIONS.shape, OBSERVATIONS.rows, OBSERVATIONS.cols, OBSERVATIONS.values)
 
 
 def low_rank(k, seed=0):
     rng = np.random.default_rng(seed)
-    return LowRank.of_factors(rng.standard_normal((17, k)), rng.standard_normal((13, k)))
+    return LowRank.from_factors(rng.standard_normal((17, k)), rng.standard_normal((13, k)))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 8, 12])  # more and fewer than a row has entries, odd and even
@@ -38,7 +40,7 @@ def test_gram_and_solve(n):
     ridge.add_gram(T, P)
     assert np.allclose(np.triu(P), np.triu(expected))
     x = b.copy()
-    ridge.solve_positive(P, x)
+    ridge.solve_spd(P, x)
     assert np.allclose(expected @ x, b)
 
 

@@ -199,9 +199,9 @@ def test_predict_takes_positions_and_broadcasts():
     assert result.shape == X.shape == (30, 20)
     assert np.allclose(result.predict(np.arange(30)[:, None], np.arange(20)), X)
     assert np.allclose(result.predict(3, 4), X[3, 4])
-    with pytest.raises(DataError, match="row positions from 0 to 29, but 30"):
+    with pytest.raises(DataError, match="row positions from 0 to 29, got 30"):
         result.predict([30], [0])
-    with pytest.raises(DataError, match="column positions from 0 to 19, but -1"):
+    with pytest.raises(DataError, match="column positions from 0 to 19, got -1"):
         result.predict([0], [-1])
     with pytest.raises(DataError, match="whole numbers as row positions"):
         result.predict([0.5], [0])
@@ -212,13 +212,13 @@ def test_predict_takes_positions_and_broadcasts():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"penalty": 0.0}, "positive penalty, but 0.0"),
-        ({"penalty": -1.0}, "positive penalty, but -1.0"),
-        ({"penalty": np.nan}, "positive penalty, but nan"),
-        ({"penalty": np.inf}, "positive penalty, but inf"),
-        ({"penalty": 1.0, "tol": 0.0}, "tol between 0 and 1, but 0.0"),
-        ({"penalty": 1.0, "tol": 2}, "tol between 0 and 1, but 2"),
-        ({"penalty": 1.0, "max_iter": 0}, "max_iter of at least 1, but 0"),
+        ({"penalty": 0.0}, "positive penalty, got 0.0"),
+        ({"penalty": -1.0}, "positive penalty, got -1.0"),
+        ({"penalty": np.nan}, "positive penalty, got nan"),
+        ({"penalty": np.inf}, "positive penalty, got inf"),
+        ({"penalty": 1.0, "tol": 0.0}, "tol between 0 and 1, got 0.0"),
+        ({"penalty": 1.0, "tol": 2}, "tol between 0 and 1, got 2"),
+        ({"penalty": 1.0, "max_iter": 0}, "max_iter of at least 1, got 0"),
     ],
 )
 def test_bad_arguments_are_refused(options, message):
@@ -230,7 +230,7 @@ def test_bad_arguments_are_refused(options, message):
 def test_a_warm_start_of_another_shape_and_a_rising_path_are_refused():
     observations, _ = simulated(10, 8, 1, 0.5, 0.2)
     other = nuclear_norm(simulated(9, 8, 1, 0.5, 0.2)[0], 1.0)
-    with pytest.raises(ParameterError, match="warm start of 10 x 8, but one of 9 x 8"):
+    with pytest.raises(ParameterError, match="warm start of 10 x 8, got 9 x 8"):
         nuclear_norm(observations, 1.0, warm_start=other)
     with pytest.raises(ParameterError, match="decreasing"):
         nuclear_norm_path(observations, [1.0, 2.0])

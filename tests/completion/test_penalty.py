@@ -81,9 +81,9 @@ def test_the_path_is_geometric():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"held_out": 0.0}, "held_out between 0 and 1, but 0.0"),
-        ({"held_out": 1.0}, "held_out between 0 and 1, but 1.0"),
-        ({"splits": 0}, "at least one split, but 0"),
+        ({"held_out": 0.0}, "held_out between 0 and 1, got 0.0"),
+        ({"held_out": 1.0}, "held_out between 0 and 1, got 1.0"),
+        ({"splits": 0}, "at least one split, got 0"),
         ({"points": 1}, "at least 2 points"),
         ({"ratio": 1.5}, "ratio between 0 and 1"),
     ],

@@ -39,7 +39,7 @@ def test_every_way_finds_the_leading_triplets(way, monkeypatch):
     if way in ("dense at need", "again"):
         monkeypatch.setattr(solver, "svds", stubborn)
     if way == "again":
-        monkeypatch.setattr(solver, "DENSE_AT_NEED", 0)
-    found = solver.outside(G, X, 3, 1e-10)
+        monkeypatch.setattr(solver, "DENSE_FALLBACK", 0)
+    found = solver.triplets_outside(G, X, 3, 1e-10)
     np.testing.assert_allclose(found.U * found.d @ found.V.T, expected(G, X, 3), atol=1e-7)
     assert len(calls) == {"dense at need": 1, "again": 2}.get(way, 0)

@@ -94,7 +94,7 @@ def small(browser: Any, folder: Path) -> None:
         fitted(page, client.get(path).json()["events"])
         whole_curve(page)
         page.get_by_role("button", name="Preview").click()
-        page.get_by_text("Nobody has been asked for these yet").wait_for()
+        page.get_by_text("These are not asked for yet").wait_for()
         page.get_by_role("button", name="Uncertainty").click()
         page.locator(".map[data-loaded^=sd]").wait_for()
         picture(page, folder, "after", whole=True)
@@ -119,7 +119,7 @@ def small(browser: Any, folder: Path) -> None:
 
 
 def whole_curve(page: Any) -> None:
-    page.get_by_role("button", name="Work out the past").wait_for(state="hidden", timeout=240_000)
+    page.get_by_role("button", name="earlier point").wait_for(state="hidden", timeout=240_000)
 
 
 def large(browser: Any, folder: Path) -> None:

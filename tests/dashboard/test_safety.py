@@ -47,7 +47,7 @@ def test_labels_names_and_reasons_are_text(lab: Any, reader: Reader) -> None:
         page.get_by_role("heading", name=f"{HOSTILE[k]} · {HOSTILE[k]}").wait_for()
         page.get_by_role("tooltip").filter(has_text=HOSTILE[k]).wait_for()
     page.get_by_role("button", name="Preview").click()
-    page.get_by_text("Nobody has been asked for these yet").wait_for()
+    page.get_by_text("These are not asked for yet").wait_for()
     page.get_by_text(HOSTILE[2]).first.wait_for()  # the reason, in the history
     inside = "#main :is(img, script, iframe, b, svg:not(.main-svg, .main-svg *)), [onerror], [onload]"
     assert page.locator(inside).count() == 0
@@ -95,7 +95,7 @@ def test_who_may_only_look_is_offered_nothing_else(storage: str, reader: Reader)
         page.get_by_role("dialog").get_by_label("Token").fill(READ)
         page.keyboard.press("Enter")
         fitted(page)
-        page.get_by_text("only looking").wait_for()
+        page.get_by_text("read only").wait_for()
         for name in ("Save values", "Ask for entries", "Change …"):
             assert page.get_by_role("button", name=name).count() == 0  # hidden ones have no role
         for name in ("Your name", "Results as a file", "value of id 5"):
@@ -119,6 +119,6 @@ def test_who_may_only_look_may_look_ahead(storage: str, reader: Reader, by: str)
         page.locator("#batch li[data-id='1']").wait_for()
         page.get_by_label("How many").fill("3")
         page.get_by_role("button", name="Preview").click() if by == "button" else page.keyboard.press("Enter")
-        page.get_by_text("Nobody has been asked for these yet").wait_for()
+        page.get_by_text("These are not asked for yet").wait_for()
         assert page.locator(".next .batch > li").count() == 3
         assert lab.get(path).json()["pending"] == 1

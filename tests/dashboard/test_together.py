@@ -42,7 +42,7 @@ def test_a_second_tab_sees_the_first_ones_values_without_reloading(lab: Any, rea
 
 def test_the_list_follows_too(lab: Any, reader: Reader) -> None:
     page = reader(lab.url).tab()
-    page.get_by_text("There is none yet").wait_for()
+    page.get_by_text("No campaigns yet").wait_for()
     campaign(lab, "yields")
     page.get_by_role("link", name="yields").wait_for()
 
@@ -66,7 +66,7 @@ def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, r
     page = reader(lab.url).tab(address(path))
     fitted(page)
     page.get_by_role("button", name="Preview").click()
-    page.get_by_text("Nobody has been asked for these yet").wait_for()
+    page.get_by_text("These are not asked for yet").wait_for()
     assert lab.get(path).json()["events"] == events
     # Nobody else writes while one has this: it is to be had at once.
     with sqlite3.connect(storage, timeout=5, isolation_level=None) as alone:
@@ -97,7 +97,7 @@ def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader, monkeypatch: 
         bar = running.locator("progress")
         expect(bar).to_have_js_property("value", 3, timeout=60_000)
         expect(bar).to_have_js_property("max", 10)
-        page.get_by_text("The first fit is on its way").wait_for()
+        page.get_by_text("The first fit is running").wait_for()
     finally:
         go_on.set()
     fitted(page)
@@ -118,7 +118,7 @@ def test_a_preview_that_takes_long_is_made_once(
     path = campaign(lab, told=8)
     page = reader(lab.url).tab(address(path))
     fitted(page)
-    page.get_by_text("Nobody has been asked for these yet").wait_for()  # the one that comes by itself
+    page.get_by_text("These are not asked for yet").wait_for()  # the one that comes by itself
     monkeypatch.setattr(dashboard, "_preview", slow)
     before = len(_jobs(lab, "next"))
     page.get_by_label("How many").fill("3")

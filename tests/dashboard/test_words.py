@@ -37,7 +37,7 @@ VERDICTS = [
     ),
     (
         {"rank": 0, "rank_weights": {"0": 1.0}},
-        "It rests on rank 0: the data show little beyond row and column",
+        "It uses rank 0: so far the data show little beyond row and column",
     ),
     (
         {"rank": 0, "rank_weights": {"0": 0.8, "1": 0.2}},

@@ -14,7 +14,7 @@ from tests.reference import balanced_slow as slow
 from maxentry.design import balanced
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
-from maxentry.kernels.design import fill
+from maxentry.kernels.design import fill_rows
 
 module = sys.modules["maxentry.design.balanced"]
 SEEDS = st.integers(0, 2**32 - 1)
@@ -93,7 +93,7 @@ def test_levelling_is_exact_from_any_start_and_any_price(case, seed, price, list
     m1, m2 = allowed.shape
     pool = module.Available((m1, m2), np.flatnonzero(allowed == listed), listed)
     lists = pool.lists(np.arange(m1), np.arange(m2))
-    rows, cols = module.levelled(lists, keys // m2, keys % m2, R, C, price)
+    rows, cols = module.minimise_squares(lists, keys // m2, keys % m2, R, C, price)
     entries = Entries(rows, cols)
     assert np.unique(entries.keys(m2)).size == n
     assert allowed[rows, cols].all()
@@ -105,7 +105,7 @@ def skew_mask(rng, shape=(12, 9)):
 
 
 def test_filling_without_levelling_is_seen_to_fall_short(monkeypatch):
-    monkeypatch.setattr(module, "levelled", lambda lists, rows, cols, *_: (rows, cols))
+    monkeypatch.setattr(module, "minimise_squares", lambda lists, rows, cols, *_: (rows, cols))
     worse = 0
     for seed in range(30):
         allowed = skew_mask(np.random.default_rng(seed))
@@ -123,7 +123,7 @@ def test_filling_makes_any_margins_that_can_be_made(m1, m2, seed):
     matrix = rng.random((m1, m2)) < np.outer(rng.random(m1), rng.random(m2)) * 2
     lists = module.Available((m1, m2), np.empty(0, dtype=np.int64), False).lists(np.arange(m1), np.arange(m2))
     x, y = matrix.sum(1), matrix.sum(0)
-    cols = fill(lists, x, y.copy(), rng.permutation(m1))
+    cols = fill_rows(lists, x, y.copy(), rng.permutation(m1))
     made = np.zeros((m1, m2), dtype=int)
     np.add.at(made, (np.repeat(np.arange(m1), x), cols), 1)
     assert made.max(initial=0) <= 1
@@ -139,7 +139,7 @@ def test_level_pours_one_unit_after_the_other_where_it_is_lowest(rows, data):
     for _ in range(n):
         open_ = np.flatnonzero(one_by_one < limits)
         one_by_one[open_[np.argmin((R + one_by_one)[open_])]] += 1
-    x = module.level(R, limits, n)
+    x = module.level_counts(R, limits, n)
     assert x.sum() == n
     assert (x >= 0).all()
     assert (x <= limits).all()
@@ -183,9 +183,9 @@ def test_masks_of_2000_by_2000_take_seconds(n):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"n": 13}, "n = 13 entries were asked for, but only 12 are available"),
-        ({"mask": np.eye(4, 3) > 0, "n": 4}, "only 3 are available"),
-        ({"taken": Entries.of([0, 0, 0], [0, 1, 1]), "n": 11}, "only 10 are available"),
+        ({"n": 13}, "n must be at most 12, the number of available entries, got 13"),
+        ({"mask": np.eye(4, 3) > 0, "n": 4}, "n must be at most 3"),
+        ({"taken": Entries.of([0, 0, 0], [0, 1, 1]), "n": 11}, "n must be at most 10"),
         ({"n": -1}, "n must be a whole number"),
         ({"n": 2.0}, "n must be a whole number"),
         ({"shape": (4, 0)}, "shape must be two whole numbers"),

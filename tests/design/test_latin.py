@@ -8,7 +8,7 @@ from tests.reference import latin_slow as slow
 
 from maxentry.design import latin
 from maxentry.errors import ParameterError
-from maxentry.kernels.design import Square, cyclic, step, walk
+from maxentry.kernels.design import Square, cyclic_square, move_square, walk_squares
 
 # All chi-square tests are at this level: one right sampler in ten thousand would fail, at a fixed seed.
 LEVEL = 1e-4
@@ -45,21 +45,21 @@ def drawn(draw, n, seed=1):
 
 
 def by_walk(rng):
-    square = cyclic(4)
-    walk(square, 80, rng)
+    square = cyclic_square(4)
+    walk_squares(square, 80, rng)
     return square.symbol
 
 
 @njit
 def move_on(square, moves, rng):
     while moves > 0 or square.hole[0] >= 0:
-        step(square, rng)
+        move_square(square, rng)
         moves -= 1
 
 
 def by_number_of_moves(rng):
     """The first proper square after 200 moves: what is often done, and wrong."""
-    square = cyclic(4)
+    square = cyclic_square(4)
     move_on(square, 200, rng)
     return square.symbol
 
@@ -67,10 +67,10 @@ def by_number_of_moves(rng):
 def met_refusing_improper(m, moves):
     """The squares that a chain meets if it takes back every move to an improper one."""
     rng = np.random.default_rng(2)
-    square, met = cyclic(m), set()
+    square, met = cyclic_square(m), set()
     for _ in range(moves):
         tried = Square(*(lines.copy() for lines in square))
-        step(tried, rng)
+        move_square(tried, rng)
         square = tried if tried.hole[0] < 0 else square
         met.add(square.symbol.tobytes())
     return met
@@ -93,8 +93,8 @@ def test_the_check_of_the_law_can_fail():
 
 def test_too_short_a_chain_is_seen():
     def short(rng):
-        square = cyclic(4)
-        walk(square, 4, rng)
+        square = cyclic_square(4)
+        walk_squares(square, 4, rng)
         return square.symbol
 
     assert excess(drawn(short, 20 * 576), 576) > 1
@@ -102,25 +102,25 @@ def test_too_short_a_chain_is_seen():
 
 def test_improper_squares_are_needed():
     # Without them only intercalates can be switched, and the cyclic square of order 5 has none
-    assert slow.intercalates(cyclic(5).symbol) == 0
-    assert met_refusing_improper(5, 1000) == {cyclic(5).symbol.tobytes()}
+    assert slow.intercalates(cyclic_square(5).symbol) == 0
+    assert met_refusing_improper(5, 1000) == {cyclic_square(5).symbol.tobytes()}
     rng = np.random.default_rng(2)
-    square = cyclic(5)
-    walk(square, 1, rng)
+    square = cyclic_square(5)
+    walk_squares(square, 1, rng)
     met = set()
     for _ in range(1000):
-        walk(square, 1, rng)
+        walk_squares(square, 1, rng)
         met.add(square.symbol.tobytes())
     assert len(met) > 500
 
 
 @pytest.mark.parametrize("m", [2, 3, 4, 5, 8, 13])
 def test_moves_are_those_on_the_cube(m):
-    square, cube, last = cyclic(m), slow.cube_of(cyclic(m).symbol), (-1, -1, -1)
+    square, cube, last = cyclic_square(m), slow.cube_of(cyclic_square(m).symbol), (-1, -1, -1)
     fast_rng, slow_rng = np.random.default_rng(m), np.random.default_rng(m)
     improper = 0
     for _ in range(400):
-        step(square, fast_rng)
+        move_square(square, fast_rng)
         last = slow.step(cube, last, slow_rng)
         assert np.array_equal(cube_of(square), cube)
         assert slow.lines_add_up(cube)
@@ -131,10 +131,10 @@ def test_moves_are_those_on_the_cube(m):
 @pytest.mark.parametrize("m", [3, 10, 25, 50])
 def test_lines_agree_and_add_up_at_every_move(m):
     rng = np.random.default_rng(m)
-    square = cyclic(m)
+    square = cyclic_square(m)
     proper = 0
     for _ in range(8 * m):
-        step(square, rng)
+        move_square(square, rng)
         cube = cube_of(square)
         assert slow.lines_add_up(cube)
         for of_row, index in ((square.col, (0, 2)), (square.row, (1, 2))):
@@ -183,7 +183,7 @@ def test_the_chain_is_long_enough_on_order_25():
 
 @pytest.mark.parametrize(("m", "k"), [(1, 1), (4, 0), (4, 3), (9, 2), (30, 7), (6, 6)])
 def test_symbols_are_disjoint_permutations(m, k):
-    entries = latin.symbols(m, k, np.random.default_rng(3))
+    entries = latin.draw_symbols(m, k, np.random.default_rng(3))
     assert np.unique(entries.keys(m)).size == k * m
     assert (np.bincount(entries.rows, minlength=m) == k).all()
     assert (np.bincount(entries.cols, minlength=m) == k).all()
@@ -191,7 +191,7 @@ def test_symbols_are_disjoint_permutations(m, k):
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 7), (9, 3), (10, 3), (3, 10), (5, 1), (1, 5), (59, 20)])
 def test_stacked_squares_cover_both_sides(shape):
-    entries = latin.stacked(shape, np.random.default_rng(4))
+    entries = latin.stack_squares(shape, np.random.default_rng(4))
     assert len(entries.rows) == max(shape)
     for index, m in zip(entries, shape, strict=True):
         counts = np.bincount(index, minlength=m)
@@ -207,7 +207,7 @@ def columns_taken(stacked, seed, n=6000):
 
 def test_stacked_has_the_law_of_literally_stacked_squares():
     # 5 x 3: a whole square (3! ways) and two rows of another (3!/1! ways)
-    fast, literal = columns_taken(latin.stacked, 5), columns_taken(slow.stacked, 6)
+    fast, literal = columns_taken(latin.stack_squares, 5), columns_taken(slow.stacked, 6)
     ways = sorted(set(literal))
     assert len(ways) == 36
     assert set(fast) == set(ways)
@@ -223,8 +223,10 @@ def test_the_same_generator_gives_the_same_square():
 
 def test_mistakes_are_told():
     rng = np.random.default_rng(0)
-    with pytest.raises(ParameterError, match="has 4 symbols, 5 were asked for"):
-        latin.symbols(4, 5, rng)
+    with pytest.raises(
+        ParameterError, match="k must be from 0 to 4, the symbols of a square of order 4, got 5"
+    ):
+        latin.draw_symbols(4, 5, rng)
     with pytest.raises(ParameterError, match="shape must be"):
         latin.random_square(0, rng)
     with pytest.raises(ParameterError, match="visits"):

@@ -8,7 +8,7 @@ from scipy.stats import chi2, norm
 from tests.reference import balanced_slow as slow
 
 from maxentry.design import balanced, uniform
-from maxentry.design.uniform import available
+from maxentry.design.uniform import find_available
 from maxentry.entries import Entries
 from maxentry.kernels.design import trade_all
 
@@ -65,7 +65,7 @@ def traded(start, passes, rng, lists):
 
 
 def test_trades_alone_forget_where_they_began():
-    lists = available((4, 4)).lists(np.arange(4), np.arange(4))
+    lists = find_available((4, 4)).lists(np.arange(4), np.arange(4))
     start = np.array([0, 1, 0, 1, 2, 3, 2, 3])
     all_sets = slow.all_balanced((4, 4), 8)
     rng = np.random.default_rng(2)
@@ -82,7 +82,10 @@ def test_trades_are_those_of_the_slow_twin(seed):
     chosen = allowed & (rng.random((m1, m2)) < 0.6)
     rows, cols = np.nonzero(chosen)
     begin = np.searchsorted(rows, np.arange(m1 + 1))
-    for pool in (available((m1, m2), allowed), available((m1, m2), taken=Entries.of(*np.nonzero(~allowed)))):
+    for pool in (
+        find_available((m1, m2), allowed),
+        find_available((m1, m2), taken=Entries.of(*np.nonzero(~allowed))),
+    ):
         fast = cols.copy()
         trade_all(pool.lists(np.arange(m1), np.arange(m2)), begin, fast, 5, m2, np.random.default_rng(seed))
         twin = slow.trade_all(allowed, np.split(cols, begin[1:-1]), 5, np.random.default_rng(seed))

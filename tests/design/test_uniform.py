@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.stats import chi2
 
 from maxentry.design import uniform
-from maxentry.design.uniform import available
+from maxentry.design.uniform import find_available
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
@@ -36,7 +36,9 @@ def test_entries_are_distinct_and_available(m1, m2, seed, data):
 def test_the_nth_available_entry_is_counted_row_by_row(listed):
     allowed = np.random.default_rng(0).random((6, 7)) < 0.5
     pool = (
-        available((6, 7), allowed) if listed else available((6, 7), taken=Entries.of(*np.nonzero(~allowed)))
+        find_available((6, 7), allowed)
+        if listed
+        else find_available((6, 7), taken=Entries.of(*np.nonzero(~allowed)))
     )
     assert pool.count == allowed.sum()
     found = pool.nth(np.arange(pool.count)).keys(7)
@@ -71,7 +73,7 @@ def test_a_large_matrix_takes_memory_for_its_entries_only():
 
 
 def test_mistakes_are_told():
-    with pytest.raises(ParameterError, match="n = 7 entries were asked for, but only 6 are available"):
+    with pytest.raises(ParameterError, match="n must be at most 6, the number of available entries, got 7"):
         uniform((2, 3), 7, seed=0)
-    with pytest.raises(ParameterError, match="only 0 are available"):
+    with pytest.raises(ParameterError, match="n must be at most 0"):
         uniform((2, 3), 1, mask=np.zeros((2, 3), dtype=bool), seed=0)

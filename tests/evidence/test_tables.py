@@ -10,12 +10,12 @@ from evidence import figures, tables
 from evidence.sources import Part
 from evidence.strategies import STRATEGIES
 from maxentry.compare import metrics
-from maxentry.compare.metrics import Study
-from maxentry.compare.report import COVERAGE_NOTE, Field, Table, coverage_field, time_field
+from maxentry.compare.metrics import StudyCurves
+from maxentry.compare.report import COVERAGE_NOTE, ResultCell, ResultTable, coverage_cell, time_cell
 from maxentry.compare.store import Run
 
 
-def gather(runs: list[Run]) -> Study:
+def gather(runs: list[Run]) -> StudyCurves:
     return metrics.gather(runs, STRATEGIES)
 
 
@@ -24,7 +24,7 @@ def study(**other):
     return gather([run for s, end in strategies for run in many(s, end, **other)])
 
 
-def column(table: Table, name: str) -> list[Field]:
+def column(table: ResultTable, name: str) -> list[ResultCell]:
     return [row[table.header.index(name)] for row in table.rows]
 
 
@@ -34,7 +34,7 @@ def test_ratios_are_marked_by_their_intervals() -> None:
     assert table.header == ("matrix", "MaxEnt", "balanced")
     ratio = metrics.end_ratio(found["sim30"]["maxent"], found["sim30"]["uniform"])
     assert column(table, "MaxEnt") == [
-        Field(f"{ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})", "good")
+        ResultCell(f"{ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})", "good")
     ]
     assert column(table, "balanced")[0].mark == "bad"
 
@@ -59,10 +59,10 @@ def test_coverage_is_flagged_where_it_is_ever_below_eighty_per_cent() -> None:
         made([1.0] * 3, n=(1, 2, 3), coverage=[0.9, 0.81, 0.92], strategy="maxent"),
         made([1.0] * 3, n=(1, 2, 3), coverage=math.nan, strategy="means"),
     ]
-    table = tables.fields(gather(runs), "Coverage", COVERAGE_NOTE, coverage_field)
+    table = tables.fields(gather(runs), "Coverage", COVERAGE_NOTE, coverage_cell)
     assert table.header[1:] == ("uniform", "MaxEnt")  # none of a strategy without intervals
-    assert column(table, "uniform") == [Field("92% (79%)", "bad")]
-    assert column(table, "MaxEnt") == [Field("92% (81%)", "")]
+    assert column(table, "uniform") == [ResultCell("92% (79%)", "bad")]
+    assert column(table, "MaxEnt") == [ResultCell("92% (81%)", "")]
 
 
 def test_what_it_took_is_given_in_cost_too_where_there_are_costs() -> None:
@@ -78,14 +78,16 @@ def test_the_papers_sampler_is_to_reach_the_error_of_uniform_judged_by_it() -> N
     ends = {"uniform": 0.3, "papers_uniform": 0.8, "papers_maxent": 0.6}
     runs = [made([1.0, end], n=(0, 100), strategy=s) for s, end in ends.items()]
     table = tables.entries_to_reach(gather(runs))
-    assert column(table, "MaxEnt, the paper's sampler") == [Field("50 (50 to 50); its uniform 100", "good")]
+    assert column(table, "MaxEnt, the paper's sampler") == [
+        ResultCell("50 (50 to 50); its uniform 100", "good")
+    ]
     assert column(table, "uniform, the paper's sampler")[0].text == "never"
 
 
 SPEND = {"source": {"kind": "data", "dataset": "oboe-error", "rows": 80, "training": 50}, "spend": 5.0}
 
 
-def costly() -> Study:
+def costly() -> StudyCurves:
     runs = [*many("uniform", 0.8, case="plain"), *many("maxent", 0.6, case="plain")]
     costs = {"uniform": (0, 20, 40, 60, 80, 100), "maxent": (0, 2, 4, 6, 8, 90), "oboe": (0, 1, 2, 3, 4, 50)}
     for strategy, cost in costs.items():
@@ -111,7 +113,7 @@ def test_cases_by_cost_have_a_table_of_their_own_and_are_in_no_mean() -> None:
     assert column(table, "error")[1].text == f"{metrics.values_at_common_cost(by['maxent']).mean():.3f}"
     ratio = metrics.end_ratio(by["maxent"], by["uniform"])
     assert column(table, "ratio to uniform's")[:2] == [
-        Field(""), Field(ratio.text(), "good"),
+        ResultCell(""), ResultCell(ratio.text(), "good"),
     ]  # fmt: skip
     assert "sets it for all" in table.note
 
@@ -161,7 +163,7 @@ def test_of_several_matrices_those_are_named_that_are_the_same_in_all_replicates
 
 def test_times_are_of_one_ask() -> None:
     assert (
-        column(tables.fields(study(seconds=0.25), "Time", "", time_field), "MaxEnt")[0].text == "0.25 (0.25)"
+        column(tables.fields(study(seconds=0.25), "Time", "", time_cell), "MaxEnt")[0].text == "0.25 (0.25)"
     )
 
 

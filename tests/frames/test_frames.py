@@ -114,7 +114,7 @@ def test_make_frame_with_and_without_an_index(kind: str) -> None:
 
 
 def test_polars_needs_names_that_differ_as_text() -> None:
-    with pytest.raises(DataError, match=r"differ as text for a polars frame, but '1' came twice"):
+    with pytest.raises(DataError, match=r"differ as text for a polars frame, got '1' twice"):
         wide_frame(np.eye(2), None, (1, "1"), "polars")
     assert wide_frame(np.eye(2), None, (1, "1"), "pandas").columns.tolist() == [1, "1"]
 
@@ -123,15 +123,15 @@ def test_without_a_wish_the_first_library_installed_is_taken(monkeypatch: pytest
     assert isinstance(make_frame({"a": [1]}, None), pd.DataFrame)
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert isinstance(make_frame({"a": [1]}, None), pl.DataFrame)
-    with pytest.raises(MissingDependencyError, match="expected pandas to make a frame"):
+    with pytest.raises(MissingDependencyError, match="a frame needs pandas"):
         make_frame({"a": [1]}, "pandas")
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(MissingDependencyError, match="expected pandas or polars to make a frame"):
+    with pytest.raises(MissingDependencyError, match="a frame needs pandas or polars"):
         make_frame({"a": [1]}, None)
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"kind 'pandas' or 'polars', but 'excel' came"):
+    with pytest.raises(ParameterError, match=r"kind 'pandas' or 'polars', got 'excel'"):
         make_frame({"a": [1]}, "excel")
 
 
@@ -170,7 +170,7 @@ def test_where_the_labels_of_a_wide_frame_are(frame: Any, rows: Any, cols: Any) 
 
 def test_text_beside_a_labelled_index_is_not_taken_for_labels() -> None:
     frame = pd.DataFrame({"note": ["p", "q"], "x": [1, 2]}, index=["a", "b"])
-    with pytest.raises(DataError, match=r"row 'a', column 'note' is 'p' \(text\)"):
+    with pytest.raises(DataError, match=r"'p' \(text\) at row 'a', column 'note'"):
         Observations.of(frame)
     assert read_wide(frame, "note").row_labels == ["p", "q"]
 

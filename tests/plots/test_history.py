@@ -30,7 +30,7 @@ def test_each_error_is_computed_once_and_the_fits_of_the_campaign_stay(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("fitted again")
 
-    monkeypatch.setattr(fits, "posterior", refuse)
+    monkeypatch.setattr(fits, "fit_posterior", refuse)
     second = charts.history(Subject(campaign), points=3).panels[0].series[0]
     np.testing.assert_array_equal(first.y, second.y)
     (tmp_path / "cache" / FILE).write_text("[not json")

@@ -44,7 +44,7 @@ def test_rows_alike_are_one_to_the_marginal(weighted):
     if weighted:
         n *= rng.gamma(2.0, 0.5, 50)
     s[n == 0] = 0.0
-    alike = effects.together(n, s)
+    alike = effects.group_equal_counts(n, s)
     assert len(alike[0]) == (50 if weighted else 3)
     for x in (-2.0, 0.5):
         apart = effects.log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8)
@@ -102,10 +102,10 @@ def test_the_slope_of_the_aligned_effects_goes_there_and_back(R, scale):
     A, slope = aligned_side(8, R, seed=3)
     A[:, :R] *= scale
     found, p = np.empty(R), A[:, R + 1].copy()
-    gauge.slope_of(A[:, :R].T @ A[:, :R], A[:, :R].T @ p, R, found)
+    gauge.solve_slope(A[:, :R].T @ A[:, :R], A[:, :R].T @ p, R, found)
     np.testing.assert_allclose(found, slope / scale, rtol=1e-9)
     back = np.full(8, np.nan)
-    effects.times_slope(A, R, found, back)
+    effects.matvec(A, R, found, back)
     np.testing.assert_allclose(back, p, rtol=1e-9, atol=1e-9)
 
 

@@ -11,11 +11,8 @@ from tests.reference import sums_slow
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
 from maxentry.kernels import gauge, simd
-from maxentry.kernels import gauge as linalg
 from maxentry.kernels import gibbs as kernel
-from maxentry.kernels import gibbs as student
 from maxentry.kernels import rows as half_sweep
-from maxentry.kernels import rows as kernels
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs as conjugate
@@ -43,7 +40,7 @@ def row_sums(start, stop, index, values, weights, F, offset, mu):
     """The compiled sums: out, with its padding, and the three numbers."""
     R, F = F.shape[1], padded(F)
     out, sums = np.full((F.shape[1] + 2, F.shape[1]), np.nan), np.full(3 * (R // 16 + 1), np.nan)
-    kernels.row_sums(start, stop, index, values, weights, F, R, offset, mu, out, sums)
+    half_sweep.accumulate_row(start, stop, index, values, weights, F, R, offset, mu, out, sums)
     return out, sums[:3]
 
 
@@ -103,27 +100,30 @@ def test_sums_over_a_row_are_chains_of_fused_multiply_adds_to_the_bit(R, weighte
 
 @pytest.mark.parametrize("registers", [True, False])
 def test_every_sum_belongs_to_one_pass_for_any_registers(monkeypatch, registers):
-    monkeypatch.setattr(simd, "many_registers", lambda: registers)
+    monkeypatch.setattr(simd, "has_avx512", lambda: registers)
     for strips in range(5):
-        for shape in (simd.diagonal(strips), simd.below(strips)):
-            loops = simd.passes(shape)
+        for shape in (simd.diagonal_blocks(strips), simd.lower_block(strips)):
+            loops = simd.split_into_loops(shape)
             found = [
-                (r, tile.col + k)
+                (r, block.col + k)
                 for part in loops
-                for tile in part
-                for r in tile.rows
-                for k in range(tile.width)
+                for block in part
+                for r in block.rows
+                for k in range(block.width)
             ]
-            wanted = [(r, tile.col + k) for tile in shape for r in tile.rows for k in range(tile.width)]
+            wanted = [(r, block.col + k) for block in shape for r in block.rows for k in range(block.width)]
             assert sorted(found) == sorted(wanted)
             assert len(set(found)) == len(found)
             most = [
-                sum(len(tile.rows) * (1 if registers else tile.width // 4) for tile in part) for part in loops
+                sum(len(block.rows) * (1 if registers else block.width // 4) for block in part)
+                for part in loops
             ]
             assert max(most, default=0) <= (20 if registers else 12)
         lower = {(r, c) for r in range(4 * strips) for c in range(r + 1)}
         borders = {(r, c) for r in (-1, -2) for c in range(4 * strips)}
-        places = {(r, t.col + k) for t in simd.diagonal(strips) for r in t.rows for k in range(t.width)}
+        places = {
+            (r, t.col + k) for t in simd.diagonal_blocks(strips) for r in t.rows for k in range(t.width)
+        }
         assert lower | borders <= places
 
 
@@ -133,17 +133,17 @@ def test_cholesky_and_the_triangular_solves(n):
     G = rng.standard_normal((n + 2, n))
     S, b = G.T @ G, rng.standard_normal(n)
     C = np.pad(S, (0, 1), constant_values=7.0)  # the routine is told to use n of n + 1
-    assert linalg.cholesky(C, n)
+    assert gauge.cholesky(C, n)
     L = np.tril(C[:n, :n])
     np.testing.assert_allclose(L, np.linalg.cholesky(S), rtol=1e-11, atol=1e-13)
     assert (C[n] == 7).all()
     x = b.copy()
-    linalg.solve_lower(C, x, n)
+    gauge.solve_lower(C, x, n)
     np.testing.assert_allclose(L @ x, b, rtol=1e-11)
     x = b.copy()
-    linalg.solve_upper(C, x, n)
+    gauge.solve_upper(C, x, n)
     np.testing.assert_allclose(L.T @ x, b, rtol=1e-11)
-    assert not linalg.cholesky(-S, n)
+    assert not gauge.cholesky(-S, n)
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e6, 1e9, 1e12])
@@ -192,7 +192,7 @@ def test_the_other_sides_laws_after_the_change_of_gauge_without_moving_it(condit
     ones = np.ones(29)
     new, T, G, h = padded(A), np.empty((R, R)), np.empty((R, R)), np.empty(R)
     gauge.orthonormalise(new, R, ones, T)
-    gauge.moved_gram(padded(B), B @ slope, R, ones, T, G, h)
+    gauge.transform_gram(padded(B), B @ slope, R, ones, T, G, h)
     assert not new[:, R:].any()
     V, moved, X = new[:, :R], B @ T, A @ B.T
     np.testing.assert_allclose(V @ moved.T, X, atol=1e-13 * np.abs(X).max())
@@ -201,7 +201,7 @@ def test_the_other_sides_laws_after_the_change_of_gauge_without_moving_it(condit
     np.testing.assert_allclose(h, moved.T @ (B @ slope), atol=1e-12 * np.abs(h).max())
     if condition <= 1e3:
         found = np.empty(R)
-        gauge.slope_of(G, h, R, found)
+        gauge.solve_slope(G, h, R, found)
         np.testing.assert_allclose(moved @ found, B @ slope, atol=1e-7)
 
 
@@ -214,7 +214,7 @@ def drawn(half, w, F, offset, Q, Z, R, effects, blocks, precision=2.5):
         np.full(m, np.nan),
         np.full((m, 4), np.nan),
     )
-    slope, below = np.arange(1.0, R + 1), np.zeros((half_sweep.SPARE, K))
+    slope, below = np.arange(1.0, R + 1), np.zeros((half_sweep.PADDING_ROWS, K))
     for first, last in blocks:
         half_sweep.draw_rows(
             first, last, half.indptr, half.index, half.values, w, padded(F), offset, 0.3, precision,
@@ -273,7 +273,7 @@ def test_small_sums_of_squares_are_taken_from_the_residuals_themselves(monkeypat
     for i in range(8):
         S[:R, :, i], S[R, :, i] = F.T @ F, F.T @ (obs.values.reshape(m1, m2)[i] - 0.3)
     t2 = ((obs.values.reshape(m1, m2)[:8] - 0.3) ** 2).sum(axis=1)
-    half_sweep.squares(S, R, np.ascontiguousarray(G[:8].T), t2, out, np.empty(8))
+    half_sweep.residual_squares(S, R, np.ascontiguousarray(G[:8].T), t2, out, np.empty(8))
     assert np.abs(out / rss[:8] - 1).max() > 0.01
 
 
@@ -284,7 +284,7 @@ def wishart_draws(A, R, df, sigma2, n, seed):
     rng, Q, G = np.random.default_rng(seed), np.zeros((R + 1, R + 1)), A[:, :R].T @ A[:, :R]
     out = np.empty((n, R, R))
     for k in range(n):
-        kernel.augmented_precision(G, R, df, sigma2, rng, Q)
+        kernel.draw_augmented_precision(G, R, df, sigma2, rng, Q)
         out[k] = Q[:R, :R] - np.eye(R) / sigma2
     assert (Q[R] == 0).all()
     return out
@@ -343,7 +343,7 @@ def test_the_weights_of_student_noise_have_their_conditionals(beta):
     e, grid, half = obs.values - 0.7 - fitted, np.array([1.0, 2.0, 3.0]), obs.by_col
     w, nu, w_col = np.empty((3000, N)), np.empty(3000), np.empty(N)
     for k, w_row in enumerate(w):
-        nu[k] = student.update_weights(
+        nu[k] = kernel.update_weights(
             half.indptr, half.index, half.values, half.source, left, right, R, row, col, 0.7, 0.3, 3.0, beta,
             w_row, w_col, grid, rng,
         )  # fmt: skip

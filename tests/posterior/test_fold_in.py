@@ -175,10 +175,10 @@ def test_student_noise_withstands_an_outlier():
 @pytest.mark.parametrize(
     ("new", "message"),
     [
-        (np.zeros((2, 8)), r"n x 9, but one of shape \(2, 8\)"),
-        (np.zeros(9), r"n x 9, but one of shape \(9,\)"),
-        ([[np.inf, *[0.0] * 8]], "row 0, column 0 is inf"),
-        ([["a", *[0.0] * 8]], "row 0, column 0 is 'a'"),
+        (np.zeros((2, 8)), r"n x 9, got shape \(2, 8\)"),
+        (np.zeros(9), r"n x 9, got shape \(9,\)"),
+        ([[np.inf, *[0.0] * 8]], "got inf at row 0, column 0"),
+        ([["a", *[0.0] * 8]], "got 'a' .* at row 0, column 0"),
     ],
 )
 def test_refuses_what_is_no_row(new, message):

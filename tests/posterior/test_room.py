@@ -119,7 +119,7 @@ def test_folders_that_hold_something_are_refused_before_sampling(tmp_path) -> No
         on_disk(tmp_path / "no" / "fit")
     with pytest.raises(ParameterError, match="path of a folder"):
         on_disk(3)
-    with pytest.raises(DataError, match="no file"):
+    with pytest.raises(DataError, match="which does not exist"):
         Posterior.load(tmp_path / "fit")
 
 
@@ -266,7 +266,7 @@ def test_what_is_there_already_is_named(tmp_path):
     with pytest.raises(DataError, match=r"it is no \.npz file"):
         Posterior.load(tmp_path / "file")
     (tmp_path / "fit" / "left.npy").unlink()
-    with pytest.raises(DataError, match=r"no file .*left\.npy"):
+    with pytest.raises(DataError, match=r"left\.npy, which does not exist"):
         Posterior.load(tmp_path / "fit")
     with pytest.raises(ParameterError, match="path of a posterior, got 5"):
         Posterior.load(5)

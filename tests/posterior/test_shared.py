@@ -12,7 +12,7 @@ from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import complete
 from maxentry.kernels.simd import LANES
-from maxentry.kernels.threads import take
+from maxentry.kernels.threads import fetch_and_increment
 from maxentry.observations import Observations
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import ModelSpec
@@ -80,10 +80,10 @@ def test_blocks_cover_the_rows_once_and_are_of_like_work(seed):
 
 @njit(nogil=True)
 def taken(counter, n, mine):
-    k = take(counter)
+    k = fetch_and_increment(counter)
     while k < n:
         mine[k] += 1
-        k = take(counter)
+        k = fetch_and_increment(counter)
 
 
 def test_every_number_is_dealt_out_once():

@@ -8,7 +8,7 @@ from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import complete
 from maxentry.errors import ParameterError
-from maxentry.kernels.threads import most_threads
+from maxentry.kernels.threads import max_threads
 from maxentry.posterior import chains
 
 Y = low_rank()[1]
@@ -41,7 +41,7 @@ def test_the_environment_bounds_the_threads_of_chains(monkeypatch, used):
 def test_an_empty_bound_is_none(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 5)
     monkeypatch.setenv("MAXENTRY_THREADS", " ")
-    assert most_threads() == 5
+    assert max_threads() == 5
 
 
 @pytest.mark.parametrize("wish", ["0", "-1", "two", "1.5", "²"])

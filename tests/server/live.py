@@ -18,9 +18,12 @@ httpx = pytest.importorskip("httpx", reason="needs maxentry[server]")
 pytest.importorskip("uvicorn", reason="needs maxentry[server]")
 pytest.importorskip("fastapi", reason="needs maxentry[server]")
 
-from maxentry.server.app import create_app  # noqa: E402
+from maxentry.server.app import (  # noqa: E402
+    Server,
+    address,
+    create_app,
+)
 from maxentry.server.options import Limits, Options, Tokens  # noqa: E402
-from maxentry.server.runner import Server, address  # noqa: E402
 
 READ, WRITE = "read-" + "r" * 30, "write-" + "w" * 30
 TOKENS = Tokens(READ, WRITE)

@@ -159,12 +159,12 @@ def test_the_key_and_the_events_are_written_together_or_not_at_all(
         with monkeypatch.context() as patch:
             patch.setattr(idempotency, "_write", breaks)
             with pytest.raises(ZeroDivisionError):
-                idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0)
+                idempotency.with_claim(campaign, claim).tell(row=0, col=0, value=1.0)
         assert campaign.state.measurements == ()
         assert idempotency.find(storage, campaign.key, claim) is None
-        idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0)
+        idempotency.with_claim(campaign, claim).tell(row=0, col=0, value=1.0)
         with pytest.raises(Repeated):
-            idempotency.claimed(campaign, claim).tell(row=0, col=0, value=1.0, again=True)
+            idempotency.with_claim(campaign, claim).tell(row=0, col=0, value=1.0, again=True)
         assert len(campaign.state.measurements) == 1
 
 

@@ -37,13 +37,13 @@ class Slow:
         return REAL(state, cache, progress=progress)
 
 
-REAL = fitting.posterior
+REAL = fitting.fit_posterior
 
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     made = Slow()
-    monkeypatch.setattr(fitting, "posterior", made)
+    monkeypatch.setattr(fitting, "fit_posterior", made)
     return made
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.server.live import READ, TOKENS, WRITE, begin, get, post, running, serving
 
 from maxentry.errors import ParameterError
-from maxentry.server import runner
+from maxentry.server import app as server_app
 from maxentry.server.options import Limits, Options, Tokens
 from maxentry.server.problems import Problem
 from maxentry.server.routes import campaigns
@@ -291,7 +291,7 @@ def test_too_many_connections_are_refused(monkeypatch: pytest.MonkeyPatch) -> No
     import socket
     import time
 
-    monkeypatch.setattr(runner, "MOST_CONNECTIONS", 6)
+    monkeypatch.setattr(server_app, "MOST_CONNECTIONS", 6)
     whole = f"GET {API}/health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
     with running() as (url, _), contextlib.ExitStack() as lines:
         host, port = url.removeprefix("http://").split(":")

@@ -26,7 +26,7 @@ def test_points_are_anchors_and_the_present() -> None:
     assert curve_sizes(state, 3) == [8, 34, 40]
     assert curve_sizes(state, 1) == [40]
     assert curve_sizes(state, 0) == []
-    assert all(fitting.anchor(n) == n for n in curve_sizes(state)[:-1])
+    assert all(fitting.largest_anchor(n) == n for n in curve_sizes(state)[:-1])
     assert curve_sizes(begun().state) == []
 
 

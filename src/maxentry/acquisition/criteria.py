@@ -30,7 +30,7 @@ from maxentry.acquisition.problem import Criterion, Problem, Quota, Selection, c
 from maxentry.acquisition.subspace_field import MaxEnt, mean_projections, nearest_projections
 from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
 from maxentry.belief import Belief
-from maxentry.design.uniform import available
+from maxentry.design.uniform import find_available
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
@@ -155,7 +155,7 @@ def lay_out_within_limits(
         part = OpenPart.from_problem(problem, quota, problem.taken.joined(chosen))
         if min(part.shape) == 0:
             return chosen
-        n_free = available(part.shape, part.mask, part.taken).count
+        n_free = find_available(part.shape, part.mask, part.taken).count
         rows, cols = layout(min(n - len(chosen.rows), n_free), part, chosen)
         rows, cols = part.rows[rows], part.cols[cols]
         accepted = np.array([quota.take(i, j) for i, j in zip(rows, cols, strict=True)], dtype=bool)

@@ -40,8 +40,8 @@ from numpy.typing import NDArray
 from maxentry.acquisition.field import noise_floor
 from maxentry.belief import Belief
 from maxentry.kernels import variances as kernel
-from maxentry.kernels.threads import most_threads
-from maxentry.kernels.variances import turned_spread
+from maxentry.kernels.threads import max_threads
+from maxentry.kernels.variances import rotate_moments
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -114,7 +114,7 @@ class DrawField:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.centred_draws(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
+            kernel.fill_features(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
 
         run_in_threads(part, len(rows), 1)
         return F
@@ -125,7 +125,7 @@ class DrawField:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
+            kernel.block_variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
 
         run_in_threads(part, len(rows), len(cols))
         return v
@@ -136,7 +136,7 @@ class DrawField:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.variances_at(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here])
+            kernel.entry_variances(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here])
 
         run_in_threads(part, len(rows), 1)
         return v
@@ -199,7 +199,7 @@ def _greatest(*parts: NDArray[np.floating]) -> float:
 
 def run_in_threads(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
     """Call part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
-    threads = min(most_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
+    threads = min(max_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
     numbers = np.arange(n)
     if threads <= 1:
         if n:
@@ -218,7 +218,7 @@ def run_in_threads(part: Callable[[Indices], None], n: int, entries_each: int) -
 @cache
 def _thread_pool() -> ThreadPoolExecutor:
     """A pool that stays: starting a thread takes as long as a thousand entries."""
-    return ThreadPoolExecutor(max(1, most_threads() - 1), "maxentry-acquisition")
+    return ThreadPoolExecutor(max(1, max_threads() - 1), "maxentry-acquisition")
 
 
 if hasattr(os, "register_at_fork"):
@@ -360,5 +360,5 @@ def _then(turns: Array, M: Array) -> Array:
 def _spread(X: Array, effect: Array, turns: Array) -> AlignedMoments:
     (m, R, _), mean = X.shape, _turned_mean(X, turns)
     cov, fourth = np.empty((m, R + 1, R + 1)), np.empty(m)
-    turned_spread(X, effect, turns, mean, cov, fourth)
+    rotate_moments(X, effect, turns, mean, cov, fourth)
     return AlignedMoments(mean, cov, np.sqrt(np.sqrt(fourth)))

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.belief import Belief
-from maxentry.design.uniform import checked_shape
+from maxentry.design.uniform import check_shape
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
-from maxentry.frames import Form, as_flags, kind_of
+from maxentry.frames import Form, frame_library, parse_flags
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -134,7 +134,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         self._read_frames()
-        m1, m2 = checked_shape(self.shape)
+        m1, m2 = check_shape(self.shape)
         if self.mask is not None:
             mask = np.asarray(self.mask)
             if mask.shape != (m1, m2):
@@ -153,11 +153,11 @@ class Problem:
     def _read_frames(self) -> None:
         """Turn a mask and costs given as frames into arrays; both must have the same labels."""
         forms = []
-        if kind_of(self.mask) is not None:
+        if frame_library(self.mask) is not None:
             form, cells = Form.read(self.mask)
             forms.append(form)
-            object.__setattr__(self, "mask", as_flags(cells))
-        if kind_of(self.costs.entry) is not None:
+            object.__setattr__(self, "mask", parse_flags(cells))
+        if frame_library(self.costs.entry) is not None:
             form, cells = Form.read(self.costs.entry)
             forms.append(form)
             object.__setattr__(self, "costs", replace(self.costs, entry=cells))

@@ -21,32 +21,25 @@ import numpy as np
 
 from maxentry import cells, frames
 from maxentry.campaign import fits, tell, views
-from maxentry.campaign import policy as asking
-from maxentry.campaign import settings as workable
-from maxentry.campaign import storage as address
-from maxentry.campaign import tell as changes
-from maxentry.campaign import tell as report
-from maxentry.campaign import tell as telling
 from maxentry.campaign.events import Created, Event, Record
-from maxentry.campaign.policy import BatchLike, Plates
-from maxentry.campaign.settings import WITHOUT_MODEL, Settings
+from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
+from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage, is_in_memory
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
+    from maxentry.campaign.policy import Batch, Plates
     from maxentry.posterior.posterior import Posterior
 
 
-# Beginning a campaign and coming back to one.
 Where = str | PathLike[str] | Storage
 
 
 @contextmanager
-def opened(storage: Where, create: bool) -> Iterator[Storage]:
+def open_storage(storage: Where, create: bool) -> Iterator[Storage]:
     """The storage; closed again if no campaign comes of it and it was opened for that."""
     kept = storage if isinstance(storage, Storage) else Storage(storage, create=create)
     try:
@@ -57,14 +50,14 @@ def opened(storage: Where, create: bool) -> Iterator[Storage]:
         raise
 
 
-def first_events(settings: Settings, told: Sequence[Line]) -> list[Event]:
+def build_first_events(settings: Settings, told: Sequence[Line]) -> list[Event]:
     """With what a campaign begins: its settings, and what is known already, which is judged as if told."""
     created, at = Created(settings), dt.datetime.now(dt.UTC)
-    news, _ = tell.judged(told, replay([Record(1, at, None, created)]), False, at)
+    news, _ = tell.judge_lines(told, replay([Record(1, at, None, created)]), False, at)
     return [created, *news]
 
 
-def begun(
+def create_or_find(
     storage: Storage,
     settings: Settings,
     first: Sequence[Event],
@@ -77,7 +70,7 @@ def begun(
     And whether it is new.
     """
     if exist_ok and settings.name not in storage.names():
-        check_labels(settings)
+        check_new_labels(settings)
     try:
         return storage.add(settings.name, first, at, who), True
     except CampaignError:
@@ -94,13 +87,13 @@ def begun(
     return key, False
 
 
-def check_labels(settings: Settings) -> None:
+def check_new_labels(settings: Settings) -> None:
     """Refuse labels that read alike; not asked of a campaign that is there, which may be older than this rule."""
     cells.check_distinct(settings.rows, "row")
     cells.check_distinct(settings.cols, "column")
 
 
-def check_names(settings: Iterable[str]) -> None:
+def check_setting_names(settings: Iterable[str]) -> None:
     """Refuse what is no setting, with a hint."""
     known = [field.name for field in fields(Settings)]
     for name in settings:
@@ -110,7 +103,7 @@ def check_names(settings: Iterable[str]) -> None:
             raise ParameterError(f"expected settings of a campaign, got {name!r}{hint}.")
 
 
-def user(who: str | None) -> str | None:
+def user_name(who: str | None) -> str | None:
     """Who does something: as given, or the name of the user on this machine if there is one."""
     if who is not None:
         return str(who).encode(errors="replace").decode()[:200]
@@ -143,7 +136,7 @@ class Campaign:
         owned: bool = False,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., BatchLike] | None = None,
+        policy: Callable[..., Batch] | None = None,
         frame: FrameKind | None = None,
     ) -> None:
         """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
@@ -158,7 +151,7 @@ class Campaign:
         if cache is not None:
             self.cache = Path(cache)
         else:
-            self.cache = fits.Memory() if address.in_memory(storage.url) else fits.folder_of(key.uuid)
+            self.cache = fits.Memory() if is_in_memory(storage.url) else fits.cache_folder(key.uuid)
         self._latest = replay(storage.events(key))
 
     # Coming and going
@@ -177,7 +170,7 @@ class Campaign:
         who: str | None = None,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., BatchLike] | None = None,
+        policy: Callable[..., Batch] | None = None,
         frame: FrameKind | None = None,
         **settings: Any,
     ) -> Self:
@@ -193,18 +186,18 @@ class Campaign:
         frame: what the tables and maps of this object are: "pandas", "polars", or "columns" (plain data); by default
             what `values` (or labels, costs, a mask) came in. Not kept in the storage: `open` takes it, too.
         """
-        frame = frame or frames.kind_of(values, rows, cols, *settings.values())
+        frame = frame or frames.frame_library(values, rows, cols, *settings.values())
         views.check_frame(frame)
-        check_names(settings)
+        check_setting_names(settings)
         seed = secrets.randbits(32) if seed is None else seed
-        wanted = workable.checked(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
+        wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:
-            check_labels(wanted)
-        told = [] if values is None else telling.lines(values)
-        first = first_events(wanted, told)
-        with opened(storage, create=True) as kept:
+            check_new_labels(wanted)
+        told = [] if values is None else tell.read_lines(values)
+        first = build_first_events(wanted, told)
+        with open_storage(storage, create=True) as kept:
             at = (clock or kept.now)()
-            key, is_new = begun(kept, wanted, first, at, user(who), exist_ok)
+            key, is_new = create_or_find(kept, wanted, first, at, user_name(who), exist_ok)
             made = cls(
                 kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy, frame=frame
             )
@@ -220,7 +213,7 @@ class Campaign:
         *,
         cache: str | PathLike[str] | None = None,
         clock: Callable[[], dt.datetime] | None = None,
-        policy: Callable[..., BatchLike] | None = None,
+        policy: Callable[..., Batch] | None = None,
         frame: FrameKind | None = None,
     ) -> Self:
         """Come back to a campaign: that of this name, or the only one there is.
@@ -229,7 +222,7 @@ class Campaign:
             if that is installed, else of polars, and the maps of `posterior` are arrays.
         """
         views.check_frame(frame)
-        with opened(storage, create=False) as kept:
+        with open_storage(storage, create=False) as kept:
             key, owned = kept.find(name), kept is not storage
             return cls(kept, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
 
@@ -280,19 +273,17 @@ class Campaign:
 
     def posterior(self, *, progress: bool | None = None) -> Posterior:
         """The posterior of the whole matrix given all that was told, in the user's units and frames."""
-        from maxentry.campaign import fits  # here, since loading the sampler takes its time
-
         state = self.state
         if not state.standing:
             raise CampaignError("expected at least one measurement before there is a posterior, got none.")
-        return views.framed(fits.posterior(state, self.cache, progress=progress), self._frame)
+        return views.convert_maps(fits.fit_posterior(state, self.cache, progress=progress), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending is told, and after the next n entries; and advice."""
-        from maxentry.campaign import outlook as ahead
+        from maxentry.campaign.outlook import look_ahead
 
-        state, n = self.state, _how_many(n)
-        return ahead.look_ahead(state, n, self.now(state), self.cache, progress=progress)
+        state, n = self.state, _check_count(n)
+        return look_ahead(state, n, self.now(state), self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All that was ever asked for and what became of it, or only what is pending, as a frame."""
@@ -339,16 +330,18 @@ class Campaign:
         row or column. None of the three given: those of the settings. There may be fewer than n; if there is none,
         NothingToAskError says why.
         """
-        n = _how_many(n)
+        n = _check_count(n)
         frame = frame or self._frame
         views.as_frame({}, frame)  # refuse a frame that cannot be made before anything is handed out
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
-        state = self._ask(n, given, progress, user(who))
+        state = self._ask(n, given, progress, user_name(who))
         handed = [a for a in state.asked.values() if a.event == state.version]
         return views.as_frame(views.asks(handed, state), frame)
 
     def _ask(self, n: int, limits: dict[str, Any], progress: bool | None, who: str | None) -> State:
-        """Choose, and hand out if nobody has been quicker; else choose again. The state once that is done."""
+        """Choose entries and reserve them; choose again if another process was faster. Return the new state."""
+        from maxentry.campaign import policy  # the sampler takes long to load
+
         for attempt in range(ATTEMPTS):
             then, began = self.state, time.perf_counter()
             batch = self._choose(then, n, self.now(then), limits, progress)
@@ -356,14 +349,14 @@ class Campaign:
             with contextlib.suppress(Overtaken), self._storage.locked(self._key, self._around) as log:
                 latest = then.after(log.since(then.version))
                 now = self.now(latest, log)
-                plates = asking.limits(limits, then.settings)["plates"]
-                fewer_will_do = attempt >= CONTENT_WITH_FEWER
-                kept = asking.kept(batch, then, latest, now, plates=plates, fewer_will_do=fewer_will_do)
-                if kept is None and took < QUICK and _needs_no_model(latest.settings):  # the others can wait
+                plates = policy.resolve_limits(limits, then.settings)["plates"]
+                fewer = attempt >= CONTENT_WITH_FEWER
+                free = policy.select_free(batch, then, latest, now, plates=plates, fewer_will_do=fewer)
+                if free is None and took < QUICK and _needs_no_model(latest.settings):  # the others can wait
                     then, batch = latest, self._choose(latest, n, now, limits, progress)
-                    kept = np.ones(len(batch.rows), dtype=bool)
-                if kept is not None:
-                    event = asking.asked(batch, kept, then, latest, now)
+                    free = np.ones(len(batch.rows), dtype=bool)
+                if free is not None:
+                    event = policy.build_event(batch, free, then, latest, now)
                     state = latest.after(log.append([event], latest.version, now, who))
             if state is not None:
                 return self._remember(state)
@@ -371,10 +364,11 @@ class Campaign:
 
     def _choose(
         self, state: State, n: int, now: dt.datetime, limits: dict[str, Any], progress: bool | None
-    ) -> BatchLike:
-        policy = self._policy or _default_policy()
-        kept = asking.limits(limits, state.settings)
-        batch = policy(state, n, now, **kept, cache=self.cache, progress=progress)
+    ) -> Batch:
+        from maxentry.campaign import policy
+
+        choose, limits = self._policy or policy.next_batch, policy.resolve_limits(limits, state.settings)
+        batch = choose(state, n, now, **limits, cache=self.cache, progress=progress)
         if not len(batch.rows):
             raise NothingToAskError(batch.why or "no entry is left to ask for.")
         return batch
@@ -404,7 +398,7 @@ class Campaign:
         others are withdrawn, except where replicates are asked for (the setting `again`). Ids that have expired,
         failed or been withdrawn may be told.
         """
-        return self.tell_lines(telling.lines(ids, values, row=row, col=col, value=value), again, who)
+        return self.tell_lines(tell.read_lines(ids, values, row=row, col=col, value=value), again, who)
 
     def correct(
         self,
@@ -422,18 +416,18 @@ class Campaign:
         The measurement is named by id, by row and col, or, where that leaves several, by its number in `export`.
         The history keeps the old value.
         """
-        which = changes.Which(id, row, col, number)
-        self._change(lambda state, _: changes.correction(state, which, value, reason), who)
+        which = tell.Which(id, row, col, number)
+        self._change(lambda state, _: tell.correct(state, which, value, reason), who)
 
     def fail(
         self, ids: int | Iterable[int], reason: str = "", *, retry: bool = False, who: str | None = None
     ) -> None:
         """Say that measuring was tried and gave no value. The entry is not asked for again unless `retry`."""
-        self._change(lambda state, _: changes.failure(state, ids, reason, retry), who)
+        self._change(lambda state, _: tell.fail(state, ids, reason, retry), who)
 
     def withdraw(self, ids: int | Iterable[int], reason: str = "", *, who: str | None = None) -> None:
         """Say that these will not be measured: they go back. A failure withdrawn goes back, too."""
-        self._change(lambda state, _: changes.withdrawal(state, ids, reason), who)
+        self._change(lambda state, _: tell.withdraw(state, ids, reason), who)
 
     # Changing the campaign itself
 
@@ -442,15 +436,15 @@ class Campaign:
 
         cost: their row costs, where the campaign has such; the mean of the others by default, as are entry costs.
         """
-        self._change(lambda state, _: changes.rows_added(state, labels, cost), who)
+        self._change(lambda state, _: tell.add_rows(state, labels, cost), who)
 
     def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
         """Add columns after those there are. They are available in every row; costs as of rows."""
-        self._change(lambda state, _: changes.cols_added(state, labels, cost), who)
+        self._change(lambda state, _: tell.add_cols(state, labels, cost), who)
 
     def set(self, *, who: str | None = None, **settings: Any) -> None:
         """Change settings from here on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
-        self._change(lambda state, _: changes.settings_changed(state, settings), who)
+        self._change(lambda state, _: tell.change_settings(state, settings), who)
 
     # For servers and reports, which keep more than one campaign in hand
 
@@ -472,7 +466,7 @@ class Campaign:
 
     def tell_lines(self, lines: Sequence[Line], again: bool = False, who: str | None = None) -> Receipt:
         """`tell` for lines that were read before."""
-        return self._change(lambda state, now: report.judged(lines, state, again, now), who)
+        return self._change(lambda state, now: tell.judge_lines(lines, state, again, now), who)
 
     def within(self, around: Around) -> Self:
         """This campaign, with `around` about every transaction that writes (see `Storage.locked`)."""
@@ -492,7 +486,7 @@ class Campaign:
                     latest = self._latest.after(log.since(self._latest.version))
                     now = self.now(latest, log)
                     events, result = decide(latest, now)
-                    records = log.append(events, latest.version, now, user(who))
+                    records = log.append(events, latest.version, now, user_name(who))
                     state = latest.after(records)  # before the commit: what cannot be replayed is not written
                 self._remember(state)
                 return result
@@ -507,17 +501,11 @@ class Campaign:
         return state
 
 
-def _default_policy() -> Callable[..., BatchLike]:
-    from maxentry.campaign import policy  # here, since loading the sampler takes its time
-
-    return policy.next_batch
-
-
 def _needs_no_model(settings: Settings) -> bool:
     return settings.acquisition in WITHOUT_MODEL and settings.target_sd is None
 
 
-def _how_many(n: Any) -> int:
+def _check_count(n: Any) -> int:
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
     return int(n)

@@ -39,10 +39,10 @@ def unpack(packed: dict[str, Any] | None) -> NDArray[Any] | None:
     if kind == "float64":
         return np.frombuffer(data, dtype="<f8").reshape(shape)
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=int(np.prod(shape)))
-    return frozen(bits.astype(bool).reshape(shape))
+    return freeze(bits.astype(bool).reshape(shape))
 
 
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
+def freeze(array: NDArray[Any]) -> NDArray[Any]:
     """The array, closed to writing."""
     array.setflags(write=False)
     return array
@@ -52,9 +52,9 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 Array = NDArray[np.float64]
 
 
-def matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
+def align_matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
     """The cells of a wide frame by the labels of rows and columns; anything else as it is."""
-    if frames.kind_of(given) is None or not frames.is_frame(given):
+    if frames.frame_library(given) is None or not frames.is_frame(given):
         return given
     wide = frames.read_wide(given)
     height = len(wide.columns[0]) if wide.columns else 0
@@ -66,13 +66,13 @@ def matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
     return ordered
 
 
-def flags(given: Any, rows: Labels, cols: Labels) -> Any:
+def align_mask(given: Any, rows: Labels, cols: Labels) -> Any:
     """A mask by label; where it came in a frame, 1 and 0 are yes and no."""
-    cells = matrix(given, rows, cols, "mask")
-    return given if cells is given else frames.as_flags(cells)
+    cells = align_matrix(given, rows, cols, "mask")
+    return given if cells is given else frames.parse_flags(cells)
 
 
-def series(given: Any, labels: Labels, name: str) -> Any:
+def align_series(given: Any, labels: Labels, name: str) -> Any:
     """A pandas series with labels as a mapping; anything else as it is."""
     if not dependencies.is_pandas_series(given):
         return given
@@ -103,7 +103,7 @@ def _places(came: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> l
     return places
 
 
-class Prices(NamedTuple):
+class Costs(NamedTuple):
     """cost_ij = entry_ij + row_i + col_j of the parts that are given; 1 where none is."""
 
     entry: Array | None = None
@@ -111,7 +111,7 @@ class Prices(NamedTuple):
     col: Array | None = None
 
     @classmethod
-    def of(cls, costs: Any, rows: Labels, cols: Labels) -> Prices:
+    def of(cls, costs: Any, rows: Labels, cols: Labels) -> Costs:
         """Prices from nothing, an m1 x m2 array or wide frame, or parts named entry, row and col.
 
         Row and column parts may be arrays in the order of the labels, or mappings from each label to a number. Frames
@@ -119,7 +119,7 @@ class Prices(NamedTuple):
         """
         parts = _parts(costs)
         prices = cls(
-            _checked(matrix(parts["entry"], rows, cols, "cost"), (len(rows), len(cols)), "entry"),
+            _checked(align_matrix(parts["entry"], rows, cols, "cost"), (len(rows), len(cols)), "entry"),
             _checked(_by_label(parts["row"], rows, "row"), (len(rows),), "row"),
             _checked(_by_label(parts["col"], cols, "col"), (len(cols),), "col"),
         )
@@ -127,7 +127,7 @@ class Prices(NamedTuple):
         return prices
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any] | None) -> Prices:
+    def from_json(cls, data: Mapping[str, Any] | None) -> Costs:
         """The prices that were written."""
         return cls() if data is None else cls(*(unpack(data.get(part)) for part in cls._fields))
 
@@ -160,10 +160,10 @@ class Prices(NamedTuple):
         given = [part for part in parts if part is not None]
         return np.sum(given, axis=0) if given else np.ones(len(rows))
 
-    def extended(self, shape: tuple[int, int], row: Any = None, col: Any = None) -> Prices:
+    def extended(self, shape: tuple[int, int], row: Any = None, col: Any = None) -> Costs:
         """Prices of a larger matrix: what is new costs `row` or `col`, else the mean of what was there."""
         m1, m2 = shape
-        larger = Prices(
+        larger = Costs(
             None if self.entry is None else _grown(self.entry, shape, None),
             None if self.row is None else _grown(self.row, (m1,), row),
             None if self.col is None else _grown(self.col, (m2,), col),
@@ -179,20 +179,20 @@ class Prices(NamedTuple):
 
 def _parts(costs: Any) -> dict[str, Any]:
     if costs is None:
-        return dict.fromkeys(Prices._fields)
+        return dict.fromkeys(Costs._fields)
     if isinstance(costs, Mapping):
-        unknown = [name for name in costs if name not in Prices._fields]
+        unknown = [name for name in costs if name not in Costs._fields]
         if unknown:
             raise ParameterError(f"expected costs named entry, row or col, got {unknown[0]!r}.")
-        return {name: costs.get(name) for name in Prices._fields}
-    if all(hasattr(costs, name) for name in Prices._fields):
-        return {name: getattr(costs, name) for name in Prices._fields}
+        return {name: costs.get(name) for name in Costs._fields}
+    if all(hasattr(costs, name) for name in Costs._fields):
+        return {name: getattr(costs, name) for name in Costs._fields}
     return {"entry": costs, "row": None, "col": None}
 
 
 def _by_label(part: Any, labels: Labels, name: str) -> Any:
     if not isinstance(part, Mapping):
-        return series(part, labels, name)
+        return align_series(part, labels, name)
     missing = [label for label in labels if label not in part]
     unknown = [label for label in part if label not in set(labels)]
     if missing or unknown:
@@ -214,7 +214,7 @@ def _checked(part: Any, shape: tuple[int, ...], name: str) -> Array | None:
     good = np.isfinite(array) & (array >= 0)
     if not good.all():
         raise ParameterError(f"expected finite {name} costs from zero on, got {array[~good][0]}.")
-    return frozen(array)
+    return freeze(array)
 
 
 def _grown(part: Array, shape: tuple[int, ...], new: Any) -> Array:
@@ -222,4 +222,4 @@ def _grown(part: Array, shape: tuple[int, ...], new: Any) -> Array:
     larger[tuple(slice(n) for n in part.shape)] = part
     if new is not None and len(part) < shape[0]:
         larger[len(part) :] = _checked(new, (shape[0] - len(part),), "new")
-    return frozen(larger)
+    return freeze(larger)

@@ -203,12 +203,12 @@ class Changed:
 
     def payload(self) -> dict[str, Any]:
         """The event as JSON can hold it."""
-        return {name: settings_codec.to_json(name, value) for name, value in self.changes.items()}
+        return {name: settings_codec.encode_setting(name, value) for name, value in self.changes.items()}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
         """The event that was written."""
-        return cls({name: settings_codec.from_json(name, value) for name, value in payload.items()})
+        return cls({name: settings_codec.decode_setting(name, value) for name, value in payload.items()})
 
 
 KINDS: dict[str, type[Event]] = {

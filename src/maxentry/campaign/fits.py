@@ -19,20 +19,20 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxentry._io import user_cache
-from maxentry.campaign.state import FIT, STATION, WARM, State, seed_of
+from maxentry.campaign.state import FIT, STATION, WARM, State, derive_seed
 from maxentry.errors import MaxentryError
-from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.posterior.complete import complete
-from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Kind, Sampling
 
-# What can be computed again, kept: in folders, which may be deleted at any time, or in memory.
+if TYPE_CHECKING:
+    from maxentry.posterior.posterior import Posterior
+
 KEPT = 6  # fits of a campaign: the anchor, the latest station and the latest one, and those before
 
 
@@ -75,7 +75,7 @@ class Memory:
 Cache = Path | Memory
 
 
-def folder_of(mark: str) -> Path:
+def cache_folder(mark: str) -> Path:
     """The folder of the campaign with this mark, below MAXENTRY_CACHE or the user's cache; it may not be there yet."""
     return _root() / mark
 
@@ -96,30 +96,30 @@ UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 LAW = 3  # of the files: another number where the same data give another posterior
 
 
-def posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
+def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
     """The posterior given all that was told (which must be something)."""
     n = len(state.standing)
-    a = anchor(n)
+    a = largest_anchor(n)
     if a == n:
-        return _fitted(state, n, None, cache, progress)
+        return _fit(state, n, None, cache, progress)
     if (kept := load_fit(cache, _digest(state, n, "warm"))) is not None:
         return kept
-    return _fitted(state, n, _station(state, stations(a, n), cache, progress), cache, progress)
+    return _fit(state, n, _fit_station(state, list_stations(a, n), cache, progress), cache, progress)
 
 
-def _station(state: State, path: list[int], cache: Cache | None, progress: bool | None) -> Posterior:
+def _fit_station(state: State, path: list[int], cache: Cache | None, progress: bool | None) -> Posterior:
     """The chains at the end of the path; from the last station in the cache on, if one is there."""
     *before, last = path
     if not before:
-        return _fitted(state, last, None, cache, progress)
+        return _fit(state, last, None, cache, progress)
     found = load_fit(cache, _digest(state, last, "station"))
     if found is None:
-        found = _fitted(state, last, _station(state, before, cache, progress), cache, progress, UP_TO_DATE)
+        found = _fit(state, last, _fit_station(state, before, cache, progress), cache, progress, UP_TO_DATE)
     touch_fit(cache, _digest(state, path[0], "anchor"))  # a correction would need it
     return found
 
 
-def stations(a: int, n: int) -> list[int]:
+def list_stations(a: int, n: int) -> list[int]:
     """The anchor a, and the stations after it that n measurements have passed."""
     path = [a]
     while (later := int(np.ceil(STEP * path[-1]))) <= n and a >= FIRST_STATION:
@@ -127,7 +127,7 @@ def stations(a: int, n: int) -> list[int]:
     return path
 
 
-def anchor(n: int) -> int:
+def largest_anchor(n: int) -> int:
     """The largest anchor of at most n measurements; n itself below the first."""
     if n < FIRST_ANCHOR:
         return n
@@ -137,7 +137,7 @@ def anchor(n: int) -> int:
     return a
 
 
-def _fitted(
+def _fit(
     state: State,
     n: int,
     start: Posterior | None,
@@ -146,12 +146,15 @@ def _fitted(
     sampling: Kind | Sampling = "population",
 ) -> Posterior:
     """The posterior of the first n measurements, from the cache or made."""
+    from maxentry.model.priors import Priors  # the sampler takes long to load
+    from maxentry.posterior.complete import complete
+
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
     name = _digest(state, n, kind)
     if (kept := load_fit(cache, name)) is not None:
         return kept
-    data = Observations(state.shape, *_first(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
+    data = Observations(state.shape, *_first_measurements(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
     made = complete(
         data,
         settings.rank if start is None else "auto",
@@ -161,7 +164,7 @@ def _fitted(
         transform=settings.transform,
         sampling=sampling,
         start=start,
-        seed=seed_of(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
+        seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
         progress=progress,
     )
     if made.interrupted:  # what was drawn by then would make the choice hang on the moment of Ctrl-C
@@ -171,7 +174,7 @@ def _fitted(
     return made
 
 
-def _first(state: State, n: int) -> tuple[Indices, Indices, Array]:
+def _first_measurements(state: State, n: int) -> tuple[Indices, Indices, Array]:
     """Rows, columns and values of the first n measurements that stand."""
     return state.told.rows[:n], state.told.cols[:n], state.values[:n]
 
@@ -181,7 +184,7 @@ def _digest(state: State, n: int, kind: str) -> str:
     s = state.settings
     model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, kind]
     digest = hashlib.sha256(json.dumps(model).encode())
-    for array in _first(state, n):
+    for array in _first_measurements(state, n):
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(repr((state.row_labels, state.col_labels)).encode())
     return digest.hexdigest()[:24]
@@ -196,6 +199,8 @@ def load_fit(cache: Cache | None, name: str) -> Posterior | None:
     file = _file(cache, name)
     if not file.is_file():
         return None
+    from maxentry.posterior.posterior import Posterior
+
     with contextlib.suppress(MaxentryError, OSError):
         kept = Posterior.load(file)
         file.touch()  # used last, so deleted last

@@ -47,7 +47,7 @@ class Outlook:
         return asdict(self) | {"gain_per_cost": self.gain_per_cost}
 
 
-def outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
+def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
     """What is expected of the pending entries and of a batch."""
     totals, pending = total_variance.TotalVariance(posterior.belief), state.pending(now)
     with_batch = pending.joined(Entries(batch.rows, batch.cols))
@@ -78,17 +78,17 @@ def look_ahead(
     state: State, n: int, now: dt.datetime, cache: Cache | None = None, *, progress: bool | None = None
 ) -> Ahead:
     """What the next n entries would change, without asking for them."""
-    if (over := stop.ended(state, now)) is not None:
+    if (over := stop.explain_end(state, now)) is not None:
         return Ahead(None, over)
-    if (phase := policy.design_phase(state, now)) is not None:
+    if (phase := policy.explain_design_phase(state, now)) is not None:
         return Ahead(None, f"ask: {phase}.")
     if 2 * len(state.told_keys) < max(state.shape):  # choices that need no posterior have no initial design
         return Ahead(None, f"ask: {len(state.told_keys)} told yet, too few for an outlook.")
-    posterior = fits.posterior(state, cache, progress=progress)
+    posterior = fits.fit_posterior(state, cache, progress=progress)
     limits = {name: getattr(state.settings, name) for name in ("plates", "per_row", "per_col")}
     batch = policy.next_batch(state, n, now, **limits, cache=cache, progress=progress)
-    found = outlook(state, posterior, batch, now)
-    enough = stop.precise_enough(state, posterior) or (batch.why if not len(batch.rows) else None)
+    found = compute_outlook(state, posterior, batch, now)
+    enough = stop.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
     return Ahead(found, enough or _advice(found, state.settings.target_sd))
 
 
@@ -97,6 +97,10 @@ def _advice(outlook: Outlook, target: float | None) -> str:
         return f"go on: the expected error is {outlook.error_now:.3g}, and {target:g} was asked for."
     before = outlook.error_with_pending
     fall = 1 - outlook.error_after / before if before else 0.0
+    n = f"{outlook.entries} more measurement{'' if outlook.entries == 1 else 's'}"
     if fall < HARDLY:
-        return "the next batch would hardly change what is known; stop, unless you need single entries."
-    return f"go on: the next batch should lower the expected error by {fall:.0%}."
+        return (
+            f"{n} would lower the expected error by less than {HARDLY:.0%}. You can stop here, unless you need "
+            "single entries."
+        )
+    return f"go on: {n} should lower the expected error by {fall:.0%}."

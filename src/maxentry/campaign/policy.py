@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,12 @@ from maxentry.campaign import fits, stop
 from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
-from maxentry.campaign.state import CHOICE, State, stream
+from maxentry.campaign.state import CHOICE, State, derive_rng
 from maxentry.entries import Entries, Indices
 from maxentry.posterior.posterior import Posterior
 
 Array = NDArray[np.float64]
+Plates = Literal["rows", "cols"]
 
 
 class Batch(NamedTuple):
@@ -56,24 +57,24 @@ def next_batch(
     progress: bool | None = None,
 ) -> Batch:
     """The next n entries (or plates) to measure; fewer, or none, where no more are left or the budget ends."""
-    if (over := stop.ended(state, now)) is not None:
+    if (over := stop.explain_end(state, now)) is not None:
         return Batch.none(over)
-    settings, phase = state.settings, design_phase(state, now)
+    settings, phase = state.settings, explain_design_phase(state, now)
     criterion = settings.acquisition if phase is None else "balanced"
     posterior = None
     if phase is None and (criterion not in WITHOUT_MODEL or _has_target(state)):
-        posterior = fits.posterior(state, cache, progress=progress)
-        if (reached := stop.precise_enough(state, posterior)) is not None:
+        posterior = fits.fit_posterior(state, cache, progress=progress)
+        if (reached := stop.explain_target(state, posterior)) is not None:
             return Batch.none(reached)
-    question = _question(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
-    rng = stream(settings.seed, CHOICE, state.version)
+    question = _build_problem(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
+    rng = derive_rng(settings.seed, CHOICE, state.version)
     belief = None if posterior is None else posterior.belief
     chosen = choose(criterion, belief, question, n, rng=rng)
     plate = {"rows": chosen.rows, "cols": chosen.cols, None: None}[plates]
-    k = stop.affordable(state, now, chosen.cost, plate)
+    k = stop.count_affordable(state, now, chosen.cost, plate)
     if k == 0:
-        return Batch.none(_nothing(state, now, plates))
-    return _told_of(chosen, k, posterior, phase or criterion)
+        return Batch.none(_explain_budget(state, now, plates))
+    return _build_batch(chosen, k, posterior, phase or criterion)
 
 
 def _has_target(state: State) -> bool:
@@ -81,7 +82,7 @@ def _has_target(state: State) -> bool:
     return state.settings.target_sd is not None and 2 * len(state.told_keys) >= max(state.shape)
 
 
-def design_phase(state: State, now: dt.datetime) -> str | None:
+def explain_design_phase(state: State, now: dt.datetime) -> str | None:
     """Why the initial design still goes on; None once a posterior can be trusted with the choice.
 
     It lasts until `n_initial` entries are told or pending, and half of them told: before that a posterior would
@@ -102,7 +103,7 @@ def design_phase(state: State, now: dt.datetime) -> str | None:
     return None
 
 
-def _question(state: State, now: dt.datetime, limits: Limits, replicates: bool) -> Problem:
+def _build_problem(state: State, now: dt.datetime, limits: Limits, replicates: bool) -> Problem:
     """What may be asked for: nothing that the rest of the budget cannot pay; replicates where they are allowed."""
     question = Problem(
         state.shape,
@@ -116,7 +117,7 @@ def _question(state: State, now: dt.datetime, limits: Limits, replicates: bool) 
     left = stop.budget_left(state, now)
     if left is None or not (state.costs.given or limits.plates):
         return question
-    return replace(question, mask=stop.payable(question, left))
+    return replace(question, mask=stop.find_payable(question, left))
 
 
 def _anything_new(state: State, now: dt.datetime) -> bool:
@@ -128,12 +129,12 @@ def _anything_new(state: State, now: dt.datetime) -> bool:
     return bool(state.mask.sum() > state.mask[i, j].sum())
 
 
-def _nothing(state: State, now: dt.datetime, plates: str | None) -> str:
+def _explain_budget(state: State, now: dt.datetime, plates: str | None) -> str:
     what = "any entry that is available" if plates is None else f"whole {plates}"
     return f"what is left of the budget, {stop.budget_left(state, now):g}, does not pay for {what}."
 
 
-def _told_of(chosen: Selection, k: int, posterior: Posterior | None, why: str) -> Batch:
+def _build_batch(chosen: Selection, k: int, posterior: Posterior | None, why: str) -> Batch:
     """The first k entries, with their mean and sd in the user's units."""
     rows, cols = chosen.rows[:k], chosen.cols[:k]
     if posterior is None:
@@ -144,51 +145,15 @@ def _told_of(chosen: Selection, k: int, posterior: Posterior | None, why: str) -
     return Batch(rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], why)
 
 
-# Handing out entries while others do: choose without the lock, then see under the lock that all is still free.
-Plates = Literal["rows", "cols"]
-
-
-class BatchLike(Protocol):
-    """What a policy answers: entries in the order chosen, what is believed of them, and why these."""
-
-    @property
-    def rows(self) -> Indices:
-        """Rows by position."""
-
-    @property
-    def cols(self) -> Indices:
-        """Columns by position."""
-
-    @property
-    def mean(self) -> NDArray[np.float64]:
-        """Posterior means, in the user's units; NaN where there is no posterior yet."""
-
-    @property
-    def sd(self) -> NDArray[np.float64]:
-        """Posterior standard deviations, in the user's units."""
-
-    @property
-    def gain(self) -> NDArray[np.float64]:
-        """What measuring each is expected to bring."""
-
-    @property
-    def cost(self) -> NDArray[np.float64]:
-        """What each costs."""
-
-    @property
-    def why(self) -> str:
-        """Why these, or why none."""
-
-
-def limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
+def resolve_limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
     """How a batch may look: as the one who asks has it, or else as the settings have it."""
     if any(x is not None for x in given.values()):
         return given
     return {"plates": settings.plates, "per_row": settings.per_row, "per_col": settings.per_col}
 
 
-def kept(
-    batch: BatchLike,
+def select_free(
+    batch: Batch,
     then: State,
     latest: State,
     now: dt.datetime,
@@ -206,7 +171,7 @@ def kept(
     return free if paid and (free.all() or (fewer_will_do and free.any())) else None
 
 
-def _free(batch: BatchLike, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
+def _free(batch: Batch, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
     m2 = latest.shape[1]  # columns may have been added since
     taken = _asked_since(then, latest) if then.settings.again else latest.taken_keys(now)
     gone = np.isin(Entries(batch.rows, batch.cols).keys(m2), taken)
@@ -220,7 +185,7 @@ def _within_budget(cost: NDArray[np.float64], latest: State, now: dt.datetime) -
     return budget is None or latest.spent(now) + float(cost.sum()) <= budget * (1 + 1e-12)
 
 
-def asked(batch: BatchLike, kept: NDArray[np.bool_], then: State, latest: State, now: dt.datetime) -> Asked:
+def build_event(batch: Batch, kept: NDArray[np.bool_], then: State, latest: State, now: dt.datetime) -> Asked:
     """The event of handing out the entries that are kept."""
     lease = latest.settings.lease
     return Asked(

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from maxentry import acquisition
 from maxentry import labels as label_codec
 from maxentry.campaign import costs as aligned
-from maxentry.campaign.costs import Prices, frozen, pack, unpack
+from maxentry.campaign.costs import Costs, freeze, pack, unpack
 from maxentry.errors import DataError, ParameterError
-from maxentry.labels import Labels, checked_labels
+from maxentry.labels import Labels, check_labels
 from maxentry.posterior.rank import check_rank
 from maxentry.transform import LARGEST, SMALLEST, Transform
 
@@ -72,9 +72,9 @@ class Settings:
     range: tuple[float, float] | None = _setting(
         None, "Values that can be told: 0,100 or 0, or ,1.", metavar="LOW,HIGH"
     )
-    costs: Prices = _setting(  # noqa: RUF009
+    costs: Costs = _setting(  # noqa: RUF009
         help="row,cost or col,cost; or a matrix, or row,col,cost, for every entry. Given again, they add up.",
-        factory=Prices,
+        factory=Costs,
         metavar="FILE",
     )
     mask: NDArray[np.bool_] | None = _setting(  # noqa: RUF009
@@ -108,8 +108,8 @@ class Settings:
             self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
         self._set("transform", str(Transform.of(self.transform)))
         self._set("range", _read_range(self.range))
-        self._set("costs", Prices.of(self.costs, self.rows, self.cols))
-        self._set("mask", _read_mask(aligned.flags(self.mask, self.rows, self.cols), self.shape))
+        self._set("costs", Costs.of(self.costs, self.rows, self.cols))
+        self._set("mask", _read_mask(aligned.align_mask(self.mask, self.rows, self.cols), self.shape))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -123,7 +123,7 @@ class Settings:
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """These settings with others, checked when they were chosen, in their place."""
-        return _as_written(Settings, {**self._all(), **changes})
+        return _restore(Settings, {**self._all(), **changes})
 
     def with_rows(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
         """These settings with more rows after those there are: available, and costing `cost` or the mean."""
@@ -158,12 +158,12 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold them."""
-        return {name: to_json(name, value) for name, value in self._all().items()}
+        return {name: encode_setting(name, value) for name, value in self._all().items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
         """The settings that were written. They were checked then; no rule of today may keep a campaign closed."""
-        return _as_written(cls, {name: from_json(name, value) for name, value in data.items()})
+        return _restore(cls, {name: decode_setting(name, value) for name, value in data.items()})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Settings) and self.to_json() == other.to_json()
@@ -171,7 +171,7 @@ class Settings:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _as_written(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
+def _restore(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
     """Settings without the checks of new ones; those that an older maxentry did not have are as by default."""
     made = object.__new__(cls)
     for f in fields(cls):
@@ -187,25 +187,25 @@ def _as_written(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
     return made
 
 
-def to_json(name: str, value: Any) -> Any:
+def encode_setting(name: str, value: Any) -> Any:
     """One setting as JSON can hold it."""
     if name in ("rows", "cols"):
         return label_codec.encode(value)
     if name == "costs":
-        return cast(Prices, value).to_json()
+        return cast(Costs, value).to_json()
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]  # JSON has no infinity
     return pack(value) if name == "mask" else value
 
 
-def from_json(name: str, value: Any) -> Any:
+def decode_setting(name: str, value: Any) -> Any:
     """One setting as it was written."""
     if name not in Settings.__dataclass_fields__:
         raise ValueError(f"no such setting as {name!r}")
     if name in ("rows", "cols"):
         return label_codec.decode(value)
     if name == "costs":
-        return Prices.from_json(value)
+        return Costs.from_json(value)
     if name == "range" and value is not None:
         low, high = value
         return (-math.inf if low is None else low), (math.inf if high is None else high)
@@ -221,13 +221,13 @@ def _read_labels(labels: Any, name: str) -> Labels:
     """Labels that JSON keeps; a whole number n stands for the labels 0 to n - 1."""
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         labels = range(int(labels))
-    known = checked_labels(labels, name)
+    known = check_labels(labels, name)
     if len(known) < 2:
         raise DataError(f"expected at least 2 {name}s, got {len(known)}.")
-    return _as_stored(known)
+    return _round_trip(known)
 
 
-def _as_stored(labels: Labels) -> Labels:
+def _round_trip(labels: Labels) -> Labels:
     """The labels as they will be read again, so that a campaign is the same before and after it is opened."""
     plain = label_codec.encode(labels)
     try:
@@ -237,10 +237,10 @@ def _as_stored(labels: Labels) -> Labels:
 
 
 def _append_labels(known: Labels, new: Iterable[Hashable], name: str) -> Labels:
-    more = checked_labels(new, name)
+    more = check_labels(new, name)
     if not more:
         raise DataError(f"expected {name} labels to add, got none.")
-    return _as_stored(checked_labels((*known, *more), name))
+    return _round_trip(check_labels((*known, *more), name))
 
 
 def _check_limits(declared: Field[Any], value: Any) -> Any:
@@ -289,7 +289,7 @@ def _read_mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
         raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {came}.")
     if not array.any():
         raise ParameterError("expected a mask that leaves something to measure, got False everywhere.")
-    return frozen(array)
+    return freeze(array)
 
 
 CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("changeable")))
@@ -300,16 +300,16 @@ CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("ch
 LONGEST_LEASE = 100 * 365.25 * 86400.0  # seconds
 
 
-def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """These settings with others in their place, checked: only those in CHANGEABLE, and only what can work."""
     for name in changes:
         if name not in CHANGEABLE:
             known = ", ".join(CHANGEABLE)
             raise ParameterError(f"expected a setting that may change ({known}), got {name!r}.")
-    return checked(replace(settings, **changes))
+    return check_settings(replace(settings, **changes))
 
 
-def checked(settings: Settings) -> Settings:
+def check_settings(settings: Settings) -> Settings:
     """The settings, if a campaign with them can be asked, told and fitted."""
     for labels in (settings.rows, settings.cols):
         _check_text(labels)

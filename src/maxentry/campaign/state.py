@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.campaign.costs import Prices
+from maxentry.campaign.costs import Costs
 from maxentry.campaign.events import (
     Asked,
     Changed,
@@ -39,12 +39,12 @@ from maxentry.observations import Observations
 FIT, WARM, CHOICE, OUTLOOK, STATION = range(5)  # purposes
 
 
-def stream(seed: int, purpose: int, number: int) -> np.random.Generator:
+def derive_rng(seed: int, purpose: int, number: int) -> np.random.Generator:
     """The generator of one purpose at one event (or number of measurements)."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, number)))
 
 
-def seed_of(seed: int, purpose: int, number: int) -> int:
+def derive_seed(seed: int, purpose: int, number: int) -> int:
     """The same as one whole number, for what takes a seed."""
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, number))
     return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
@@ -137,7 +137,7 @@ class State:
         return Axis("column", len(self.col_labels), self.col_labels)
 
     @property
-    def costs(self) -> Prices:
+    def costs(self) -> Costs:
         """What entries cost."""
         return self.settings.costs
 
@@ -177,12 +177,12 @@ class State:
     @cached_property
     def by_id(self) -> dict[int, list[Measurement]]:
         """The measurements that stand, by the id they were told of."""
-        return _grouped((m.id, m) for m in self.standing if m.id is not None)
+        return _group((m.id, m) for m in self.standing if m.id is not None)
 
     @cached_property
     def by_entry(self) -> dict[tuple[int, int], list[Measurement]]:
         """The measurements that stand, by row and column."""
-        return _grouped(((m.row, m.col), m) for m in self.standing)
+        return _group(((m.row, m.col), m) for m in self.standing)
 
     @cached_property
     def measured_ids(self) -> frozenset[int]:
@@ -347,7 +347,7 @@ class _Draft:
         self.asked[id] = self.asked[id]._replace(status=status, reason=reason, retry=retry)
 
 
-def _grouped(items: Iterable[tuple[K, Measurement]]) -> dict[K, list[Measurement]]:
+def _group(items: Iterable[tuple[K, Measurement]]) -> dict[K, list[Measurement]]:
     groups: dict[K, list[Measurement]] = {}
     for key, measurement in items:
         groups.setdefault(key, []).append(measurement)

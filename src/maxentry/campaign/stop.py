@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.acquisition import Problem, total_variance
-from maxentry.campaign.state import OUTLOOK, State, stream
+from maxentry.campaign.state import OUTLOOK, State, derive_rng
 from maxentry.entries import Entries
 from maxentry.posterior.posterior import Posterior
 from maxentry.transform import NONE
@@ -35,21 +35,21 @@ def expected_error(state: State, posterior: Posterior) -> float:
     if m1 * m2 <= SAMPLED:
         keys = np.arange(m1 * m2)
     else:
-        keys = stream(state.settings.seed, OUTLOOK, len(state.standing)).integers(m1 * m2, size=SAMPLED)
+        keys = derive_rng(state.settings.seed, OUTLOOK, len(state.standing)).integers(m1 * m2, size=SAMPLED)
     z = belief.at(*Entries.from_keys(keys, m2))
     seen = float(np.mean(z.var(0, ddof=min(1, len(z) - 1))))
     mapped = float(np.mean(posterior.transform.inverse(z).var(0, ddof=min(1, len(z) - 1))))
-    return float(np.sqrt(mapped * (1 + unseen(posterior) / seen))) if seen > 0 else 0.0
+    return float(np.sqrt(mapped * (1 + unseen_variance(posterior) / seen))) if seen > 0 else 0.0
 
 
 def mean_square(posterior: Posterior, total: float) -> float:
     """From a total variance over the draws (divisor S) to the mean square of what is not known of an entry."""
     belief = posterior.belief
     S, (m1, m2) = belief.n_draws, belief.shape
-    return max(total, 0.0) * S / max(S - 1, 1) / (m1 * m2) + unseen(posterior)
+    return max(total, 0.0) * S / max(S - 1, 1) / (m1 * m2) + unseen_variance(posterior)
 
 
-def unseen(posterior: Posterior) -> float:
+def unseen_variance(posterior: Posterior) -> float:
     """What rank="auto" may take for noise while most of its draws have rank 0: their noise above that of the others.
 
     With few values told it rests on row and column means, and whatever else there is counts as noise. It may be
@@ -64,7 +64,7 @@ def unseen(posterior: Posterior) -> float:
     return float(flat.mean()) * max(float(noise[flat].mean()) - others, 0.0)
 
 
-def ended(state: State, now: dt.datetime) -> str | None:
+def explain_end(state: State, now: dt.datetime) -> str | None:
     """Why nothing more can be asked for; None if something can."""
     if state.n_available(now) == 0:
         told, failed = len(state.told_keys), len(state.barred.rows)
@@ -87,7 +87,7 @@ def ended(state: State, now: dt.datetime) -> str | None:
     return None
 
 
-def precise_enough(state: State, posterior: Posterior) -> str | None:
+def explain_target(state: State, posterior: Posterior) -> str | None:
     """Why the campaign has reached its target; None if it has none or not yet."""
     target = state.settings.target_sd
     if target is None or (error := expected_error(state, posterior)) > target:
@@ -101,7 +101,7 @@ def budget_left(state: State, now: dt.datetime) -> float | None:
     return None if budget is None else budget - state.spent(now)
 
 
-def payable(question: Problem, left: float) -> NDArray[np.bool_]:
+def find_payable(question: Problem, left: float) -> NDArray[np.bool_]:
     """m1 x m2, True where an entry may be measured and `left` pays for it; with plates, for all that its plate has."""
     m1, m2 = question.shape
     mask = np.empty((m1, m2), dtype=bool)
@@ -124,7 +124,7 @@ def payable(question: Problem, left: float) -> NDArray[np.bool_]:
     return mask
 
 
-def affordable(state: State, now: dt.datetime, cost: Array, plate: Indices | None = None) -> int:
+def count_affordable(state: State, now: dt.datetime, cost: Array, plate: Indices | None = None) -> int:
     """How many of a batch, from the first, the budget can pay; `plate` numbers plates, which are paid whole."""
     left = budget_left(state, now)
     if left is None:

@@ -61,7 +61,7 @@ ALMOST_URL = re.compile(r"(postgres|sqlite)[a-z]*(\+[a-z0-9]+)?:", re.IGNORECASE
 MAY_HOLD_A_PASSWORD = re.compile(r":.*@|passw", re.IGNORECASE | re.DOTALL)
 
 
-def parse(storage: str | PathLike[str]) -> URL:
+def parse_address(storage: str | PathLike[str]) -> URL:
     """A path of a SQLite file or a URL as an address of SQLite or PostgreSQL."""
     text = fspath(storage) if isinstance(storage, (str, PathLike)) else ""
     if not isinstance(text, str) or not text.strip():
@@ -107,26 +107,26 @@ def _sqlite(url: URL) -> URL:
     if url.host:
         raise StorageError(
             f"expected three slashes before a path (sqlite:///{url.host}…), or four before an absolute one, "
-            f"got {shown(url)!r}."
+            f"got {display_name(url)!r}."
         )
     return url.set(drivername="sqlite")
 
 
-def in_memory(url: URL) -> bool:
+def is_in_memory(url: URL) -> bool:
     """Whether nothing of it is ever written to a disk."""
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
 
 
-def file_of(url: URL) -> Path | None:
+def sqlite_file(url: URL) -> Path | None:
     """The SQLite file, where the address is one."""
-    if url.get_backend_name() != "sqlite" or in_memory(url):
+    if url.get_backend_name() != "sqlite" or is_in_memory(url):
         return None
     return Path(str(url.database))
 
 
-def shown(url: URL) -> str:
+def display_name(url: URL) -> str:
     """The address as a message may show it: the file, or the URL without its passwords."""
-    path = file_of(url)
+    path = sqlite_file(url)
     if path is not None:
         return str(path)
     secret = [name for name in url.query if "passw" in name.lower()]
@@ -190,7 +190,7 @@ def _who(connection: Connection) -> None:
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _who}
 
 
-def version_of(connection: Connection, where: str) -> int | None:
+def read_version(connection: Connection, where: str) -> int | None:
     """The version of the tables that are there; None where there are none."""
     if not inspect(connection).has_table(SCHEMA.name):
         return None
@@ -205,13 +205,13 @@ def version_of(connection: Connection, where: str) -> int | None:
     return int(version)
 
 
-def make(connection: Connection) -> None:
+def create_tables(connection: Connection) -> None:
     """Make the tables as they are now."""
     METADATA.create_all(connection)
     connection.execute(insert(SCHEMA).values(version=VERSION))
 
 
-def upgrade(connection: Connection, version: int) -> None:
+def upgrade_tables(connection: Connection, version: int) -> None:
     """Take older tables step by step to the present version, in the transaction of the connection."""
     while version < VERSION:
         MIGRATIONS[version](connection)
@@ -282,15 +282,15 @@ class Storage:
 
     def __init__(self, where: str | PathLike[str], *, create: bool = False) -> None:
         """Open the storage; make its tables if `create` and there are none, migrate them if they are old."""
-        self.url = parse(where)
-        self.name = shown(self.url)
+        self.url = parse_address(where)
+        self.name = display_name(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
-        path = file_of(self.url)
+        path = sqlite_file(self.url)
         if path is not None:
             check_file(path, must_exist=not create)
         self._engine = self._sqlite() if self.url.get_backend_name() == "sqlite" else self._postgresql()
         try:
-            self._prepare(create or in_memory(self.url))
+            self._prepare(create or is_in_memory(self.url))
         except BaseException:
             self.close()
             raise
@@ -440,7 +440,7 @@ class Storage:
             raise StorageError(f"cannot read or write {self.name}: {reason}.") from error
 
     def _sqlite(self) -> Engine:
-        if in_memory(self.url):
+        if is_in_memory(self.url):
             # One connection for all threads, so one thread at a time.
             self._turn = threading.RLock()
             engine = create_engine(
@@ -469,8 +469,8 @@ class Storage:
 
     def _prepare(self, create: bool) -> None:
         with self.reading() as connection:
-            version = version_of(connection, self.name)
-            foreign = version is None and file_of(self.url) is not None
+            version = read_version(connection, self.name)
+            foreign = version is None and sqlite_file(self.url) is not None
             if foreign and inspect(connection).get_table_names():
                 raise StorageError(
                     f"expected a file of campaigns at {self.name}, got a SQLite file of something else."
@@ -482,11 +482,11 @@ class Storage:
         with self.writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-            version = version_of(connection, self.name)  # another process may have been quicker
+            version = read_version(connection, self.name)  # another process may have been quicker
             if version is None:
-                make(connection)
+                create_tables(connection)
             else:
-                upgrade(connection, version)
+                upgrade_tables(connection, version)
 
 
 def _now(connection: Connection) -> dt.datetime:

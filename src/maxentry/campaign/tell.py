@@ -17,8 +17,8 @@ from maxentry.campaign.events import Changed, ColsAdded, Corrected, Event, Faile
 from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.cells import Lookup
 from maxentry.errors import CampaignError, DataError
-from maxentry.frames import listed
-from maxentry.labels import checked_labels, place
+from maxentry.frames import to_list
+from maxentry.labels import check_labels, place
 from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
 
@@ -35,7 +35,7 @@ class Which(NamedTuple):
     number: int | None
 
 
-def correction(state: State, which: Which, value: Any, reason: str) -> Outcome:
+def correct(state: State, which: Which, value: Any, reason: str) -> Outcome:
     """Another value for a measurement, or none."""
     measurement = _measurement(state, which)
     number = cells.parse_number(value, "the correction")
@@ -46,11 +46,11 @@ def correction(state: State, which: Which, value: Any, reason: str) -> Outcome:
     return [Corrected(measurement.number, number, str(reason))], None
 
 
-def failure(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
+def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
     """Ids that were tried and gave no value."""
     news = []
     for id in _ids(ids):
-        ask = known_ask(state, id)
+        ask = find_ask(state, id)
         if ask.status == "told":
             raise CampaignError(
                 f"expected a failure of an entry without a value, got id {id}, which has one.",
@@ -63,11 +63,11 @@ def failure(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
     return [Failed(tuple(news), (str(reason),) * len(news), bool(retry))] if news else [], None
 
 
-def withdrawal(state: State, ids: Any, reason: str) -> Outcome:
+def withdraw(state: State, ids: Any, reason: str) -> Outcome:
     """Ids that will not be measured."""
     news = []
     for id in _ids(ids):
-        ask = known_ask(state, id)
+        ask = find_ask(state, id)
         if ask.status == "told":
             raise CampaignError(f"expected to withdraw an entry without a value, got id {id}, which has one.")
         if ask.status != "withdrawn":
@@ -75,23 +75,23 @@ def withdrawal(state: State, ids: Any, reason: str) -> Outcome:
     return [Withdrawn(tuple(news), str(reason))] if news else [], None
 
 
-def rows_added(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
+def add_rows(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
     """More rows; replaying the event checks the rest."""
-    known = checked_labels(labels, "row")
+    known = check_labels(labels, "row")
     cells.check_distinct(known, "row", state.row_labels)
     return [RowsAdded(known, _costs(cost, len(known)))], None
 
 
-def cols_added(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
+def add_cols(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
     """More columns."""
-    known = checked_labels(labels, "column")
+    known = check_labels(labels, "column")
     cells.check_distinct(known, "column", state.col_labels)
     return [ColsAdded(known, _costs(cost, len(known)))], None
 
 
-def settings_changed(state: State, changes: Mapping[str, Any]) -> Outcome:
+def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
     """Other settings, as they will be once they are checked."""
-    after = settings.changed(state.settings, changes)
+    after = settings.change_settings(state.settings, changes)
     return [Changed({name: getattr(after, name) for name in changes})] if changes else [], None
 
 
@@ -102,7 +102,7 @@ def _measurement(state: State, which: Which) -> Measurement:
             raise DataError(f"expected the number of a measurement, got {which.number!r}; {there}.")
         return state.measurements[which.number - 1]
     if which.id is not None:
-        ask = known_ask(state, which.id)
+        ask = find_ask(state, which.id)
         found = [m for m in state.measurements if m.id == ask.id]
         name = f"id {ask.id}"
     elif which.row is None or which.col is None:
@@ -127,7 +127,7 @@ def _measurement(state: State, which: Which) -> Measurement:
 
 def _ids(ids: Any) -> list[int]:
     many = hasattr(ids, "__iter__") and not isinstance(ids, (str, bytes)) and getattr(ids, "ndim", 1) > 0
-    known = [cells.parse_id(x, "the ids") for x in (listed(ids) if many else [ids])]
+    known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if many else [ids])]
     if None in known:
         raise DataError("expected ids, got an empty one.")
     return list(dict.fromkeys(id for id in known if id is not None))
@@ -176,7 +176,7 @@ class Receipt(NamedTuple):
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
 
 
-def of_table(data: Any) -> list[Line]:
+def lines_from_table(data: Any) -> list[Line]:
     """The lines of a frame, of a CSV or Parquet file, or of plain columns.
 
     Columns: id, or row and col, or both; value; and, where there are any, failed, status and reason.
@@ -215,12 +215,12 @@ def _line(
     return Line(cells.parse_id(id, where), row, col, known, lost, why, where)
 
 
-def of_ids(ids: Any, values: Any) -> list[Line]:
+def lines_from_ids(ids: Any, values: Any) -> list[Line]:
     """Lines of ids with their values, one of each or as many."""
     return _lines({"id": ids, "value": values})
 
 
-def of_entries(row: Any, col: Any, value: Any) -> list[Line]:
+def lines_from_entries(row: Any, col: Any, value: Any) -> list[Line]:
     """Lines of entries by label with their values, one of each or as many."""
     return _lines({"row": row, "col": col, "value": value})
 
@@ -234,7 +234,7 @@ def _lines(given: dict[str, Any]) -> list[Line]:
     if len({len(column) for column in columns.values()}) > 1:
         came = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
         raise DataError(f"expected as many values as entries, got {came}.")
-    return of_table(columns)
+    return lines_from_table(columns)
 
 
 def _is_many(x: Any) -> bool:
@@ -244,7 +244,7 @@ def _is_many(x: Any) -> bool:
 def _many(x: Any, name: str) -> list[Any]:
     if not _is_many(x):
         raise DataError(f"expected several {name}s with several values, got one: {x!r}.")
-    return listed(x)
+    return to_list(x)
 
 
 # Judging
@@ -312,7 +312,7 @@ class _Judge:
     def entry(self, line: Line) -> Entry:
         """The entry that a line is about."""
         if line.id is not None:
-            ask = known_ask(self.state, line.id)
+            ask = find_ask(self.state, line.id)
             given = [
                 None if cell is None else lookup.find(cell)
                 for cell, lookup in ((line.row, self.rows), (line.col, self.cols))
@@ -391,7 +391,9 @@ class _Judge:
         return place(self.state.row_axis, row, self.state.col_axis, col)
 
 
-def judged(lines: Sequence[Line], state: State, again: bool, now: dt.datetime) -> tuple[list[Event], Receipt]:
+def judge_lines(
+    lines: Sequence[Line], state: State, again: bool, now: dt.datetime
+) -> tuple[list[Event], Receipt]:
     """The events that lines amount to, all or none; a line that cannot be is refused."""
     judge = _Judge(state, again, now)
     for line in lines:
@@ -418,7 +420,7 @@ def check_value(state: State, value: float, row: int, col: int) -> None:
     Transform.of(state.settings.transform).forward([value], lambda _: name)
 
 
-def known_ask(state: State, id: int) -> Ask:
+def find_ask(state: State, id: int) -> Ask:
     """What was asked under this id; an id that never was is refused."""
     if id not in state.asked:
         there = f"ids are 1 to {len(state.asked)}" if state.asked else "nothing was asked yet"
@@ -457,18 +459,18 @@ def _told_and_failed(which: str) -> str:
 # The forms in which values are told: ids with values, rows and columns with values, or a table.
 
 
-def lines(
+def read_lines(
     ids: Any = None, values: Any = None, *, row: Any = None, col: Any = None, value: Any = None
 ) -> list[Line]:
     """What is told, line by line, from one of the forms."""
     if tables.is_table(ids):
         _refuse_beside("a table", values=values, row=row, col=col, value=value)
-        return of_table(ids)
+        return lines_from_table(ids)
     if ids is not None:
         _refuse_beside("ids", row=row, col=col, value=value)
-        return of_ids(ids, values)
+        return lines_from_ids(ids, values)
     _refuse_beside("row, col and value", values=values)
-    return of_entries(row, col, value)
+    return lines_from_entries(row, col, value)
 
 
 def _refuse_beside(form: str, **given: Any) -> None:

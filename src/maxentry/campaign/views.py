@@ -45,7 +45,7 @@ def check_frame(kind: FrameKind | None) -> None:
         as_frame({}, kind)
 
 
-def framed(posterior: Posterior, kind: FrameKind | None) -> Posterior:
+def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:
     """The posterior with maps as frames of this kind; as arrays where no kind, or plain columns, are wanted."""
     return posterior if kind is None or kind == "columns" else posterior.framed(kind)
 
@@ -82,7 +82,7 @@ def measurements(state: State, everything: bool) -> Columns:
     return columns | {name: [getattr(m, name) for m in listed] for name in ("told_at", "who", "corrected")}
 
 
-def matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
+def mean_matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
     """What was told as m1 x m2, NaN where nothing was; replicates as their mean."""
     total, count = np.zeros(state.shape), np.zeros(state.shape)
     np.add.at(total, tuple(state.told), state.values)
@@ -93,8 +93,8 @@ def matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
 def wide(state: State, kind: FrameKind | None) -> Any:
     """What was told by row and column, replicates as their mean."""
     if kind != "columns":
-        return frames.wide_frame(matrix(state), state.row_labels, state.col_labels, kind)
-    named = dict(zip(map(str, state.col_labels), matrix(state).T.tolist(), strict=True))
+        return frames.wide_frame(mean_matrix(state), state.row_labels, state.col_labels, kind)
+    named = dict(zip(map(str, state.col_labels), mean_matrix(state).T.tolist(), strict=True))
     return {"row": list(state.row_labels)} | named
 
 

@@ -12,8 +12,7 @@ import typer
 
 from maxentry import tables
 from maxentry.cli import options, output
-from maxentry.cli.campaign import make_table, open_campaign
-from maxentry.cli.options import option
+from maxentry.cli.options import open_campaign, option
 from maxentry.errors import MaxentryError, ParameterError
 from maxentry.tables import Table
 from maxentry.wording import count
@@ -105,7 +104,7 @@ def plate_table(columns: Mapping[str, list[Any]]) -> Table:
     names = ("id", "row", "col", "mean", "sd", "gain", "cost")
     # Predictions are for the eye; nobody reads them back.
     rounded = {name: _round(columns[name]) for name in ("mean", "sd", "gain")}
-    table = make_table({**columns, **rounded}, *names)
+    table = Table.from_columns({**columns, **rounded}, *names)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])
 
 

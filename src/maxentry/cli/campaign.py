@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maxentry.cli import options, output
-from maxentry.cli.options import option
-from maxentry.tables import Table
+from maxentry.cli.options import open_campaign, option
 from maxentry.wording import count
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
-
-
-# Opening, for all commands of a campaign
-
-
-def open_campaign(storage: str, name: str | None) -> Campaign:
-    """Open the campaign of this name, or the only one in the storage; to be used in a with statement."""
-    from maxentry.campaign.campaign import Campaign
-
-    return Campaign.open(storage, name)
-
-
-def make_table(columns: Mapping[str, list[Any]], *names: str) -> Table:
-    """The campaign's columns as a table: all, or those named."""
-    wanted = names or tuple(columns)
-    return Table(list(wanted), [columns[name] for name in wanted])
-
-
-# Commands
 
 
 def new(
@@ -67,7 +47,7 @@ def new(
 ) -> None:
     """Begin a campaign: name its rows and columns, and what is known of them already."""
     row_labels, col_labels, values = _read_labels(source, names, rows, cols, row, col, shape)
-    given = options.read_settings(
+    given = _read_settings(
         row_labels, col_labels, acquisition=acquisition, rank=rank, noise=noise, value_range=value_range, costs=costs,
         mask=mask, lease=lease, plates=plates, seed=seed, effects=effects, transform=transform, budget=budget,
         target_sd=target_sd, n_initial=n_initial, again=again, per_row=per_row, per_col=per_col,
@@ -217,7 +197,7 @@ def change(
     """Change settings of a campaign, from here on."""
     with open_campaign(storage, name) as campaign:
         known = campaign.settings
-        given = options.read_settings(
+        given = _read_settings(
             known.rows, known.cols, acquisition=acquisition, rank=rank, noise=noise, value_range=value_range,
             costs=costs, mask=mask, lease=lease, plates=plates, effects=effects, budget=budget, target_sd=target_sd,
             again=again, per_row=per_row, per_col=per_col,
@@ -230,6 +210,50 @@ def change(
         output.print_json({"campaign": campaign.name, "changed": sorted(given)})
     else:
         output.say(f"{campaign.name}: changed {', '.join(sorted(given))}.")
+
+
+def _read_settings(
+    rows: Any, cols: Any, *, acquisition: options.Acquisition | None, rank: str | None, noise: options.Noise | None,
+    value_range: str | None, costs: list[str] | None, mask: str | None, lease: str | None,
+    plates: options.Plates | None, **others: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """The settings that were given, as `Campaign.create` and `Campaign.set` take them."""
+    from maxentry.cli import inputs
+
+    given = others | {
+        "acquisition": acquisition and acquisition.value,
+        "rank": None if rank is None else options.parse_rank(rank),
+        "noise": noise and noise.value,
+        "range": _parse_range(value_range),
+        "lease": _parse_seconds(lease),
+        "plates": plates and plates.value,
+        "costs": inputs.read_costs(costs or [], rows, cols),
+        "mask": None if mask is None else inputs.read_mask(mask, rows, cols),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _parse_range(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    low, comma, high = text.partition(",")
+    try:
+        if comma:
+            return float(low.strip() or "-inf"), float(high.strip() or "inf")
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"expected LOW,HIGH, got {text!r}.", param_hint="--range")
+
+
+def _parse_seconds(text: str | None) -> float | None:
+    """A time like 90m, 12h, 3d or 2w, in seconds."""
+    if text is None:
+        return None
+    time = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smhdw]?)\s*", text.lower())
+    if time is None:
+        raise typer.BadParameter(f"expected a time like 90m, 12h or 3d, got {text!r}.", param_hint="--lease")
+    unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[time[2]]
+    return float(time[1]) * unit
 
 
 def add(app: typer.Typer) -> None:

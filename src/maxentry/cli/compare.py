@@ -417,11 +417,11 @@ def add(main: typer.Typer) -> None:
     study.command("compare", epilog=f"{WAYS}\n\n{JSON_KEYS}")(compare)
     for name in ("paper", "suite", "data"):
         settings = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-        study.command(name, hidden=True, context_settings=settings)(_moved)
+        study.command(name, hidden=True, context_settings=settings)(_refuse_study)
     main.add_typer(study, name="study", rich_help_panel="Studies", hidden=True)
 
 
-def _moved(ctx: typer.Context) -> None:
+def _refuse_study(ctx: typer.Context) -> None:
     """Say where a study of the repository is."""
     raise ParameterError(
         f"`study {ctx.info_name}` is not part of the package. {where_to_find(str(ctx.info_name))}"

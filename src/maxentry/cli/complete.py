@@ -10,8 +10,7 @@ import typer
 from maxentry import tables
 from maxentry.cli import options, output
 from maxentry.cli.ask_tell import check_nothing_lost, plate_table
-from maxentry.cli.campaign import make_table, open_campaign
-from maxentry.cli.options import option
+from maxentry.cli.options import open_campaign, option
 from maxentry.errors import ParameterError, SizeError
 from maxentry.tables import Format, Table, cell_text
 from maxentry.wording import count
@@ -181,9 +180,9 @@ def export(
         if pending:
             table = plate_table(campaign.pending(frame="columns"))
         elif asked:
-            table = make_table(campaign.asked(frame="columns"))
+            table = Table.from_columns(campaign.asked(frame="columns"))
         else:
-            table = make_table(
+            table = Table.from_columns(
                 campaign.export(wide=wide and not as_json, everything=everything, frame="columns")
             )
         document = {"campaign": campaign.name, "n": table.n}

@@ -54,8 +54,8 @@ class Commands(TyperGroup):
             as_json="--json" in given,
         )
         if standalone_mode:
-            sys.exit(code)
-        return code
+            sys.exit(int(code))
+        return int(code)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; end a closed pipe and Ctrl-C in our own way, not in Click's."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from maxentry.tables import Format
+
+if TYPE_CHECKING:
+    from maxentry.campaign.campaign import Campaign
 
 STORAGE = "sqlite:///maxentry.db"
 
@@ -148,6 +150,13 @@ def complete_campaign(ctx: typer.Context, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
+def open_campaign(storage: str, name: str | None) -> Campaign:
+    """Open the campaign of this name, or the only one in the storage; to be used in a with statement."""
+    from maxentry.campaign.campaign import Campaign
+
+    return Campaign.open(storage, name)
+
+
 Storage = Annotated[
     str,
     typer.Option(
@@ -228,47 +237,3 @@ NInitial = Annotated[
     int | None,
     option("--n-initial", min=0, help="Entries of the first design; the longer side if not given."),
 ]
-
-
-def read_settings(
-    rows: Any, cols: Any, *, acquisition: Acquisition | None, rank: str | None, noise: Noise | None,
-    value_range: str | None, costs: list[str] | None, mask: str | None, lease: str | None,
-    plates: Plates | None, **others: Any,
-) -> dict[str, Any]:  # fmt: skip
-    """The settings that were given, as `Campaign.create` and `Campaign.set` take them."""
-    from maxentry.cli import inputs
-
-    given = others | {
-        "acquisition": acquisition and acquisition.value,
-        "rank": None if rank is None else parse_rank(rank),
-        "noise": noise and noise.value,
-        "range": _parse_range(value_range),
-        "lease": _parse_seconds(lease),
-        "plates": plates and plates.value,
-        "costs": inputs.read_costs(costs or [], rows, cols),
-        "mask": None if mask is None else inputs.read_mask(mask, rows, cols),
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _parse_range(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    low, comma, high = text.partition(",")
-    try:
-        if comma:
-            return float(low.strip() or "-inf"), float(high.strip() or "inf")
-    except ValueError:
-        pass
-    raise typer.BadParameter(f"expected LOW,HIGH, got {text!r}.", param_hint="--range")
-
-
-def _parse_seconds(text: str | None) -> float | None:
-    """A time like 90m, 12h, 3d or 2w, in seconds."""
-    if text is None:
-        return None
-    time = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smhdw]?)\s*", text.lower())
-    if time is None:
-        raise typer.BadParameter(f"expected a time like 90m, 12h or 3d, got {text!r}.", param_hint="--lease")
-    unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[time[2]]
-    return float(time[1]) * unit

@@ -72,7 +72,7 @@ def serve(
             "Tokens and data go over the network as they are: use --tls-certificate, or a proxy that does."
         )
     try:
-        from maxentry.server.runner import serve as run
+        from maxentry.server.app import serve as run
     except ImportError as error:
         raise MissingDependencyError(
             f"expected {error.name} for the server, but it is not installed: pip install 'maxentry[server]'."

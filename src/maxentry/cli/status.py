@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxentry.cli import options, output
-from maxentry.cli.campaign import make_table, open_campaign
-from maxentry.cli.options import option
+from maxentry.cli.options import open_campaign, option
 from maxentry.tables import Table
 from maxentry.wording import count
 
@@ -110,7 +109,7 @@ def history(
     """Everything that has happened, one line an event."""
     output.check_writable(out, form)
     with open_campaign(storage, name) as campaign:
-        table = make_table(campaign.history(frame="columns"))
+        table = Table.from_columns(campaign.history(frame="columns"))
         if last is not None:
             table = Table(table.names, [column[-last:] for column in table.columns])
         document = {"campaign": campaign.name, "n": table.n}

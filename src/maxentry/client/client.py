@@ -17,17 +17,17 @@ from urllib.parse import quote
 
 from maxentry import cells, frames
 from maxentry.campaign import events, views
-from maxentry.campaign.campaign import check_names, user
-from maxentry.campaign.costs import Prices
+from maxentry.campaign.campaign import check_setting_names, user_name
+from maxentry.campaign.costs import Costs
 from maxentry.campaign.events import Record
-from maxentry.campaign.settings import Settings, changed, checked
+from maxentry.campaign.settings import Settings, change_settings, check_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.tell import Line, Receipt
-from maxentry.campaign.tell import lines as read_lines
+from maxentry.campaign.tell import read_lines as read_lines
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client.http import WAIT, HttpSession, parse
 from maxentry.errors import CampaignError, DataError, ParameterError
-from maxentry.labels import checked_labels, decode, encode
+from maxentry.labels import check_labels, decode, encode
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
@@ -103,13 +103,13 @@ class RemoteCampaign:
         **settings: Any,
     ) -> RemoteCampaign:
         """Create a campaign on this server."""
-        frame = frame or frames.kind_of(values, rows, cols, *settings.values()) or self._frame
+        frame = frame or frames.frame_library(values, rows, cols, *settings.values()) or self._frame
         views.check_frame(frame)
-        check_names(settings)
-        wanted = checked(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
+        check_setting_names(settings)
+        wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
         told = None if values is None else [_line(line) for line in read_lines(values)]
         body = _settings(wanted, ("name", "rows", "cols", *settings))
-        body |= {"seed": seed, "values": told, "exist_ok": exist_ok, "who": user(who)}
+        body |= {"seed": seed, "values": told, "exist_ok": exist_ok, "who": user_name(who)}
         created = self._session.send("POST", "/campaigns", body)
         ref = CampaignRef(created["id"], created["name"])
         return RemoteCampaign(self._session, ref.name, frame, ref)
@@ -182,7 +182,7 @@ class RemoteCampaign:
         with tempfile.TemporaryDirectory(prefix="maxentry-") as folder:
             path = Path(folder) / "posterior.npz"
             path.write_bytes(response.content)
-            return views.framed(Posterior.load(path), self._frame)
+            return views.convert_maps(Posterior.load(path), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
@@ -236,7 +236,7 @@ class RemoteCampaign:
         frame = frame or self._frame
         views.as_frame({}, frame)  # refuse an impossible frame before anything is asked for
         limits = {"plates": plates, "per_row": per_row, "per_col": per_col}
-        body = {"n": _check_count(n), **limits, "who": user(who)}
+        body = {"n": _check_count(n), **limits, "who": user_name(who)}
         key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
         while "entries" not in (document := self._session.send("POST", path, body, key=key)):
             self._session.wait_for(document, progress)  # then the same request returns its entries
@@ -255,7 +255,7 @@ class RemoteCampaign:
     ) -> Receipt:
         """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
         told = read_lines(ids, values, row=row, col=col, value=value)
-        body = {"lines": [_line(line) for line in told], "again": again, "who": user(who)}
+        body = {"lines": [_line(line) for line in told], "again": again, "who": user_name(who)}
         return Receipt(**self._session.send("POST", self._at("/tell"), body, key=str(uuid.uuid4())))
 
     def correct(
@@ -304,9 +304,9 @@ class RemoteCampaign:
 
     def set(self, *, who: str | None = None, **settings: Any) -> None:
         """Change settings from now on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
-        after = changed(self.settings, settings)
+        after = change_settings(self.settings, settings)
         if settings:
-            body = _settings(after, settings) | {"who": user(who)}
+            body = _settings(after, settings) | {"who": user_name(who)}
             self._session.send("PATCH", self._at("/settings"), body)
 
     # Requests
@@ -341,7 +341,7 @@ class RemoteCampaign:
         return views.as_frame(_columns(lines, names), frame or self._frame)
 
     def _post(self, path: str, body: dict[str, Any], who: str | None) -> None:
-        self._session.send("POST", self._at(path), body | {"who": user(who)})
+        self._session.send("POST", self._at(path), body | {"who": user_name(who)})
 
 
 # From JSON
@@ -392,14 +392,14 @@ def _ids(given: Any) -> list[int]:
     many = (
         hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
     )
-    known = [cells.parse_id(x, "the ids") for x in (frames.listed(given) if many else [given])]
+    known = [cells.parse_id(x, "the ids") for x in (frames.to_list(given) if many else [given])]
     if None in known:
         raise DataError("expected ids, got an empty one.")
     return [id for id in known if id is not None]
 
 
 def _new_labels(labels: Iterable[Hashable], side: str, cost: Any) -> dict[str, Any]:
-    known = checked_labels(labels, side)
+    known = check_labels(labels, side)
     if not known:
         raise DataError(f"expected {side} labels to add, got none.")
     return {"labels": encode(known), "cost": cost.tolist() if hasattr(cost, "tolist") else cost}
@@ -415,7 +415,7 @@ def _setting(name: str, value: Any) -> Any:
         return encode(value)
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]
-    if isinstance(value, Prices):
+    if isinstance(value, Costs):
         parts = {part: array.tolist() for part, array in value._asdict().items() if array is not None}
         return parts or None
     return value.tolist() if hasattr(value, "tolist") else value

@@ -150,7 +150,7 @@ def _error(problem: dict[str, Any]) -> MaxentryError:
         return _NoJobError(detail)
     kind = getattr(errors, str(problem.get("error")), None)
     if isinstance(kind, type) and issubclass(kind, MaxentryError):
-        return kind(detail)
+        return kind(detail, code=problem.get("code"))
     return StorageError(detail)  # tokens, limits and hosts: the campaigns cannot be reached
 
 

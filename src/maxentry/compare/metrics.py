@@ -150,10 +150,10 @@ class Curves(NamedTuple):
         return grid, np.array([np.interp(grid, x, y) for x, y in zip(spent, tracks, strict=True)])
 
 
-Study = dict[str, dict[str, Curves]]  # case -> name of the strategy -> curves
+StudyCurves = dict[str, dict[str, Curves]]  # case -> name of the strategy -> curves
 
 
-def gather(runs: Iterable[Run], strategies: Iterable[Strategy] = OURS) -> Study:
+def gather(runs: Iterable[Run], strategies: Iterable[Strategy] = OURS) -> StudyCurves:
     """Group runs by case and strategy, in the order they come. Of the same run twice, the later counts."""
     known = {strategy.name: strategy for strategy in strategies}
     cells: dict[str, dict[str, dict[int, Run]]] = {}
@@ -163,7 +163,7 @@ def gather(runs: Iterable[Run], strategies: Iterable[Strategy] = OURS) -> Study:
         if settings.setdefault(run.case, identity) != identity:
             raise DataError(f"expected runs of one setting for each case, got several for {run.case!r}.")
         cells.setdefault(run.case, {}).setdefault(run.strategy, {})[run.seed] = run
-    study: Study = {}
+    study: StudyCurves = {}
     for case, by in cells.items():
         costs: dict[int, list[float]] = {}
         for run in (run for by_seed in by.values() for run in by_seed.values()):
@@ -205,7 +205,7 @@ def end_ratio(curves: Curves, base: Curves, measure: Measure = "error") -> Inter
     return ratio_interval(values[both], others[both])
 
 
-def unobserved_ratio(curves: Curves, base: Curves) -> Interval:
+def unseen_ratio(curves: Curves, base: Curves) -> Interval:
     """Return the same over the entries not measured."""
     return end_ratio(curves, base, "error_unobserved")
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from maxentry import tables
 from maxentry.compare import metrics
 from maxentry.compare.compare import describe
 from maxentry.compare.metrics import Curves, Interval, Measure
@@ -63,20 +61,20 @@ TIME_NOTE = "Seconds: wall time (processor time) of one ask after the initial en
 # Tables
 
 
-class Field(NamedTuple):
+class ResultCell(NamedTuple):
     """A cell of a table: its text, and how it is marked."""
 
     text: str
     mark: Mark = ""
 
 
-class Table(NamedTuple):
+class ResultTable(NamedTuple):
     """A heading, what the numbers mean, and rows. The first column names the row."""
 
     heading: str
     note: str
     header: tuple[str, ...]
-    rows: tuple[tuple[Field, ...], ...]
+    rows: tuple[tuple[ResultCell, ...], ...]
 
     def markdown(self) -> str:
         """Return the table under its heading; marks are bold text and (!)."""
@@ -98,19 +96,19 @@ def escape_markdown(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;").replace("[", "\\[")
 
 
-def build_table(by: dict[str, Curves]) -> Table:
+def build_table(by: dict[str, Curves]) -> ResultTable:
     """Return everything measured of the strategies on one case, a row for each."""
     by_cost = any(curves.by_cost for curves in by.values())
-    ratios = [metrics.end_ratio, metrics.unobserved_ratio, *([] if by_cost else [metrics.area_ratio])]
+    ratios = [metrics.end_ratio, metrics.unseen_ratio, *([] if by_cost else [metrics.area_ratio])]
     found = [metrics.compare_to_baseline(by, ratio) for ratio in ratios]
     rows = []
     for name, curves in by.items():
-        error = cost_fields(curves) if by_cost else (Field(f"{curves.at(-1).mean():.3f}"),)
+        error = cost_cells(curves) if by_cost else (ResultCell(f"{curves.at(-1).mean():.3f}"),)
         rows.append(
             (
-                Field(curves.strategy.title), Field(str(len(curves.runs))), *error,
-                *(ratio_field(ratio.get(name)) for ratio in found), reach_field(by, name, curves.spent),
-                coverage_field(curves), time_field(curves),
+                ResultCell(curves.strategy.title), ResultCell(str(len(curves.runs))), *error,
+                *(ratio_cell(ratio.get(name)) for ratio in found), reach_cell(by, name, curves.spent),
+                coverage_cell(curves), time_cell(curves),
             )
         )  # fmt: skip
     errors = ("share of the money", "entries by then", "error") if by_cost else ("error at the end",)
@@ -128,7 +126,7 @@ def build_table(by: dict[str, Curves]) -> Table:
         COVERAGE_NOTE,
         TIME_NOTE,
     )
-    return Table("Strategies", note, header, tuple(rows))
+    return ResultTable("Strategies", note, header, tuple(rows))
 
 
 def join_sentences(*sentences: str) -> str:
@@ -152,12 +150,12 @@ def estimates_note(strategies: Iterable[Strategy]) -> str:
     )
 
 
-def ratio_field(ratio: Interval | None) -> Field:
+def ratio_cell(ratio: Interval | None) -> ResultCell:
     """Return a ratio to uniform, marked by what it shows."""
-    return Field("") if ratio is None else Field(ratio.text(), MARKS[ratio.effect])
+    return ResultCell("") if ratio is None else ResultCell(ratio.text(), MARKS[ratio.effect])
 
 
-def cost_fields(curves: Curves) -> tuple[Field, Field, Field]:
+def cost_cells(curves: Curves) -> tuple[ResultCell, ResultCell, ResultCell]:
     """Return the share of the money at which strategies are compared, the entries it paid for, and the error."""
     shares = np.array(curves.ends)
     n, error = (metrics.values_at_common_cost(curves, measure) for measure in ("n", "error"))
@@ -166,40 +164,44 @@ def cost_fields(curves: Curves) -> tuple[Field, Field, Field]:
         f"{share_text(float(np.median(shares)))} ({share_text(shares.min())} to {share_text(shares.max())})"
     )
     if not begun.any():
-        return Field(spent), Field(""), Field("")
-    return Field(spent), Field(count_text(n[begun].mean())), Field(f"{error[begun].mean():.3f}")
+        return ResultCell(spent), ResultCell(""), ResultCell("")
+    return (
+        ResultCell(spent),
+        ResultCell(count_text(n[begun].mean())),
+        ResultCell(f"{error[begun].mean():.3f}"),
+    )
 
 
-def reach_field(by: dict[str, Curves], strategy: str, spent: Measure) -> Field:
+def reach_cell(by: dict[str, Curves], strategy: str, spent: Measure) -> ResultCell:
     """Return the entries or cost until uniform's final error; of uniform itself, when it first had it."""
     write = share_text if spent == "cost" else count_text
     base = metrics.find_baseline(by, strategy)
     if base is None:
-        return Field("")
+        return ResultCell("")
     reach = metrics.reach(by[strategy], base, spent)
     if base.strategy.name == strategy:
-        return Field(write(reach.uniform))
+        return ResultCell(write(reach.uniform))
     text = write(reach.median)
     if math.isfinite(reach.low):
         text += f" ({write(reach.low)} to {write(reach.high)})"
     own = f"; its uniform {write(reach.uniform)}" if base.strategy.name != BASELINE.name else ""
-    return Field(text + own, "good" if reach.high < reach.uniform else "")
+    return ResultCell(text + own, "good" if reach.high < reach.uniform else "")
 
 
-def coverage_field(curves: Curves) -> Field:
+def coverage_cell(curves: Curves) -> ResultCell:
     """Return the coverage at the end, and the least along the way."""
     shares = metrics.coverage(curves) if metrics.has_intervals(curves) else np.array([])
     known = shares[np.isfinite(shares)]
     if not known.size:
-        return Field("")
+        return ResultCell("")
     text = f"{share_text(known[-1])} ({share_text(known.min())})"
-    return Field(text, "bad" if known.min() < LEAST_COVERAGE else "")
+    return ResultCell(text, "bad" if known.min() < LEAST_COVERAGE else "")
 
 
-def time_field(curves: Curves) -> Field:
+def time_cell(curves: Curves) -> ResultCell:
     """Return the seconds of an ask."""
     wall, cpu = metrics.seconds_per_ask(curves), metrics.seconds_per_ask(curves, "cpu")
-    return Field(f"{seconds_text(wall)} ({seconds_text(cpu)})" if np.isfinite(wall) else "")
+    return ResultCell(f"{seconds_text(wall)} ({seconds_text(cpu)})" if np.isfinite(wall) else "")
 
 
 def count_text(x: float) -> str:
@@ -219,7 +221,7 @@ def seconds_text(x: float) -> str:
     return "" if math.isnan(x) else f"{x:.2g}" if x < 10 else f"{x:,.0f}"
 
 
-# Figures: mean over replicates, 25% and 75% quantiles shaded. What is drawn is built as a record first (`Panel`)
+# Figures: mean over replicates, 25% and 75% quantiles shaded. What is drawn is built as a record first (`CurvePanel`)
 
 DPI = 200
 MARKERS_PER_LINE = 6
@@ -229,7 +231,7 @@ SHADED = (BASELINE.name, DEFAULT.name, "maxent")  # with more lines than these, 
 ERROR_LABELS = {True: "relative Frobenius error", False: "RMS error / standard deviation"}
 
 
-class Line(NamedTuple):
+class MeanCurve(NamedTuple):
     """One strategy: its mean, and the quantiles to shade if any."""
 
     strategy: Strategy
@@ -239,18 +241,18 @@ class Line(NamedTuple):
     high: Array | None
 
 
-class Panel(NamedTuple):
+class CurvePanel(NamedTuple):
     """One set of axes."""
 
     title: str
     x_label: str
     y_label: str
-    lines: tuple[Line, ...]
+    lines: tuple[MeanCurve, ...]
     promised: float | None = None  # a line across
     logarithmic: bool = False  # the x axis
 
 
-def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
+def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> CurvePanel:
     """Return the curves of one case."""
     curves = {s: c for s, c in by.items() if shown != "coverage" or metrics.has_intervals(c)}
     shaded = tuple(curves) if len(curves) <= len(SHADED) else SHADED
@@ -258,20 +260,20 @@ def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> Pa
     by_cost = any(c.by_cost for c in by.values())
     x_label = "share of the budget spent" if by_cost else "entries measured"
     if shown == "coverage":
-        return Panel(title, x_label, "coverage of 90% intervals", lines, 0.9, by_cost)
+        return CurvePanel(title, x_label, "coverage of 90% intervals", lines, 0.9, by_cost)
     y_label = ERROR_LABELS[any(c.simulated for c in by.values())]
-    return Panel(title, x_label, y_label, lines, None, by_cost)
+    return CurvePanel(title, x_label, y_label, lines, None, by_cost)
 
 
-def _build_line(curves: Curves, shown: Shown, shaded: bool) -> Line:
+def _build_line(curves: Curves, shown: Shown, shaded: bool) -> MeanCurve:
     x, values = curves.along(shown)
     if shown == "coverage":
-        return Line(curves.strategy, x, metrics.coverage(curves), None, None)
+        return MeanCurve(curves.strategy, x, metrics.coverage(curves), None, None)
     low, high = np.quantile(values, [0.25, 0.75], axis=0) if shaded else (None, None)
-    return Line(curves.strategy, x, values.mean(axis=0), low, high)
+    return MeanCurve(curves.strategy, x, values.mean(axis=0), low, high)
 
 
-def draw_panels(panels: Sequence[Panel], across: int) -> Figure:
+def draw_panels(panels: Sequence[CurvePanel], across: int) -> Figure:
     """Draw panels side by side, with one legend above."""
     if not panels:
         raise DataError("expected runs to draw, got none.")
@@ -291,7 +293,7 @@ def draw_panels(panels: Sequence[Panel], across: int) -> Figure:
     return fig
 
 
-def _draw(ax: Axes, panel: Panel) -> None:
+def _draw(ax: Axes, panel: CurvePanel) -> None:
     if panel.promised is not None:
         ax.axhline(panel.promised, color=INK, lw=0.8, ls=":", zorder=1)
     for k, line in enumerate(panel.lines):
@@ -375,16 +377,16 @@ class Picture(NamedTuple):
     figure: Figure
 
 
-class Page(NamedTuple):
+class StudyPage(NamedTuple):
     """One HTML page that needs no other file."""
 
     heading: str
-    sections: Sequence[Table | Picture]
+    sections: Sequence[ResultTable | Picture]
     lead: str = ""
     caveat: str = ""  # why this is not the whole study, if it is not
 
 
-def render_page(page: Page, runs: Sequence[Run], raw: str | None = None) -> str:
+def render_page(page: StudyPage, runs: Sequence[Run], raw: str | None = None) -> str:
     """Return the HTML. raw: the name of the file beside the page with the raw results."""
     drawings = {
         section.heading: inline_svg(section.figure, f"figure{k}", section.heading)
@@ -429,23 +431,23 @@ def write_comparison(
     panels = [build_panel(f"{case}: {shown}", by, shown) for shown in ("error", "coverage")]
     drawing = draw_panels([panel for panel in panels if panel.lines], across=2)
     note = "Mean over replicates; shaded: 25% to 75% quantiles. Dotted: 90%."
-    sections: list[Table | Picture] = [
+    sections: list[ResultTable | Picture] = [
         Picture("Error and coverage along the way", note, drawing),
         build_table(by),
     ]
-    page = Page(f"Would {describe(strategy)} help on {case}?", sections, answer, caveat)
+    page = StudyPage(f"Would {describe(strategy)} help on {case}?", sections, answer, caveat)
     return write_report(page, runs, folder, save_figure(drawing, folder / "curves"))
 
 
-def write_report(page: Page, runs: Sequence[Run], folder: Path, drawn: Sequence[Path]) -> Outputs:
+def write_report(page: StudyPage, runs: Sequence[Run], folder: Path, drawn: Sequence[Path]) -> Outputs:
     """Write the page, its tables as Markdown, and the raw results."""
     raw = write_raw(runs, folder)
     with atomic_path(folder / "report.html") as part:
         part.write_text(render_page(page, runs, raw.name), encoding="utf-8")
     caveat = f"**{escape_markdown(page.caveat)}**" if page.caveat else ""
-    tables = [section.markdown() for section in page.sections if isinstance(section, Table)]
+    texts = [section.markdown() for section in page.sections if isinstance(section, ResultTable)]
     with atomic_path(folder / "tables.md") as part:
-        part.write_text("\n\n".join(filter(None, (caveat, page.lead, *tables))) + "\n", encoding="utf-8")
+        part.write_text("\n\n".join(filter(None, (caveat, page.lead, *texts))) + "\n", encoding="utf-8")
     return Outputs(folder / "report.html", tuple(drawn), folder / "tables.md", raw)
 
 
@@ -454,7 +456,7 @@ COLUMNS = (*RUN_COLUMNS, *Look._fields, "law", "settings")
 
 
 def write_raw(runs: Sequence[Run], folder: Path) -> Path:
-    """Write a row for each look: runs.parquet, or runs.csv without pyarrow. Delete the other of an earlier report."""
+    """Write a row for each look: runs.parquet, or runs.csv without a library for Parquet; delete an older other."""
     rows = [
         (run.case, run.strategy, run.seed, *run.shape, run.known, run.scale,
          *(None if math.isnan(x) else x for x in look), run.law, settings)
@@ -463,16 +465,13 @@ def write_raw(runs: Sequence[Run], folder: Path) -> Path:
         for look in run.looks
     ]  # fmt: skip
     name, other = "runs.parquet", "runs.csv"
-    if find_spec("pyarrow") is None:
+    try:
+        tables.parquet_library()
+    except MissingDependencyError:
         name, other = other, name
-    with atomic_path(folder / name) as part:
-        if name == "runs.csv":
-            with part.open("w", newline="", encoding="utf-8") as stream:
-                csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *rows])
-        else:
-            pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-            columns = {column: [row[k] for row in rows] for k, column in enumerate(COLUMNS)}
-            parquet.write_table(pa.table(columns), str(part))
+    folder.mkdir(parents=True, exist_ok=True)
+    columns = [[row[k] for row in rows] for k in range(len(COLUMNS))]
+    tables.write(tables.Table(list(COLUMNS), columns), str(folder / name))
     with suppress(OSError):
         (folder / other).unlink(missing_ok=True)
     return folder / name

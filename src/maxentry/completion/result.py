@@ -1,4 +1,4 @@
-"""What a point estimate returns: the matrix in factors, its certificate, and advice."""
+"""What a point estimate reads and returns: weighted entries, a matrix in factors with its certificate, new rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from scipy.sparse import csr_array
 
 from maxentry.errors import DataError
 from maxentry.frames import Form
-from maxentry.kernels import ridge as sparse_low_rank
+from maxentry.kernels import ridge as kernel
 from maxentry.model.effects import Effects
 
-# The distinct observed entries: the mean of each entry's measurements, and how many there were.
 Floats = NDArray[np.float64]
 
 
-class Measured(Protocol):
+class Measurements(Protocol):
     """What a completion reads of observations."""
 
     @property
@@ -52,25 +51,25 @@ class LowRank(NamedTuple):
         return cls(np.zeros((shape[0], 0)), np.zeros(0), np.zeros((shape[1], 0)))
 
     @classmethod
-    def of_factors(cls, A: Floats, B: Floats) -> LowRank:
-        """The singular value decomposition of A B'."""
+    def from_factors(cls, A: Floats, B: Floats) -> LowRank:
+        """Return the singular value decomposition of A B'."""
         Q, R = np.linalg.qr(A)
         P, S = np.linalg.qr(B)
         u, d, vt = np.linalg.svd(R @ S.T)
-        return cls(Q @ u, d, P @ vt.T).keep(d > 1e-12 * d.max(initial=0.0))
+        return cls(Q @ u, d, P @ vt.T).select(d > 1e-12 * d.max(initial=0.0))
 
-    def keep(self, which: NDArray[np.bool_]) -> LowRank:
-        """Only these components."""
-        return LowRank(self.U[:, which], self.d[which], self.V[:, which])
+    def select(self, mask: NDArray[np.bool_]) -> LowRank:
+        """Return only these components."""
+        return LowRank(self.U[:, mask], self.d[mask], self.V[:, mask])
 
-    def balanced(self) -> tuple[Floats, Floats]:
-        """A and B with A B' = X and |A|^2 = |B|^2 = |X|_*."""
+    def balance(self) -> tuple[Floats, Floats]:
+        """Return A and B with A B' = X and |A|^2 = |B|^2 = |X|_*."""
         root = np.sqrt(self.d)
         return self.U * root, self.V * root
 
 
 @dataclass(frozen=True)
-class Half:
+class CompressedSide:
     """The entries compressed by row (or by column): where each row starts, its columns, means and counts."""
 
     start: NDArray[np.int64]
@@ -79,29 +78,29 @@ class Half:
     w: Floats
 
     def ridge(self, B: Floats, ridge: float) -> tuple[Floats, float]:
-        """The best A for this B under ridge |A|^2, and sum w y x at A B'."""
+        """Return the best A for this B under ridge |A|^2, and sum w y x at A B'."""
         A = np.empty((self.start.size - 1, B.shape[1]))
-        return A, sparse_low_rank.ridge_rows(self.start, self.index, self.y, self.w, B, ridge, A)
+        return A, kernel.solve_ridge_rows(self.start, self.index, self.y, self.w, B, ridge, A)
 
 
 @dataclass(frozen=True)
-class Entries:
-    """Distinct entries of an m1 x m2 matrix, sorted by row.
+class WeightedEntries:
+    """Distinct entries of an m1 x m2 matrix, sorted by row: the mean and the number of their measurements.
 
     A sum of squares over all measurements is a weighted one over the entries plus a constant:
     sum_n (y_n - x_n)^2 = sum_e w_e (y_e - x_e)^2 + scatter.
     """
 
     shape: tuple[int, int]
-    by_row: Half
-    by_col: Half
+    by_row: CompressedSide
+    by_col: CompressedSide
     scatter: float  # of replicates about their mean
     energy: float  # sum w y^2
 
     @classmethod
-    def of(
+    def from_measurements(
         cls, shape: tuple[int, int], rows: NDArray[np.int32], cols: NDArray[np.int32], values: Floats
-    ) -> Entries:
+    ) -> WeightedEntries:
         """Collect measurements into entries."""
         m1, m2 = shape
         place, entry, count = np.unique(
@@ -113,8 +112,8 @@ class Entries:
         by_col = np.argsort(j, kind="stable")
         return cls(
             (m1, m2),
-            Half(_starts(i, m1), j, y, w),
-            Half(_starts(j, m2), i[by_col], y[by_col], w[by_col]),
+            CompressedSide(_row_starts(i, m1), j, y, w),
+            CompressedSide(_row_starts(j, m2), i[by_col], y[by_col], w[by_col]),
             float(np.sum((values - y[entry]) ** 2)),
             float(np.sum(w * y * y)),
         )
@@ -123,7 +122,7 @@ class Entries:
         """X at the entries."""
         x = np.empty_like(self.by_row.y)
         A, B = np.ascontiguousarray(X.U * X.d), np.ascontiguousarray(X.V)
-        sparse_low_rank.entries(self.by_row.start, self.by_row.index, A, B, x)
+        kernel.evaluate_entries(self.by_row.start, self.by_row.index, A, B, x)
         return x
 
     def sparse(self, g: Floats) -> csr_array:
@@ -141,7 +140,7 @@ class Entries:
         return rss + self.scatter + penalty * float(X.d.sum())
 
 
-def _starts(index: NDArray[np.int32], m: int) -> NDArray[np.int64]:
+def _row_starts(index: NDArray[np.int32], m: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.bincount(index, minlength=m))]).astype(np.int64)
 
 
@@ -197,7 +196,7 @@ class Completion:
     def predict(self, rows: ArrayLike, cols: ArrayLike) -> Floats:
         """The estimate at the entries (rows[n], cols[n]), given by position; rows and cols broadcast."""
         i, j = np.broadcast_arrays(
-            _positions(rows, "row", self.shape[0]), _positions(cols, "column", self.shape[1])
+            _check_positions(rows, "row", self.shape[0]), _check_positions(cols, "column", self.shape[1])
         )
         x = np.einsum("...k,...k->...", self.U[i] * self.d, self.V[j])
         return np.asarray(x if self.effects is None else x + self.effects.at(i, j))
@@ -208,46 +207,45 @@ class Completion:
         Only for matrices that fit.
         """
         X: Floats = (self.U * self.d) @ self.V.T
-        return self.form.of(X if self.effects is None else X + self.effects.matrix())
+        return self.form.wrap(X if self.effects is None else X + self.effects.matrix())
 
 
-def _positions(index: ArrayLike, name: str, m: int) -> NDArray[np.intp]:
+def _check_positions(index: ArrayLike, name: str, m: int) -> NDArray[np.intp]:
     positions = np.asarray(index)
     if positions.dtype.kind not in "iu":
-        raise DataError(f"expected whole numbers as {name} positions, but {positions.dtype} came.")
+        raise DataError(f"expected whole numbers as {name} positions, got {positions.dtype}")
     if positions.size and not (positions.min() >= 0 and positions.max() < m):
-        came = f"{positions.min()} to {positions.max()}"
-        raise DataError(f"expected {name} positions from 0 to {m - 1}, but {came} came.")
+        got = f"{positions.min()} to {positions.max()}"
+        raise DataError(f"expected {name} positions from 0 to {m - 1}, got {got}")
     return positions.astype(np.intp)
 
 
-# New rows given the column space of a nuclear-norm estimate.
-#
-# By the variational form |X|_* = min (|A|^2 + |B|^2) / 2 over X = A B', attained at A = U D^(1/2), B = V D^(1/2),
-# the rows of A solve a ridge regression each when B is held: a_i = argmin sum_j (y_ij - b_j'a)^2 + (lambda/2) |a|^2
-# (in terms of the row of U D, the ridge is (lambda/2) D^-1). The rows the estimate was fitted to come back as they
-# are: that is its optimality condition G V = lambda U, row by row.
-ROW_RIDGE = 1.0  # of the row effects in `completion.penalty.centred`
+ROW_RIDGE = 1.0  # of the row effects in `nuclear_norm.remove_means`
 
 
 def fold_in(completion: Completion, Y: Floats) -> Floats:
-    """The estimate of every entry of new rows Y (n, m2), NaN where missing; a row of NaN gets the column means."""
+    """Estimate every entry of new rows Y (n, m2), NaN where missing; a row of NaN gets the column means.
+
+    By the variational form |X|_* = min (|A|^2 + |B|^2) / 2 over X = A B', attained at A = U D^(1/2), B = V D^(1/2),
+    the rows of A solve a ridge regression each for fixed B: a_i = argmin sum_j (y_ij - b_j'a)^2 + (lambda/2) |a|^2.
+    Rows that the estimate was fitted to come back unchanged: that is its optimality condition G V = lambda U.
+    """
     m2 = completion.shape[1]
     if Y.ndim != 2 or Y.shape[1] != m2:
-        raise DataError(f"expected new rows as an array of n x {m2}, but one of shape {Y.shape} came.")
-    mean = _means(completion, Y)
+        raise DataError(f"expected new rows as an array of n x {m2}, got shape {Y.shape}")
+    mean = _new_row_means(completion, Y)
     i, j = np.nonzero(~np.isnan(Y))
     values = (Y - mean)[i, j]
-    _, B = LowRank(completion.U, completion.d, completion.V).balanced()
+    _, B = LowRank(completion.U, completion.d, completion.V).balance()
     if not (i.size and B.shape[1]):
         return mean
-    entries = Entries.of((len(Y), m2), i.astype(np.int32), j.astype(np.int32), values)
+    entries = WeightedEntries.from_measurements((len(Y), m2), i.astype(np.int32), j.astype(np.int32), values)
     A, _ = entries.by_row.ridge(np.ascontiguousarray(B), 0.5 * completion.penalty)
     return mean + A @ B.T
 
 
-def _means(completion: Completion, Y: Floats) -> Floats:
-    """mu + r_i + c_j with the effect r_i of each new row fitted as those of the old rows were."""
+def _new_row_means(completion: Completion, Y: Floats) -> Floats:
+    """Return mu + r_i + c_j, with the effect r_i of each new row fitted as those of the old rows were."""
     if completion.effects is None:
         return np.zeros(Y.shape)
     level = completion.effects.mu + completion.effects.col

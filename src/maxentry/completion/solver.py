@@ -1,11 +1,18 @@
-"""Eq. (nuc) to a certified duality gap, for one penalty.
+"""Solve Eq. (nuc) for one penalty to a certified duality gap.
+
+    X        U diag(d) V'    the current matrix, of rank k
+    w, y     entries         how often an entry was measured, and the mean of its measurements
+    G        m1 x m2 sparse  2 W (Y - X), minus the gradient of the squares
+    lambda   -               the penalty
 
 Each round (1) certifies X; (2) drops components whose removal lowers the objective; (3) adds the leading
 directions in which G = 2 W (Y - X) exceeds lambda, by an exact line search; (4) descends on the factors.
 Step 3 with step 4 is a conditional-gradient method for the penalised problem, which converges from any start
 (Zhang, Yu and Schuurmans 2012; the active subspace as in Hsieh and Olsen 2014); no step raises the objective.
- The m1 x m2 array is never formed unless it is small.
+The m1 x m2 array is never formed unless it is small.
 """
+
+from __future__ import annotations
 
 from collections import deque
 from functools import cache
@@ -17,213 +24,17 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, svds
 from threadpoolctl import ThreadpoolController
 
-from maxentry.completion.result import Entries, LowRank, Status
+from maxentry.completion.result import LowRank, Status, WeightedEntries
 from maxentry.kernels.ridge import component_energies
 
-# Leading singular triplets of a sparse matrix outside given subspaces.
 Floats = NDArray[np.float64]
-# LAPACK on the dense matrix beats Lanczos up to about this size.
-DENSE_SIDE, DENSE_SIZE = 256, 1_000_000
-DENSE_AT_NEED = 20_000_000  # and where Lanczos does not converge up to this one
-
-
-def fits_dense(shape: tuple[int, int]) -> bool:
-    """Whether a matrix of this shape is small enough for dense decompositions."""
-    return min(shape) <= DENSE_SIDE and shape[0] * shape[1] <= DENSE_SIZE
-
-
-def spectral_norm(M: Floats) -> float:
-    """The largest singular value of a thin matrix."""
-    if 0 in M.shape:
-        return 0.0
-    gram = M.T @ M if M.shape[0] >= M.shape[1] else M @ M.T
-    return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
-
-
-def outside(G: csr_array, X: LowRank, p: int, accuracy: float) -> LowRank:
-    """The p leading triplets of (I - UU') G (I - VV'), for the U and V of X, to this relative accuracy."""
-    p = min(p, min(G.shape) - X.d.size)
-    if p <= 0:
-        return LowRank.zero(G.shape)
-    if fits_dense(G.shape) or p >= min(G.shape):
-        return _outside_dense(G, X, p)
-    return _outside_lanczos(G, X, p, accuracy)
-
-
-def _outside_dense(G: csr_array, X: LowRank, p: int) -> LowRank:
-    D = G.toarray()
-    D -= X.U @ (X.U.T @ D)
-    D -= (D @ X.V) @ X.V.T
-    if D.shape[0] < D.shape[1]:
-        V, s, U = _leading(D.T, p)
-    else:
-        U, s, V = _leading(D, p)
-    return LowRank(U, s, V)
-
-
-def _leading(D: Floats, p: int) -> tuple[Floats, Floats, Floats]:
-    """Leading triplets of a tall matrix through its Gram matrix, which is exact enough at the upper end."""
-    squares, vectors = np.linalg.eigh(D.T @ D)
-    s = np.sqrt(np.maximum(squares[: -p - 1 : -1], 0.0))
-    s = s[s > 1e-6 * s[0]] if s[0] > 0 else s[:0]
-    V = vectors[:, : -s.size - 1 : -1]
-    return (D @ V) / s, s, V
-
-
-def _outside_lanczos(G: csr_array, X: LowRank, p: int, accuracy: float) -> LowRank:
-    U, V = X.U, X.V
-    GT = G.T.tocsr()
-
-    def product(v: Floats) -> Floats:
-        z = G @ (v - V @ (V.T @ v))
-        return np.asarray(z - U @ (U.T @ z))
-
-    def adjoint(u: Floats) -> Floats:
-        z = GT @ (u - U @ (U.T @ u))
-        return np.asarray(z - V @ (V.T @ z))
-
-    operator = LinearOperator(G.shape, matvec=product, rmatvec=adjoint, matmat=product, rmatmat=adjoint)
-    # A fixed start makes the solve a function of its input; any start not orthogonal to the answer will do.
-    start = np.random.default_rng(0).standard_normal(min(G.shape))
-    try:
-        u, s, vt = svds(operator, k=p, tol=accuracy, v0=start)  # type: ignore[type-var]
-    except (
-        ArpackNoConvergence
-    ):  # tied singular values, as a handful of ratings of as many users and movies has
-        if G.shape[0] * G.shape[1] <= DENSE_AT_NEED:
-            return _outside_dense(G, X, p)
-        most = min(min(G.shape) - 1, 20 * p + 100)
-        u, s, vt = svds(operator, k=p, tol=accuracy, v0=start, ncv=most, maxiter=10**5)  # type: ignore[type-var]
-    order = np.argsort(-s)
-    return LowRank(*(np.asarray(x, dtype=np.float64) for x in (u[:, order], s[order], vt[order].T)))
-
-
-# How far a matrix is from the optimum of Eq. (nuc), and which directions would improve it.
-#
-# The dual of  min_X sum w (y - x)^2 + lambda |X|_*  is
-#
-#     max_Theta  sum (theta y - theta^2 / (4 w))    over Theta on the observed entries with |Theta|_2 <= lambda,
-#
-# and G = 2 W (Y - X), scaled into the ball, is such a Theta. The gap between the two values bounds the excess
-# of the objective at X over the optimum.
-
-
-class Certificate(NamedTuple):
-    """The state of X against the optimality conditions U'GV = lambda I and |G outside U, V| <= lambda."""
-
-    objective: float
-    gap: float  # (primal - dual) / primal
-    inside: Floats  # (k,) u_r' G v_r, equal to lambda at the optimum
-    outside: LowRank  # leading triplets of G outside U and V, all at most lambda at the optimum
-
-
-def certify(entries: Entries, X: LowRank, penalty: float, directions: int, accuracy: float) -> Certificate:
-    """The duality gap at X, and up to this many leading directions outside its subspaces.
-
-    The norm outside is found to the relative `accuracy` and padded by it, so the gap can be too large by that.
-    """
-    y, w = entries.by_row.y, entries.by_row.w
-    r = entries.residual(X)
-    G = entries.sparse(2.0 * w * r)
-    GV, GtU = G @ X.V, G.T @ X.U
-    core = X.U.T @ GV
-    # |G|_2 is at most the norm of the 2 x 2 matrix of the norms of its blocks, inside and outside U and V.
-    energy = float(G.data @ G.data) - np.sum(GV**2) - np.sum(GtU**2) + np.sum(core**2)
-    beyond = float(np.sqrt(max(energy, 0.0)))
-    out = LowRank.zero(entries.shape)
-    if beyond > penalty:
-        out = outside(G, X, directions, accuracy)
-        beyond = min(beyond, float(out.d.max(initial=0.0)) * (1.0 + accuracy))
-    blocks = [
-        [spectral_norm(core), spectral_norm(GtU - X.V @ core.T)],
-        [spectral_norm(GV - X.U @ core), beyond],
-    ]
-    norm = float(np.linalg.norm(blocks, 2))
-    rss, inner = float(w @ r**2), float((w * r) @ y)
-    largest = penalty / norm if norm > 0 else 1.0
-    scale = float(np.clip(inner / rss, -largest, largest)) if rss > 0 else 0.0
-    dual = scale * (2.0 * inner - scale * rss) + entries.scatter
-    primal = rss + penalty * float(X.d.sum()) + entries.scatter
-    gap = max(primal - dual, 0.0) / primal if primal > 0 else 0.0
-    return Certificate(primal, gap, np.diagonal(core).copy(), out)
-
-
-# Descent on the factors of X, by accelerated alternating ridge regression.
-#
-# |X|_* = min over A B' = X of (|A|^2 + |B|^2) / 2, so with enough columns in A and B, Eq. (nuc) is
-#
-#     F(A, B) = sum w (y - a_i' b_j)^2 + lambda / 2 (|A|^2 + |B|^2),
-#
-# a ridge regression of every row on B for fixed B, and of every column on A for fixed A. One sweep does both.
-# The sweep is a fixed-point map of B alone; Anderson's extrapolation over the last few sweeps speeds it up, and
-# is taken back where it fails to lower F, so F never rises.
-MEMORY = 8
-
-
-class Sweep(NamedTuple):
-    """One sweep from B: the new factors and their F."""
-
-    A: Floats
-    B: Floats
-    F: float
-
-
-def sweep(entries: Entries, B: Floats, penalty: float) -> Sweep:
-    """A for this B, then B for that A."""
-    A, _ = entries.by_row.ridge(B, penalty / 2)
-    B, fitted = entries.by_col.ridge(A, penalty / 2)
-    # At the ridge solution, sum w (y - x)^2 + lambda/2 |B|^2 = sum w y^2 - sum w y x.
-    return Sweep(A, B, entries.energy - fitted + penalty / 2 * float(np.sum(A * A)))
-
-
-def descend(
-    entries: Entries, X: LowRank, penalty: float, accuracy: float, sweeps: int
-) -> tuple[LowRank, int]:
-    """Sweep until no component moves by more than `accuracy`, relatively; the matrix and the sweeps taken."""
-    start = np.ascontiguousarray(X.balanced()[1])
-    best = sweep(entries, start, penalty)
-    history: deque[tuple[Floats, Floats]] = deque([(start, best.B)], maxlen=MEMORY)
-    taken = 1
-    while taken < sweeps and movement(*history[-1]) > accuracy:
-        proposal = extrapolate(history)
-        trial = sweep(entries, proposal, penalty)
-        taken += 1
-        if trial.F > best.F * (1.0 + 1e-13) and len(history) > 1:
-            history.clear()
-            proposal = best.B
-            trial = sweep(entries, proposal, penalty)
-            taken += 1
-        best = trial
-        history.append((proposal, best.B))
-    return LowRank.of_factors(best.A, best.B), taken
-
-
-def movement(old: Floats, new: Floats) -> float:
-    """The largest relative change of a column: small components count as much as large ones."""
-    size = np.sum(new**2, axis=0)
-    change = np.sum((new - old) ** 2, axis=0)
-    return float(np.sqrt(np.max(change[size > 0] / size[size > 0], initial=0.0)))
-
-
-def extrapolate(history: deque[tuple[Floats, Floats]]) -> Floats:
-    """Anderson: the combination of the last sweeps whose combined movement is smallest."""
-    last = history[-1][1]
-    if len(history) == 1:
-        return last
-    images = np.array([image.ravel() for _, image in history])
-    moves = images - np.array([point.ravel() for point, _ in history])
-    steps = np.diff(moves, axis=0)
-    gram = steps @ steps.T
-    gram[np.diag_indices_from(gram)] += 1e-10 * np.trace(gram) + np.finfo(float).tiny
-    weights = np.linalg.solve(gram, steps @ moves[-1])
-    combined: Floats = last - (weights @ np.diff(images, axis=0)).reshape(last.shape)
-    return combined
-
-
 DIRECTIONS = 8  # looked for at first; doubled while all of them are needed
 SWEEPS = 40  # of descent in a round, at most
 FORCING = 0.3  # descent in a round goes to this part of the gap
 PATIENCE = 5  # rounds with neither a smaller gap nor a smaller objective before giving up
+MEMORY = 8  # sweeps that Anderson's extrapolation combines
+DENSE_SIDE, DENSE_SIZE = 256, 1_000_000  # LAPACK on the dense matrix beats Lanczos up to about this size
+DENSE_FALLBACK = 20_000_000  # up to this size where Lanczos does not converge
 
 
 class Solution(NamedTuple):
@@ -236,11 +47,11 @@ class Solution(NamedTuple):
     status: Status
 
 
-def solve(entries: Entries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
+def solve(entries: WeightedEntries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
     """Minimise Eq. (nuc) from `start` until the relative duality gap is at most `tol`."""
     # The matrices are too thin to gain from threads, which cost a lot where other work runs beside.
     with _blas().limit(limits=1):
-        return _rounds(entries, penalty, start, tol, max_iter)
+        return _run_rounds(entries, penalty, start, tol, max_iter)
 
 
 @cache
@@ -248,7 +59,9 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _rounds(entries: Entries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
+def _run_rounds(
+    entries: WeightedEntries, penalty: float, start: LowRank, tol: float, max_iter: int
+) -> Solution:
     X, directions, sweeps, idle = start, DIRECTIONS, 0, 0
     gap = objective = np.inf
     while True:
@@ -277,25 +90,25 @@ def _status(converged: bool, spent: bool, stalled: bool) -> Status | None:
     return Status.ITERATION_LIMIT if spent else None
 
 
-def drop(entries: Entries, X: LowRank, penalty: float, state: Certificate) -> LowRank:
-    """Without the components whose removal lowers the objective.
+def drop(entries: WeightedEntries, X: LowRank, penalty: float, state: Certificate) -> LowRank:
+    """Drop the components whose removal lowers the objective.
 
     Removing d u v' changes it by d (u'Gv + d sum w (u_i v_j)^2 - lambda), exactly for one component.
     """
     half = entries.by_row
     curvature = component_energies(half.start, half.index, half.w, X.U, X.V)
-    fewer = X.keep(state.inside + X.d * curvature >= penalty)
+    fewer = X.select(state.inside + X.d * curvature >= penalty)
     if fewer.d.size == X.d.size or entries.objective(fewer, penalty) > state.objective:
         return X
     return fewer
 
 
-def add(entries: Entries, X: LowRank, penalty: float, outside: LowRank) -> tuple[LowRank, int]:
-    """With the directions beyond lambda, at the length of the exact line search; and their number.
+def add(entries: WeightedEntries, X: LowRank, penalty: float, outside: LowRank) -> tuple[LowRank, int]:
+    """Add the directions beyond lambda, at the length of the exact line search; return X and their number.
 
     They are orthogonal to U and V, so |X + t Z|_* = |X|_* + t |Z|_* and the objective is a parabola in t.
     """
-    Z = outside.keep(outside.d > penalty)
+    Z = outside.select(outside.d > penalty)
     Z = Z._replace(d=Z.d - penalty)
     if not Z.d.size:
         return X, 0
@@ -306,3 +119,198 @@ def add(entries: Entries, X: LowRank, penalty: float, outside: LowRank) -> tuple
         return X, Z.d.size
     joined = LowRank(np.hstack([X.U, Z.U]), np.concatenate([X.d, t * Z.d]), np.hstack([X.V, Z.V]))
     return joined, Z.d.size
+
+
+# The certificate. The dual of  min_X sum w (y - x)^2 + lambda |X|_*  is
+#
+#     max_Theta  sum (theta y - theta^2 / (4 w))    over Theta on the observed entries with |Theta|_2 <= lambda,
+#
+# and G = 2 W (Y - X), scaled into the ball, is such a Theta. The gap between the two values bounds the excess
+# of the objective at X over the optimum.
+
+
+class Certificate(NamedTuple):
+    """X against the optimality conditions U'GV = lambda I and |G outside U, V| <= lambda."""
+
+    objective: float
+    gap: float  # (primal - dual) / primal
+    inside: Floats  # (k,) u_r' G v_r, equal to lambda at the optimum
+    outside: LowRank  # leading triplets of G outside U and V, all at most lambda at the optimum
+
+
+def certify(
+    entries: WeightedEntries, X: LowRank, penalty: float, directions: int, accuracy: float
+) -> Certificate:
+    """Compute the duality gap at X, and up to this many leading directions outside its subspaces.
+
+    The norm outside is found to the relative `accuracy` and padded by it, so the gap can be too large by that.
+    """
+    y, w = entries.by_row.y, entries.by_row.w
+    r = entries.residual(X)
+    G = entries.sparse(2.0 * w * r)
+    GV, GtU = G @ X.V, G.T @ X.U
+    core = X.U.T @ GV
+    # |G|_2 is at most the norm of the 2 x 2 matrix of the norms of its blocks, inside and outside U and V.
+    energy = float(G.data @ G.data) - np.sum(GV**2) - np.sum(GtU**2) + np.sum(core**2)
+    beyond = float(np.sqrt(max(energy, 0.0)))
+    out = LowRank.zero(entries.shape)
+    if beyond > penalty:
+        out = triplets_outside(G, X, directions, accuracy)
+        beyond = min(beyond, float(out.d.max(initial=0.0)) * (1.0 + accuracy))
+    blocks = [
+        [spectral_norm(core), spectral_norm(GtU - X.V @ core.T)],
+        [spectral_norm(GV - X.U @ core), beyond],
+    ]
+    norm = float(np.linalg.norm(blocks, 2))
+    rss, inner = float(w @ r**2), float((w * r) @ y)
+    largest = penalty / norm if norm > 0 else 1.0
+    scale = float(np.clip(inner / rss, -largest, largest)) if rss > 0 else 0.0
+    dual = scale * (2.0 * inner - scale * rss) + entries.scatter
+    primal = rss + penalty * float(X.d.sum()) + entries.scatter
+    gap = max(primal - dual, 0.0) / primal if primal > 0 else 0.0
+    return Certificate(primal, gap, np.diagonal(core).copy(), out)
+
+
+# Descent on the factors, by accelerated alternating ridge regression.
+#
+# |X|_* = min over A B' = X of (|A|^2 + |B|^2) / 2, so with enough columns in A and B, Eq. (nuc) is
+#
+#     F(A, B) = sum w (y - a_i' b_j)^2 + lambda / 2 (|A|^2 + |B|^2),
+#
+# a ridge regression of every row on B for fixed B, and of every column on A for fixed A. One sweep does both.
+# The sweep is a fixed-point map of B alone; Anderson's extrapolation over the last few sweeps speeds it up, and
+# is taken back where it fails to lower F, so F never rises.
+
+
+class Sweep(NamedTuple):
+    """One sweep from B: the new factors and their F."""
+
+    A: Floats
+    B: Floats
+    F: float
+
+
+def sweep(entries: WeightedEntries, B: Floats, penalty: float) -> Sweep:
+    """Solve for A given B, then for B given that A."""
+    A, _ = entries.by_row.ridge(B, penalty / 2)
+    B, fitted = entries.by_col.ridge(A, penalty / 2)
+    # At the ridge solution, sum w (y - x)^2 + lambda/2 |B|^2 = sum w y^2 - sum w y x.
+    return Sweep(A, B, entries.energy - fitted + penalty / 2 * float(np.sum(A * A)))
+
+
+def descend(
+    entries: WeightedEntries, X: LowRank, penalty: float, accuracy: float, sweeps: int
+) -> tuple[LowRank, int]:
+    """Sweep until no component moves by more than `accuracy`, relatively; return the matrix and number of sweeps."""
+    start = np.ascontiguousarray(X.balance()[1])
+    best = sweep(entries, start, penalty)
+    history: deque[tuple[Floats, Floats]] = deque([(start, best.B)], maxlen=MEMORY)
+    taken = 1
+    while taken < sweeps and movement(*history[-1]) > accuracy:
+        proposal = extrapolate(history)
+        trial = sweep(entries, proposal, penalty)
+        taken += 1
+        if trial.F > best.F * (1.0 + 1e-13) and len(history) > 1:
+            history.clear()
+            proposal = best.B
+            trial = sweep(entries, proposal, penalty)
+            taken += 1
+        best = trial
+        history.append((proposal, best.B))
+    return LowRank.from_factors(best.A, best.B), taken
+
+
+def movement(old: Floats, new: Floats) -> float:
+    """The largest relative change of a column: small components count as much as large ones."""
+    size = np.sum(new**2, axis=0)
+    change = np.sum((new - old) ** 2, axis=0)
+    return float(np.sqrt(np.max(change[size > 0] / size[size > 0], initial=0.0)))
+
+
+def extrapolate(history: deque[tuple[Floats, Floats]]) -> Floats:
+    """Anderson: the combination of the last sweeps whose combined movement is smallest."""
+    last = history[-1][1]
+    if len(history) == 1:
+        return last
+    images = np.array([image.ravel() for _, image in history])
+    moves = images - np.array([point.ravel() for point, _ in history])
+    steps = np.diff(moves, axis=0)
+    gram = steps @ steps.T
+    gram[np.diag_indices_from(gram)] += 1e-10 * np.trace(gram) + np.finfo(float).tiny
+    weights = np.linalg.solve(gram, steps @ moves[-1])
+    combined: Floats = last - (weights @ np.diff(images, axis=0)).reshape(last.shape)
+    return combined
+
+
+# Leading singular triplets of a sparse matrix outside given subspaces
+
+
+def fits_dense(shape: tuple[int, int]) -> bool:
+    """Whether a matrix of this shape is small enough for dense decompositions."""
+    return min(shape) <= DENSE_SIDE and shape[0] * shape[1] <= DENSE_SIZE
+
+
+def spectral_norm(M: Floats) -> float:
+    """The largest singular value of a thin matrix."""
+    if 0 in M.shape:
+        return 0.0
+    gram = M.T @ M if M.shape[0] >= M.shape[1] else M @ M.T
+    return float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
+
+
+def triplets_outside(G: csr_array, X: LowRank, p: int, accuracy: float) -> LowRank:
+    """Compute the p leading triplets of (I - UU') G (I - VV'), for the U and V of X, to this relative accuracy."""
+    p = min(p, min(G.shape) - X.d.size)
+    if p <= 0:
+        return LowRank.zero(G.shape)
+    if fits_dense(G.shape) or p >= min(G.shape):
+        return _triplets_dense(G, X, p)
+    return _triplets_lanczos(G, X, p, accuracy)
+
+
+def _triplets_dense(G: csr_array, X: LowRank, p: int) -> LowRank:
+    D = G.toarray()
+    D -= X.U @ (X.U.T @ D)
+    D -= (D @ X.V) @ X.V.T
+    if D.shape[0] < D.shape[1]:
+        V, s, U = _leading_triplets(D.T, p)
+    else:
+        U, s, V = _leading_triplets(D, p)
+    return LowRank(U, s, V)
+
+
+def _leading_triplets(D: Floats, p: int) -> tuple[Floats, Floats, Floats]:
+    """Leading triplets of a tall matrix through its Gram matrix, which is exact enough at the upper end."""
+    squares, vectors = np.linalg.eigh(D.T @ D)
+    s = np.sqrt(np.maximum(squares[: -p - 1 : -1], 0.0))
+    s = s[s > 1e-6 * s[0]] if s[0] > 0 else s[:0]
+    V = vectors[:, : -s.size - 1 : -1]
+    return (D @ V) / s, s, V
+
+
+def _triplets_lanczos(G: csr_array, X: LowRank, p: int, accuracy: float) -> LowRank:
+    U, V = X.U, X.V
+    GT = G.T.tocsr()
+
+    def product(v: Floats) -> Floats:
+        z = G @ (v - V @ (V.T @ v))
+        return np.asarray(z - U @ (U.T @ z))
+
+    def adjoint(u: Floats) -> Floats:
+        z = GT @ (u - U @ (U.T @ u))
+        return np.asarray(z - V @ (V.T @ z))
+
+    operator = LinearOperator(G.shape, matvec=product, rmatvec=adjoint, matmat=product, rmatmat=adjoint)
+    # A fixed start makes the solve a function of its input; any start not orthogonal to the answer will do.
+    start = np.random.default_rng(0).standard_normal(min(G.shape))
+    try:
+        u, s, vt = svds(operator, k=p, tol=accuracy, v0=start)  # type: ignore[type-var]
+    except (
+        ArpackNoConvergence
+    ):  # tied singular values, as a handful of ratings of as many users and movies has
+        if G.shape[0] * G.shape[1] <= DENSE_FALLBACK:
+            return _triplets_dense(G, X, p)
+        most = min(min(G.shape) - 1, 20 * p + 100)
+        u, s, vt = svds(operator, k=p, tol=accuracy, v0=start, ncv=most, maxiter=10**5)  # type: ignore[type-var]
+    order = np.argsort(-s)
+    return LowRank(*(np.asarray(x, dtype=np.float64) for x in (u[:, order], s[order], vt[order].T)))

@@ -6,11 +6,11 @@ The totals made level are those of `row_counts` and `col_counts` with the new en
 
 a flow problem with convex costs: rows, entries, columns. The steps:
 
-1. Rows and columns each by themselves: `level` gives the best margins anything could have.
-2. `fill` makes entries with these row margins, and nearly these column margins. If both are met, nothing can be
+1. `level_counts` gives the best margins of rows and of columns, each by themselves.
+2. `fill_rows` makes entries with these row margins, and nearly these column margins. If both are met, nothing can be
    better. Without mask, counts and taken entries both always are (Gale and Ryser), and counts differ by at most one.
-3. Else `levelled` moves along alternating paths until the sum of squares is least.
-4. `trade_all` makes the choice random: it keeps the margins and forgets how they were come by.
+3. Else `minimise_squares` moves along alternating paths until the sum of squares is least.
+4. `trade_all` makes the choice random and keeps the margins.
 
 Rows and columns are renamed at random first, so that ties are broken at random too.
 """
@@ -21,39 +21,24 @@ from typing import Any
 
 import numpy as np
 
-from maxentry.design.uniform import Available, available, by_label, checked_count, generator
+from maxentry.design.uniform import Available, accept_frames, check_count, find_available, make_generator
 from maxentry.entries import Entries, Indices
 from maxentry.errors import ParameterError
-from maxentry.kernels.design import Links, Lists, fill, new_links, raise_all, trade_all
+from maxentry.kernels.design import (
+    ColumnLists,
+    LinkedEntries,
+    fill_rows,
+    follow_rising_paths,
+    link_entries,
+    trade_all,
+)
 
-# How many new entries each row (or column) should get, if nothing but its own limit stood in the way.
-
-
-def level(counts: Indices, limits: Indices, n: int) -> Indices:
-    """Whole x with sum n and 0 <= x <= limits that makes sum (counts + x)^2 least; ties go to the first.
-
-    Water is poured in: x = counts raised to a common level t, so far as the limits allow, and what is
-    left of n goes one each to those at t. Any other x has a unit to move from a higher total to a lower.
-    """
-
-    def poured(t: int) -> Indices:
-        return np.clip(t - counts, 0, limits)
-
-    low, high = int(counts.min()), int((counts + limits).max())
-    while low < high:
-        t = (low + high + 1) // 2
-        low, high = (t, high) if poured(t).sum() <= n else (low, t - 1)
-    x = poured(low)
-    open_ = np.flatnonzero((counts + x == low) & (x < limits))
-    x[open_[: n - int(x.sum())]] += 1
-    return x
+PASSES = (
+    32  # of trades; information doubles its reach each pass, so this mixes far more rows than memory holds
+)
 
 
-# of trades; information doubles its reach each pass, so this mixes far more rows than memory holds
-PASSES = 32
-
-
-@by_label
+@accept_frames
 def balanced(
     shape: tuple[int, int],
     n: int,
@@ -76,18 +61,18 @@ def balanced(
     row_counts, col_counts: what each row and column has already (zero if not given; `taken` is not counted).
     taken: entries that are not available. The entries come in random order.
     """
-    pool = available(shape, mask, taken)
-    n = checked_count(n, pool)
-    row_counts = _counts(row_counts, pool.shape[0], "row")
-    col_counts = _counts(col_counts, pool.shape[1], "col")
-    rng = generator(seed)
+    pool = find_available(shape, mask, taken)
+    n = check_count(n, pool)
+    row_counts = _check_counts(row_counts, pool.shape[0], "row")
+    col_counts = _check_counts(col_counts, pool.shape[1], "col")
+    rng = make_generator(seed)
     row_order, col_order = (rng.permutation(m) for m in pool.shape)
-    rows, cols = _arranged(pool, n, row_order, col_order, row_counts[row_order], col_counts[col_order], rng)
+    rows, cols = _arrange(pool, n, row_order, col_order, row_counts[row_order], col_counts[col_order], rng)
     shuffled = rng.permutation(n)
     return Entries(row_order[rows[shuffled]], col_order[cols[shuffled]])
 
 
-def _arranged(
+def _arrange(
     pool: Available,
     n: int,
     row_order: Indices,
@@ -96,17 +81,17 @@ def _arranged(
     C: Indices,
     rng: np.random.Generator,
 ) -> tuple[Indices, Indices]:
-    """Rows and columns of the entries by their new names; R and C are the counts so far."""
+    """Choose the entries, by renamed rows and columns; R and C are the counts so far."""
     m1, m2 = pool.shape
     lists = pool.lists(np.argsort(row_order), np.argsort(col_order))
     row_limits, col_limits = pool.margins()
     row_limits, col_limits = row_limits[row_order], col_limits[col_order]
-    x, y = level(R, row_limits, n), level(C, col_limits, n)
-    cols = fill(lists, x, y.copy(), np.argsort(row_limits - x, kind="stable"))
+    x, y = level_counts(R, row_limits, n), level_counts(C, col_limits, n)
+    cols = fill_rows(lists, x, y.copy(), np.argsort(row_limits - x, kind="stable"))
     rows = np.repeat(np.arange(m1), x)
     if np.any(np.bincount(cols, minlength=m2) != y):
-        top = _top(R, x) + _top(C, y) - 1
-        rows, cols = levelled(lists, rows, cols, R, C, top)
+        top = _highest_total(R, x) + _highest_total(C, y) - 1
+        rows, cols = minimise_squares(lists, rows, cols, R, C, top)
     by_row = np.argsort(rows, kind="stable")
     rows, cols = rows[by_row], cols[by_row]
     begin = np.searchsorted(rows, np.arange(m1 + 1))
@@ -114,10 +99,30 @@ def _arranged(
     return rows, cols
 
 
-def levelled(
-    lists: Lists, rows: Indices, cols: Indices, R: Indices, C: Indices, L: int
+def level_counts(counts: Indices, limits: Indices, n: int) -> Indices:
+    """Return whole x with sum n and 0 <= x <= limits that minimises sum (counts + x)^2; ties go to the first.
+
+    Water filling: counts are raised to a common level t, so far as the limits allow, and what is left of n goes
+    one each to those at t. Any other x has a unit to move from a higher total to a lower.
+    """
+
+    def raise_to(t: int) -> Indices:
+        return np.clip(t - counts, 0, limits)
+
+    low, high = int(counts.min()), int((counts + limits).max())
+    while low < high:
+        t = (low + high + 1) // 2
+        low, high = (t, high) if raise_to(t).sum() <= n else (low, t - 1)
+    x = raise_to(low)
+    extendable = np.flatnonzero((counts + x == low) & (x < limits))
+    x[extendable[: n - int(x.sum())]] += 1
+    return x
+
+
+def minimise_squares(
+    lists: ColumnLists, rows: Indices, cols: Indices, R: Indices, C: Indices, L: int
 ) -> tuple[Indices, Indices]:
-    """As many entries, moved so that sum (R + new)^2 + sum (C + new)^2 is least. L: any number, best near right.
+    """Move entries until sum (R + new)^2 + sum (C + new)^2 is least, at the same number; L is the price to start from.
 
     For a price L of an entry, sum of squares - 2 L (number of entries) changes by 2 (2 - rise) when a path from u
     up to v is followed (heights as in `kernels/design.py`). It is least when no path rises by 2 or more, as the
@@ -127,17 +132,17 @@ def levelled(
     """
     n, (m1, m2) = rows.size, (R.size, C.size)
     row_total, col_total = R + np.bincount(rows, minlength=m1), C + np.bincount(cols, minlength=m2)
-    links = new_links(rows, cols, n + m1 + m2, m1, m2)
+    links = link_entries(rows, cols, n + m1 + m2, m1, m2)
     low: int | None = None  # prices that are not too low, not too high, as far as known
     high: int | None = None
     stride = 0
     while True:
-        links = _raised(lists, links, row_total, col_total, L, rise=2)[0]
+        links = _raise_paths(lists, links, row_total, col_total, L, rise=2)[0]
         short = n - int(links.size[0])
         if short != 0:
-            links, left = _raised(lists, links, row_total, col_total, L, rise=1, entries=short)
+            links, left = _raise_paths(lists, links, row_total, col_total, L, rise=1, entries=short)
         if links.size[0] == n:
-            chosen = _slots(links)
+            chosen = _slots_in_use(links)
             return links.row[chosen], links.col[chosen]
         low, high = (L + 1 - left, high) if short > 0 else (low, L - 1 + left)
         if low is not None and high is not None:
@@ -147,41 +152,49 @@ def levelled(
             stride = max(1, 2 * stride)
 
 
-def _raised(
-    lists: Lists, links: Links, row_total: Indices, col_total: Indices, L: int, rise: int, entries: int = 0
-) -> tuple[Links, int]:
-    """Follow paths that rise by `rise`: all, or those that add so many entries (take away, if negative)."""
+def _raise_paths(
+    lists: ColumnLists,
+    links: LinkedEntries,
+    row_total: Indices,
+    col_total: Indices,
+    L: int,
+    rise: int,
+    entries: int = 0,
+) -> tuple[LinkedEntries, int]:  # fmt: skip
+    """Follow paths that rise by `rise`: all, or until so many entries are added (removed, if negative)."""
     before, left = int(links.size[0]), 0
     while entries == 0 or links.size[0] != before + entries:
         limit = abs(before + entries - int(links.size[0])) if entries else -1
-        moves, left = raise_all(lists, links, row_total, col_total, L, rise, int(np.sign(entries)), limit)
+        moves, left = follow_rising_paths(
+            lists, links, row_total, col_total, L, rise, int(np.sign(entries)), limit
+        )
         if moves >= 0:
             break
-        links = _with_room(links)
+        links = _double_capacity(links)
     return links, left
 
 
-def _slots(links: Links) -> Indices:
-    """The slots in use."""
+def _slots_in_use(links: LinkedEntries) -> Indices:
+    """Return the slots in use."""
     used = np.ones(links.row.size, dtype=bool)
     used[links.free[: links.size[1]]] = False
     return np.flatnonzero(used)
 
 
-def _with_room(links: Links) -> Links:
-    """The same entries with twice the room."""
-    chosen, m1, m2 = _slots(links), links.row_first.size, links.col_first.size
-    wider: Links = new_links(links.row[chosen], links.col[chosen], 2 * links.row.size, m1, m2)
+def _double_capacity(links: LinkedEntries) -> LinkedEntries:
+    """Return the same entries with twice the slots."""
+    chosen, m1, m2 = _slots_in_use(links), links.row_first.size, links.col_first.size
+    wider: LinkedEntries = link_entries(links.row[chosen], links.col[chosen], 2 * links.row.size, m1, m2)
     return wider
 
 
-def _top(counts: Indices, new: Indices) -> int:
-    """The highest total of those that got something new."""
+def _highest_total(counts: Indices, new: Indices) -> int:
+    """Return the highest total of those with new entries."""
     return int((counts + new)[new > 0].max())
 
 
-def _counts(counts: Any, m: int, side: str) -> Indices:
-    """Counts so far: m whole numbers of at least 0."""
+def _check_counts(counts: Any, m: int, side: str) -> Indices:
+    """Return the counts so far as m whole numbers of at least 0, or raise ParameterError."""
     if counts is None:
         return np.zeros(m, dtype=np.int64)
     given = np.asarray(counts)

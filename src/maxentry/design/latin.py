@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxentry.design.uniform import checked_shape
+from maxentry.design.uniform import check_shape
 from maxentry.entries import Entries, Indices
 from maxentry.errors import ParameterError
-from maxentry.kernels.design import cyclic, walk
+from maxentry.kernels.design import cyclic_square, walk_squares
 
 
 def random_square(m: int, rng: np.random.Generator, visits: int | None = None) -> Indices:
@@ -17,36 +17,36 @@ def random_square(m: int, rng: np.random.Generator, visits: int | None = None) -
     given; some m moves each, so about m^3 moves in all: 5 ms for m = 50, a second for 300, a minute for
     1000), then rows, columns and symbols in random order. The chain's law is the uniform one.
     """
-    m, _ = checked_shape((m, m))
+    m, _ = check_shape((m, m))
     if visits is not None and visits < 0:
         raise ParameterError(f"visits must be a whole number of at least 0, got {visits}")
-    square = cyclic(m)
+    square = cyclic_square(m)
     if m > 1:
-        walk(square, m * m + 64 if visits is None else visits, rng)
+        walk_squares(square, m * m + 64 if visits is None else visits, rng)
     rows, cols, symbols = (rng.permutation(m) for _ in range(3))
     drawn: Indices = symbols[square.symbol[np.ix_(rows, cols)]]
     return drawn
 
 
-def symbols(m: int, k: int, rng: np.random.Generator) -> Entries:
-    """The entries of the first k symbols of one random square: N = k m, every row and column k times."""
+def draw_symbols(m: int, k: int, rng: np.random.Generator) -> Entries:
+    """Draw the entries of the first k symbols of one random square: N = k m, every row and column k times."""
     if not 0 <= k <= m:
-        raise ParameterError(f"a square of order {m} has {m} symbols, {k} were asked for")
+        raise ParameterError(f"k must be from 0 to {m}, the symbols of a square of order {m}, got {k}")
     return Entries.of(*np.nonzero(random_square(m, rng) < k))
 
 
-def stacked(shape: tuple[int, int], rng: np.random.Generator) -> Entries:
-    """Initial design of Algorithm 1: symbol 'a' of random Latin squares stacked along the longer side.
+def stack_squares(shape: tuple[int, int], rng: np.random.Generator) -> Entries:
+    """Draw the initial design of Algorithm 1: symbol 'a' of random Latin squares stacked along the longer side.
 
     max(m1, m2) entries: every row once if m1 >= m2, every column equally often or once more. Where m2 does not divide
     m1, the last square is cut off; the paper's floor(m1/m2) squares would leave rows with nothing.
     One symbol of a uniform square is a uniform permutation (permuting the rows of a square permutes the
     symbol's columns, and changes no probability), so the permutations are drawn and the squares are not.
     """
-    m1, m2 = checked_shape(shape)
+    m1, m2 = check_shape(shape)
     if m1 < m2:
-        turned = stacked((m2, m1), rng)
-        return Entries(turned.cols, turned.rows)
+        transposed = stack_squares((m2, m1), rng)
+        return Entries(transposed.cols, transposed.rows)
     squares = -(-m1 // m2)
     a = np.concatenate([rng.permutation(m2) for _ in range(squares)])
     return Entries.of(np.arange(m1), a[:m1])

@@ -2,4 +2,4 @@
 
 from maxentry.kernels import jit_cache
 
-jit_cache.use_shared_folder()
+jit_cache.install_locators()

@@ -1,4 +1,14 @@
-"""Sweeps of the paper's Algorithm 2 (BayeSMG), corrected; frames are stored transposed, (R, m)."""
+"""Sweeps of the paper's Algorithm 2 (BayeSMG), corrected: X = U D V' with U, V frames and D singular values.
+
+    U, V        R x m1, R x m2    frames, stored transposed: one axis is a contiguous row
+    d           R                 singular values, the diagonal of D
+    Y           m1 x m2           the mean of c measurements of each entry, drawn where missing
+    mean, count m1 x m2           the entries' measured means, and how many measurements each has
+    sigma2      -                 variance of the entries of U'XV
+    eta2        -                 variance of the noise of one measurement
+
+First the slice step for D, then the matrix von Mises-Fisher pass for U and V, then the sweep.
+"""
 
 import math
 
@@ -6,10 +16,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from maxentry.kernels.rng import fill_normal, inverse_gamma
+from maxentry.kernels.rng import draw_inverse_gamma, fill_normal
 
-# A slice step for the quadrant law QL(mu, delta2), Eq. (ql).
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+# The quadrant law QL(mu, delta2), Eq. (ql)
 
 
 @njit(cache=True, nogil=True)
@@ -36,7 +48,7 @@ def slice_step(d: Array, mu: Array, delta2: float, rng: np.random.Generator) -> 
     width = 3.0 * math.sqrt(delta2)
     for k in range(d.size):
         here = log_conditional(d[k], k, d, mu, delta2)
-        if here == -math.inf:  # d_k ties with another: a point of density zero, left alone
+        if here == -math.inf:  # d_k ties with another: a point of density zero
             continue
         level = here - rng.standard_exponential()
         low = d[k] - width * rng.random()
@@ -56,7 +68,7 @@ def slice_step(d: Array, mu: Array, delta2: float, rng: np.random.Generator) -> 
                 high = x
 
 
-# Matrix von Mises-Fisher draws; frames are stored transposed, (R, m), one axis a contiguous row.
+# The matrix von Mises-Fisher law MF(m, R, F), Eq. (mf)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -69,7 +81,7 @@ def dot(a: Array, b: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def cosine_defect(kappa: float, q: int, rng: np.random.Generator) -> float:
+def draw_cosine_defect(kappa: float, q: int, rng: np.random.Generator) -> float:
     """Draw s = 1 - cos(angle to the mean direction) of vMF(kappa) on the unit sphere of R^q (Wood 1994).
 
     The defect rather than the cosine: at kappa = 1e6 the cosine is 1 to within rounding of its square root.
@@ -110,14 +122,16 @@ def redraw_axis(W: Array, n: int, j: int, h: Array, rng: np.random.Generator) ->
     project_out(axis, W, n, j)
     kappa = math.sqrt(dot(axis, axis))
     length = kappa
-    if kappa <= 1e-14 * math.sqrt(dot(h, h)):  # nothing left of h: uniform, about an arbitrary axis
+    if kappa <= 1e-14 * math.sqrt(
+        dot(h, h)
+    ):  # h lies in the span of the others: uniform, about an arbitrary axis
         kappa = 0.0
         fill_normal(axis, rng)
         project_out(axis, W, n, j)
         length = math.sqrt(dot(axis, axis))
     for i in range(m):
         axis[i] /= length
-    s = cosine_defect(kappa, q, rng)
+    s = draw_cosine_defect(kappa, q, rng)
     W[j] = (1.0 - s) * axis
     if q > 1:
         tangent = np.empty(m)
@@ -135,7 +149,7 @@ def redraw_axis(W: Array, n: int, j: int, h: Array, rng: np.random.Generator) ->
 
 @njit(cache=True, nogil=True)
 def rotate_rows(A: Array, k: int, j: int, c: float, s: float) -> None:
-    """Rows (k, j) of A become (c k + s j, -s k + c j)."""
+    """Rotate rows k and j of A: (c a_k + s a_j, -s a_k + c a_j)."""
     for i in range(A.shape[1]):
         a, b = A[k, i], A[j, i]
         A[k, i] = c * a + s * b
@@ -171,20 +185,20 @@ def orthogonalise(H: Array, W: Array, Q: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def turn_planes(W: Array, H: Array, rng: np.random.Generator) -> None:
-    """Turn every pair of rows of W in its plane by an angle drawn from its conditional, a von Mises law.
+def rotate_planes(W: Array, H: Array, rng: np.random.Generator) -> None:
+    """Rotate every pair of rows of W in its plane by an angle drawn from its conditional, a von Mises law.
 
-    A column redrawn in the complement of the others cannot turn inside their common span, so without
+    A column redrawn in the complement of the others cannot rotate inside their common span, so without
     this step the span's own frame moves by the square of the step size only.
     """
     R = W.shape[0]
     for k in range(R - 1):
         for j in range(k + 1, R):
-            # tr(H W') after a turn by t is a cos t + b sin t + constant
+            # tr(H W') after a rotation by t is a cos t + b sin t + constant
             a = dot(H[k], W[k]) + dot(H[j], W[j])
             b = dot(H[k], W[j]) - dot(H[j], W[k])
             kappa = math.hypot(a, b)
-            s = cosine_defect(kappa, 2, rng)
+            s = draw_cosine_defect(kappa, 2, rng)
             cos, sin = 1.0 - s, math.sqrt(s * (2.0 - s))
             if rng.random() < 0.5:
                 sin = -sin
@@ -194,14 +208,14 @@ def turn_planes(W: Array, H: Array, rng: np.random.Generator) -> None:
 
 
 @njit(cache=True, nogil=True)
-def gibbs(W: Array, H: Array, rng: np.random.Generator) -> None:
+def gibbs_pass(W: Array, H: Array, rng: np.random.Generator) -> None:
     """One Gibbs pass on the frame W, in place, leaving MF with parameter H invariant; H is overwritten."""
     R, m = W.shape
     Q = np.empty((R, R))
     orthogonalise(H, W, Q)
     for j in range(R):
         redraw_axis(W, R, j, H[j], rng)
-    turn_planes(W, H, rng)
+    rotate_planes(W, H, rng)
     rotated = W.copy()
     for k in range(R):
         for i in range(m):
@@ -211,11 +225,11 @@ def gibbs(W: Array, H: Array, rng: np.random.Generator) -> None:
             W[k, i] = s
 
 
-Counts = NDArray[np.int64]
+# Algorithm 2
 
 
 @njit(cache=True, nogil=True)
-def row_of_x(i: int, U: Array, d: Array, V: Array, x: Array) -> None:
+def fill_row(i: int, U: Array, d: Array, V: Array, x: Array) -> None:
     """Fill x with row i of X = U D V'."""
     x[:] = 0.0
     for r in range(d.size):
@@ -238,7 +252,7 @@ def impute(
     x = np.empty(m2)
     within, df = 0.0, 0
     for i in range(m1):
-        row_of_x(i, U, d, V, x)
+        fill_row(i, U, d, V, x)
         for j in range(m2):
             k = count[i, j]
             n = c - k
@@ -282,7 +296,7 @@ def residual_sum_of_squares(Y: Array, U: Array, d: Array, V: Array) -> float:
     x = np.empty(Y.shape[1])
     total = 0.0
     for i in range(Y.shape[0]):
-        row_of_x(i, U, d, V, x)
+        fill_row(i, U, d, V, x)
         for j in range(x.size):
             x[j] -= Y[i, j]
         total += dot(x, x)
@@ -308,28 +322,28 @@ def sweep(
     project_rows(Y, V, F)
     for r in range(R):
         F[r] *= d[r] / v
-    gibbs(U, F, rng)
+    gibbs_pass(U, F, rng)
     # V ~ MF(m2, R, Y'U D / eta2); the u_k'Y v_k of the next step need Y'U again, unscaled
     project_cols(Y, U, G)
     scaled = G.copy()
     for r in range(R):
         scaled[r] *= d[r] / v
-    gibbs(V, scaled, rng)
+    gibbs_pass(V, scaled, rng)
     # D ~ QL(mu, delta2)
     mu = np.empty(R)
     for r in range(R):
         mu[r] = sigma2 * dot(G[r], V[r]) / (v + sigma2)
     slice_step(d, mu, v * sigma2 / (v + sigma2), rng)
     # sigma2 ~ IG(alpha + R^2/2, beta + tr D^2/2) (the paper prints R/2: slip 1)
-    sigma2 = inverse_gamma(hyper[2] + 0.5 * R * R, hyper[3] + 0.5 * dot(d, d), rng)
+    sigma2 = draw_inverse_gamma(hyper[2] + 0.5 * R * R, hyper[3] + 0.5 * dot(d, d), rng)
     # eta2 ~ IG(alpha + m1 m2/2, beta + |Y - X|^2/2) at the current X (the paper's is a sweep old: slip 2)
     rss = within + c * residual_sum_of_squares(Y, U, d, V)
-    eta2 = inverse_gamma(hyper[0] + 0.5 * c * m1 * m2, hyper[1] + 0.5 * rss, rng)
+    eta2 = draw_inverse_gamma(hyper[0] + 0.5 * c * m1 * m2, hyper[1] + 0.5 * rss, rng)
     return sigma2, eta2
 
 
 @njit(cache=True, nogil=True)
-def sweeps(
+def run_sweeps(
     U: Array, d: Array, V: Array, scales: Array,
     mean: Array, count: Counts, within: float, hyper: Array, thin: int,
     left: Array, right: Array, sigma2: Array, eta2: Array, rng: np.random.Generator,

@@ -1,8 +1,11 @@
-"""Moves along alternating paths that make row and column totals more level, for `design/balanced.py`.
+"""Combinatorial kernels of `design/`, in four parts.
 
-A path goes from a row to a column by an entry that may be added, from a column to a row by a chosen entry
-that is given up. Inner nodes keep their totals; a row gains one at the start of a path and loses one at its end, a
-column the other way round. The height of a row is its total, that of a column L less its total.
+1. Latin squares: the moves of Jacobson and Matthews (1996).
+2. A first arrangement with given row totals: Gale and Ryser's construction.
+3. Alternating paths that make row and column totals more level.
+4. Random trades between rows, which keep all totals.
+
+Entries that may be measured come as one list of columns for each row (`ColumnLists`).
 """
 
 from heapq import heapify, heappop, heappush
@@ -12,11 +15,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-# A set of entries as one list of columns for each row: those that may be measured, or those that may not.
 Indices = NDArray[np.int64]
 
 
-class Lists(NamedTuple):
+class ColumnLists(NamedTuple):
     """Row i lists cols[start[i]:start[i + 1]]: the only ones allowed if `listed`, else the ones forbidden."""
 
     start: Indices
@@ -25,22 +27,22 @@ class Lists(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def stamp(lists: Lists, i: int, mark: Indices, t: int) -> None:
+def mark_columns(lists: ColumnLists, i: int, mark: Indices, t: int) -> None:
     """Set mark[j] = t for the columns that row i lists."""
     for p in range(lists.start[i], lists.start[i + 1]):
         mark[lists.cols[p]] = t
 
 
-# Moves of Jacobson and Matthews (1996) on Latin squares, proper and improper.
-#
-# A square is a cube of zeros and ones in which every line, along rows, columns or symbols, adds up to one. An
-# improper square has one cell of -1 besides. Lines are kept instead of the cube: the symbol at (row, column), the
-# column at (row, symbol), the row at (column, symbol). The three lines through the -1 hold two ones each; the second
-# of each is in `hole`.
+# 1. Latin squares
 
 
 class Square(NamedTuple):
-    """A Latin square by its lines; hole = (r, c, s, r2, c2, s2): the -1 and the second ones, r < 0 if proper."""
+    """A Latin square, proper or improper, by its lines.
+
+    A proper square is a cube of zeros and ones in which every line, along rows, columns or symbols, adds up to one. An
+    improper square has one cell of -1 besides; the three lines through it hold two ones each, the second of which is
+    in hole = (r, c, s, r2, c2, s2), with r < 0 if the square is proper.
+    """
 
     symbol: Indices  # [row, column]
     col: Indices  # [row, symbol]
@@ -49,8 +51,8 @@ class Square(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def cyclic(m: int) -> Square:
-    """The square of addition modulo m."""
+def cyclic_square(m: int) -> Square:
+    """Return the Latin square of addition modulo m."""
     square = Square(
         np.empty((m, m), np.int64), np.empty((m, m), np.int64), np.empty((m, m), np.int64), np.full(6, -1)
     )
@@ -62,8 +64,8 @@ def cyclic(m: int) -> Square:
 
 
 @njit(cache=True, nogil=True)
-def walk(square: Square, visits: int, rng: np.random.Generator) -> int:
-    """Move until `visits` proper squares have been met (one may be met again); returns the number of moves.
+def walk_squares(square: Square, visits: int, rng: np.random.Generator) -> int:
+    """Move until `visits` proper squares have been met, repeats counted; return the number of moves.
 
     Counted are proper squares, not moves: the chain seen at its proper squares only is reversible with the
     uniform law. The first proper square after a given number of moves is not uniform, as the
@@ -71,7 +73,7 @@ def walk(square: Square, visits: int, rng: np.random.Generator) -> int:
     """
     moves = 0
     while visits > 0:
-        step(square, rng)
+        move_square(square, rng)
         moves += 1
         if square.hole[0] < 0:
             visits -= 1
@@ -79,7 +81,7 @@ def walk(square: Square, visits: int, rng: np.random.Generator) -> int:
 
 
 @njit(cache=True, nogil=True)
-def step(square: Square, rng: np.random.Generator) -> None:
+def move_square(square: Square, rng: np.random.Generator) -> None:
     """One move: add 1 at a zero cell (if proper) or at the -1, and mend the lines through it.
 
     (r, c, s) gets the 1; the ones (r, c, s2), (r, c2, s), (r2, c, s) on its lines are taken away (of two, either), and
@@ -88,15 +90,15 @@ def step(square: Square, rng: np.random.Generator) -> None:
     symbol, col, row, hole = square
     m = symbol.shape[0]
     if hole[0] < 0:
-        r, c = below(m, rng), below(m, rng)
-        s = (symbol[r, c] + 1 + below(m - 1, rng)) % m
+        r, c = random_below(m, rng), random_below(m, rng)
+        s = (symbol[r, c] + 1 + random_below(m - 1, rng)) % m
         r2, c2, s2 = row[c, s], col[r, s], symbol[r, c]
         symbol[r, c], col[r, s], row[c, s] = s, c, r
     else:
         r, c, s = hole[0], hole[1], hole[2]
-        r2, row[c, s] = either(row[c, s], hole[3], rng)
-        c2, col[r, s] = either(col[r, s], hole[4], rng)
-        s2, symbol[r, c] = either(symbol[r, c], hole[5], rng)
+        r2, row[c, s] = random_order(row[c, s], hole[3], rng)
+        c2, col[r, s] = random_order(col[r, s], hole[4], rng)
+        s2, symbol[r, c] = random_order(symbol[r, c], hole[5], rng)
     symbol[r, c2] = symbol[r2, c] = s2
     col[r, s2] = col[r2, s] = c2
     row[c, s2] = row[c2, s] = r2
@@ -109,23 +111,23 @@ def step(square: Square, rng: np.random.Generator) -> None:
 
 
 @njit(cache=True, nogil=True)
-def below(k: int, rng: np.random.Generator) -> int:
-    """A whole number below k, all equally likely."""
+def random_below(k: int, rng: np.random.Generator) -> int:
+    """Draw a whole number below k, all equally likely."""
     return int(rng.random() * k)
 
 
 @njit(cache=True, nogil=True)
-def either(a: int, b: int, rng: np.random.Generator) -> tuple[int, int]:
-    """The two numbers in random order."""
+def random_order(a: int, b: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Return the two numbers in random order."""
     return (a, b) if rng.random() < 0.5 else (b, a)
 
 
-# A first arrangement: every row takes the columns that still need most (Gale and Ryser's construction).
+# 2. A first arrangement: every row takes the columns that still need most
 
 
 @njit(cache=True, nogil=True)
-def fill(lists: Lists, x: Indices, need: Indices, turns: Indices) -> Indices:
-    """Give row i x[i] columns, in the order of `turns`; returns them row by row, x.sum() in all.
+def fill_rows(lists: ColumnLists, x: Indices, need: Indices, order: Indices) -> Indices:
+    """Give row i x[i] columns, in the given `order` of rows; return them row by row, x.sum() in all.
 
     A row takes the allowed columns with the greatest `need`, which is used up (changed in place). Where
     everything is allowed and a 0/1 matrix has these margins, this makes one (Gale 1957, Ryser 1957); else
@@ -134,29 +136,29 @@ def fill(lists: Lists, x: Indices, need: Indices, turns: Indices) -> Indices:
     begin = np.zeros(x.size + 1, dtype=np.int64)
     begin[1:] = np.cumsum(x)
     cols = np.empty(begin[-1], dtype=np.int64)
-    order, place, end = sorted_by_need(need)
+    ranking, place, end = sort_by_need(need)
     mark = np.full(need.size, -1)
-    for i in turns:
+    for i in order:
         mine = cols[begin[i] : begin[i + 1]]
         if lists.listed:
             allowed = lists.cols[lists.start[i] : lists.start[i + 1]]
             mine[:] = allowed[np.argsort(-need[allowed], kind="mergesort")[: mine.size]]
         else:
-            stamp(lists, i, mark, i)
+            mark_columns(lists, i, mark, i)
             p = 0
             for k in range(mine.size):
-                while mark[order[p]] == i:
+                while mark[ranking[p]] == i:
                     p += 1
-                mine[k] = order[p]
+                mine[k] = ranking[p]
                 p += 1
         for j in mine:
-            use(j, need, order, place, end)
+            lower_need(j, need, ranking, place, end)
     return cols
 
 
 @njit(cache=True, nogil=True)
-def sorted_by_need(need: Indices) -> tuple[Indices, Indices, Indices]:
-    """Columns by falling need, the place of each, and how many have a need of at least v = 0, 1, ..."""
+def sort_by_need(need: Indices) -> tuple[Indices, Indices, Indices]:
+    """Return the columns by falling need, the place of each, and how many have a need of at least v = 0, 1, ..."""
     order = np.argsort(-need, kind="mergesort")
     place = np.empty_like(order)
     end = np.zeros(need.max() + 2, dtype=np.int64)
@@ -169,8 +171,8 @@ def sorted_by_need(need: Indices) -> tuple[Indices, Indices, Indices]:
 
 
 @njit(cache=True, nogil=True)
-def use(j: int, need: Indices, order: Indices, place: Indices, end: Indices) -> None:
-    """Lower the need of column j by one (not below 0), and keep the order: it changes place with its last equal."""
+def lower_need(j: int, need: Indices, order: Indices, place: Indices, end: Indices) -> None:
+    """Lower the need of column j by one (not below 0), and keep the order: it swaps places with its last equal."""
     v = need[j]
     if v == 0:
         return
@@ -182,10 +184,15 @@ def use(j: int, need: Indices, order: Indices, place: Indices, end: Indices) -> 
     need[j] = v - 1
 
 
+# 3. Alternating paths
+#
+# A path goes from a row to a column by an entry that may be added, from a column to a row by a chosen entry that is
+# given up. Inner nodes keep their totals; a row gains one at the start of a path and loses one at its end, a column the
+# other way round. The height of a row is its total, that of a column L less its total.
 LOWEST = -(2**62)  # below any height
 
 
-class Links(NamedTuple):
+class LinkedEntries(NamedTuple):
     """The chosen entries: slot s holds (row[s], col[s]), and is in the linked lists of its row and column.
 
     by_row and by_col: first (per row or column), next and previous (per slot), -1 for none.
@@ -205,13 +212,13 @@ class Links(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Where a search has been: nodes are rows 0..m1-1, then columns."""
+    """The state of a breadth-first search; nodes are rows 0..m1-1, then columns."""
 
     seen: NDArray[np.bool_]
     parent: Indices  # of a column: the row it was reached from
     via: Indices  # of a row: the slot it was reached by
-    mark: Indices  # of a column: when a row that cannot add it was last looked at
-    clock: Indices  # [0]: rows looked at so far
+    mark: Indices  # of a column: the clock when a row that cannot add it was last expanded
+    clock: Indices  # [0]: rows expanded so far
     after: Indices  # of a column: the next one not seen; the last place begins the list
     waiting: NDArray[np.bool_]  # is the column in that list?
     queue: Indices
@@ -219,23 +226,23 @@ class Search(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """What a search is for: an end at least so high, on any side (crossing 0), a column (1) or a row (-1)."""
+    """What a search looks for: an end of at least this height, any node (crossing 0), a column (1) or a row (-1)."""
 
     height: int
     crossing: int
 
 
 @njit(cache=True, nogil=True)
-def new_links(rows: Indices, cols: Indices, room: int, m1: int, m2: int) -> Links:
-    """Links that hold these entries, with room for more."""
-    links = Links(
-        np.empty(room, np.int64), np.empty(room, np.int64),
-        np.full(m1, -1), np.empty(room, np.int64), np.empty(room, np.int64),
-        np.full(m2, -1), np.empty(room, np.int64), np.empty(room, np.int64),
-        np.arange(room - 1, -1, -1), np.array([0, room]),
+def link_entries(rows: Indices, cols: Indices, capacity: int, m1: int, m2: int) -> LinkedEntries:
+    """Return linked lists of these entries, with `capacity` slots."""
+    links = LinkedEntries(
+        np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+        np.full(m1, -1), np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+        np.full(m2, -1), np.empty(capacity, np.int64), np.empty(capacity, np.int64),
+        np.arange(capacity - 1, -1, -1), np.array([0, capacity]),
     )  # fmt: skip
     for n in range(rows.size):
-        take_slot(links, rows[n], cols[n])
+        add_entry(links, rows[n], cols[n])
     return links
 
 
@@ -260,7 +267,7 @@ def unlink(first: Indices, after: Indices, before: Indices, node: int, s: int) -
 
 
 @njit(cache=True, nogil=True)
-def take_slot(links: Links, i: int, j: int) -> None:
+def add_entry(links: LinkedEntries, i: int, j: int) -> None:
     """Choose entry (i, j)."""
     links.size[1] -= 1
     links.size[0] += 1
@@ -271,7 +278,7 @@ def take_slot(links: Links, i: int, j: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def free_slot(links: Links, s: int) -> None:
+def remove_entry(links: LinkedEntries, s: int) -> None:
     """Give up the entry in slot s."""
     unlink(links.row_first, links.row_next, links.row_prev, links.row[s], s)
     unlink(links.col_first, links.col_next, links.col_prev, links.col[s], s)
@@ -281,7 +288,7 @@ def free_slot(links: Links, s: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def hand_over(links: Links, s: int, i: int) -> None:
+def move_entry(links: LinkedEntries, s: int, i: int) -> None:
     """Give up the entry in slot s for the one of row i in the same column."""
     unlink(links.row_first, links.row_next, links.row_prev, links.row[s], s)
     links.row[s] = i
@@ -289,15 +296,22 @@ def hand_over(links: Links, s: int, i: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def raise_all(
-    lists: Lists, links: Links, rows: Indices, cols: Indices, L: int, rise: int, crossing: int, limit: int
+def follow_rising_paths(
+    lists: ColumnLists,
+    links: LinkedEntries,
+    rows: Indices,
+    cols: Indices,
+    L: int,
+    rise: int,
+    crossing: int,
+    limit: int,
 ) -> tuple[int, int]:
     """Move along paths that rise by at least `rise` until there are none, or `limit` were made; totals in place.
 
     crossing 0: between any two nodes; 1: from a row to a column only (one more entry); -1: from a column to a row
     only (one less). Starts are taken from the lowest up. What a start reaches without finding an end is of no use to
-    a higher start either, and no later path can enter or leave it: it is put away for good. So when all
-    starts are done no path is left. Returns the number of moves (-1: no free slot, make room and go on), and
+    a higher start either, and no later path can enter or leave it: it stays seen for good. So when all
+    starts are done no path is left. Returns the number of moves (-1: no free slot, enlarge and call again), and
     the greatest rise that is left.
     """
     m1, m2 = rows.size, cols.size
@@ -308,37 +322,37 @@ def raise_all(
         height,
     )  # fmt: skip
     moves, left = 0, LOWEST
-    starts = [(height[node], node) for node in range(m1 + m2) if starts_here(node, m1, crossing)]
+    starts = [(height[node], node) for node in range(m1 + m2) if can_start(node, m1, crossing)]
     heapify(starts)
     while starts and moves != limit:
         low, source = heappop(starts)
         if search.seen[source] or low != height[source]:
             continue
-        end, tail, highest = find(lists, links, source, Goal(low + rise, crossing), search)
+        end, tail, highest = find_path(lists, links, source, Goal(low + rise, crossing), search)
         if end < 0:
             left = max(left, highest - low)
             continue
-        forget(search, tail, m1)
+        reset_search(search, tail, m1)
         if source < m1 <= end and links.size[1] == 0:
             return -1, left
-        move(links, source, end, m1, search)
-        change(rows, cols, height, source, 1)
-        change(rows, cols, height, end, -1)
+        flip_path(links, source, end, m1, search)
+        change_height(rows, cols, height, source, 1)
+        change_height(rows, cols, height, end, -1)
         heappush(starts, (height[source], source))
-        if starts_here(end, m1, crossing):
+        if can_start(end, m1, crossing):
             heappush(starts, (height[end], end))
         moves += 1
     return moves, left
 
 
 @njit(cache=True, nogil=True)
-def starts_here(node: int, m1: int, crossing: int) -> bool:
+def can_start(node: int, m1: int, crossing: int) -> bool:
     """Whether paths may begin at this node."""
     return crossing == 0 or (crossing == 1) == (node < m1)
 
 
 @njit(cache=True, nogil=True)
-def change(rows: Indices, cols: Indices, height: Indices, node: int, by: int) -> None:
+def change_height(rows: Indices, cols: Indices, height: Indices, node: int, by: int) -> None:
     """Raise the node's height, and change its total accordingly."""
     height[node] += by
     if node < rows.size:
@@ -348,8 +362,10 @@ def change(rows: Indices, cols: Indices, height: Indices, node: int, by: int) ->
 
 
 @njit(cache=True, nogil=True)
-def find(lists: Lists, links: Links, source: int, goal: Goal, search: Search) -> tuple[int, int, int]:
-    """Search breadth first from a node for an end.
+def find_path(
+    lists: ColumnLists, links: LinkedEntries, source: int, goal: Goal, search: Search
+) -> tuple[int, int, int]:
+    """Search breadth first from a node for an end of a path.
 
     Returns the end (-1 for none), how many nodes the queue holds, and the greatest height met on the goal's side.
     """
@@ -361,9 +377,9 @@ def find(lists: Lists, links: Links, source: int, goal: Goal, search: Search) ->
         node = search.queue[head]
         head += 1
         if node < m1:
-            tail, height = look_from_row(lists, links, node, goal, search, tail)
+            tail, height = expand_row(lists, links, node, goal, search, tail)
         else:
-            tail, height = look_from_col(links, node, goal, search, tail)
+            tail, height = expand_column(links, node, goal, search, tail)
         highest = max(highest, height)
         if highest >= goal.height:
             return search.queue[tail - 1], tail, highest
@@ -371,8 +387,8 @@ def find(lists: Lists, links: Links, source: int, goal: Goal, search: Search) ->
 
 
 @njit(cache=True, nogil=True)
-def meet(node: int, m1: int, goal: Goal, search: Search, tail: int) -> int:
-    """Queue a node; returns its height if it is on the goal's side."""
+def enqueue(node: int, m1: int, goal: Goal, search: Search, tail: int) -> int:
+    """Queue a node; return its height if it is on the goal's side."""
     search.seen[node] = True
     search.queue[tail] = node
     on_side = goal.crossing == 0 or (goal.crossing == 1) == (node >= m1)
@@ -380,8 +396,8 @@ def meet(node: int, m1: int, goal: Goal, search: Search, tail: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def forget(search: Search, tail: int, m1: int) -> None:
-    """Make the nodes of the last search as if not seen."""
+def reset_search(search: Search, tail: int, m1: int) -> None:
+    """Mark the nodes of the last search as not seen."""
     m2 = search.mark.size
     for p in range(tail):
         node = search.queue[p]
@@ -392,10 +408,10 @@ def forget(search: Search, tail: int, m1: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def look_from_row(
-    lists: Lists, links: Links, i: int, goal: Goal, search: Search, tail: int
+def expand_row(
+    lists: ColumnLists, links: LinkedEntries, i: int, goal: Goal, search: Search, tail: int
 ) -> tuple[int, int]:
-    """Queue the columns not seen that row i may add, up to an end: the queue's new length, the greatest height."""
+    """Queue the columns not seen that row i may add, up to an end; return the queue's length and greatest height."""
     m1, m2, highest = links.row_first.size, links.col_first.size, LOWEST
     search.clock[0] += 1
     now = search.clock[0]
@@ -408,17 +424,17 @@ def look_from_row(
             j = lists.cols[p]
             if not search.seen[m1 + j] and search.mark[j] != now:
                 search.parent[j] = i
-                highest = max(highest, meet(m1 + j, m1, goal, search, tail))
+                highest = max(highest, enqueue(m1 + j, m1, goal, search, tail))
                 tail += 1
                 if highest >= goal.height:
                     break
         return tail, highest
-    stamp(lists, i, search.mark, now)
+    mark_columns(lists, i, search.mark, now)
     last, j = m2, search.after[m2]
     while j != m2 and highest < goal.height:
         if not search.seen[m1 + j] and search.mark[j] != now:
             search.parent[j] = i
-            highest = max(highest, meet(m1 + j, m1, goal, search, tail))
+            highest = max(highest, enqueue(m1 + j, m1, goal, search, tail))
             tail += 1
         if search.seen[m1 + j]:
             search.after[last], search.waiting[j] = search.after[j], False
@@ -429,22 +445,22 @@ def look_from_row(
 
 
 @njit(cache=True, nogil=True)
-def look_from_col(links: Links, node: int, goal: Goal, search: Search, tail: int) -> tuple[int, int]:
-    """Queue the rows not seen that chose this column, up to an end: the queue's new length, the greatest height."""
+def expand_column(links: LinkedEntries, node: int, goal: Goal, search: Search, tail: int) -> tuple[int, int]:
+    """Queue the rows not seen that chose this column, up to an end; return the queue's length and greatest height."""
     m1, highest = links.row_first.size, LOWEST
     s = links.col_first[node - m1]
     while s >= 0 and highest < goal.height:
         i = links.row[s]
         if not search.seen[i]:
             search.via[i] = s
-            highest = max(highest, meet(i, m1, goal, search, tail))
+            highest = max(highest, enqueue(i, m1, goal, search, tail))
             tail += 1
         s = links.col_next[s]
     return tail, highest
 
 
 @njit(cache=True, nogil=True)
-def move(links: Links, source: int, end: int, m1: int, search: Search) -> None:
+def flip_path(links: LinkedEntries, source: int, end: int, m1: int, search: Search) -> None:
     """Change the chosen entries along the path from source to end."""
     added = -1
     node = end
@@ -453,47 +469,47 @@ def move(links: Links, source: int, end: int, m1: int, search: Search) -> None:
     while node != source:
         s = search.via[node]
         if m1 + links.col[s] == source:
-            free_slot(links, s)
+            remove_entry(links, s)
             break
         giver = search.parent[links.col[s]]
-        hand_over(links, s, giver)
+        move_entry(links, s, giver)
         node = giver
     if added >= 0:
-        take_slot(links, added, end - m1)
+        add_entry(links, added, end - m1)
 
 
-# Random trades between rows: they change which entries are chosen, and no row or column count.
+# 4. Random trades between rows
 #
-# Two rows throw the columns that only one of them has, and both may have, into one pot and share it out
-# again at random ("curveball", Verhelst 2008; all rows in random pairs at a time, Carstens et al. 2018).
-# A trade is as likely as its reverse, so the uniform law on the arrangements that trades can reach is kept.
+# Two rows pool the columns that only one of them has, and both may have, and share them out again at random
+# ("curveball", Verhelst 2008; all rows in random pairs at a time, Carstens et al. 2018). A trade is as likely as its
+# reverse, so the uniform law on the arrangements that trades can reach is kept.
 
 
 @njit(cache=True, nogil=True)
 def trade_all(
-    lists: Lists, begin: Indices, cols: Indices, passes: int, m2: int, rng: np.random.Generator
+    lists: ColumnLists, begin: Indices, cols: Indices, passes: int, m2: int, rng: np.random.Generator
 ) -> None:
     """Let all rows trade in random pairs, `passes` times; row i has cols[begin[i]:begin[i + 1]], in place."""
     rows = np.flatnonzero(begin[1:] > begin[:-1])  # the others have nothing to trade
     has, may = np.full((2, m2), -1), np.full((2, m2), -1)
-    pot, where = np.empty(2 * m2, dtype=np.int64), np.empty(2 * m2, dtype=np.int64)
+    pool, where = np.empty(2 * m2, dtype=np.int64), np.empty(2 * m2, dtype=np.int64)
     t = 0
     for _ in range(passes):
         shuffle(rows, rng)
         for p in range(0, rows.size - 1, 2):
-            trade(lists, begin, cols, rows[p], rows[p + 1], has, may, pot, where, t, rng)
+            trade(lists, begin, cols, rows[p], rows[p + 1], has, may, pool, where, t, rng)
             t += 1
 
 
 @njit(cache=True, nogil=True)
 def trade(
-    lists: Lists, begin: Indices, cols: Indices, i: int, k: int,
-    has: Indices, may: Indices, pot: Indices, where: Indices, t: int, rng: np.random.Generator,
+    lists: ColumnLists, begin: Indices, cols: Indices, i: int, k: int,
+    has: Indices, may: Indices, pool: Indices, where: Indices, t: int, rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """One trade between rows i and k; the work arrays hold t where row 0 or 1 of the pair has or lists a column."""
+    """Trade between rows i and k; the work arrays hold t where row 0 or 1 of the pair has or lists a column."""
     pair = (i, k)
     for side in range(2):
-        stamp(lists, pair[side], may[side], t)
+        mark_columns(lists, pair[side], may[side], t)
         for p in range(begin[pair[side]], begin[pair[side] + 1]):
             has[side, cols[p]] = t
     n = 0
@@ -501,11 +517,11 @@ def trade(
         for p in range(begin[pair[side]], begin[pair[side] + 1]):
             j = cols[p]
             if has[1 - side, j] != t and (may[1 - side, j] == t) == lists.listed:
-                pot[n], where[n] = j, p
+                pool[n], where[n] = j, p
                 n += 1
-    shuffle(pot[:n], rng)
+    shuffle(pool[:n], rng)
     for p in range(n):
-        cols[where[p]] = pot[p]
+        cols[where[p]] = pool[p]
 
 
 @njit(cache=True, nogil=True)

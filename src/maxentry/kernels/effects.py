@@ -19,22 +19,20 @@ from numba import njit
 from numpy.typing import NDArray
 
 from maxentry.kernels.gauge import cholesky, solve_lower, solve_upper, weighted_gram
-from maxentry.kernels.rng import inverse_gamma
-
-CALLED = "e546d9c96430"  # a digest of the kernels imported, by which Numba knows when to compile again
+from maxentry.kernels.rng import draw_inverse_gamma
 
 Array = NDArray[np.float64]
 
 STEP = 1.0  # width of the slice sampler's first bracket, in log tau2
-MOST_STEPS = 30
-MOST_ALIKE = 4096  # observations of a row up to which rows are sorted by their number
+MAX_STEPS = 30
+MAX_COUNT = 4096  # observations of a row up to which rows of equal count are grouped
 
 
 @njit(cache=True, nogil=True)
 def log_marginal(
     log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float
 ) -> float:
-    """log p(log tau2 | y), up to a constant; rows with the same n together: how many, and the sum of their s^2."""
+    """log p(log tau2 | y) up to a constant; a group of `rows` rows has the same n, and s2 is the sum of their s^2."""
     tau2 = math.exp(log_tau2)
     total = -shape * log_tau2 - scale / tau2
     for k in range(n.size):
@@ -54,8 +52,8 @@ def draw_variance(
     low = x - STEP * rng.random()
     high = low + STEP
     # Neal's J and K: a random split of the steps keeps the move reversible where their number is limited.
-    down = int(rng.random() * MOST_STEPS)
-    up = MOST_STEPS - 1 - down
+    down = int(rng.random() * MAX_STEPS)
+    up = MAX_STEPS - 1 - down
     while down > 0 and log_marginal(low, n, rows, s2, precision, shape, scale) > height:
         low -= STEP
         down -= 1
@@ -74,47 +72,43 @@ def draw_variance(
 
 
 @njit(cache=True, nogil=True)
-def together(n: Array, s: Array) -> tuple[Array, Array, Array]:
-    """Rows with the same n > 0 as one: n, how many rows, the sum of s^2. Only where n counts are rows alike."""
+def group_equal_counts(n: Array, s: Array) -> tuple[Array, Array, Array]:
+    """Group rows of equal n > 0: return n, the number of rows and the sum of s^2 of each group."""
     m, top = n.size, 0
     for i in range(m):
-        k = int(n[i]) if n[i] <= MOST_ALIKE else -1
+        k = int(n[i]) if n[i] <= MAX_COUNT else -1
         if k != n[i]:
-            return (
-                n,
-                (n > 0.0).astype(np.float64),
-                s * s,
-            )  # weights of Student noise, or long rows: each its own
+            return n, (n > 0.0).astype(np.float64), s * s  # Student weights or long rows: no two alike
         top = max(top, k)
     rows, s2 = np.zeros(top + 1), np.zeros(top + 1)
     for i in range(m):
         rows[int(n[i])] += 1.0
         s2[int(n[i])] += s[i] * s[i]
-    some = 0
-    which = np.empty(top + 1)
+    groups = 0
+    counts = np.empty(top + 1)
     for k in range(1, top + 1):
         if rows[k] > 0.0:
-            which[some], rows[some], s2[some] = k, rows[k], s2[k]
-            some += 1
-    return which[:some], rows[:some], s2[:some]
+            counts[groups], rows[groups], s2[groups] = k, rows[k], s2[k]
+            groups += 1
+    return counts[:groups], rows[:groups], s2[:groups]
 
 
 @njit(cache=True, nogil=True)
 def redraw_effects(
-    effect: Array, sums: Array, moved: float, precision: float, shape: float, scale: float, tau2: float,
+    effect: Array, sums: Array, mu_shift: float, precision: float, shape: float, scale: float, tau2: float,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Draw tau2 with the effects integrated out, then the effects in place; return tau2.
 
-    `sums` holds sum w and sum w e for each row, with residuals from before mu moved by `moved`.
+    `sums` holds sum w and sum w e for each row, with residuals from before mu changed by `mu_shift`.
     """
     m = effect.size
     n, s = np.empty(m), np.empty(m)
     for i in range(m):
         n[i] = sums[i, 0]
-        s[i] = sums[i, 1] + n[i] * (effect[i] - moved)
-    alike, rows, s2 = together(n, s)
-    tau2 = draw_variance(tau2, alike, rows, s2, precision, shape, scale, rng)
+        s[i] = sums[i, 1] + n[i] * (effect[i] - mu_shift)
+    counts, rows, s2 = group_equal_counts(n, s)
+    tau2 = draw_variance(tau2, counts, rows, s2, precision, shape, scale, rng)
     for i in range(m):
         p = 1.0 / tau2 + precision * n[i]
         effect[i] = precision * s[i] / p + rng.standard_normal() / math.sqrt(p)
@@ -122,7 +116,7 @@ def redraw_effects(
 
 
 @njit(cache=True, nogil=True)
-def times_slope(A: Array, R: int, m: Array, p: Array) -> None:
+def matvec(A: Array, R: int, m: Array, p: Array) -> None:
     """p <- A m."""
     for i in range(A.shape[0]):
         s = 0.0
@@ -133,10 +127,10 @@ def times_slope(A: Array, R: int, m: Array, p: Array) -> None:
 
 @njit(cache=True, nogil=True)
 def redraw_aligned(
-    A: Array, R: int, p: Array, sums: Array, moved: float, precision: float, shape: float, scale: float, s2: float,
+    A: Array, R: int, p: Array, sums: Array, mu_shift: float, precision: float, shape: float, scale: float, s2: float,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
-    """Draw m | s2, y (a regression of the residuals on A) and p = A m in place, then s2 | p, returned.
+    """Draw m | s2, y (a regression of the residuals on A) and p = A m in place, then s2 | p; return s2.
 
     Row i weighs 1/s2 + precision n_i, of its prior and of its residuals. `sums` as in `redraw_effects`; its residuals
     are kept in step with p. A is padded with zeros to a multiple of eight columns.
@@ -145,7 +139,7 @@ def redraw_aligned(
     old, w, t = p.copy(), np.empty(p.size), np.empty(p.size)
     for i in range(p.size):
         w[i] = 1.0 / s2 + precision * sums[i, 0]
-        t[i] = precision * (sums[i, 1] + sums[i, 0] * (old[i] - moved)) / w[i]
+        t[i] = precision * (sums[i, 1] + sums[i, 0] * (old[i] - mu_shift)) / w[i]
     weighted_gram(A, R, w, t, H, m)
     for a in range(R):
         H[a, a] += 1e-290
@@ -154,9 +148,9 @@ def redraw_aligned(
     for a in range(R):
         m[a] += rng.standard_normal()
     solve_upper(H, m, R)
-    times_slope(A, R, m, p)
+    matvec(A, R, m, p)
     p2 = 0.0
     for i in range(p.size):
         sums[i, 1] += sums[i, 0] * (old[i] - p[i])
         p2 += p[i] * p[i]
-    return float(inverse_gamma(shape + 0.5 * R, scale + 0.5 * p2, rng))
+    return float(draw_inverse_gamma(shape + 0.5 * R, scale + 0.5 * p2, rng))

@@ -1,4 +1,10 @@
-"""The Gaussian law of every new row's coefficients given the columns (see `maxentry.posterior.fold_in`)."""
+"""The Gaussian law of every new row's coefficients given the columns (see `maxentry.posterior.fold_in`).
+
+F      m2 x K    features of the columns
+Q      K x K     prior precision of a row's coefficients
+P      K x K     Q + sum w f f' / eta2, the precision given the row's observations
+g      K         P^-1 sum w (y - offset) f / eta2, their mean
+"""
 
 import numpy as np
 from numba import njit
@@ -6,12 +12,10 @@ from numpy.typing import NDArray
 
 from maxentry.kernels.gauge import cholesky, solve_lower, solve_upper
 
-CALLED = "f00cb3311d6c"  # a digest of the kernels imported, by which Numba knows when to compile again
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-SETTLED = 1e-4  # change of a weight, which is 1 on average
+TOLERANCE = 1e-4  # on the change of a weight, which is 1 on average
 
 
 @njit(cache=True, nogil=True)
@@ -53,13 +57,40 @@ def accumulate(
 
 
 @njit(cache=True, nogil=True)
-def coefficients(
+def update_student_weights(
+    start: int, stop: int, index: Indices, values: Array, F: Array, offset: Array, eta2: float, nu: float,
+    C: Array, g: Array, z: Array, w: Array,
+) -> float:  # fmt: skip
+    """w_n <- (nu + 1) / (nu + E e_n^2 / eta2), E e_n^2 = (y_n - f'g)^2 + f'P^-1 f, P = C C'.
+
+    Returns the largest change of a weight.
+    """
+    K = g.size
+    change = 0.0
+    for n in range(start, stop):
+        j = index[n]
+        e = values[n] - offset[j]
+        for a in range(K):
+            z[a] = F[j, a]
+            e -= z[a] * g[a]
+        solve_lower(C, z, K)
+        e2 = e * e
+        for a in range(K):
+            e2 += z[a] * z[a]
+        new = (nu + 1.0) / (nu + e2 / eta2)
+        change = max(change, abs(new - w[n]))
+        w[n] = new
+    return change
+
+
+@njit(cache=True, nogil=True)
+def fit_coefficients(
     starts: Indices, index: Indices, values: Array, F: Array, offset: Array, Q: Array, eta2: float,
     nu: float, iterations: int, G: Array, cov: Array,
 ) -> None:  # fmt: skip
     """G[i], cov[i] <- mean and covariance of row i's coefficients.
 
-    For Student noise the weights are found in up to `iterations` rounds (0: Gaussian noise), until they settle:
+    For Student noise the weights are iterated up to `iterations` times (0: Gaussian noise), until they converge,
     row by row, so that a row's result does not depend on the rows beside it.
     """
     K = F.shape[1]
@@ -78,7 +109,10 @@ def coefficients(
             solve_upper(P, h, K)
             if t == iterations:
                 break
-            if student_weights(start, stop, index, values, F, offset, eta2, nu, P, h, z, w) < SETTLED:
+            if (
+                update_student_weights(start, stop, index, values, F, offset, eta2, nu, P, h, z, w)
+                < TOLERANCE
+            ):
                 break
         G[i] = h
         for b in range(K):
@@ -87,27 +121,3 @@ def coefficients(
             solve_lower(P, z, K)
             solve_upper(P, z, K)
             cov[i, b] = z
-
-
-@njit(cache=True, nogil=True)
-def student_weights(
-    start: int, stop: int, index: Indices, values: Array, F: Array, offset: Array, eta2: float, nu: float,
-    C: Array, g: Array, z: Array, w: Array,
-) -> float:  # fmt: skip
-    """w_n <- (nu + 1) / (nu + E e_n^2 / eta2), E e_n^2 = (y_n - f'g)^2 + f'P^-1 f, P = C C'; the largest change."""
-    K = g.size
-    change = 0.0
-    for n in range(start, stop):
-        j = index[n]
-        e = values[n] - offset[j]
-        for a in range(K):
-            z[a] = F[j, a]
-            e -= z[a] * g[a]
-        solve_lower(C, z, K)
-        e2 = e * e
-        for a in range(K):
-            e2 += z[a] * z[a]
-        new = (nu + 1.0) / (nu + e2 / eta2)
-        change = max(change, abs(new - w[n]))
-        w[n] = new
-    return change

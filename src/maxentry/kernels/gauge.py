@@ -1,7 +1,15 @@
-"""The change of gauge before a half-sweep: one side becomes orthonormal, and what that does to the other's laws.
+"""The change of gauge before a half-sweep: one side becomes orthonormal, and what the other side's laws need of that.
 
-X = A B' with B = V C' and V'V = I is (A C) V'. Of A C only its Gram matrix and the slope of its aligned effects are
-needed, since A is about to be drawn again: both follow from A'A and A'p, without a look at A C itself.
+X = A B' with B = V T' and V'V = I is (A T) V'. Of A T only its Gram matrix and the slope of its aligned effects are
+needed, since A is about to be redrawn: both follow from A'A and A'p, without forming A T.
+
+    A    m x padded R    factors of a side, with columns of zeros up to a multiple of eight
+    T    R x R           lower triangular
+    G    R x R           (A T)'(A T)
+    h    R               (A T)'p, with p the aligned effects
+    m    R               slope of the aligned effects, p = A T m
+
+Small dense linear algebra stays inside compiled loops: threaded BLAS on R x R problems costs more than it gives.
 """
 
 import math
@@ -10,9 +18,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from maxentry.kernels.simd import LANES, every, load, plus, store, times
+from maxentry.kernels.simd import LANES, broadcast, fma, load, multiply, store
 
-# Small dense linear algebra inside compiled loops: threaded BLAS on R x R problems costs more than it gives.
 Array = NDArray[np.float64]
 
 
@@ -58,17 +65,17 @@ def solve_upper(C: Array, b: Array, n: int) -> None:
 def weighted_gram(A: Array, R: int, weights: Array, t: Array, G: Array, h: Array) -> None:
     """G[:R, :R] <- sum w a a' (both triangles) and h[:R] <- sum w t a over the rows of A.
 
-    Unlike `row_sums` it adds in memory, for which a pass over all rows has time, and is compiled far sooner.
+    Unlike `rows.accumulate_row` it adds in memory: fast enough for one pass over all rows, and compiled sooner.
     """
     length = A.shape[1]
     out = np.zeros((R + 1, length))
     for i in range(A.shape[0]):
-        w, last = every(weights[i]), every(t[i])
+        w, last = broadcast(weights[i]), broadcast(t[i])
         for q in range(0, length, LANES):
-            v = times(w, load(A, i * length + q))
+            v = multiply(w, load(A, i * length + q))
             for a in range(q, R):
-                store(out, a * length + q, plus(every(A[i, a]), v, load(out, a * length + q)))
-            store(out, R * length + q, plus(last, v, load(out, R * length + q)))
+                store(out, a * length + q, fma(broadcast(A[i, a]), v, load(out, a * length + q)))
+            store(out, R * length + q, fma(last, v, load(out, R * length + q)))
     for a in range(R):
         h[a] = out[R, a]
         for b in range(a + 1):
@@ -77,22 +84,22 @@ def weighted_gram(A: Array, R: int, weights: Array, t: Array, G: Array, h: Array
 
 
 @njit(cache=True, nogil=True)
-def times_small(A: Array, W: Array, R: int) -> None:
+def multiply_upper(A: Array, W: Array, R: int) -> None:
     """A <- A W in place, W upper triangular and padded with zeros like A."""
     length = A.shape[1]
     for i in range(A.shape[0]):
         for q in range(
             length - LANES, -1, -LANES
-        ):  # from the right: what is left of a vector is still the old one
-            s = every(0.0)
+        ):  # from the right: A W there needs only old columns to the left
+            s = broadcast(0.0)
             for k in range(min(q + LANES, R)):
-                s = plus(every(A[i, k]), load(W, k * length + q), s)
+                s = fma(broadcast(A[i, k]), load(W, k * length + q), s)
             store(A, i * length + q, s)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def orthonormalise_once(A: Array, R: int, ones: Array, C: Array, W: Array, h: Array) -> float:
-    """One Cholesky-QR pass: A = Q C', A <- Q; the spread of C's diagonal."""
+def cholesky_qr(A: Array, R: int, ones: Array, C: Array, W: Array, h: Array) -> float:
+    """One Cholesky-QR pass: A = Q C', A <- Q; return the smallest over the largest diagonal entry of C."""
     weighted_gram(A, R, ones, ones, C, h)
     largest = 0.0
     for a in range(R):
@@ -113,7 +120,7 @@ def orthonormalise_once(A: Array, R: int, ones: Array, C: Array, W: Array, h: Ar
             for k in range(b, a):
                 s -= C[a, k] * W[b, k]
             W[b, a] = s / C[a, a]
-    times_small(A, W, R)
+    multiply_upper(A, W, R)
     return float(low / high)
 
 
@@ -125,11 +132,11 @@ def orthonormalise(A: Array, R: int, ones: Array, T: Array) -> None:
     for a in range(R):
         for b in range(R):
             T[a, b] = 1.0 if a == b else 0.0
-    spread, passes = 0.0, 0
+    ratio, passes = 0.0, 0
     while (
-        spread < 1e-3 and passes < 5
+        ratio < 1e-3 and passes < 5
     ):  # squaring the condition number loses digits; another pass restores them
-        spread = orthonormalise_once(A, R, ones, C, W, h)
+        ratio = cholesky_qr(A, R, ones, C, W, h)
         passes += 1
         for a in range(R):  # T <- T C, both lower triangular
             for b in range(a + 1):
@@ -140,7 +147,7 @@ def orthonormalise(A: Array, R: int, ones: Array, T: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def moved_gram(A: Array, p: Array, R: int, ones: Array, T: Array, G: Array, h: Array) -> None:
+def transform_gram(A: Array, p: Array, R: int, ones: Array, T: Array, G: Array, h: Array) -> None:
     """G <- (A T)'(A T) and h <- (A T)'p."""
     H, k = np.empty((R, R)), np.empty(R)
     weighted_gram(A, R, ones, p, H, k)
@@ -164,7 +171,7 @@ def moved_gram(A: Array, p: Array, R: int, ones: Array, T: Array, G: Array, h: A
 
 
 @njit(cache=True, nogil=True)
-def slope_of(G: Array, h: Array, R: int, m: Array) -> None:
+def solve_slope(G: Array, h: Array, R: int, m: Array) -> None:
     """m <- G^-1 h: the slope of the aligned effects p = A m, from A'A and A'p."""
     C = G[:R, :R].copy()
     for a in range(R):

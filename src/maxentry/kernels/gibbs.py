@@ -1,14 +1,19 @@
-"""One sweep of the default sampler (docs/mathematics.md): rows given columns, columns given rows, scales.
+"""Sweeps of the default sampler (docs/mathematics.md): rows given columns, columns given rows, then the scales.
 
-X = left.factors right.factors'. With effects the mean of entry (i, j) is mu + r_i + p_i + c_j + q_j + x_ij, where r
-and c are the free effects of rows and columns, p = A m and q = B n those aligned with X.
+    A, B      m1 x R, m2 x R    factors of X = A B': `left.factors`, `right.factors`
+    r, c      m1, m2            free effects: `left.free`, `right.free`
+    p, q      m1, m2            effects aligned with X, p = A m and q = B n: `left.aligned`, `right.aligned`
+    w         N                 weights of Student noise; one for Gaussian noise
+    beta      -                 power of the likelihood: 1, or less while a chain is annealed
 
-A sweep is a few phases, which are written into `sweeps` when that is compiled (`inline`): functions of so many arrays
-take long to compile, and are by themselves only where threads share a sweep. There, `posterior.shared` deals out the
-long phases, the rows of a side and the normals that they need, which no other phase needs. Both have the same bits.
+The mean of entry (i, j) is mu + r_i + p_i + c_j + q_j + x_ij.
 
-Numbers are assigned one by one, not as slices: the words of the error that a slice might raise are compiled, too, and
-take three seconds.
+The phases of a sweep are inlined into `run_sweeps`: functions of so many arrays take long to compile. They are compiled
+by themselves only where threads share a sweep (`maxentry.posterior.gibbs`): the threads draw the rows of a side and
+the normals for them, which no other phase needs. Both ways give the same bits.
+
+Numbers are assigned one by one, not as slices: the text of the error that a slice might raise is compiled, too, and
+takes three seconds.
 
 No `fastmath` in the kernels of the sampler: with it the order of sums, so rounding, so in the end the draws depend on
 the processor and on which functions were in Numba's cache when the others were compiled. It gained 1 to 4%.
@@ -22,13 +27,190 @@ from numba import njit
 from numpy.typing import NDArray
 
 from maxentry.kernels.effects import redraw_aligned, redraw_effects
-from maxentry.kernels.gauge import cholesky, moved_gram, orthonormalise, slope_of
-from maxentry.kernels.rng import bartlett, fill_normal, inverse_gamma
+from maxentry.kernels.gauge import cholesky, orthonormalise, solve_slope, transform_gram
+from maxentry.kernels.rng import draw_inverse_gamma, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
-from maxentry.kernels.threads import take
+from maxentry.kernels.threads import fetch_and_increment
 
-# Student noise as Gaussian noise with a weight for every observation, and the degrees of freedom on a grid.
 Array = NDArray[np.float64]
+Indices = NDArray[np.int32]
+# Positions in the vector of scalars; TAU2 are the variances of the free effects, S2 those of the aligned ones.
+MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 7
+N_SCALARS = 8
+# Positions in the vector of hyperparameters: pairs (shape, scale) of inverse gammas, then the variance of mu.
+H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
+SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
+
+
+class Side(NamedTuple):
+    """The rows or the columns: their observations, their part of the state, and arrays to work in.
+
+    Matrices of padded R have columns of zeros up to a multiple of eight.
+    """
+
+    indptr: NDArray[np.int64]
+    positions: Indices  # (N,) of the observations, on the other side
+    values: Array
+    weights: Array  # (N,) of Student noise, in this side's order; for Gaussian noise an empty array of bool
+    factors: Array  # (m, padded R)
+    free: Array  # (m,) effects; zeros where the model has none
+    aligned: Array  # (m,)
+    effect: Array  # (m,) free + aligned, up to date when the other side is drawn
+    F: Array  # (m, padded R) the factors as features of the other side
+    Z: Array  # (m, K) normals of the next draw
+    residual_sums: Array  # (m, 4) sum w, w e and w e^2 of each row's residuals, and |a_i|^2
+
+
+class Scratch(NamedTuple):
+    """Arrays used by the row and the column half-sweep."""
+
+    Q: Array  # (K + PADDING_ROWS, K) prior precision of a row, zeros below
+    T: Array  # (R, R) change of gauge
+    G: Array  # (R, R) Gram matrix of the side to be drawn, in the new gauge
+    h: Array  # (R,) product of that side with its aligned effects
+    slope: Array  # (R,) of the aligned effects
+    ones: Array  # (max(m1, m2),)
+    state: Array  # (3,) of this sweep: beta, the side whose effects are redrawn, the change of mu
+
+
+BETA, COIN, MU_SHIFT = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def draw_augmented_precision(
+    G: Array, R: int, df: int, sigma2: float, rng: np.random.Generator, Q: Array
+) -> None:
+    """Q[:R, :R] <- L + I / sigma2 with L | A ~ Wishart(df, G^-1), G = A'A, by Bartlett's decomposition."""
+    C = G[:R, :R].copy()
+    if not cholesky(C, R):  # A has lost rank to rounding: the limit of a vanishing ridge is as good
+        for a in range(R):
+            for b in range(R):
+                C[a, b] = G[a, b]
+            C[a, a] = C[a, a] * (1.0 + 1e-10) + 1e-290
+        cholesky(C, R)
+    T = np.empty((R, R))
+    fill_bartlett(df, T, rng)
+    # G^-1 = C'^-1 C^-1, so L = W W' with W = C'^-1 T
+    for i in range(R - 1, -1, -1):
+        for k in range(i + 1, R):
+            for b in range(R):
+                T[i, b] -= C[k, i] * T[k, b]
+        for b in range(R):
+            T[i, b] /= C[i, i]
+    for a in range(R):
+        for b in range(a + 1):
+            s = 0.0
+            for k in range(R):
+                s += T[a, k] * T[b, k]
+            Q[a, b] = s
+            Q[b, a] = s
+        Q[a, a] += 1.0 / sigma2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def change_gauge(this: Side, other: Side, scratch: Scratch, R: int) -> None:
+    """Make the other side orthonormal, and compute what this side's Gram matrix becomes, without moving it."""
+    if R > 0:
+        orthonormalise(other.factors, R, scratch.ones, scratch.T)
+        transform_gram(this.factors, this.aligned, R, scratch.ones, scratch.T, scratch.G, scratch.h)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def set_prior(
+    this: Side, other: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, sigma2: float, tau2: float,
+    s2: float, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Draw the prior precision of a row of this side, and set the features that the other side gives it.
+
+    Aligned effects p = A m move with A at fixed m: row i has the features v_j + m, and their prior, N(0, s2) for the
+    coordinates of p in the frame of A, adds m m'/s2 to the prior precision and takes one degree of freedom from L.
+    """
+    Q, m = scratch.Q, scratch.slope
+    if R > 0:
+        draw_augmented_precision(scratch.G, R, this.free.size - R - int(aligned), sigma2, rng, Q)
+    if aligned:
+        solve_slope(scratch.G, scratch.h, R, m)
+        for a in range(R):
+            for b in range(R):
+                Q[a, b] += m[a] * m[b] / s2
+    for j in range(other.free.size):
+        for a in range(R):
+            other.F[j, a] = other.factors[j, a] + m[a]
+        other.effect[j] = other.free[j] + other.aligned[j]
+    if effects:
+        Q[R, R] = 1.0 / tau2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def draw_block(
+    first: int, last: int, this: Side, other: Side, scratch: Scratch, R: int, effects: bool, scalars: Array
+) -> None:
+    """Draw rows first to last of this side; `first` is a multiple of eight."""
+    draw_rows(
+        first, last, this.indptr, this.positions, this.values, this.weights, other.F, other.effect, scalars[MU],
+        scratch.state[BETA] / scalars[ETA2], scratch.Q, scratch.slope, R, effects, this.Z,
+        this.factors, this.free, this.aligned, this.residual_sums,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def draw_blocks(
+    counter: NDArray[np.int64], edges: NDArray[np.int64], this: Side, other: Side, scratch: Scratch, R: int,
+    effects: bool, scalars: Array,
+) -> None:  # fmt: skip
+    """Draw rows edges[k] to edges[k + 1] for every k that this thread fetches from `counter`, until all are drawn."""
+    k = fetch_and_increment(counter)
+    while k < edges.size - 1:
+        draw_block(edges[k], edges[k + 1], this, other, scratch, R, effects, scalars)
+        k = fetch_and_increment(counter)
+
+
+@njit(cache=True, nogil=True)
+def update_scales(
+    R: int, effects: bool, beta: float, totals: Array, n_obs: int, hyper: Array, scalars: Array,
+    rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """Draw mu, eta2 and sigma2, each from its conditional (mu before eta2); return the change of mu.
+
+    `totals` are sum w, sum w e and sum w e^2 over all observations, and the sum of squares of X.
+    """
+    d = 0.0
+    if effects:
+        precision = beta / scalars[ETA2]
+        p = 1.0 / hyper[H_MU] + precision * totals[0]
+        mean = precision * (totals[1] + scalars[MU] * totals[0]) / p
+        mu = mean + rng.standard_normal() / math.sqrt(p)
+        d = mu - scalars[MU]
+        totals[2] += d * d * totals[0] - 2.0 * d * totals[1]
+        scalars[MU] = mu
+    rss = max(totals[2], 0.0)
+    scalars[ETA2] = draw_inverse_gamma(
+        hyper[H_ETA] + 0.5 * beta * n_obs, hyper[H_ETA + 1] + 0.5 * beta * rss, rng
+    )
+    if R > 0:
+        scalars[SIGMA2] = draw_inverse_gamma(
+            hyper[H_SIGMA] + 0.5 * R * R, hyper[H_SIGMA + 1] + 0.5 * totals[3], rng
+        )
+    return d
+
+
+@njit(cache=True, nogil=True, inline="always")
+def redraw_side(
+    this: Side, which: int, scratch: Scratch, R: int, aligned: bool, hyper: Array, scalars: Array,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Redraw the effects of one side, each kind along with its variance."""
+    tau2, s2, at = SIDES[which]
+    precision, mu_shift = scratch.state[BETA] / scalars[ETA2], scratch.state[MU_SHIFT]
+    shape, scale = hyper[at], hyper[at + 1]
+    if aligned:
+        scalars[s2] = redraw_aligned(
+            this.factors, R, this.aligned, this.residual_sums, mu_shift, precision, shape, scale * this.free.size / R,
+            scalars[s2], rng,
+        )  # fmt: skip
+    scalars[tau2] = redraw_effects(
+        this.free, this.residual_sums, mu_shift, precision, shape, scale, scalars[tau2], rng
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -37,9 +219,10 @@ def update_weights(
     offset_row: Array, offset_col: Array, mu: float, eta2: float, nu: float, beta: float,
     w_row: Array, w_col: Array, nu_grid: Array, rng: np.random.Generator,
 ) -> float:  # fmt: skip
-    """Student noise: w_n | e_n ~ Gamma((nu + beta)/2, rate (nu + beta e_n^2/eta2)/2), then nu on its grid, returned.
+    """Draw the weights of Student noise, then nu on its grid; return nu.
 
-    The offsets are the whole row and column effects.
+    Student noise is Gaussian noise with a weight for every observation:
+    w_n | e_n ~ Gamma((nu + beta)/2, rate (nu + beta e_n^2/eta2)/2). The offsets are free + aligned effects.
     """
     sum_w, sum_log = 0.0, 0.0
     for j in range(right.shape[0]):
@@ -70,270 +253,94 @@ def update_weights(
     return float(nu_grid[-1])
 
 
-Indices = NDArray[np.int32]
-# positions in the vector of scalars; S2 are the variances of the aligned effects
-MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 7
-N_SCALARS = 8
-# positions in the vector of hyperparameters: pairs (shape, scale) of inverse gammas, then the variance of mu
-H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
-SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
-
-
-class Side(NamedTuple):
-    """One side: its observations, what is drawn of it, and room to work in. Matrices have columns of zeros to a
-    multiple of eight."""
-
-    indptr: NDArray[np.int64]
-    places: Indices  # of the other side
-    values: Array
-    weights: Array  # of Student noise, in this side's order; for Gaussian noise an empty array of truths
-    factors: Array  # (m, padded R)
-    free: Array  # (m,) effects, zeros where the model has none
-    aligned: Array
-    effect: Array  # their sum, up to date when the other side is drawn
-    F: Array  # (m, padded R), the factors as features of the other side
-    Z: Array  # (m, K) normals of the next draw
-    here: Array  # (m, 4) sums of residuals, and squared lengths
-
-
-class Room(NamedTuple):
-    """What both sides share."""
-
-    Q: Array  # (K + SPARE, K) prior precision of a row, zeros below
-    T: Array  # (R, R) the change of gauge
-    G: Array  # (R, R) Gram matrix of the side to be drawn, in the new gauge
-    h: Array  # (R,) and its product with the aligned effects
-    slope: Array  # (R,) of the aligned effects
-    ones: Array
-    state: Array  # beta of this sweep, the side whose effects are drawn again, by how much mu moved
-
-
-BETA, COIN, MOVED = 0, 1, 2
-
-
-@njit(cache=True, nogil=True)
-def augmented_precision(G: Array, R: int, df: int, sigma2: float, rng: np.random.Generator, Q: Array) -> None:
-    """Q[:R, :R] <- L + I / sigma2 with L | A ~ Wishart(df, G^-1), G = A'A, by Bartlett's decomposition."""
-    C = G[:R, :R].copy()
-    if not cholesky(C, R):  # A has lost rank to rounding: the limit of a vanishing ridge is as good
-        for a in range(R):
-            for b in range(R):
-                C[a, b] = G[a, b]
-            C[a, a] = C[a, a] * (1.0 + 1e-10) + 1e-290
-        cholesky(C, R)
-    T = np.empty((R, R))
-    bartlett(df, T, rng)
-    # G^-1 = C'^-1 C^-1, so L = W W' with W = C'^-1 T
-    for i in range(R - 1, -1, -1):
-        for k in range(i + 1, R):
-            for b in range(R):
-                T[i, b] -= C[k, i] * T[k, b]
-        for b in range(R):
-            T[i, b] /= C[i, i]
-    for a in range(R):
-        for b in range(a + 1):
-            s = 0.0
-            for k in range(R):
-                s += T[a, k] * T[b, k]
-            Q[a, b] = s
-            Q[b, a] = s
-        Q[a, a] += 1.0 / sigma2
+# The phases of a sweep, in their order
 
 
 @njit(cache=True, nogil=True, inline="always")
-def turn(this: Side, other: Side, room: Room, R: int) -> None:
-    """The gauge where the other side is orthonormal: its factors, and the Gram matrix of this one's, not yet moved."""
-    if R > 0:
-        orthonormalise(other.factors, R, room.ones, room.T)
-        moved_gram(this.factors, this.aligned, R, room.ones, room.T, room.G, room.h)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def set_prior(
-    this: Side, other: Side, room: Room, R: int, effects: bool, aligned: bool, sigma2: float, tau2: float,
-    s2: float, rng: np.random.Generator,
-) -> None:  # fmt: skip
-    """The prior precision of a row of this side, drawn, and the features that the other side gives it.
-
-    Aligned effects p = A m move with A at fixed m: row i has the features v_j + m, and their prior, N(0, s2) for the
-    coordinates of p in the frame of A, adds m m'/s2 to the prior precision and takes one degree of freedom from L.
-    """
-    Q, m = room.Q, room.slope
-    if R > 0:
-        augmented_precision(room.G, R, this.free.size - R - int(aligned), sigma2, rng, Q)
-    if aligned:
-        slope_of(room.G, room.h, R, m)
-        for a in range(R):
-            for b in range(R):
-                Q[a, b] += m[a] * m[b] / s2
-    for j in range(other.free.size):
-        for a in range(R):
-            other.F[j, a] = other.factors[j, a] + m[a]
-        other.effect[j] = other.free[j] + other.aligned[j]
-    if effects:
-        Q[R, R] = 1.0 / tau2
-
-
-@njit(cache=True, nogil=True, inline="always")
-def draw(
-    first: int, last: int, this: Side, other: Side, room: Room, R: int, effects: bool, scalars: Array
-) -> None:
-    """Rows first to last of this side; a multiple of eight to begin with."""
-    draw_rows(
-        first, last, this.indptr, this.places, this.values, this.weights, other.F, other.effect, scalars[MU],
-        room.state[BETA] / scalars[ETA2], room.Q, room.slope, R, effects, this.Z,
-        this.factors, this.free, this.aligned, this.here,
-    )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def draw_dealt(
-    counter: NDArray[np.int64], edges: NDArray[np.int64], this: Side, other: Side, room: Room, R: int, effects: bool,
-    scalars: Array,
-) -> None:  # fmt: skip
-    """Rows from edges[k] to edges[k + 1] for every k that `counter` gives this thread, until there are no more."""
-    k = take(counter)
-    while k < edges.size - 1:
-        draw(edges[k], edges[k + 1], this, other, room, R, effects, scalars)
-        k = take(counter)
-
-
-@njit(cache=True, nogil=True)
-def update_scales(
-    R: int, effects: bool, beta: float, totals: Array, n_obs: int, hyper: Array, scalars: Array,
-    rng: np.random.Generator,
-) -> float:  # fmt: skip
-    """Draw mu, eta2 and sigma2, each from its conditional (mu before eta2); return by how much mu moved.
-
-    `totals` are sum w, sum w e and sum w e^2 over all observations, and the sum of squares of X.
-    """
-    d = 0.0
-    if effects:
-        precision = beta / scalars[ETA2]
-        p = 1.0 / hyper[H_MU] + precision * totals[0]
-        mean = precision * (totals[1] + scalars[MU] * totals[0]) / p
-        mu = mean + rng.standard_normal() / math.sqrt(p)
-        d = mu - scalars[MU]
-        totals[2] += d * d * totals[0] - 2.0 * d * totals[1]
-        scalars[MU] = mu
-    rss = max(totals[2], 0.0)
-    scalars[ETA2] = inverse_gamma(hyper[H_ETA] + 0.5 * beta * n_obs, hyper[H_ETA + 1] + 0.5 * beta * rss, rng)
-    if R > 0:
-        scalars[SIGMA2] = inverse_gamma(
-            hyper[H_SIGMA] + 0.5 * R * R, hyper[H_SIGMA + 1] + 0.5 * totals[3], rng
-        )
-    return d
-
-
-@njit(cache=True, nogil=True, inline="always")
-def redraw_side(
-    this: Side, which: int, room: Room, R: int, aligned: bool, hyper: Array, scalars: Array,
+def begin_sweep(
+    left: Side, right: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, beta: float, scalars: Array,
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Draw the effects of one side again, each kind along with its variance."""
-    tau2, s2, at = SIDES[which]
-    precision, moved, shape, scale = (
-        room.state[BETA] / scalars[ETA2],
-        room.state[MOVED],
-        hyper[at],
-        hyper[at + 1],
-    )
-    if aligned:
-        scalars[s2] = redraw_aligned(
-            this.factors, R, this.aligned, this.here, moved, precision, shape, scale * this.free.size / R,
-            scalars[s2], rng,
-        )  # fmt: skip
-    scalars[tau2] = redraw_effects(this.free, this.here, moved, precision, shape, scale, scalars[tau2], rng)
-
-
-# Phases of a sweep
-
-
-@njit(cache=True, nogil=True, inline="always")
-def before_rows(
-    left: Side, right: Side, room: Room, R: int, effects: bool, aligned: bool, beta: float, scalars: Array,
-    rng: np.random.Generator,
-) -> None:  # fmt: skip
-    """The prior of the rows, and which side's effects this sweep draws again: of either, by chance."""
-    room.state[BETA] = beta
-    room.state[COIN] = 1.0 if effects and rng.random() < 0.5 else 0.0
+    """Toss which side's effects this sweep redraws, and set the prior of the rows."""
+    scratch.state[BETA] = beta
+    scratch.state[COIN] = 1.0 if effects and rng.random() < 0.5 else 0.0
     set_prior(
-        left, right, room, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_ROW], scalars[S2_ROW], rng
+        left, right, scratch, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_ROW], scalars[S2_ROW], rng
     )
 
 
 @njit(cache=True, nogil=True, inline="always")
-def between(
-    left: Side, right: Side, room: Room, R: int, effects: bool, aligned: bool, hyper: Array, scalars: Array,
+def switch_sides(
+    left: Side, right: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, hyper: Array, scalars: Array,
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """The effects of the rows, if it is their turn, the sums of their residuals being new; then the columns' prior."""
-    room.state[MOVED] = 0.0
-    if effects and room.state[COIN] == 0.0:
-        redraw_side(left, 0, room, R, aligned, hyper, scalars, rng)
-    turn(right, left, room, R)
+    """Redraw the rows' effects if it is their turn, change the gauge, and set the prior of the columns."""
+    scratch.state[MU_SHIFT] = 0.0
+    if effects and scratch.state[COIN] == 0.0:
+        redraw_side(left, 0, scratch, R, aligned, hyper, scalars, rng)
+    change_gauge(right, left, scratch, R)
     set_prior(
-        right, left, room, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_COL], scalars[S2_COL], rng
+        right, left, scratch, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_COL], scalars[S2_COL], rng
     )
 
 
 @njit(cache=True, nogil=True, inline="always")
-def after_columns(
-    left: Side, right: Side, room: Room, R: int, effects: bool, aligned: bool, source: Indices, nu_grid: Array,
+def finish_sweep(
+    left: Side, right: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, source: Indices, nu_grid: Array,
     hyper: Array, scalars: Array, rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """mu, eta2, sigma2; the effects of the columns, if it is their turn; the weights of Student noise."""
-    beta, totals = room.state[BETA], np.zeros(4)
+    """Draw mu, eta2 and sigma2, the columns' effects if it is their turn, and the weights of Student noise."""
+    beta, totals = scratch.state[BETA], np.zeros(4)
     for j in range(right.free.size):
         for k in range(4):
-            totals[k] += right.here[j, k]
-    room.state[MOVED] = update_scales(R, effects, beta, totals, right.values.size, hyper, scalars, rng)
-    if effects and room.state[COIN] == 1.0:
-        redraw_side(right, 1, room, R, aligned, hyper, scalars, rng)
+            totals[k] += right.residual_sums[j, k]
+    scratch.state[MU_SHIFT] = update_scales(R, effects, beta, totals, right.values.size, hyper, scalars, rng)
+    if effects and scratch.state[COIN] == 1.0:
+        redraw_side(right, 1, scratch, R, aligned, hyper, scalars, rng)
     for i in range(left.free.size):
         left.effect[i] = left.free[i] + left.aligned[i]
     for j in range(right.free.size):
         right.effect[j] = right.free[j] + right.aligned[j]
     if right.weights.size > 0:
         scalars[NU] = update_weights(
-            right.indptr, right.places, right.values, source, left.factors, right.factors, R, left.effect,
+            right.indptr, right.positions, right.values, source, left.factors, right.factors, R, left.effect,
             right.effect, scalars[MU], scalars[ETA2], scalars[NU], beta, left.weights, right.weights, nu_grid, rng,
         )  # fmt: skip
 
 
 @njit(cache=True, nogil=True, inline="always")
-def keep(
-    place: int, R: int, left: Side, right: Side, scalars: Array,
+def store_draw(
+    s: int, R: int, left: Side, right: Side, scalars: Array,
     out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
 ) -> None:  # fmt: skip
-    """The state as draw number `place`."""
+    """Copy the state to draw s of the out arrays."""
     for i in range(left.free.size):
         for a in range(R):
-            out_left[place, i, a] = left.factors[i, a]
-        out_row[place, i] = left.effect[i]
+            out_left[s, i, a] = left.factors[i, a]
+        out_row[s, i] = left.effect[i]
     for j in range(right.free.size):
         for a in range(R):
-            out_right[place, j, a] = right.factors[j, a]
-        out_col[place, j] = right.effect[j]
+            out_right[s, j, a] = right.factors[j, a]
+        out_col[s, j] = right.effect[j]
     for k in range(scalars.size):
-        out_scalars[place, k] = scalars[k]
+        out_scalars[s, k] = scalars[k]
 
 
 @njit(cache=True, nogil=True)
-def sweeps(
-    betas: Array, keep_every: int, R: int, effects: bool, aligned: bool, left: Side, right: Side, room: Room,
+def run_sweeps(
+    betas: Array, thin: int, R: int, effects: bool, aligned: bool, left: Side, right: Side, scratch: Scratch,
     source: Indices, nu_grid: Array, hyper: Array, scalars: Array, rng: np.random.Generator,
     out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
 ) -> None:  # fmt: skip
-    """Run one sweep for each beta, in place; keep every `keep_every`-th state (0: none) in the out arrays."""
+    """Run one sweep for each beta, in place; store every `thin`-th state (0: none) in the out arrays."""
     for t in range(betas.size):
         fill_normal(left.Z, rng)
-        turn(left, right, room, R)
-        before_rows(left, right, room, R, effects, aligned, betas[t], scalars, rng)
+        change_gauge(left, right, scratch, R)
+        begin_sweep(left, right, scratch, R, effects, aligned, betas[t], scalars, rng)
         fill_normal(right.Z, rng)
-        draw(0, left.free.size, left, right, room, R, effects, scalars)
-        between(left, right, room, R, effects, aligned, hyper, scalars, rng)
-        draw(0, right.free.size, right, left, room, R, effects, scalars)
-        after_columns(left, right, room, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
-        if keep_every > 0 and (t + 1) % keep_every == 0:
-            keep(t // keep_every, R, left, right, scalars, out_left, out_right, out_row, out_col, out_scalars)
+        draw_block(0, left.free.size, left, right, scratch, R, effects, scalars)
+        switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
+        draw_block(0, right.free.size, right, left, scratch, R, effects, scalars)
+        finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
+        if thin > 0 and (t + 1) % thin == 0:
+            store_draw(t // thin, R, left, right, scalars, out_left, out_right, out_row, out_col, out_scalars)

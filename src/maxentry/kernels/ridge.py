@@ -1,4 +1,4 @@
-"""Observed entries of X = A B' and ridge regressions of one factor on the other, without the m1 x m2 array.
+"""Observed entries of X = A B', and ridge regressions of one factor on the other without the m1 x m2 array.
 
 Entries come compressed by row: those of row i are `index[start[i]:start[i + 1]]` (their columns), with
 values `y` and weights `w` (how often the entry was measured). Exchange rows and columns for the other factor.
@@ -18,8 +18,8 @@ FAST = {"reassoc", "contract"}
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def entries(start: Starts, index: Indices, A: Floats, B: Floats, out: Floats) -> None:
-    """out[e] = <a_i, b_j>, the entry of A B' at each stored place."""
+def evaluate_entries(start: Starts, index: Indices, A: Floats, B: Floats, out: Floats) -> None:
+    """out[e] <- <a_i, b_j>, the entry of A B' at each stored position."""
     for i in range(start.size - 1):
         a = A[i]
         for e in range(start[i], start[i + 1]):
@@ -32,7 +32,7 @@ def entries(start: Starts, index: Indices, A: Floats, B: Floats, out: Floats) ->
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def component_energies(start: Starts, index: Indices, w: Floats, U: Floats, V: Floats) -> Floats:
-    """h[r] = sum over the stored places of w (u_ir v_jr)^2."""
+    """h[r] = sum over the stored entries of w (u_ir v_jr)^2."""
     h = np.zeros(U.shape[1])
     for i in range(start.size - 1):
         for e in range(start[i], start[i + 1]):
@@ -43,7 +43,7 @@ def component_energies(start: Starts, index: Indices, w: Floats, U: Floats, V: F
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def add_gram(T: Floats, P: Floats) -> None:
-    """P <- P + T T', upper triangle only; in tiles of 2 x 2, so that each row read serves two sums."""
+    """P <- P + T T', upper triangle only; in register blocks of 2 x 2, so that each row read serves two sums."""
     k, n = T.shape
     for r in range(0, k, 2):
         x0, x1 = T[r], T[min(r + 1, k - 1)]
@@ -65,7 +65,7 @@ def add_gram(T: Floats, P: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def solve_positive(P: Floats, b: Floats) -> None:
+def solve_spd(P: Floats, b: Floats) -> None:
     """b <- P^-1 b by Cholesky, P = C'C; only P's upper triangle is read, and overwritten by C."""
     n = b.size
     for k in range(n):
@@ -93,8 +93,8 @@ def solve_positive(P: Floats, b: Floats) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def ridge(Z: Floats, z: Floats, rho: float, a: Floats) -> float:
-    """a <- argmin |z - Z a|^2 + rho |a|^2; z'Z a.
+def solve_ridge(Z: Floats, z: Floats, rho: float, a: Floats) -> float:
+    """a <- argmin |z - Z a|^2 + rho |a|^2; return z'Z a.
 
     Solves the smaller of (Z'Z + rho I) a = Z'z and a = Z'c, (ZZ' + rho I) c = z.
     """
@@ -104,7 +104,7 @@ def ridge(Z: Floats, z: Floats, rho: float, a: Floats) -> float:
         P = rho * np.eye(n)
         add_gram(Z, P)
         c = z.copy()
-        solve_positive(P, c)
+        solve_spd(P, c)
         a[:] = 0.0
         for p in range(n):
             fitted += z[p] * (z[p] - rho * c[p])
@@ -118,17 +118,17 @@ def ridge(Z: Floats, z: Floats, rho: float, a: Floats) -> float:
         for r in range(k):
             b[r] += z[p] * Z[p, r]
     a[:] = b
-    solve_positive(P, a)
+    solve_spd(P, a)
     for r in range(k):
         fitted += b[r] * a[r]
     return fitted
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def ridge_rows(
+def solve_ridge_rows(
     start: Starts, index: Indices, y: Floats, w: Floats, B: Floats, rho: float, A: Floats
 ) -> float:
-    """a_i <- argmin sum_e w_e (y_e - <a_i, b_e>)^2 + rho |a_i|^2 for every row; sum_e w_e y_e <a_i, b_e>."""
+    """a_i <- argmin sum_e w_e (y_e - <a_i, b_e>)^2 + rho |a_i|^2 for every row; return sum w y <a_i, b_e>."""
     k = B.shape[1]
     fitted = 0.0
     for i in range(start.size - 1):
@@ -141,5 +141,5 @@ def ridge_rows(
             b = B[index[lo + p]]
             for r in range(k):
                 Z[p, r] = root * b[r]
-        fitted += ridge(Z, z, rho, A[i])
+        fitted += solve_ridge(Z, z, rho, A[i])
     return fitted

@@ -1,4 +1,4 @@
-"""Small random draws for the compiled loops: normals, inverse gamma, Wishart (Bartlett 1933)."""
+"""Random draws inside compiled loops: normal, inverse gamma, Wishart (Bartlett 1933)."""
 
 import math
 
@@ -18,13 +18,13 @@ def fill_normal(out: Array, rng: np.random.Generator) -> None:
 
 
 @njit(cache=True, nogil=True)
-def inverse_gamma(a: float, b: float, rng: np.random.Generator) -> float:
+def draw_inverse_gamma(a: float, b: float, rng: np.random.Generator) -> float:
     """Draw x ~ IG(a, b), density proportional to x^(-a-1) exp(-b/x)."""
     return b / rng.standard_gamma(a)
 
 
 @njit(cache=True, nogil=True)
-def bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
+def fill_bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
     """Fill T with the lower-triangular factor of T T' ~ Wishart(df, I), df > R - 1 real."""
     R = T.shape[0]
     for k in range(R):
@@ -36,11 +36,11 @@ def bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
 
 
 @njit(cache=True, nogil=True)
-def wishart(df: float, factor: Array, out: Array, rng: np.random.Generator) -> None:
+def fill_wishart(df: float, factor: Array, out: Array, rng: np.random.Generator) -> None:
     """Fill `out` with a draw of Wishart(df, factor factor'); `factor` may be any square root of the scale."""
     R = factor.shape[0]
     T = np.empty((R, R))
-    bartlett(df, T, rng)
+    fill_bartlett(df, T, rng)
     for i in range(R):
         for j in range(R):
             s = 0.0

@@ -1,13 +1,23 @@
-"""P = sum w f f' and its borders over one row's observations, in registers: the inner loop of the sampler.
+"""SIMD vectors for compiled loops, and the sampler's inner loop: P = sum w f f' with its borders, in registers.
+
+`float64x8` is a Numba type of eight numbers side by side. Numba's own loops round a product before it is added, and
+keep their sums in memory. Here sums stay in registers and every multiply-add is rounded once, on every processor:
+without such an instruction LLVM calls the C library's `fma`, with shorter registers it uses several. So results depend
+on neither.
+
+The accumulators below add up, over one row's observations n with features f, targets t and weights w:
+
+    P    R x R    sum w f f', the lower triangle only
+    b    R        sum w t f, the border -1 of P
+    s    R        sum w f, the border -2 of P: the column of the effects, which so needs no feature of its own
 
 P is cut into strips of four rows. A strip has its columns up to the diagonal, in vectors of eight numbers and, where
 the diagonal leaves half of one, of four. One loop over the observations keeps every sum of up to four strips (16
 features) in a register of its own: an observation loads its vectors once, multiplies them by its weight, and adds them
-times each feature of the strips, times t (for b = sum w t f) and as they are (sum w f, the column of the effects,
-which so needs no feature of its own).
+times each feature, times t and times one.
 
-Each sum is one chain of fused multiply-adds in the order of the observations, whatever the tiles: processors with
-fewer or shorter registers get other tiles, and the same bits.
+Each sum is one chain of fused multiply-adds in the order of the observations, whatever the register blocks:
+processors with fewer or shorter registers get other blocks, and the same bits.
 """
 
 from typing import Any, NamedTuple
@@ -18,50 +28,48 @@ from numba import config, types
 from numba.core import cgutils, errors
 from numba.extending import intrinsic, models, register_model
 
-# Eight numbers side by side as a type of Numba's: what a vector register holds, with fused multiply-adds.
-#
-# Numba's own loops round a product before it is added, and keep what they add to in memory. With these, sums stay in
-# registers and every multiply-add is one rounding, on every processor: where there is no such instruction, LLVM calls
-# the C library's `fma`, and where registers are shorter, it uses several. So the results do not depend on either.
 LANES = 8
 DOUBLE = ir.DoubleType()
 VECTOR = ir.VectorType(DOUBLE, LANES)
+INT = ir.IntType(64)
+STRIP = 4  # rows of P that are added up together
+LOOP_FEATURES = 16  # features of one loop: up to four strips
 
 
-class LanesType(types.Type):  # type: ignore[misc]
-    """The type of eight numbers; there is one."""
+class Float64x8(types.Type):  # type: ignore[misc]
+    """The Numba type of eight float64 in one vector."""
 
     def __init__(self) -> None:
-        super().__init__("Lanes")
+        super().__init__("float64x8")
 
 
-lanes = LanesType()
+float64x8 = Float64x8()
 
 
-@register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+@register_model(Float64x8)
+class _Float64x8Model(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, VECTOR)
 
 
-# Pieces of LLVM's language
+# Emitters: each appends LLVM instructions to a builder
 
 
-def broadcast(builder: Any, x: Any, width: int) -> Any:
-    """A vector of `width` times the number x."""
+def emit_broadcast(builder: Any, x: Any, width: int) -> Any:
+    """Emit a vector of `width` copies of the number x."""
     kind = ir.VectorType(DOUBLE, width)
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), x, ir.Constant(ir.IntType(32), 0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
     return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
 
 
-def fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    """a b + c, rounded once."""
-    return _call(builder, "fma", a, b, c)
+def emit_fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """Emit a b + c, rounded once."""
+    return _emit_call(builder, "fma", a, b, c)
 
 
-def _call(builder: Any, name: str, *values: Any) -> Any:
-    """LLVM's function of that name, for numbers or vectors."""
+def _emit_call(builder: Any, name: str, *values: Any) -> Any:
+    """Emit a call of LLVM's intrinsic of this name, for numbers or vectors."""
     kind = values[0].type
     suffix = f"v{kind.count}f64" if isinstance(kind, ir.VectorType) else "f64"
     signature = ir.FunctionType(kind, [kind] * len(values))
@@ -70,38 +78,38 @@ def _call(builder: Any, name: str, *values: Any) -> Any:
     )
 
 
-def data_of(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
-    """Where the numbers of an array begin; they must lie one after the other."""
+def data_pointer(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
+    """Return the pointer to the first number of a contiguous array."""
     if array_type.layout != "C":
         raise errors.TypingError(f"expected a contiguous array, got {array_type}")
     return cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
 
 
-def load_vector(builder: Any, base: Any, position: Any, kind: Any) -> Any:
-    """A vector (or number) of that kind from base[position] on, which need not be aligned."""
-    return builder.load(_place(builder, base, position, kind), align=8)
+def emit_load(builder: Any, base: Any, position: Any, kind: Any) -> Any:
+    """Emit the load of a vector or number of type `kind` at base[position], aligned or not."""
+    return builder.load(_vector_pointer(builder, base, position, kind), align=8)
 
 
-def store_vector(builder: Any, value: Any, base: Any, position: Any) -> None:
-    """The numbers of `value` to base[position] and on."""
-    builder.store(value, _place(builder, base, position, value.type), align=8)
+def emit_store(builder: Any, value: Any, base: Any, position: Any) -> None:
+    """Emit the store of a vector or number at base[position], aligned or not."""
+    builder.store(value, _vector_pointer(builder, base, position, value.type), align=8)
 
 
-def _place(builder: Any, base: Any, position: Any, kind: Any) -> Any:
+def _vector_pointer(builder: Any, base: Any, position: Any, kind: Any) -> Any:
     return builder.bitcast(builder.gep(base, [position]), kind.as_pointer())
 
 
-# Functions of lanes, for compiled code only
+# Functions of float64x8, for compiled code only
 
 
 @intrinsic
 def load(typing: Any, array: Any, position: Any) -> Any:
-    """Lanes array.flat[position : position + 8] of a contiguous array."""
+    """array.flat[position : position + 8] of a contiguous array."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return load_vector(builder, data_of(context, builder, signature.args[0], args[0]), args[1], VECTOR)
+        return emit_load(builder, data_pointer(context, builder, signature.args[0], args[0]), args[1], VECTOR)
 
-    return lanes(array, types.intp), build
+    return float64x8(array, types.intp), build
 
 
 @intrinsic
@@ -109,76 +117,76 @@ def store(typing: Any, array: Any, position: Any, value: Any) -> Any:
     """array.flat[position : position + 8] <- value."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        store_vector(builder, args[2], data_of(context, builder, signature.args[0], args[0]), args[1])
+        emit_store(builder, args[2], data_pointer(context, builder, signature.args[0], args[0]), args[1])
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, lanes), build
+    return types.void(array, types.intp, float64x8), build
 
 
 @intrinsic
-def every(typing: Any, x: Any) -> Any:
-    """Lanes that all hold x."""
+def broadcast(typing: Any, x: Any) -> Any:
+    """Eight copies of x."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return broadcast(builder, args[0], LANES)
+        return emit_broadcast(builder, args[0], LANES)
 
-    return lanes(types.float64), build
+    return float64x8(types.float64), build
 
 
 @intrinsic
-def plus(typing: Any, a: Any, b: Any, c: Any) -> Any:
+def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """a b + c, rounded once."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return fused(builder, *args)
+        return emit_fma(builder, *args)
 
-    return lanes(lanes, lanes, lanes), build
+    return float64x8(float64x8, float64x8, float64x8), build
 
 
 @intrinsic
-def minus(typing: Any, a: Any, b: Any, c: Any) -> Any:
+def fnma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """c - a b, rounded once."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return fused(builder, builder.fneg(args[0]), args[1], args[2])
+        return emit_fma(builder, builder.fneg(args[0]), args[1], args[2])
 
-    return lanes(lanes, lanes, lanes), build
+    return float64x8(float64x8, float64x8, float64x8), build
 
 
 @intrinsic
-def times(typing: Any, a: Any, b: Any) -> Any:
-    """The product."""
+def multiply(typing: Any, a: Any, b: Any) -> Any:
+    """a b, lane by lane."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fmul(*args)
 
-    return lanes(lanes, lanes), build
+    return float64x8(float64x8, float64x8), build
 
 
 @intrinsic
-def size(typing: Any, a: Any) -> Any:
-    """|a|."""
+def absolute(typing: Any, a: Any) -> Any:
+    """|a|, lane by lane."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _call(builder, "fabs", args[0])
+        return _emit_call(builder, "fabs", args[0])
 
-    return lanes(lanes), build
+    return float64x8(float64x8), build
 
 
 @intrinsic
-def reciprocal_root(typing: Any, a: Any) -> Any:
+def rsqrt(typing: Any, a: Any) -> Any:
     """1 / sqrt(a), both steps rounded correctly."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        one = broadcast(builder, ir.Constant(DOUBLE, 1.0), LANES)
-        return builder.fdiv(one, _call(builder, "sqrt", args[0]))
+        one = emit_broadcast(builder, ir.Constant(DOUBLE, 1.0), LANES)
+        return builder.fdiv(one, _emit_call(builder, "sqrt", args[0]))
 
-    return lanes(lanes), build
+    return float64x8(float64x8), build
 
 
 @intrinsic
-def across(typing: Any, a: Any) -> Any:
-    """The sum of the eight: of neighbours, of neighbouring pairs, of both halves."""
+def horizontal_sum(typing: Any, a: Any) -> Any:
+    """The sum of the eight lanes: of neighbours, then of neighbouring pairs, then of both halves."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         parts = [builder.extract_element(args[0], ir.Constant(ir.IntType(32), k)) for k in range(LANES)]
@@ -186,67 +194,66 @@ def across(typing: Any, a: Any) -> Any:
             parts = [builder.fadd(x, y) for x, y in zip(parts[::2], parts[1::2], strict=True)]
         return parts[0]
 
-    return types.float64(lanes), build
+    return types.float64(float64x8), build
 
 
-STRIP = 4  # rows of P that belong together
-BLOCK = 16  # features of one pass
-INT = ir.IntType(64)
-
-
-class Tile(NamedTuple):
-    """`rows` of P times `width` columns, both from where they begin; row -1 stands for t and -2 for one."""
+class RegisterBlock(NamedTuple):
+    """A block of sums: `rows` of P times `width` columns from `col` on; row -1 stands for t and -2 for one."""
 
     rows: tuple[int, ...]
     col: int
     width: int
 
 
-def diagonal(strips: int) -> list[Tile]:
-    """The tiles of up to four strips on the diagonal, with the two borders."""
-    tiles = []
+def diagonal_blocks(strips: int) -> list[RegisterBlock]:
+    """The register blocks of up to four strips on the diagonal, with both borders."""
+    blocks = []
     for col in range(0, strips * STRIP, LANES):
         half = col + STRIP == strips * STRIP  # the last vector is half of one
         own = tuple(range(col, col + STRIP))
         below = tuple(range(col + STRIP, strips * STRIP))
         if half:
-            tiles += [Tile((*own, -1, -2), col, STRIP)]
+            blocks += [RegisterBlock((*own, -1, -2), col, STRIP)]
         else:
-            tiles += [Tile(own, col, STRIP), Tile((*below, -1, -2), col, LANES)]
-    return tiles
+            blocks += [RegisterBlock(own, col, STRIP), RegisterBlock((*below, -1, -2), col, LANES)]
+    return blocks
 
 
-def below(strips: int) -> list[Tile]:
-    """The tile of up to four strips times eight columns, all left of the diagonal."""
-    return [Tile(tuple(range(strips * STRIP)), 0, LANES)]
+def lower_block(strips: int) -> list[RegisterBlock]:
+    """The register block of up to four strips times eight columns, all left of the diagonal."""
+    return [RegisterBlock(tuple(range(strips * STRIP)), 0, LANES)]
 
 
-def many_registers() -> bool:
-    """Whether the processor that is compiled for has AVX-512: 32 registers of eight numbers."""
+def has_avx512() -> bool:
+    """Whether the target processor has AVX-512: 32 registers of eight numbers."""
     if config.CPU_NAME == "generic":
         return False
     features = config.CPU_FEATURES or llvm.get_host_cpu_features().flatten()
     return "+avx512f" in features.split(",")
 
 
-def passes(tiles: list[Tile]) -> list[list[Tile]]:
-    """The tiles of each loop over the observations: all, those of a vector of columns, or what short registers hold.
+def split_into_loops(blocks: list[RegisterBlock]) -> list[list[RegisterBlock]]:
+    """Split register blocks among loops over the observations, so that the sums of each loop fit the registers.
 
-    With more than twenty sums at once the compiler moves them out of its 32 registers and back.
+    With more than twenty sums in a loop the compiler spills some of its 32 registers to memory.
     """
-    if not many_registers():
-        cut = []
-        for rows, col, width in tiles:
+    if not has_avx512():
+        loops = []
+        for rows, col, width in blocks:
             at_once = 4 if width == LANES else 8
-            cut += [[Tile(rows[k : k + at_once], col, width)] for k in range(0, len(rows), at_once)]
-        return cut
-    if sum(len(tile.rows) for tile in tiles) <= 20:
-        return [tiles]
-    return [[tile for tile in tiles if tile.col == col] for col in sorted({tile.col for tile in tiles})]
+            loops += [
+                [RegisterBlock(rows[k : k + at_once], col, width)] for k in range(0, len(rows), at_once)
+            ]
+        return loops
+    if sum(len(block.rows) for block in blocks) <= 20:
+        return [blocks]
+    return [
+        [block for block in blocks if block.col == col] for col in sorted({block.col for block in blocks})
+    ]
 
 
-class Row(NamedTuple):
-    """What a pass reads and writes, as values of LLVM."""
+class LoopArguments(NamedTuple):
+    """What a loop reads and writes, as values of LLVM."""
 
     start: Any
     stop: Any
@@ -254,34 +261,36 @@ class Row(NamedTuple):
     values: Any
     weights: Any
     F: Any
-    length: Any  # of a row of F, and of out
-    row: Any  # where the strips begin among the features
-    col: Any  # where their columns begin
+    stride: Any  # of the rows of F and of out
+    row: Any  # the first feature of the strips
+    col: Any  # the first feature of their columns
     offset: Any
     mu: Any
-    fresh: Any  # whether sums begin at zero or go on from what is there
+    fresh: Any  # whether sums start at zero, or at what `out` and `sums` hold
     out: Any
     sums: Any
-    block: Any  # which three of sums
+    block: Any  # which three of `sums`
 
 
-class Pass:
-    """Writes one loop over the observations of a row that adds up some tiles."""
+class SumLoop:
+    """One loop over the observations of a row, which adds up some register blocks and, if asked, the scalars."""
 
-    def __init__(self, builder: Any, row: Row, tiles: list[Tile], scalars: bool, weighted: bool) -> None:
-        self.builder, self.row, self.tiles = builder, row, tiles
+    def __init__(
+        self, builder: Any, args: LoopArguments, blocks: list[RegisterBlock], scalars: bool, weighted: bool
+    ) -> None:
+        self.builder, self.args, self.blocks = builder, args, blocks
         self.scalars, self.weighted = scalars, weighted
 
     def write(self) -> None:
-        """The loop, from the sums that it begins with to their places."""
-        b, row = self.builder, self.row
-        begin = self._first_sums()
+        """Emit the loop: load the sums, add every observation, store the sums."""
+        b, args = self.builder, self.args
+        begin = self._load_sums()
         before, loop, after = b.block, b.append_basic_block("observations"), b.append_basic_block("done")
-        some = b.icmp_signed("<", row.start, row.stop)
+        some = b.icmp_signed("<", args.start, args.stop)
         b.cbranch(some, loop, after)
         b.position_at_end(loop)
         n = b.phi(INT)
-        n.add_incoming(row.start, before)
+        n.add_incoming(args.start, before)
         sums = [b.phi(value.type) for value in begin]
         for phi, value in zip(sums, begin, strict=True):
             phi.add_incoming(value, before)
@@ -290,113 +299,113 @@ class Pass:
         n.add_incoming(following, loop)
         for phi, value in zip(sums, added, strict=True):
             phi.add_incoming(value, loop)
-        b.cbranch(b.icmp_signed("<", following, row.stop), loop, after)
+        b.cbranch(b.icmp_signed("<", following, args.stop), loop, after)
         b.position_at_end(after)
         totals = [b.phi(value.type) for value in begin]
         for total, first, last in zip(totals, begin, added, strict=True):
             total.add_incoming(first, before)
             total.add_incoming(last, loop)
         for total, place in zip(totals, self._places(), strict=True):
-            store_vector(b, total, *place)
+            emit_store(b, total, *place)
 
     def _places(self) -> list[tuple[Any, Any]]:
-        """Where each sum is kept: a row of `out` for every row of a tile, then three numbers of `sums`."""
-        b, row = self.builder, self.row
-        found = []
-        for tile in self.tiles:
-            for r in tile.rows:
-                # the borders lie below the last feature: t in row `length`, one in the row after
-                line = b.add(row.length, INT(-1 - r)) if r < 0 else b.add(row.row, INT(r))
-                found.append((row.out, b.add(b.mul(line, row.length), b.add(row.col, INT(tile.col)))))
+        """Return base and position of each sum: a row of `out` for every row of a block, then three of `sums`."""
+        b, args = self.builder, self.args
+        places = []
+        for block in self.blocks:
+            for r in block.rows:
+                # the borders lie below the last feature: t in row `stride`, one in the row after
+                line = b.add(args.stride, INT(-1 - r)) if r < 0 else b.add(args.row, INT(r))
+                places.append((args.out, b.add(b.mul(line, args.stride), b.add(args.col, INT(block.col)))))
         if self.scalars:
-            found += [(row.sums, b.add(b.mul(row.block, INT(3)), INT(k))) for k in range(3)]
-        return found
+            places += [(args.sums, b.add(b.mul(args.block, INT(3)), INT(k))) for k in range(3)]
+        return places
 
     def _kinds(self) -> list[Any]:
-        vectors = [ir.VectorType(DOUBLE, tile.width) for tile in self.tiles for _ in tile.rows]
+        vectors = [ir.VectorType(DOUBLE, block.width) for block in self.blocks for _ in block.rows]
         return vectors + [DOUBLE] * 3 * self.scalars
 
-    def _first_sums(self) -> list[Any]:
+    def _load_sums(self) -> list[Any]:
         b = self.builder
-        begin = []
+        first = []
         for (base, position), kind in zip(self._places(), self._kinds(), strict=True):
-            there = load_vector(b, base, position, kind)
-            begin.append(b.select(self.row.fresh, ir.Constant(kind, None), there))
-        return begin
+            stored = emit_load(b, base, position, kind)
+            first.append(b.select(self.args.fresh, ir.Constant(kind, None), stored))
+        return first
 
     def _add(self, n: Any, sums: list[Any]) -> list[Any]:
-        """The sums with observation n."""
-        b, row = self.builder, self.row
-        j = b.sext(b.load(b.gep(row.index, [n])), INT)
-        line = b.mul(j, row.length)
-        t = b.fsub(b.fsub(self._number(row.values, n), row.mu), self._number(row.offset, j))
-        w = self._number(row.weights, n) if self.weighted else None
-        vectors = self._vectors(b.add(line, row.col), w)
-        features = b.add(line, row.row)
+        """Emit the sums with observation n added."""
+        b, args = self.builder, self.args
+        j = b.sext(b.load(b.gep(args.index, [n])), INT)
+        line = b.mul(j, args.stride)
+        t = b.fsub(b.fsub(self._number(args.values, n), args.mu), self._number(args.offset, j))
+        w = self._number(args.weights, n) if self.weighted else None
+        vectors = self._vectors(b.add(line, args.col), w)
+        features = b.add(line, args.row)
         added: list[Any] = []
-        for tile in self.tiles:
-            v = vectors[tile.col, tile.width]
-            for r in tile.rows:
+        for block in self.blocks:
+            v = vectors[block.col, block.width]
+            for r in block.rows:
                 s = sums[len(added)]
                 if r == -2:
                     added.append(b.fadd(s, v))
                     continue
-                x = t if r == -1 else self._number(row.F, b.add(features, INT(r)))
-                added.append(fused(b, broadcast(b, x, tile.width), v, s))
+                x = t if r == -1 else self._number(args.F, b.add(features, INT(r)))
+                added.append(emit_fma(b, emit_broadcast(b, x, block.width), v, s))
         if self.scalars:
             added += self._add_scalars(t, w, sums[-3:])
         return added
 
     def _add_scalars(self, t: Any, w: Any, sums: list[Any]) -> list[Any]:
-        """sum w, sum w t and sum w t^2."""
+        """Emit sum w, sum w t and sum w t^2."""
         b = self.builder
         if w is None:
-            return [b.fadd(sums[0], DOUBLE(1.0)), b.fadd(sums[1], t), fused(b, t, t, sums[2])]
-        return [b.fadd(sums[0], w), fused(b, w, t, sums[1]), fused(b, b.fmul(w, t), t, sums[2])]
+            return [b.fadd(sums[0], DOUBLE(1.0)), b.fadd(sums[1], t), emit_fma(b, t, t, sums[2])]
+        return [b.fadd(sums[0], w), emit_fma(b, w, t, sums[1]), emit_fma(b, b.fmul(w, t), t, sums[2])]
 
     def _vectors(self, line: Any, w: Any) -> dict[tuple[int, int], Any]:
-        """The vectors of the columns, times the weight; the half of one that is there is not loaded again."""
+        """Emit the features of the columns times the weight; half of a loaded vector is not loaded again."""
         b = self.builder
-        found: dict[tuple[int, int], Any] = {}
-        for tile in sorted(self.tiles, key=lambda tile: -tile.width):
-            key = tile.col, tile.width
-            if (tile.col, LANES) in found and tile.width == STRIP:
-                whole = found[tile.col, LANES]
+        vectors: dict[tuple[int, int], Any] = {}
+        for block in sorted(self.blocks, key=lambda block: -block.width):
+            key = block.col, block.width
+            if (block.col, LANES) in vectors and block.width == STRIP:
+                whole = vectors[block.col, LANES]
                 low = ir.Constant(ir.VectorType(ir.IntType(32), STRIP), list(range(STRIP)))
-                found[key] = b.shuffle_vector(whole, ir.Constant(whole.type, ir.Undefined), low)
-            elif key not in found:
-                v = load_vector(b, self.row.F, b.add(line, INT(tile.col)), ir.VectorType(DOUBLE, tile.width))
-                found[key] = v if w is None else b.fmul(v, broadcast(b, w, tile.width))
-        return found
+                vectors[key] = b.shuffle_vector(whole, ir.Constant(whole.type, ir.Undefined), low)
+            elif key not in vectors:
+                v = emit_load(b, self.args.F, b.add(line, INT(block.col)), ir.VectorType(DOUBLE, block.width))
+                vectors[key] = v if w is None else b.fmul(v, emit_broadcast(b, w, block.width))
+        return vectors
 
     def _number(self, base: Any, position: Any) -> Any:
-        return load_vector(self.builder, base, position, DOUBLE)
+        return emit_load(self.builder, base, position, DOUBLE)
 
 
-def adder(tiles: list[Tile], scalars: bool) -> Any:
-    """A function for compiled code that adds one row's observations from start to stop to its tiles.
+def make_accumulator(blocks: list[RegisterBlock], scalars: bool) -> Any:
+    """Make a function for compiled code that adds one row's observations from start to stop to these blocks.
 
-    Whether they have weights is a matter of type: no weights are an empty array of truths.
+    Weights are known by their type: an empty array of bool means none.
     """
 
     @intrinsic
-    def add_up(
-        typing: Any, start: Any, stop: Any, index: Any, values: Any, weights: Any, F: Any, length: Any,
+    def accumulate(
+        typing: Any, start: Any, stop: Any, index: Any, values: Any, weights: Any, F: Any, stride: Any,
         row: Any, col: Any, offset: Any, mu: Any, fresh: Any, out: Any, sums: Any, block: Any,
     ) -> Any:  # fmt: skip
         weighted = weights.dtype == types.float64
 
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            plain = [
-                data_of(context, builder, kind, value) if isinstance(kind, types.Array) else value
+            pointers = [
+                data_pointer(context, builder, kind, value) if isinstance(kind, types.Array) else value
                 for kind, value in zip(signature.args, args, strict=True)
             ]
-            for k, part in enumerate(passes(tiles) or [[]]):
-                Pass(builder, Row(*plain), part, scalars and k == 0, weighted).write()
+            for k, part in enumerate(split_into_loops(blocks) or [[]]):
+                SumLoop(builder, LoopArguments(*pointers), part, scalars and k == 0, weighted).write()
             return context.get_dummy_value()
 
         i, x = types.intp, types.float64
-        given = (i, i, index, values, weights, F, i, i, i, offset, x, types.boolean, out, sums, i)
-        return types.void(*given), build
+        parameters = (i, i, index, values, weights, F, i, i, i, offset, x, types.boolean, out, sums, i)
+        return types.void(*parameters), build
 
-    return add_up
+    return accumulate

@@ -1,13 +1,14 @@
-"""Entries of factored draws, and the lazy search for the best of many candidates.
+"""Variances of entries over factored draws, and the lazy search for the best of many candidates.
 
-A, B    m1 x R x S, m2 x R x S    the draws' factors, draws last so that loops over them are contiguous
-a, b    m1 x S, m2 x S            the draws' effects
-d       S                         an entry's draws less their mean, d_s = A_i.s . B_j.s + a_is + b_js - mean
-F       M x p                     features: the covariance of two candidates is the product of their rows
-W       k x p                     measured entries as directions: K = I - W'W, v = f'K f
+    A, B    m1 x R x S, m2 x R x S    the draws' factors, draws last so that loops over them are contiguous
+    a, b    m1 x S, m2 x S            the draws' effects
+    d       S                         an entry's draws less their mean, d_s = A_i.s . B_j.s + a_is + b_js - mean
+    F       M x p                     features: the covariance of two candidates is the product of their rows
+    W       k x p                     measured entries as directions: K = I - W'W, v = f'K f
+    least   -                         variances below it are rounding, and count as zero
 
 No `fastmath`: sums are taken in one order, whatever the processor's vectors hold, so that what is chosen is the same on
-all. `total` and `dot` keep eight sums, which is nearly as fast.
+all. `sum8` and `dot8` keep eight sums, which is nearly as fast.
 """
 
 import math
@@ -22,26 +23,28 @@ from numpy.typing import NDArray
 from maxentry.kernels.simd import (
     LANES,
     VECTOR,
-    across,
-    data_of,
-    every,
-    fused,
+    broadcast,
+    data_pointer,
+    emit_fma,
+    emit_load,
+    emit_store,
+    fma,
+    horizontal_sum,
     load,
-    load_vector,
-    plus,
-    store_vector,
 )
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-CLOSED = -1.0  # the score of a candidate that may not be chosen; scores are at least zero
+CLOSED = -1.0  # the score of a candidate that may not be chosen; other scores are at least zero
 EQUAL = 1e-10  # scores that differ by less than this share are a tie
+SIDE = 4  # of a register block, in entries
+INT = ir.IntType(64)
 
 
 @njit(cache=True, nogil=True)
-def total(x: Array) -> float:
-    """The sum of x, in an order of its own."""
+def sum8(x: Array) -> float:
+    """The sum of x as eight interleaved sums."""
     t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
     for n in range(x.size // 8):
         p = x[8 * n : 8 * n + 8]
@@ -53,8 +56,8 @@ def total(x: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def dot(x: Array, y: Array) -> float:
-    """The sum of x y, in the order of `total`."""
+def dot8(x: Array, y: Array) -> float:
+    """The sum of x y, in the order of `sum8`."""
     t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
     for n in range(x.size // 8):
         p, q = x[8 * n : 8 * n + 8], y[8 * n : 8 * n + 8]
@@ -66,13 +69,13 @@ def dot(x: Array, y: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def spread(d: Array, least: float) -> float:
-    """Take its mean off d; the mean of the squares that are left, both zero if it is below least."""
+def centre(d: Array, least: float) -> float:
+    """Subtract the mean from d and return the variance; set both to zero if the variance is below `least`."""
     S = d.size
-    mean = total(d) / S
+    mean = sum8(d) / S
     for s in range(S):
         d[s] -= mean
-    v: float = dot(d, d) / S
+    v: float = dot8(d, d) / S
     if v < least:
         d[:] = 0.0
         return 0.0
@@ -80,44 +83,44 @@ def spread(d: Array, least: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def centred(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
-    """Overwrite d by the centred draws of entry (i, j); the mean of their squares, both zero if it is below least."""
+def centre_entry(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
+    """Overwrite d by the centred draws of entry (i, j) and return their variance, with zeros as in `centre`."""
     R, S = A.shape[1], d.size
     for s in range(S):
         d[s] = a[i, s] + b[j, s]
     for r in range(R):
         for s in range(S):
             d[s] += A[i, r, s] * B[j, r, s]
-    v: float = spread(d, least)
+    v: float = centre(d, least)
     return v
 
 
 @njit(cache=True, nogil=True)
-def centred_draws(
+def fill_features(
     A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, F: Array
 ) -> None:
     """F[n] <- d / sqrt(S), for the entries (rows, cols)."""
     S = F.shape[1]
     for n in range(rows.size):
-        centred(A, B, a, b, rows[n], cols[n], least, F[n])
+        centre_entry(A, B, a, b, rows[n], cols[n], least, F[n])
         F[n] /= math.sqrt(S)
 
 
 @njit(cache=True, nogil=True)
-def variances_at(
+def entry_variances(
     A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, v: Array
 ) -> None:
     """v[n] <- the variance of the draws of entry (rows[n], cols[n])."""
     d = np.empty(A.shape[2])
     for n in range(rows.size):
-        v[n] = centred(A, B, a, b, rows[n], cols[n], least, d)
+        v[n] = centre_entry(A, B, a, b, rows[n], cols[n], least, d)
 
 
 @njit(cache=True, nogil=True)
-def _remaining(f: Array, W: Array, start: int, stop: int, v: float) -> float:
-    """v less what the directions start..stop-1 explain of f."""
+def _deflate(f: Array, W: Array, start: int, stop: int, v: float) -> float:
+    """Return v less what the directions start..stop-1 explain of f."""
     for t in range(start, stop):
-        c = dot(f, W[t])
+        c = dot8(f, W[t])
         v -= c * c
     return max(v, 0.0)
 
@@ -126,8 +129,9 @@ def _remaining(f: Array, W: Array, start: int, stop: int, v: float) -> float:
 def _refresh(
     n: int, F: Array, W: Array, k: int, eta2: float, cost: Array, v: Array, version: Indices, score: Array
 ) -> None:
+    """Bring v and score of candidate n up to date with k directions."""
     if version[n] < k:
-        v[n] = _remaining(F[n], W, version[n], k, v[n])
+        v[n] = _deflate(F[n], W, version[n], k, v[n])
         version[n] = k
         if score[n] != CLOSED:
             score[n] = 0.5 * math.log1p(v[n] / eta2) / cost[n]
@@ -137,10 +141,10 @@ def _refresh(
 def best_candidate(
     F: Array, W: Array, k: int, eta2: float, keys: Indices, cost: Array, v: Array, version: Indices, score: Array
 ) -> int:  # fmt: skip
-    """The candidate of greatest score 1/2 log(1 + v / eta2) / cost given k directions; the least key of equals.
+    """Find the candidate of greatest score 1/2 log(1 + v / eta2) / cost given k directions; of equals, the least key.
 
     v and score may be stale (version < k directions taken off): they only fall, so a candidate whose stale score
-    is below the best need not be looked at (Minoux's lazy greedy search). Returns -1 where all are closed.
+    is below the best need not be updated (Minoux's lazy greedy search). Returns -1 where all are closed.
     """
     M = keys.size
     if M == 0:
@@ -158,20 +162,20 @@ def best_candidate(
     top = score[best]
     if top == CLOSED:
         return -1
-    enough = top * (1.0 - EQUAL)
+    tied = top * (1.0 - EQUAL)
     for n in range(M):
-        if score[n] >= enough and keys[n] < keys[best]:
+        if score[n] >= tied and keys[n] < keys[best]:
             _refresh(n, F, W, k, eta2, cost, v, version, score)
-            if score[n] >= enough:
+            if score[n] >= tied:
                 best = n
     return best
 
 
 @njit(cache=True, nogil=True)
-def turned_spread(X: Array, effect: Array, turns: Array, mean: Array, cov: Array, fourth: Array) -> None:
+def rotate_moments(X: Array, effect: Array, rotations: Array, mean: Array, cov: Array, fourth: Array) -> None:
     """cov[i] <- covariance over the draws of x_i O_s and the effect, and fourth[i] <- E|x_i O_s - mean_i|^4.
 
-    turns is R x R x S; effects have means of zero.
+    rotations is R x R x S, the O_s; effects have means of zero.
     """
     m, R, S = X.shape
     d, length = np.empty((R + 1, S)), np.empty(S)
@@ -183,27 +187,22 @@ def turned_spread(X: Array, effect: Array, turns: Array, mean: Array, cov: Array
             d[t] = -mean[i, t]
             for r in range(R):
                 for s in range(S):
-                    d[t, s] += X[i, r, s] * turns[r, t, s]
+                    d[t, s] += X[i, r, s] * rotations[r, t, s]
             for s in range(S):
                 length[s] += d[t, s] * d[t, s]
-        fourth[i] = dot(length, length) / S
+        fourth[i] = dot8(length, length) / S
         for t in range(R + 1):
             for r in range(t + 1):
-                cov[i, t, r] = cov[i, r, t] = dot(d[t], d[r]) / S
+                cov[i, t, r] = cov[i, r, t] = dot8(d[t], d[r]) / S
 
 
-# Variances of factored draws over a block of the matrix: sixteen entries at once, four rows times four columns.
-#
-# Draws lie side by side in vectors of eight (`lanes`). Each vector of a row's factor is multiplied by those of four
-# columns, and the other way round: eight loads serve sixteen fused multiply-adds. What four rows or columns need is
-# laid out in the order of reading first.
-SIDE = 4
-INT = ir.IntType(64)
+# Variances over a block of the matrix: register blocks of four rows times four columns. Eight loads of packed factors
+# serve sixteen fused multiply-adds, each of eight draws.
 
 
 @njit(cache=True, nogil=True)
-def _laid_out(X: Array, effect: Array, index: Indices) -> Array:
-    """The factors of index[4 g : 4 g + 4] as [g, s / 8, r, 4, 8], the effect last; draws beyond the last are zero."""
+def _pack(X: Array, effect: Array, index: Indices) -> Array:
+    """Copy the factors of index[4 g : 4 g + 4] to [g, s / 8, r, 4, 8], the effect last; pad the draws by zeros."""
     R, S = X.shape[1], X.shape[2]
     groups, vectors = (index.size + SIDE - 1) // SIDE, (S + LANES - 1) // LANES
     out = np.zeros((groups, vectors, R + 1, SIDE, LANES))
@@ -217,42 +216,42 @@ def _laid_out(X: Array, effect: Array, index: Indices) -> Array:
 
 
 @intrinsic
-def _sixteen(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any, d: Any) -> Any:
-    """D.flat[d : d + 128] <- eight draws of sixteen entries, of rows laid out at P.flat[p], columns at Q.flat[q]."""
+def _multiply_block(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any, d: Any) -> Any:
+    """D.flat[d : d + 128] <- eight draws of sixteen entries, from rows packed at P.flat[p] and columns at Q.flat[q]."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         P, p, Q, q, R, D, d = (
-            data_of(context, builder, kind, value) if isinstance(kind, types.Array) else value
+            data_pointer(context, builder, kind, value) if isinstance(kind, types.Array) else value
             for kind, value in zip(signature.args, args, strict=True)
         )
         step = INT(SIDE * LANES)
         last = builder.mul(R, step)
         begin = [
             builder.fadd(x, y)
-            for x in _four(builder, P, builder.add(p, last))
-            for y in _four(builder, Q, builder.add(q, last))
+            for x in _load_four(builder, P, builder.add(p, last))
+            for y in _load_four(builder, Q, builder.add(q, last))
         ]
 
         def add(r: Any, sums: list[Any]) -> list[Any]:
             here = builder.mul(r, step)
-            x, y = _four(builder, P, builder.add(p, here)), _four(builder, Q, builder.add(q, here))
-            return [fused(builder, x[e // SIDE], y[e % SIDE], total) for e, total in enumerate(sums)]
+            x, y = _load_four(builder, P, builder.add(p, here)), _load_four(builder, Q, builder.add(q, here))
+            return [emit_fma(builder, x[e // SIDE], y[e % SIDE], total) for e, total in enumerate(sums)]
 
-        for e, total in enumerate(_loop(builder, R, begin, add)):
-            store_vector(builder, total, D, builder.add(d, INT(e * LANES)))
+        for e, total in enumerate(_emit_loop(builder, R, begin, add)):
+            emit_store(builder, total, D, builder.add(d, INT(e * LANES)))
         return context.get_dummy_value()
 
     i = types.intp
     return types.void(P, i, Q, i, i, D, i), build
 
 
-def _four(builder: Any, base: Any, position: Any) -> list[Any]:
-    """Four vectors from base[position] on."""
-    return [load_vector(builder, base, builder.add(position, INT(k * LANES)), VECTOR) for k in range(SIDE)]
+def _load_four(builder: Any, base: Any, position: Any) -> list[Any]:
+    """Emit the loads of four vectors from base[position] on."""
+    return [emit_load(builder, base, builder.add(position, INT(k * LANES)), VECTOR) for k in range(SIDE)]
 
 
-def _loop(builder: Any, n: Any, begin: list[Any], add: Any) -> list[Any]:
-    """The sums after add(r, sums) for r = 0 .. n - 1, each in a register of its own."""
+def _emit_loop(builder: Any, n: Any, begin: list[Any], add: Any) -> list[Any]:
+    """Emit the loop sums <- add(r, sums) for r = 0 .. n - 1, each sum in a register of its own."""
     before = builder.block
     loop, after = builder.append_basic_block("factors"), builder.append_basic_block("done")
     builder.cbranch(builder.icmp_signed("<", INT(0), n), loop, after)
@@ -274,40 +273,40 @@ def _loop(builder: Any, n: Any, begin: list[Any], add: Any) -> list[Any]:
 @njit(cache=True, nogil=True)
 def _variance(D: Array, e: int, S: int) -> float:
     """The variance of the S draws of entry e of sixteen: D is [s / 8, entry, 8]."""
-    whole, one = S // LANES, every(1.0)
-    sums = every(0.0)
+    whole, one = S // LANES, broadcast(1.0)
+    sums = broadcast(0.0)
     for t in range(whole):
-        sums = plus(one, load(D, (t * SIDE * SIDE + e) * LANES), sums)
-    total = across(sums)
+        sums = fma(one, load(D, (t * SIDE * SIDE + e) * LANES), sums)
+    total = horizontal_sum(sums)
     for s in range(whole * LANES, S):
         total += D[whole, e, s - whole * LANES]
     mean = total / S
-    sums, less = every(0.0), every(-mean)
+    sums, less = broadcast(0.0), broadcast(-mean)
     for t in range(whole):
-        d = plus(one, load(D, (t * SIDE * SIDE + e) * LANES), less)
-        sums = plus(d, d, sums)
-    squares: float = across(sums)
+        d = fma(one, load(D, (t * SIDE * SIDE + e) * LANES), less)
+        sums = fma(d, d, sums)
+    squares: float = horizontal_sum(sums)
     for s in range(whole * LANES, S):
         squares += (D[whole, e, s - whole * LANES] - mean) ** 2
     return squares / S
 
 
 @njit(cache=True, nogil=True)
-def variances(
+def block_variances(
     A: Array, B: Array, a: Array, b: Array, rows: Indices, cols: Indices, least: float, v: Array
 ) -> None:
     """v[n, k] <- the variance of the draws of entry (rows[n], cols[k])."""
     R, S = A.shape[1], A.shape[2]
-    Q = _laid_out(B, b, cols)
+    Q = _pack(B, b, cols)
     vectors = Q.shape[1]
     D = np.empty((vectors, SIDE * SIDE, LANES))
     step = (R + 1) * SIDE * LANES
     for n in range(0, rows.size, SIDE):
-        P = _laid_out(A, a, rows[n : n + SIDE])
+        P = _pack(A, a, rows[n : n + SIDE])
         for k in range(Q.shape[0]):
             for t in range(vectors):
-                _sixteen(P, t * step, Q, (k * vectors + t) * step, R, D, t * SIDE * SIDE * LANES)
+                _multiply_block(P, t * step, Q, (k * vectors + t) * step, R, D, t * SIDE * SIDE * LANES)
             for p in range(min(SIDE, rows.size - n)):
                 for q in range(min(SIDE, cols.size - SIDE * k)):
-                    found = _variance(D, SIDE * p + q, S)
-                    v[n + p, SIDE * k + q] = found if found >= least else 0.0
+                    variance = _variance(D, SIDE * p + q, S)
+                    v[n + p, SIDE * k + q] = variance if variance >= least else 0.0

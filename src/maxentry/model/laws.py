@@ -1,4 +1,14 @@
-"""The matrix von Mises-Fisher law MF(m, R, F) on V(R, m), Eq. (mf): density proportional to etr(F'W)."""
+"""The laws of the model: how to draw from them, and their densities.
+
+    IG(shape, scale)     x > 0            density proportional to x^(-shape-1) exp(-scale/x)
+    Wishart(df, scale)   R x R, df real   |S|^((df-R-1)/2) exp(-tr(scale^-1 S)/2)
+    QL(mu, delta2)       R, d_k >= 0      exp(-sum (d_k - mu_k)^2 / (2 delta2)) prod_{k<l} |d_k^2 - d_l^2|, Eq. (ql)
+    MF(m, R, F)          m x R frame W    etr(F'W), Eq. (mf)
+
+QL is the paper's quadrant law: QL(0, sigma2) is the law of the singular values of an R x R matrix of iid N(0, sigma2),
+in random order. MF is the matrix von Mises-Fisher law on the Stiefel manifold V(R, m), the m x R matrices with
+orthonormal columns (R-frames in R^m).
+"""
 
 import math
 
@@ -8,10 +18,8 @@ from scipy.special import gammaln, hyp0f1, ive, multigammaln
 
 from maxentry.errors import ParameterError
 from maxentry.kernels import algorithm2 as kernel
-from maxentry.kernels.algorithm2 import slice_step
-from maxentry.kernels.rng import wishart as fill_wishart
+from maxentry.kernels.rng import fill_wishart
 
-# The inverse gamma law IG(shape, scale): density proportional to x^(-shape-1) exp(-scale/x), x > 0.
 Array = NDArray[np.float64]
 
 
@@ -37,9 +45,6 @@ def _check_inverse_gamma(shape: float, scale: float) -> None:
             raise ParameterError(f"an inverse gamma needs a positive finite {name}, got {value!r}")
 
 
-# The Wishart law, df real: density proportional to |S|^((df-R-1)/2) exp(-tr(scale^-1 S)/2).
-
-
 def draw_wishart(df: float, scale: Array, rng: np.random.Generator) -> Array:
     """Draw an R x R matrix S ~ Wishart(df, scale), E S = df * scale, by Bartlett's decomposition."""
     scale = np.asarray(scale, dtype=float)
@@ -52,14 +57,11 @@ def draw_wishart(df: float, scale: Array, rng: np.random.Generator) -> Array:
         factor = np.linalg.cholesky(scale)
     except np.linalg.LinAlgError:
         raise ParameterError(
-            "the scale of a Wishart law must be positive definite, and this is not"
+            "the scale of a Wishart law must be positive definite, got one that is not"
         ) from None
     S = np.empty((R, R))
     fill_wishart(df, factor, S, rng)
     return S
-
-
-# The Stiefel manifold V(R, m): m x R matrices with orthonormal columns (R-frames in R^m).
 
 
 def uniform_frame(m: int, R: int, rng: np.random.Generator) -> Array:
@@ -75,13 +77,7 @@ def uniform_frame(m: int, R: int, rng: np.random.Generator) -> Array:
     return frame
 
 
-# The quadrant law QL(mu, delta2), Eq. (ql), of R unordered singular values d_k >= 0.
-#
-# Its density is proportional to exp(-sum (d_k - mu_k)^2 / (2 delta2)) prod_{k<l} |d_k^2 - d_l^2|.
-# QL(0, sigma2) is the law of the singular values of an R x R matrix of iid N(0, sigma2), in random order.
-
-
-def draw_centred_quadrant(R: int, sigma2: float, rng: np.random.Generator) -> Array:
+def draw_quadrant_at_zero(R: int, sigma2: float, rng: np.random.Generator) -> Array:
     """Draw d ~ QL(0, sigma2) exactly, in random order."""
     _check_scale(sigma2)
     if R < 1:
@@ -98,12 +94,12 @@ def quadrant_slice_step(d: Array, mu: Array, delta2: float, rng: np.random.Gener
         raise ParameterError(f"d and mu must be vectors of one length, got shapes {d.shape} and {mu.shape}")
     if (d < 0).any() or np.unique(d).size < d.size:
         raise ParameterError(f"d must be non-negative and distinct, got {d}")
-    slice_step(d, mu, delta2, rng)
+    kernel.slice_step(d, mu, delta2, rng)
     return d
 
 
 def quadrant_log_density(d: Array, mu: Array, delta2: float) -> float:
-    """Log density of QL(mu, delta2) at d up to a constant, which is known for mu = 0: `log_normaliser`."""
+    """Log density of QL(mu, delta2) at d up to a constant, which is known for mu = 0: `quadrant_log_normaliser`."""
     d = np.asarray(d, dtype=float)
     if (d < 0).any():
         return -math.inf
@@ -115,7 +111,7 @@ def quadrant_log_density(d: Array, mu: Array, delta2: float) -> float:
 
 
 def quadrant_log_normaliser(R: int, sigma2: float) -> float:
-    """Log of the constant by which exp(log_density(d, 0, sigma2)) must be divided to integrate to one.
+    """Log of the constant by which exp(quadrant_log_density(d, 0, sigma2)) must be divided to integrate to one.
 
     It is log[ R! Gamma_R(R/2)^2 2^(R^2/2) / (2^R pi^(R^2/2)) ] + (R^2/2) log sigma2, from the Wishart law of
     M'M. The paper prints Z_R (2 pi sigma2)^(R/2), which has the right power of sigma2 for R = 1 only.
@@ -150,17 +146,17 @@ def draw_von_mises_fisher(F: Array, rng: np.random.Generator, max_tries: int = 1
     left, s, right = np.linalg.svd(F, full_matrices=False)
     H = np.ascontiguousarray((left * s).T)
     W = np.empty((R, m))
-    ceiling = [_log_total_mass(s[j], m - j) for j in range(R)]
+    ceiling = [_log_normaliser(s[j], m - j) for j in range(R)]
     for _ in range(max_tries):
         log_ratio = 0.0
         for j in range(R):
             kappa = kernel.redraw_axis(W, j + 1, j, H[j], rng)
-            log_ratio += _log_total_mass(kappa, m - j) - ceiling[j]
+            log_ratio += _log_normaliser(kappa, m - j) - ceiling[j]
         if log_ratio >= -rng.standard_exponential():
             frame: Array = W.T @ right
             return frame
     raise ParameterError(
-        f"no draw of MF({m}, {R}, F) was accepted in {max_tries} tries; use column_gibbs_step for this F"
+        f"no draw of MF({m}, {R}, F) was accepted in {max_tries} tries; use von_mises_fisher_gibbs_step for this F"
     )
 
 
@@ -178,11 +174,11 @@ def von_mises_fisher_gibbs_step(W: Array, F: Array, rng: np.random.Generator) ->
     if W.shape != F.shape:
         raise ParameterError(f"the frame W must have the shape of F, {F.shape}, got {W.shape}")
     axes, H = np.array(W.T, order="C", dtype=float), np.array(F.T, order="C")
-    kernel.gibbs(axes, H, rng)
+    kernel.gibbs_pass(axes, H, rng)
     return axes.T
 
 
-def _log_total_mass(kappa: float, q: int) -> float:
+def _log_normaliser(kappa: float, q: int) -> float:
     """Log of the mean of exp(kappa u_1) over u uniform on the unit sphere of R^q, 0F1(; q/2; kappa^2/4)."""
     nu = 0.5 * q - 1.0
     bessel = float(ive(nu, kappa))

@@ -73,7 +73,7 @@ class Subject:
 
         if not self.state.standing:
             raise CampaignError("expected at least one measurement before there is a posterior, got none.")
-        return fits.posterior(self.state, self.campaign.cache)
+        return fits.fit_posterior(self.state, self.campaign.cache)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -115,7 +115,7 @@ class Subject:
         campaign, state = self.require_campaign("knows what comes next")
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
-        limits = policy.limits({}, state.settings)
+        limits = policy.resolve_limits({}, state.settings)
         return policy.next_batch(state, int(n), self.now, **limits, cache=campaign.cache)
 
     # Words

@@ -96,7 +96,7 @@ def init(
         sigma2 = float(laws.draw_inverse_gamma(priors.signal.shape, priors.signal.scale, rng))
         eta2 = float(laws.draw_inverse_gamma(priors.noise.shape, priors.noise.scale, rng))
         U, V = uniform_frame(m1, R, rng), uniform_frame(m2, R, rng)
-        return Algorithm2State(U, laws.draw_centred_quadrant(R, sigma2, rng), V, sigma2, eta2)
+        return Algorithm2State(U, laws.draw_quadrant_at_zero(R, sigma2, rng), V, sigma2, eta2)
     X = np.asarray(X0, dtype=float)
     if X.shape != (m1, m2) or not np.isfinite(X).all():
         raise DataError(f"X0 must be a finite {m1} x {m2} matrix, got shape {X.shape} or values not finite")
@@ -135,7 +135,7 @@ def sweeps(
     hyper = np.array([priors.noise.shape, priors.noise.scale, priors.signal.shape, priors.signal.scale])
     (m1, m2), R, S = data.mean.shape, D.size, n_sweeps // thin
     draws = Algorithm2Draws(np.empty((S, m1, R)), np.empty((S, m2, R)), np.empty(S), np.empty(S))
-    kernel.sweeps(U, D, V, scales, data.mean, data.counts, data.within, hyper, thin, *draws, rng)
+    kernel.run_sweeps(U, D, V, scales, data.mean, data.counts, data.within, hyper, thin, *draws, rng)
     return Algorithm2State(U.T, D, V.T, float(scales[0]), float(scales[1])), draws
 
 

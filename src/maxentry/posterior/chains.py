@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
-from maxentry.kernels.threads import most_threads
+from maxentry.kernels.threads import max_threads
 from maxentry.labels import place
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
@@ -117,7 +117,7 @@ def spawn_chains(
     seed: np.random.SeedSequence, data: GibbsData, ranks: Sequence[int], priors: PriorsOf
 ) -> tuple[Chain, ...]:
     """Start one chain for each rank given: a draw from the prior and a random stream of its own."""
-    compiling_notice([kernel.sweeps])
+    compiling_notice([kernel.run_sweeps])
     chains = []
     for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
         rng = np.random.Generator(np.random.PCG64(child))
@@ -142,14 +142,14 @@ def run_chains(
 
     observer(c, states): called by the thread of chain c with every state after settling, stored or not.
     """
-    compiling_notice([kernel.sweeps])
+    compiling_notice([kernel.run_sweeps])
     buffers = _allocate_buffers(
         len(chains), sampling.draws, data.shape, max(chain.rank for chain in chains), dtype, draw_store
     )
     done = [0] * len(chains)  # draws of each chain so far
     stop = threading.Event()
 
-    threads = threads or most_threads()
+    threads = threads or max_threads()
     each = max(1, threads // len(chains))
 
     def work(c: int) -> Chain:
@@ -194,7 +194,7 @@ def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextMan
     long = sweep_work(data.shape, data.by_row.values.size, rank) > SHARED_WORK
     if not long or threads <= 1:
         return nullcontext()
-    compiling_notice([kernel.draw_dealt, kernel.between, kernel.after_columns])
+    compiling_notice([kernel.draw_blocks, kernel.switch_sides, kernel.finish_sweep])
     return ThreadTeam(threads)
 
 

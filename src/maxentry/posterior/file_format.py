@@ -1,6 +1,6 @@
 """A posterior in one .npz file: arrays, and a JSON text for the rest. No pickle, so no code runs on load.
 
-Or in a folder: large draws in files of their own, which are mapped into memory (`room`), and such an .npz for the rest.
+Or in a folder: large draws in files of their own, mapped into memory (`FolderStore`), and such an .npz for the rest.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def save(p: Parts, path: str | PathLike[str]) -> None:
     if not target.parent.is_dir():
         raise DataError(f"expected a folder to write {target.name} into, but {target.parent} does not exist.")
     if target.is_dir():
-        raise DataError(f"expected the name of a file to write, but {target} is a folder.")
+        raise DataError(f"expected the name of a file to write, got {target}, which is a folder")
     _write(target, _meta(p), _arrays(p))
 
 
@@ -70,7 +70,7 @@ def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
         with write_atomically(target) as temporary, temporary.open("xb") as file:
             np.savez(file, meta=text, **arrays)
     except OSError as error:
-        raise DataError(f"expected to write {target}, but that failed: {error.strerror or error}.") from error
+        raise DataError(f"cannot write {target}: {error.strerror or error}") from error
 
 
 def load(path: str | PathLike[str]) -> Parts:
@@ -93,16 +93,14 @@ def load(path: str | PathLike[str]) -> Parts:
     except FileNotFoundError as error:
         missing = error.filename or path
         raise DataError(
-            f"expected a posterior written by maxentry, but there is no file {missing}."
+            f"expected a posterior written by maxentry, got {missing}, which does not exist"
         ) from None
     except OSError as error:
-        raise DataError(f"expected to read {path}, but that failed: {error.strerror or error}.") from error
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     except _NOT_OURS as error:
-        raise DataError(
-            f"expected a posterior written by maxentry, but {path} is not one ({error})."
-        ) from error
+        raise DataError(f"expected a posterior written by maxentry, got {path} ({error})") from error
     raise DataError(
-        f"expected a posterior of format 1 to {FORMAT}, but {path} has format {written}: "
+        f"expected a posterior of format 1 to {FORMAT}, got {path} of format {written}: "
         "it was written by another version of maxentry."
     )
 

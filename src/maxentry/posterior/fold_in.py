@@ -43,7 +43,7 @@ class NewRows(NamedTuple):
 
 
 class ColumnDraw(NamedTuple):
-    """What one draw says of new rows: x_j = offset_j + f_j'g + noise, g ~ N(0, Q^-1)."""
+    """The law of new rows in one draw: x_j = offset_j + f_j'g + noise, g ~ N(0, Q^-1)."""
 
     F: Array  # (m2, K)
     offset: Array  # (m2,), mu + c_j
@@ -73,7 +73,7 @@ def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
     A row without any observation has the mean and spread of the rows that were fitted. The sd holds both the
     uncertainty of the row given the columns and that of the columns.
     """
-    compiling_notice([kernel.coefficients])
+    compiling_notice([kernel.fit_coefficients])
     new = _check_new_rows(Y, posterior)
     mean, sd = np.empty_like(new), np.empty_like(new)
     with threadpool_limits(1):  # threads on matrices this thin cost more than they give
@@ -97,7 +97,7 @@ def _moments(posterior: Posterior, seen: ObservedRows) -> tuple[Array, Array]:
 
 def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
     """The mean of `fold_in`, without the cost of the sd."""
-    compiling_notice([kernel.coefficients])
+    compiling_notice([kernel.fit_coefficients])
     new = _check_new_rows(Y, posterior)
     mean = np.zeros_like(new)
     with threadpool_limits(1):
@@ -134,7 +134,7 @@ def coefficients(columns: ColumnDraw, seen: ObservedRows) -> tuple[Array, Array]
     n, K = seen.shape[0], F.shape[1]
     G, cov = np.empty((n, K)), np.empty((n, K, K))
     student = (0.0, 0) if nu is None else (nu, STUDENT_ITERATIONS)
-    kernel.coefficients(seen.starts, seen.cols, seen.values, F, offset, Q, eta2, *student, G, cov)
+    kernel.fit_coefficients(seen.starts, seen.cols, seen.values, F, offset, Q, eta2, *student, G, cov)
     return G, cov
 
 
@@ -163,9 +163,9 @@ def _check_new_rows(Y: ArrayLike, posterior: Posterior) -> Array:
         )
     m2, given = posterior.shape[1], as_array(Y)
     if given.ndim != 2 or given.shape[1] != m2:
-        raise DataError(f"expected new rows as an array of n x {m2}, but one of shape {given.shape} came.")
+        raise DataError(f"expected new rows as an array of n x {m2}, got shape {given.shape}")
     values = floats(given, lambda k: f"row {k // m2}, column {k % m2}")
     if np.isinf(values).any():
         i, j = np.argwhere(np.isinf(values))[0]
-        raise DataError(f"expected finite numbers, but the value at row {i}, column {j} is {values[i, j]}.")
+        raise DataError(f"expected finite numbers, got {values[i, j]} at row {i}, column {j}")
     return values

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from maxentry.errors import DataError, ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
-from maxentry.kernels.gibbs import Room, Side
+from maxentry.kernels.gibbs import Scratch, Side
 from maxentry.kernels.rng import fill_normal
-from maxentry.kernels.rows import SPARE
+from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
@@ -179,8 +179,8 @@ def step(
     if team is not None:
         share_sweeps(team, betas, thin, workspace, source, NU_GRID, hyper, scalars, rng, buffers)
     else:
-        kernel.sweeps(
-            betas, thin, rank, data.effects, workspace.aligned, workspace.left, workspace.right, workspace.room,
+        kernel.run_sweeps(
+            betas, thin, rank, data.effects, workspace.aligned, workspace.left, workspace.right, workspace.scratch,
             source, NU_GRID, hyper, scalars, rng, *buffers,
         )  # fmt: skip
     return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64))
@@ -193,7 +193,7 @@ class Workspace(NamedTuple):
     effects: bool
     left: Side
     right: Side
-    room: Room
+    scratch: Scratch
 
     @property
     def aligned(self) -> bool:
@@ -205,13 +205,13 @@ class Workspace(NamedTuple):
         """Arrays for chains of that rank."""
         K = rank + int(data.effects)
         longest = max(data.shape)
-        room = Room(
-            np.zeros((K + SPARE, K)), np.empty((rank, rank)), np.empty((rank, rank)), np.empty(rank), np.zeros(rank),
-            np.ones(longest), np.zeros(3),
+        scratch = Scratch(
+            np.zeros((K + PADDING_ROWS, K)), np.empty((rank, rank)), np.empty((rank, rank)), np.empty(rank),
+            np.zeros(rank), np.ones(longest), np.zeros(3),
         )  # fmt: skip
         left = _side(data.by_row, data.shape[0], rank, K, data)
         right = _side(data.by_col, data.shape[1], rank, K, data)
-        return cls(rank, data.effects, left, right, room)
+        return cls(rank, data.effects, left, right, scratch)
 
     def fill(self, state: GibbsState, data: GibbsData) -> None:
         """Copy a state into the arrays."""
@@ -300,29 +300,29 @@ def share_sweeps(
     source: NDArray[np.int32], nu_grid: Array, hyper: Array, scalars: Array,
     rng: np.random.Generator, buffers: DrawBuffers,
 ) -> None:  # fmt: skip
-    """Run `kernels.gibbs.sweeps` phase by phase, the rows of each phase shared by the team.
+    """Run `kernels.gibbs.run_sweeps` phase by phase, the rows of each phase shared by the team.
 
     Compiled code deals out blocks of rows to the threads: a call from Python takes tens of microseconds.
     """
-    R, effects, left, right, room = workspace
+    R, effects, left, right, scratch = workspace
     aligned, K = workspace.aligned, R + int(effects)
     rows, cols = block_edges(left.indptr, K), block_edges(right.indptr, K)
 
     def draw_tasks(edges: NDArray[np.int64], this: Any, other: Any) -> list[Task]:
         dealt = np.zeros(1, dtype=np.int64), edges
-        return [partial(kernel.draw_dealt, *dealt, this, other, room, R, effects, scalars)] * (
+        return [partial(kernel.draw_blocks, *dealt, this, other, scratch, R, effects, scalars)] * (
             team.helpers + 1
         )
 
     for t, beta in enumerate(betas):
-        team.share([partial(fill_normal, left.Z, rng), partial(kernel.turn, left, right, room, R)])
-        kernel.before_rows(left, right, room, R, effects, aligned, beta, scalars, rng)
+        team.share([partial(fill_normal, left.Z, rng), partial(kernel.change_gauge, left, right, scratch, R)])
+        kernel.begin_sweep(left, right, scratch, R, effects, aligned, beta, scalars, rng)
         team.share([partial(fill_normal, right.Z, rng), *draw_tasks(rows, left, right)])
-        kernel.between(left, right, room, R, effects, aligned, hyper, scalars, rng)
+        kernel.switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
         team.share(draw_tasks(cols, right, left))
-        kernel.after_columns(left, right, room, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
+        kernel.finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
-            kernel.keep(t // keep_every, R, left, right, scalars, *buffers)
+            kernel.store_draw(t // keep_every, R, left, right, scalars, *buffers)
 
 
 def block_edges(indptr: NDArray[np.int64], K: int) -> NDArray[np.int64]:

@@ -161,7 +161,7 @@ class Posterior:
         An array (n, m1, m2); if a frame came in, a frame of n m1 lines: pandas' index is (draw, row), polars' first
         columns are draw and the row's label.
         """
-        return self.observations.form.stacked(self.arrays.sample(n, seed))
+        return self.observations.form.stack(self.arrays.sample(n, seed))
 
     def framed(self, kind: Literal["pandas", "polars"] | None) -> Posterior:
         """The same posterior, answering in frames of this kind, or in arrays (None)."""
@@ -173,7 +173,7 @@ class Posterior:
         return other
 
     def _in_form(self, matrix: Array) -> Any:
-        return self.observations.form.of(matrix)
+        return self.observations.form.wrap(matrix)
 
     def _noise(self) -> intervals.NoiseLaw:
         nu = None if self.draws.nu is None else self.draws.nu.ravel()

@@ -1,11 +1,17 @@
-"""The application: routes, middlewares and the description in OpenAPI."""
+"""The server: the application (routes, middlewares, description in OpenAPI) and how uvicorn runs it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import logging
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Any
 
+import uvicorn
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -16,13 +22,13 @@ from starlette.responses import Response
 
 from maxentry import __version__
 from maxentry.campaign.storage import Storage
-from maxentry.errors import MaxentryError
+from maxentry.errors import MaxentryError, ParameterError, StorageError
 from maxentry.server import problems
 from maxentry.server.jobs import Unfinished
 from maxentry.server.options import Options
 from maxentry.server.problems import PROBLEMS, Problem, ProblemDocument
 from maxentry.server.routes import ask_tell, campaigns, dashboard, jobs, posterior
-from maxentry.server.routes.dependencies import accepted, known_parameters
+from maxentry.server.routes.dependencies import check_parameters, respond_later
 from maxentry.server.schemas import Health
 from maxentry.server.security import API, AccessControl, SafeResponses, WholeBodies, allowed_hosts
 from maxentry.server.service import Service
@@ -33,6 +39,8 @@ Create a campaign, `ask` for entries, measure them, `tell` the values, and look 
 problem document (RFC 9457) with one sentence that says what was expected; nothing was changed then. Work that takes
 long answers 202 with a job to look at (`/jobs/{id}`) or to follow (`/jobs/{id}/events`).
 """
+GRACE = 10  # seconds for requests under way when the server is to end
+MOST_CONNECTIONS = 500  # below what a process may open by default; beyond, 503
 
 
 def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
@@ -64,7 +72,7 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
         ],
     )
     app.state.service, app.state.options, app.state.streams = service, options, set()
-    strict = [Depends(known_parameters)]
+    strict = [Depends(check_parameters)]
     for part in (campaigns, ask_tell, posterior, jobs, dashboard):
         app.include_router(part.router, prefix=API, responses=PROBLEMS, dependencies=strict)
 
@@ -74,16 +82,16 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
         return Health(status="ok", version=__version__)
 
     dashboard.add_pages(app)
-    _add_problems(app, storage.name)
+    _add_problems(app)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_problems(app: FastAPI, storage: str) -> None:
+def _add_problems(app: FastAPI) -> None:
     """Answer every error with a problem document, and work that is not done yet with 202."""
 
     async def refuse(_: Request, error: Exception) -> Response:
-        return problems.from_error(error, storage).response()
+        return problems.from_error(error).response()
 
     async def refuse_form(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
@@ -96,7 +104,7 @@ def _add_problems(app: FastAPI, storage: str) -> None:
 
     async def accept(_: Request, error: Exception) -> Response:
         assert isinstance(error, Unfinished)
-        return accepted(error.job)
+        return respond_later(error.job)
 
     app.add_exception_handler(Unfinished, accept)
     for kind in (Problem, MaxentryError):
@@ -118,3 +126,97 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
             document["security"] = [{"token": []}]
     assert app.openapi_schema is not None
     return app.openapi_schema
+
+
+# Running it
+
+
+def serve(storage: str, options: Options, *, announce: Callable[[str], None] | None = None) -> None:
+    """Serve the campaigns of a storage until Ctrl-C or SIGTERM; `announce` is told the address."""
+    _check_certificate(options)
+    with _listen(options) as listening, Storage(storage, create=True) as opened:
+
+        def started() -> None:
+            if announce is not None:
+                announce(address(options, listening.getsockname()[1]))
+
+        server = Server(create_app(opened, options), options, started)
+        logging.getLogger("maxentry.server").setLevel(logging.INFO)
+        server.run(sockets=[listening])
+
+
+def address(options: Options, port: int) -> str:
+    """The address for a browser or for `maxentry.connect`."""
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return f"http{'' if options.certificate is None else 's'}://{host}:{port}"
+
+
+def _check_certificate(options: Options) -> None:
+    """Read the certificate first, so that a wrong one is refused in one sentence."""
+    if options.certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*options.certificate)
+    except OSError as error:  # of files, and of OpenSSL
+        certificate, key = options.certificate
+        reason = error.strerror or type(error).__name__
+        raise ParameterError(
+            f"expected a TLS certificate in {certificate} and its key in {key}, got: {reason}."
+        ) from None
+
+
+def _listen(options: Options) -> socket.socket:
+    """Bind the socket before the storage is opened, so that a port in use is refused in one sentence."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    if os.name == "posix":  # elsewhere it would let others take the port over
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((options.host, options.port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"expected to listen on {options.host}:{options.port}, got: {reason}.") from None
+    return listening
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which calls `started` once it answers, and cancels jobs and streams when it is to end."""
+
+    def __init__(self, app: FastAPI, options: Options, started: Callable[[], None] = lambda: None) -> None:
+        certificate, key = options.certificate or (None, None)
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            ws="none",
+            log_level="info",
+            access_log=False,
+            server_header=False,
+            date_header=True,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=GRACE,
+            limit_concurrency=MOST_CONNECTIONS,
+            h11_max_incomplete_event_size=64 * 1024,
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+        )
+        super().__init__(config)
+        # Addresses hold labels, and by mistake tokens: they are not logged, however this process logs.
+        logging.getLogger("uvicorn.access").disabled = True
+        self._jobs, self._on_start = app.state.service.jobs, started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._on_start()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the streams of events at once: they would keep the server alive."""
+        self._jobs.closing = True
+        super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Cancel the jobs first, so that requests that wait for them are answered."""
+        self._jobs.cancel_all()
+        await super().shutdown(sockets=sockets)

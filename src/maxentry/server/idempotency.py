@@ -13,20 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    delete,
-    insert,
-    inspect,
-    select,
-    text,
-)
+import sqlalchemy as sa
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import LOCK, Key, Log, Storage
@@ -35,16 +22,16 @@ from maxentry.errors import ParameterError
 REMEMBERED = dt.timedelta(days=30)
 LONGEST_KEY = 200  # characters
 
-CLAIMS = Table(
+CLAIMS = sa.Table(
     "maxentry_claims",
-    MetaData(),
-    Column("campaign_id", Integer, nullable=False),
-    Column("claim", String(LONGEST_KEY), nullable=False),
-    Column("digest", String(64), nullable=False),
-    Column("before", Integer, nullable=False),  # the last event before the request
-    Column("after", Integer, nullable=False),  # its own last event; the same where it made none
-    Column("at", String(40), nullable=False),
-    PrimaryKeyConstraint("campaign_id", "claim"),
+    sa.MetaData(),
+    sa.Column("campaign_id", sa.Integer, nullable=False),
+    sa.Column("claim", sa.String(LONGEST_KEY), nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("before", sa.Integer, nullable=False),  # the last event before the request
+    sa.Column("after", sa.Integer, nullable=False),  # its own last event; the same where it made none
+    sa.Column("at", sa.String(40), nullable=False),
+    sa.PrimaryKeyConstraint("campaign_id", "claim"),
 )
 
 
@@ -84,11 +71,11 @@ class Repeated(Exception):
 def create_table(storage: Storage) -> None:
     """Create the table of keys if the storage has none."""
     with storage.reading() as connection:
-        if inspect(connection).has_table(CLAIMS.name):
+        if sa.inspect(connection).has_table(CLAIMS.name):
             return
     with storage.writing() as connection:
         if connection.dialect.name == "postgresql":  # where two servers may start at once
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
         CLAIMS.create(connection, checkfirst=True)
 
 
@@ -100,7 +87,7 @@ def find(storage: Storage, key: Key, claim: Claim | None) -> EventSpan | None:
         return _find(connection, key, claim)
 
 
-def claimed(campaign: Campaign, claim: Claim | None) -> Campaign:
+def with_claim(campaign: Campaign, claim: Claim | None) -> Campaign:
     """The campaign, which writes the claim with its next events; or raises `Repeated` if that was done before."""
     return campaign if claim is None else campaign.within(lambda log: _once(log, claim))
 
@@ -116,10 +103,10 @@ def _once(log: Log, claim: Claim) -> Iterator[None]:
         _write(log.connection, log.key, claim, span, log.now())
 
 
-def _find(connection: Connection, key: Key, claim: Claim) -> EventSpan | None:
+def _find(connection: sa.Connection, key: Key, claim: Claim) -> EventSpan | None:
     columns = CLAIMS.c.digest, CLAIMS.c.before, CLAIMS.c.after
     which = (CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.claim == claim.key)
-    row = connection.execute(select(*columns).where(which)).first()
+    row = connection.execute(sa.select(*columns).where(which)).first()
     if row is None:
         return None
     digest, before, after = row
@@ -128,8 +115,8 @@ def _find(connection: Connection, key: Key, claim: Claim) -> EventSpan | None:
     return EventSpan(before, after)
 
 
-def _write(connection: Connection, key: Key, claim: Claim, span: EventSpan, now: dt.datetime) -> None:
+def _write(connection: sa.Connection, key: Key, claim: Claim, span: EventSpan, now: dt.datetime) -> None:
     expired = (now - REMEMBERED).isoformat()
-    connection.execute(delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < expired)))
+    connection.execute(sa.delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < expired)))
     row = {"campaign_id": key.id, "claim": claim.key, "digest": claim.digest, "at": now.isoformat()}
-    connection.execute(insert(CLAIMS).values(row | span._asdict()))
+    connection.execute(sa.insert(CLAIMS).values(row | span._asdict()))

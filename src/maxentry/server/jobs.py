@@ -46,7 +46,7 @@ class Job:
         self.began_at = dt.datetime.now(dt.UTC)
         self.ended_at: dt.datetime | None = None
         self._cancelled = threading.Event()
-        self._why_cancelled = problems.cancelled()
+        self._why_cancelled = problems.cancellation()
         self._lock = threading.Lock()
 
     @property
@@ -59,7 +59,7 @@ class Job:
         """Whether another request for the same work may wait for this job."""
         return not self.over and not self._cancelled.is_set()
 
-    def run(self, work: Callable[[Watch], Any], storage: str = "") -> None:
+    def run(self, work: Callable[[Watch], Any]) -> None:
         """Do the work, unless the job was cancelled before its turn; an error becomes the job's problem."""
         try:
             with self._lock:
@@ -69,7 +69,7 @@ class Job:
         except Cancelled:
             self._end("cancelled", self._why_cancelled)
         except BaseException as error:  # whatever it was, whoever waits must be told
-            self._end("failed", problems.from_error(error, storage))
+            self._end("failed", problems.from_error(error))
 
     def cancel(self, why: Problem | None = None) -> None:
         """Cancel it: at once if it is queued, else at its next step, unless it is over by then."""
@@ -126,9 +126,9 @@ class Unfinished(Exception):
 class JobQueue:
     """All jobs of a server; `workers` of them run at the same time, and `waiting` more may be queued."""
 
-    def __init__(self, workers: int, waiting: int, storage: str = "") -> None:
+    def __init__(self, workers: int, waiting: int) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="maxentry-job")
-        self._most, self._storage = workers + waiting, storage
+        self._most = workers + waiting
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._by_key: dict[Hashable, Job] = {}
         self._futures: set[Future[None]] = set()
@@ -161,7 +161,7 @@ class JobQueue:
             if key is not None:
                 self._by_key[key] = job
             self._forget()
-            future = self._pool.submit(job.run, work, self._storage)
+            future = self._pool.submit(job.run, work)
             self._futures.add(future)
             future.add_done_callback(self._futures.discard)
         return job

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from maxentry.errors import (
-    CampaignError,
-    DataError,
-    LabelError,
-    MaxentryError,
-    MissingDependencyError,
-    NothingToAskError,
-    ParameterError,
-    RankError,
-    SizeError,
-    StorageError,
-)
+from maxentry import errors
+from maxentry.errors import MaxentryError
 from maxentry.server.json import AsciiJson
 
 LOG = logging.getLogger("maxentry.server")
@@ -29,15 +20,15 @@ LONGEST_DETAIL = 2000  # characters
 
 # The most particular class first: the first that fits is used.
 STATUS: tuple[tuple[type[MaxentryError], int, str], ...] = (
-    (NothingToAskError, 409, "Nothing left to ask"),
-    (CampaignError, 409, "Contradicts what the campaign knows"),
-    (StorageError, 503, "The storage does not answer"),
-    (MissingDependencyError, 500, "The server lacks a package"),
-    (LabelError, 422, "Unknown label"),
-    (DataError, 422, "Data that cannot be used"),
-    (RankError, 422, "A rank that cannot be used"),
-    (ParameterError, 422, "An option that cannot be used"),
-    (SizeError, 422, "Too large"),
+    (errors.NothingToAskError, 409, "Nothing left to ask"),
+    (errors.CampaignError, 409, "Contradicts what the campaign knows"),
+    (errors.StorageError, 503, "The storage does not answer"),
+    (errors.MissingDependencyError, 500, "The server lacks a package"),
+    (errors.LabelError, 422, "Unknown label"),
+    (errors.DataError, 422, "Data that cannot be used"),
+    (errors.RankError, 422, "A rank that cannot be used"),
+    (errors.ParameterError, 422, "An option that cannot be used"),
+    (errors.SizeError, 422, "Too large"),
     (MaxentryError, 422, "Refused"),
 )
 
@@ -81,6 +72,7 @@ class ProblemDocument(BaseModel):
     status: int
     detail: str
     error: str | None = None
+    code: str | None = None
 
 
 # What the description of every route says of its refusals.
@@ -107,12 +99,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def from_error(error: BaseException, storage: str = "") -> Problem:
-    """Turn an error into a problem; `storage` is how error messages name the server's storage, which stays hidden."""
+def from_error(error: BaseException) -> Problem:
+    """Turn an error into a problem."""
     if isinstance(error, Problem):
         return error
     if not isinstance(error, MaxentryError):
-        return unexpected(error)
+        return bug(error)
     status, title = next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
     name = type(error).__name__
     if status >= 500:
@@ -120,10 +112,27 @@ def from_error(error: BaseException, storage: str = "") -> Problem:
         LOG.error("%s: %s", name, error)
         detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
         return Problem(status, "storage", title, detail, {"Retry-After": "5"}, error="StorageError")
-    return Problem(status, _kebab(name), title, _public_detail(str(error), storage), error=name)
+    return Problem(status, _kebab(name), title, _describe(error), error=name, code=error.code)
 
 
-def unexpected(error: BaseException) -> Problem:
+def _describe(error: MaxentryError) -> str:
+    """The error's message, not too long, with a hint for clients of the server in place of the one for Python."""
+    fields = error.fields
+    if error.code == "name_taken":  # whose message names the storage
+        return f"expected a new name, got {fields['name']!r:.220}, which is taken."
+    add = "or send it with again=true to add another measurement."
+    hints = {
+        "has_value": "A correction to null removes the value.",
+        "other_value": f"Correct the measurement to replace its value, {add}",
+        "removed_value": f"Correct the measurement to restore its value, {add}",
+        "several_measurements": f"Give its number, one of {', '.join(map(str, fields.get('numbers', ())))}.",
+    }
+    message, hint = error.message, hints.get(error.code, error.hint)
+    cut = message if len(message) <= LONGEST_DETAIL else f"{message[:LONGEST_DETAIL]} …"
+    return f"{cut} {hint}".rstrip()
+
+
+def bug(error: BaseException) -> Problem:
     """A bug: the log has it, under a reference that the answer names."""
     reference = secrets.token_hex(4)
     LOG.error("unexpected, reference %s", reference, exc_info=error)
@@ -157,7 +166,7 @@ def closing() -> Problem:
     return Problem(503, "closing", "Shutting down", detail, {"Retry-After": "5"}, error="StorageError")
 
 
-def cancelled() -> Problem:
+def cancellation() -> Problem:
     """A job was cancelled before it was done."""
     return Problem(409, "cancelled", "Cancelled", "this was cancelled before it was done.")
 
@@ -168,21 +177,18 @@ def no_json() -> Problem:
     return Problem(400, "no-json", "Not JSON", detail, error="ParameterError")
 
 
-def invalid(errors: Any) -> Problem:
+def invalid(mistakes: Sequence[dict[str, Any]]) -> Problem:
     """A request of the wrong form: the first mistake as a sentence, the first twenty as data."""
-    if errors and errors[0].get("type") == "json_invalid":
+    if mistakes and mistakes[0].get("type") == "json_invalid":
         return no_json()
-    mistakes = [
-        {
-            "where": ".".join(map(str, error.get("loc", ()))) or "the request",
-            "expected": str(error.get("msg", "")),
-        }
-        for error in errors[:20]
+    lines = [
+        {"where": ".".join(map(str, mistake["loc"])) or "the request", "expected": str(mistake["msg"])}
+        for mistake in mistakes[:20]
     ] or [{"where": "the request", "expected": "another form"}]
-    where, expected = mistakes[0]["where"], mistakes[0]["expected"]
+    where, expected = lines[0]["where"], lines[0]["expected"]
     detail = f"{where}: {expected[:1].lower()}{expected[1:]}."
     title = "A request of the wrong form"
-    return Problem(422, "invalid-request", title, detail, error="ParameterError", errors=mistakes)
+    return Problem(422, "invalid-request", title, detail, error="ParameterError", errors=lines)
 
 
 def unknown_parameter(name: str, known: list[str]) -> Problem:
@@ -201,12 +207,6 @@ def from_status(status: int, detail: str, headers: dict[str, str]) -> Problem:
         400: ("no-json", "Not JSON", no_json().detail),
     }.get(status, ("refused", "Refused", detail))
     return Problem(status, kind, title, sentence, headers)
-
-
-def _public_detail(text: str, storage: str) -> str:
-    """The sentence without the path or address of the storage, and not longer than is useful."""
-    public = text.replace(f" in {storage}", "") if storage else text
-    return public if len(public) <= LONGEST_DETAIL else f"{public[:LONGEST_DETAIL]} …"
 
 
 def _kebab(name: str) -> str:

@@ -169,7 +169,7 @@ class LookupRequest(RequestBody):
 # The settings of a campaign: a field for each of `Settings`, of the type that JSON has for it.
 
 SETTINGS = [f.name for f in fields(Settings) if f.name not in ("name", "rows", "cols", "seed")]
-_DESCRIPTIONS = {
+_DESCRIPTIONS = {  # where the help is about files and words of the command line
     "rank": "'auto', or a whole number.",
     "range": "The least and the greatest value; null where there is no limit.",
     "costs": "A matrix, or {'entry': matrix, 'row': numbers, 'col': numbers}.",
@@ -207,7 +207,7 @@ def _settings_body(names: Iterable[str]) -> Any:
         if field.name in names:
             kind, fixed = _json_type(hints[field.name]), field.name not in CHANGEABLE
             default = field.default if fixed else None
-            text = field.metadata.get("help") or _DESCRIPTIONS.get(field.name)
+            text = _DESCRIPTIONS.get(field.name) or field.metadata.get("help")
             nullable = default is None and kind is not Any
             body[field.name] = (kind | None if nullable else kind, Field(default, description=text))
     return create_model("SettingsBody", __base__=SettingsBody, **body)

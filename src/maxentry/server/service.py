@@ -41,7 +41,7 @@ class Service:
 
     def __init__(self, storage: Storage, limits: Limits) -> None:
         self.storage, self.limits = storage, limits
-        self.jobs = JobQueue(limits.workers, limits.waiting, storage.name)
+        self.jobs = JobQueue(limits.workers, limits.waiting)
         # By id, the one used last is the last. Campaigns are never renamed or deleted.
         self._open: OrderedDict[str, OpenCampaign] = OrderedDict()
         self._fitted: OrderedDict[str, OpenCampaign] = OrderedDict()  # those with fits in memory
@@ -157,7 +157,7 @@ class CampaignFits:
     def current(self, state: State) -> VersionedPosterior | None:
         """Return the posterior of all measurements if it is in memory."""
         try:
-            return VersionedPosterior(fits.posterior(state, _MemoryOnly(self.cache)), state.version, True)
+            return VersionedPosterior(fits.fit_posterior(state, _MemoryOnly(self.cache)), state.version, True)
         except _NotInMemoryError:
             return None
 
@@ -168,7 +168,7 @@ class CampaignFits:
     def fit(self, state: State, watch: Watch) -> Posterior:
         """Return the posterior of all measurements, fitted if need be; `watch` sees the progress."""
         # `progress` reaches `progress.track` as it is, which takes a function too.
-        posterior = fits.posterior(state, self.cache, progress=watch)  # type: ignore[arg-type]
+        posterior = fits.fit_posterior(state, self.cache, progress=watch)  # type: ignore[arg-type]
         self._remember(posterior, state)
         return posterior
 

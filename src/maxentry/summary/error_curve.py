@@ -89,7 +89,7 @@ class ErrorCurve:
                 self.add(state, latest())
             else:  # not through the campaign's cache, where old fits would push out those that `ask` needs
                 then = replace(state, measurements=state.standing[:n])
-                self.add(then, fits.posterior(then, None, progress=progress))
+                self.add(then, fits.fit_posterior(then, None, progress=progress))
 
     def _read(self) -> dict[str, float]:
         if self._folder is not None:
@@ -102,16 +102,16 @@ class ErrorCurve:
 
 def curve_sizes(state: State, points: int = POINTS) -> list[int]:
     """Numbers of measurements that a curve shows: anchors, and all; none while too few are told for a posterior."""
-    from maxentry.campaign.fits import FIRST_ANCHOR, anchor
+    from maxentry.campaign.fits import FIRST_ANCHOR, largest_anchor
 
     n, least = len(state.standing), max(FIRST_ANCHOR, max(state.shape) / 2)
     if points == 0 or len(state.told_keys) < max(state.shape) / 2 or n == 0:
         return []
     anchors: list[int] = []
-    a = anchor(max(int(NEAR * n), 1))
+    a = largest_anchor(max(int(NEAR * n), 1))
     while a >= least:
         anchors.insert(0, a)
-        a = anchor(a - 1)
+        a = largest_anchor(a - 1)
     some = np.unique(np.linspace(0, len(anchors) - 1, min(points - 1, len(anchors))).astype(int))
     return [*(anchors[k] for k in some), n]
 

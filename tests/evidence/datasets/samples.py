@@ -10,7 +10,7 @@ import openpyxl
 import xlwt
 
 from evidence.datasets.dataset import File, Info, Matrix, digest_values
-from evidence.datasets.parsers import read_labelled, wide_csv
+from evidence.datasets.parsers import read_npz, wide_csv
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data"
 TABLE = b",a,b\n1,0.5,2\n2,,7\n".replace(b",,", b",nan,")
@@ -94,7 +94,7 @@ def about(*urls: str, checksum: str | None = None, name: str = "small", digest: 
         ),
         parse=wide_csv,
         copy="folder/small.npz",
-        read_copy=read_labelled,
+        read_copy=read_npz,
         digest=digest or digest_values(VALUES),
     )
 

@@ -12,7 +12,7 @@ import pytest
 from tests.evidence.datasets.samples import TABLE, VALUES, about
 
 from evidence.datasets import files
-from evidence.datasets.files import cache_folder, cached_matrix, download_path
+from evidence.datasets.files import cache_folder, download_path, matrix_path
 from evidence.datasets.load import find_file, read
 from maxentry.errors import DataError, MissingDependencyError
 
@@ -55,7 +55,7 @@ def publisher(monkeypatch):
 
 def nothing_left(known):
     files = download_path(known, known.files[0]).parent
-    return not list(files.glob("*")) and not cached_matrix(known).exists()
+    return not list(files.glob("*")) and not matrix_path(known).exists()
 
 
 @pytest.mark.parametrize("checksum", [None, MD5, SHA256])
@@ -68,7 +68,7 @@ def test_a_download_is_read_kept_and_not_repeated(publisher, checksum, path, cap
     assert capsys.readouterr().err.count("please cite: Nobody") == 1
     asked = list(publisher.asked)
     np.testing.assert_array_equal(read(known).M, VALUES)
-    cached_matrix(known).unlink()
+    matrix_path(known).unlink()
     np.testing.assert_array_equal(read(known).M, VALUES)  # from the download
     assert publisher.asked == asked
 
@@ -130,7 +130,7 @@ def test_a_download_is_kept_where_only_a_library_is_missing(publisher):
 def test_a_download_that_was_spoilt_later_is_fetched_again(publisher, spoilt):
     known = about(f"{publisher.url}/table")
     read(known)
-    cached_matrix(known).unlink()
+    matrix_path(known).unlink()
     download_path(known, known.files[0]).write_bytes(spoilt)
     np.testing.assert_array_equal(read(known).M, VALUES)
     assert download_path(known, known.files[0]).read_bytes() == TABLE

@@ -8,9 +8,9 @@ from tests.evidence.datasets.samples import SHARED, TABLE, VALUES, about, small_
 
 from evidence.datasets import catalogue, explain_by_hand, files, find_file, info, load
 from evidence.datasets.dataset import digest_values, shorten_decimals
-from evidence.datasets.files import cache_folder, cached_matrix
+from evidence.datasets.files import cache_folder, matrix_path
 from evidence.datasets.load import read
-from evidence.datasets.parsers import read_labelled, write_copy
+from evidence.datasets.parsers import read_npz, write_copy
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 
 here = pytest.mark.skipif(not SHARED.is_dir(), reason="no local copies of the data beside the repository")
@@ -90,7 +90,7 @@ def test_the_publishers_file_in_the_folder_is_read_and_kept(folder, name):
     assert find_file(known) == folder / name
     np.testing.assert_array_equal(read(known).M, VALUES)
     (folder / name).unlink()
-    assert find_file(known) == cached_matrix(known)
+    assert find_file(known) == matrix_path(known)
     again = read(known)
     np.testing.assert_array_equal(again.M, VALUES)
     assert (again.rows, again.cols) == (("1", "2"), ("a", "b"))
@@ -100,14 +100,14 @@ def test_a_spoilt_cache_is_made_anew(folder):
     known = about()
     (folder / "other.csv").write_bytes(TABLE)
     for spoilt in (b"", b"PK\x03\x04 cut off", None):
-        path = cached_matrix(known)
+        path = matrix_path(known)
         path.parent.mkdir(parents=True, exist_ok=True)
         if spoilt is None:
             write_copy(small_matrix()._replace(M=VALUES + 1), path)
         else:
             path.write_bytes(spoilt)
         np.testing.assert_array_equal(read(known).M, VALUES)
-        np.testing.assert_array_equal(read_labelled(path).M, VALUES)
+        np.testing.assert_array_equal(read_npz(path).M, VALUES)
 
 
 @pytest.mark.parametrize("change", [1e-5, -0.5, np.nan])
@@ -117,7 +117,7 @@ def test_other_values_are_refused_and_not_kept(folder, change):
         DataError, match=r"expected small \(2 x 2, 3 known entries, digest .*other\.csv has other values"
     ):
         read(about())
-    assert not cached_matrix(about()).exists()
+    assert not matrix_path(about()).exists()
     assert (folder / "other.csv").exists()
 
 

@@ -50,11 +50,11 @@ def expected_pairs(weight):
 
 def test_the_sample_is_drawn_one_after_the_other_in_proportion_to_mu_plus_nu():
     mu, nu = np.array([0.2, 1.8]), np.array([0.5, 1.0, 1.5])
-    question, rng, n = Problem((2, 3), observed=Entries.of([1], [0])), np.random.default_rng(2), 6000
+    problem, rng, n = Problem((2, 3), observed=Entries.of([1], [0])), np.random.default_rng(2), 6000
     cells = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]  # (1, 0) is observed
     counts = dict.fromkeys(permutations(range(5), 2), 0)
     for _ in range(n):
-        i, j = draw_entries(mu, nu, question, 2, rng)[:2]
+        i, j = draw_entries(mu, nu, problem, 2, rng)[:2]
         drawn = tuple(cells.index(e) for e in zip(i.tolist(), j.tolist(), strict=True))
         counts[drawn] += 1
 

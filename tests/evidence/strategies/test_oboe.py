@@ -91,8 +91,8 @@ def test_the_limit_ends_a_row():
 
 
 def test_rows_take_turns_the_emptiest_first():
-    question = Problem((12, M2), observed=Entries.of([8, 8, 10], [0, 1, 0]))
-    found = choose_greedily(EMBEDDING, question, 6, np.inf)
+    problem = Problem((12, M2), observed=Entries.of([8, 8, 10], [0, 1, 0]))
+    found = choose_greedily(EMBEDDING, problem, 6, np.inf)
     assert found.rows.tolist() == [9, 11, 9, 10, 11, 8]
     assert choose_greedily(EMBEDDING, Problem((12, M2)), 3, np.inf).cols.tolist() == [columns(1)[0]] * 3
 

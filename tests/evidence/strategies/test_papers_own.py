@@ -58,8 +58,8 @@ def lemma2(found, observed, m2):
 def test_each_entry_is_the_greatest_of_lemma_2_given_those_before():
     state = told(Y, HALF)
     found = fit(state, SHORT)
-    question = Problem(SHAPE, observed=HALF)
-    batch = choose_entries(Request(state, question, 4, np.random.default_rng(0), None), SHORT)
+    problem = Problem(SHAPE, observed=HALF)
+    batch = choose_entries(Request(state, problem, 4, np.random.default_rng(0), None), SHORT)
     observed = HALF
     for n in range(4):
         score = lemma2(found, observed, SHAPE[1])
@@ -79,10 +79,10 @@ def test_each_entry_is_the_greatest_of_lemma_2_given_those_before():
 
 def test_the_chain_is_algorithm_2_from_the_nuclear_norm_its_second_half_kept():
     state = told(Y, HALF)
-    from maxentry.campaign.state import FIT, stream
+    from maxentry.campaign.state import FIT, derive_rng
     from maxentry.model.priors import Priors
 
-    rng = stream(3, FIT, 28)
+    rng = derive_rng(3, FIT, 28)
     data = algorithm2.entry_means(*HALF, Y[tuple(HALF)], SHAPE)
     start = algorithm2.init(data, 2, Priors.paper(), rng, nuclear_norm_start(data))
     _, draws = algorithm2.sweeps(start, data, Priors.paper(), 100, rng)

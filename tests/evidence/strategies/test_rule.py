@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.evidence.strategies.campaigns import NOW, told
 
-from evidence.strategies.rule import as_policy, build_choice, build_question, find_candidates
+from evidence.strategies.rule import as_policy, build_choice, build_problem, find_candidates
 from maxentry.campaign.campaign import Campaign
 from maxentry.entries import Entries
 from maxentry.errors import ParameterError
@@ -14,12 +14,12 @@ FIRST = Entries.of([0], [1])
 
 
 def all_of_them(request):
-    open_entries = find_candidates(request.question)
-    return build_choice(request.question, Entries(*(index[: request.n] for index in open_entries)))
+    open_entries = find_candidates(request.problem)
+    return build_choice(request.problem, Entries(*(index[: request.n] for index in open_entries)))
 
 
 def test_candidates_are_what_can_be_measured_and_is_not_told():
-    i, j = find_candidates(build_question(told(Y, FIRST), NOW))
+    i, j = find_candidates(build_problem(told(Y, FIRST), NOW))
     assert list(zip(i, j, strict=True)) == [(0, 0), (1, 0), (1, 1), (1, 2)]
 
 
@@ -28,7 +28,7 @@ def test_what_is_pending_is_not_offered_again():
     with Campaign.create("sqlite://", "pending", 2, 3, seed=3, mask=mask, acquisition="uniform") as campaign:
         asked = campaign.ask(2, frame="columns")
         state = campaign.state
-    i, j = find_candidates(build_question(state, state.changed_at))
+    i, j = find_candidates(build_problem(state, state.changed_at))
     waited_for = set(zip(asked["row"], asked["col"], strict=True))
     assert len(i) == 3
     assert not waited_for & set(zip(i.tolist(), j.tolist(), strict=True))

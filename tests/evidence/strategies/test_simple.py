@@ -16,13 +16,13 @@ from maxentry.entries import Entries
 SHAPE = (5, 4)
 
 
-def by_sorting(known, question, n):
+def by_sorting(known, problem, n):
     """Slow and obvious."""
     X = np.array([known.draw(s) for s in range(known.n_draws)])
-    taken = set(zip(*(index.tolist() for index in question.taken), strict=True))
+    taken = set(zip(*(index.tolist() for index in problem.taken), strict=True))
     gain = 0.5 * np.log1p(X.var(0) / known.noise_var.mean())
     free = [(i, j) for i in range(SHAPE[0]) for j in range(SHAPE[1]) if (i, j) not in taken]
-    return sorted(free, key=lambda e: (-gain[e] / float(question.costs.at(*e)), e))[:n]
+    return sorted(free, key=lambda e: (-gain[e] / float(problem.costs.at(*e)), e))[:n]
 
 
 def pairs(found):
@@ -30,15 +30,15 @@ def pairs(found):
 
 
 def test_it_takes_the_greatest_variances_of_what_is_open():
-    known, question = belief(SHAPE), Problem(SHAPE, observed=Entries.of([0, 3], [1, 2]))
-    assert pairs(choose_top_variance(known, question, 6)) == by_sorting(known, question, 6)
+    known, problem = belief(SHAPE), Problem(SHAPE, observed=Entries.of([0, 3], [1, 2]))
+    assert pairs(choose_top_variance(known, problem, 6)) == by_sorting(known, problem, 6)
 
 
 def test_with_costs_it_takes_the_most_per_cost():
     known, cost = belief(SHAPE), np.random.default_rng(1).uniform(0.2, 5.0, SHAPE)
-    question = Problem(SHAPE, costs=Costs(cost))
-    assert pairs(choose_top_variance(known, question, 6)) == by_sorting(known, question, 6)
-    assert by_sorting(known, question, 6) != by_sorting(known, Problem(SHAPE), 6)  # costs do change it
+    problem = Problem(SHAPE, costs=Costs(cost))
+    assert pairs(choose_top_variance(known, problem, 6)) == by_sorting(known, problem, 6)
+    assert by_sorting(known, problem, 6) != by_sorting(known, Problem(SHAPE), 6)  # costs do change it
 
 
 def test_equals_are_taken_in_order_of_position():
@@ -52,9 +52,9 @@ def test_its_batches_are_not_joint():
     twin = np.concatenate([known.left[:, :1], known.left[:, :4]], axis=1)  # rows 0 and 1 are one row
     row = np.concatenate([known.row[:, :1], known.row[:, :4]], axis=1)
     same = type(known)(twin, known.right, row, known.col, known.mu, known.noise_var)
-    question, rng = Problem(SHAPE), np.random.default_rng(0)
-    ours = pairs(choose("predictive_variance", same, question, 2, rng=rng))
-    theirs = pairs(choose_top_variance(same, question, 20))
+    problem, rng = Problem(SHAPE), np.random.default_rng(0)
+    ours = pairs(choose("predictive_variance", same, problem, 2, rng=rng))
+    theirs = pairs(choose_top_variance(same, problem, 20))
     assert theirs[0] == ours[0]
     together = [abs(theirs.index((0, j)) - theirs.index((1, j))) for j in range(SHAPE[1])]
     assert together == [1, 1, 1, 1]
@@ -66,8 +66,8 @@ def test_its_policy_reads_the_campaigns_posterior():
     batch = TOP_VARIANCE.policy(truth(Y), None, 0)(state, 3, NOW)
     from maxentry.campaign import fits
 
-    question = Problem(state.shape, observed=state.told)
-    assert pairs(batch) == pairs(choose_top_variance(fits.posterior(state).belief, question, 3))
+    problem = Problem(state.shape, observed=state.told)
+    assert pairs(batch) == pairs(choose_top_variance(fits.fit_posterior(state).belief, problem, 3))
 
 
 # Row and column means

@@ -11,7 +11,7 @@ from tests.evidence.strategies.campaigns import some, told
 from evidence.strategies import smurff
 from evidence.strategies.rule import Request
 from evidence.strategies.smurff import (
-    Fit,
+    SmurffFit,
     check_available,
     choose_most_varying,
     estimate_entries,
@@ -41,7 +41,7 @@ def with_smurff(monkeypatch):
 
 def a_fit(S=40):
     draws = np.random.default_rng(1).normal(size=(S, 6)) * np.array([1.0, 3.0, 0.5, 2.0, 0.1, 2.5])
-    return Fit(draws, np.array([[0, 1, 2], [3, 4, 5]]), np.full(S, 4.0))
+    return SmurffFit(draws, np.array([[0, 1, 2], [3, 4, 5]]), np.full(S, 4.0))
 
 
 def test_the_entries_whose_draws_vary_most_are_taken(monkeypatch):

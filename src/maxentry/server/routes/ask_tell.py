@@ -11,9 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.tell import Line, Receipt
-from maxentry.campaign.tell import lines as read_lines
+from maxentry.campaign.tell import read_lines as read_lines
 from maxentry.progress import Watch
-from maxentry.server import idempotency
+from maxentry.server import idempotency, schemas
 from maxentry.server.idempotency import Claim, EventSpan, Repeated
 from maxentry.server.json import parse_label, to_records
 from maxentry.server.problems import Problem
@@ -24,18 +24,6 @@ from maxentry.server.routes.dependencies import (
     ServiceDep,
     Wait,
     version_of,
-)
-from maxentry.server.schemas import (
-    AskRequest,
-    BatchEntry,
-    BatchResponse,
-    CorrectRequest,
-    FailRequest,
-    ReceiptResponse,
-    TellLine,
-    TellRequest,
-    VersionResponse,
-    WithdrawRequest,
 )
 from maxentry.server.service import ANONYMOUS, OpenCampaign
 from maxentry.tables import decode
@@ -51,8 +39,12 @@ CSV_BODY = {
 
 @router.post("/campaigns/{campaign}/ask", status_code=201, responses=ACCEPTED)
 async def ask(
-    service: ServiceDep, here: CampaignDep, body: AskRequest, key: IdempotencyKey = None, wait: Wait = 5.0
-) -> BatchResponse:
+    service: ServiceDep,
+    here: CampaignDep,
+    body: schemas.AskRequest,
+    key: IdempotencyKey = None,
+    wait: Wait = 5.0,
+) -> schemas.BatchResponse:
     """Choose the next entries to measure; they are pending from then on, and not asked for again.
 
     Choosing may need a fit. If that takes longer than `wait`, the response is 202 with a job, whose result has the ids.
@@ -74,12 +66,12 @@ async def ask(
 
 
 def _ask(
-    here: OpenCampaign, body: AskRequest, limits: dict[str, Any], claim: Claim | None, watch: Watch
+    here: OpenCampaign, body: schemas.AskRequest, limits: dict[str, Any], claim: Claim | None, watch: Watch
 ) -> list[int]:
     """Ask the campaign; return the ids, also of a request that was done before."""
     before = here.campaign.state
     try:
-        campaign = idempotency.claimed(here.campaign, claim)
+        campaign = idempotency.with_claim(here.campaign, claim)
         batch = campaign.ask(
             body.n,
             **limits,
@@ -101,16 +93,18 @@ def _ids(here: OpenCampaign, span: EventSpan) -> list[int]:
     return [ask.id for ask in asks if span.before < ask.event <= span.after]
 
 
-def _batch(here: OpenCampaign, ids: list[int]) -> BatchResponse:
+def _batch(here: OpenCampaign, ids: list[int]) -> schemas.BatchResponse:
     state = here.campaign.state
     lines = to_records(views.asks([state.asked[id] for id in ids], state))
-    return BatchResponse(campaign=here.campaign.name, entries=[BatchEntry(**line) for line in lines])
+    return schemas.BatchResponse(
+        campaign=here.campaign.name, entries=[schemas.BatchEntry(**line) for line in lines]
+    )
 
 
 @router.get("/campaigns/{campaign}/batch")
 def batch(
     here: CampaignDep, ids: Annotated[list[int], Query(alias="id", min_length=1, max_length=1000)]
-) -> BatchResponse:
+) -> schemas.BatchResponse:
     """Entries that were asked for, by id, as `ask` returns them."""
     known = here.campaign.state.asked
     if unknown := [id for id in ids if id not in known]:
@@ -120,7 +114,7 @@ def batch(
 
 
 @router.post("/campaigns/{campaign}/tell")
-def tell(here: CampaignDep, body: TellRequest, key: IdempotencyKey = None) -> ReceiptResponse:
+def tell(here: CampaignDep, body: schemas.TellRequest, key: IdempotencyKey = None) -> schemas.ReceiptResponse:
     """Tell values. All lines are recorded or none; a line that is known already changes nothing."""
     return _tell(here, tell_columns(body.lines), body.again, body.who, key)
 
@@ -132,28 +126,30 @@ async def tell_csv(
     key: IdempotencyKey = None,
     again: Annotated[bool, Query()] = False,
     who: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = None,
-) -> ReceiptResponse:
+) -> schemas.ReceiptResponse:
     """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
     text = decode(await request.body(), "the body")
     return await run_in_threadpool(_tell, here, io.StringIO(text), again, who, key)
 
 
-def tell_columns(lines: list[TellLine]) -> dict[str, list[Any]]:
+def tell_columns(lines: list[schemas.TellLine]) -> dict[str, list[Any]]:
     """The lines of a request as the columns that `Campaign.tell` takes."""
     names = ("id", "row", "col", "value", "reason", "failed")
     columns = {name: [getattr(line, name) for line in lines] for name in names}
     return columns | {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
 
 
-def _tell(here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None) -> ReceiptResponse:
+def _tell(
+    here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None
+) -> schemas.ReceiptResponse:
     lines = read_lines(table)
     content = [line._replace(where="")._asdict() for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     try:
-        receipt = idempotency.claimed(here.campaign, claim).tell_lines(lines, again, who or ANONYMOUS)
+        receipt = idempotency.with_claim(here.campaign, claim).tell_lines(lines, again, who or ANONYMOUS)
     except Repeated as repeated:
         receipt = _past_receipt(here, lines, repeated.span)
-    return ReceiptResponse(**receipt._asdict())
+    return schemas.ReceiptResponse(**receipt._asdict())
 
 
 def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Receipt:
@@ -167,21 +163,21 @@ def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Rec
 
 
 @router.post("/campaigns/{campaign}/fail")
-def fail(here: CampaignDep, body: FailRequest) -> VersionResponse:
+def fail(here: CampaignDep, body: schemas.FailRequest) -> schemas.VersionResponse:
     """Say that measuring was tried and gave no value."""
     here.campaign.fail(body.ids, body.reason, retry=body.retry, who=body.who or ANONYMOUS)
     return version_of(here)
 
 
 @router.post("/campaigns/{campaign}/withdraw")
-def withdraw(here: CampaignDep, body: WithdrawRequest) -> VersionResponse:
+def withdraw(here: CampaignDep, body: schemas.WithdrawRequest) -> schemas.VersionResponse:
     """Say that entries will not be measured; they may be asked for again."""
     here.campaign.withdraw(body.ids, body.reason, who=body.who or ANONYMOUS)
     return version_of(here)
 
 
 @router.post("/campaigns/{campaign}/correct")
-def correct(here: CampaignDep, body: CorrectRequest) -> VersionResponse:
+def correct(here: CampaignDep, body: schemas.CorrectRequest) -> schemas.VersionResponse:
     """Correct a value; null strikes it out."""
     here.campaign.correct(
         body.id,

@@ -13,25 +13,10 @@ from fastapi import APIRouter, Query, Response
 from maxentry.campaign import views
 from maxentry.campaign.events import Record, write
 from maxentry.errors import DataError, SizeError
+from maxentry.server import schemas
 from maxentry.server.json import encode_labels, parse_label, to_csv, to_records
 from maxentry.server.routes.ask_tell import tell_columns
 from maxentry.server.routes.dependencies import CampaignDep, PageDep, ServiceDep, version_of
-from maxentry.server.schemas import (
-    AddLabelsRequest,
-    AskedEntry,
-    CampaignSummary,
-    ChangeRequest,
-    CreateRequest,
-    EventPage,
-    HistoryLine,
-    LabelsResponse,
-    MatrixResponse,
-    MeasurementLine,
-    MeasurementsResponse,
-    Page,
-    StatusResponse,
-    VersionResponse,
-)
 from maxentry.server.security import API
 from maxentry.server.service import ANONYMOUS, OpenCampaign
 
@@ -40,7 +25,7 @@ LAST_EVENT = 2**31 - 1  # that a database can be asked for
 LARGEST_MATRIX = 4_000_000  # entries of a matrix in one answer
 
 
-@router.get("/campaigns", response_model=Page[CampaignSummary])
+@router.get("/campaigns", response_model=schemas.Page[schemas.CampaignSummary])
 def list_campaigns(
     service: ServiceDep, page: PageDep, name: Annotated[str | None, Query()] = None
 ) -> dict[str, Any]:
@@ -51,13 +36,13 @@ def list_campaigns(
     return page.body([_summary(one) for one in opened], len(names), following)
 
 
-def _summary(here: OpenCampaign) -> CampaignSummary:
+def _summary(here: OpenCampaign) -> schemas.CampaignSummary:
     known = vars(here.campaign.status()) | {"id": here.id}
-    return CampaignSummary(**{name: known[name] for name in CampaignSummary.model_fields})
+    return schemas.CampaignSummary(**{name: known[name] for name in schemas.CampaignSummary.model_fields})
 
 
 @router.post("/campaigns", status_code=201)
-def create(service: ServiceDep, body: CreateRequest, response: Response) -> StatusResponse:
+def create(service: ServiceDep, body: schemas.CreateRequest, response: Response) -> schemas.StatusResponse:
     """Create a campaign; with `values` it begins with these measurements, or not at all."""
     here = service.create(
         body.name,
@@ -74,9 +59,9 @@ def create(service: ServiceDep, body: CreateRequest, response: Response) -> Stat
 
 
 @router.get("/campaigns/{campaign}")
-def status(here: CampaignDep) -> StatusResponse:
+def status(here: CampaignDep) -> schemas.StatusResponse:
     """The status of a campaign: counts, costs, times."""
-    return StatusResponse(id=here.id, **vars(here.campaign.status()))
+    return schemas.StatusResponse(id=here.id, **vars(here.campaign.status()))
 
 
 @router.get("/campaigns/{campaign}/settings")
@@ -92,20 +77,22 @@ def settings(here: CampaignDep) -> dict[str, Any]:
 
 
 @router.patch("/campaigns/{campaign}/settings")
-def change(here: CampaignDep, body: ChangeRequest) -> VersionResponse:
+def change(here: CampaignDep, body: schemas.ChangeRequest) -> schemas.VersionResponse:
     """Change settings from now on; null takes one back."""
     here.campaign.set(who=body.who or ANONYMOUS, **_settings(body.settings()))
     return version_of(here)
 
 
 @router.get("/campaigns/{campaign}/labels")
-def labels(here: CampaignDep) -> LabelsResponse:
+def labels(here: CampaignDep) -> schemas.LabelsResponse:
     """The labels of rows and columns."""
-    return LabelsResponse(**_axes(here))
+    return schemas.LabelsResponse(**_axes(here))
 
 
 @router.post("/campaigns/{campaign}/rows")
-def add_rows(service: ServiceDep, here: CampaignDep, body: AddLabelsRequest) -> VersionResponse:
+def add_rows(
+    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest
+) -> schemas.VersionResponse:
     """Add rows after the existing ones."""
     m1, m2 = here.campaign.state.shape
     service.check_size(m1 + len(body.labels), m2)
@@ -114,7 +101,9 @@ def add_rows(service: ServiceDep, here: CampaignDep, body: AddLabelsRequest) -> 
 
 
 @router.post("/campaigns/{campaign}/cols")
-def add_cols(service: ServiceDep, here: CampaignDep, body: AddLabelsRequest) -> VersionResponse:
+def add_cols(
+    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest
+) -> schemas.VersionResponse:
     """Add columns after the existing ones."""
     m1, m2 = here.campaign.state.shape
     service.check_size(m1, m2 + len(body.labels))
@@ -122,7 +111,7 @@ def add_cols(service: ServiceDep, here: CampaignDep, body: AddLabelsRequest) -> 
     return version_of(here)
 
 
-@router.get("/campaigns/{campaign}/history", response_model=Page[HistoryLine])
+@router.get("/campaigns/{campaign}/history", response_model=schemas.Page[schemas.HistoryLine])
 def history(here: CampaignDep, page: PageDep) -> dict[str, Any]:
     """What happened, one line an event."""
     total = here.campaign.state.version
@@ -130,7 +119,7 @@ def history(here: CampaignDep, page: PageDep) -> dict[str, Any]:
     return page.body(to_records(views.history(records)), total, following)
 
 
-@router.get("/campaigns/{campaign}/events", response_model=EventPage)
+@router.get("/campaigns/{campaign}/events", response_model=schemas.EventPage)
 def events(here: CampaignDep, page: PageDep) -> dict[str, Any]:
     """Events as they are stored, for a replay elsewhere; `now` is the time by the storage's clock."""
     state = here.campaign.state
@@ -148,7 +137,7 @@ def events(here: CampaignDep, page: PageDep) -> dict[str, Any]:
     return page.body(lines, state.version, following) | {"now": here.campaign.now(state)}
 
 
-@router.get("/campaigns/{campaign}/asked", response_model=Page[AskedEntry])
+@router.get("/campaigns/{campaign}/asked", response_model=schemas.Page[schemas.AskedEntry])
 def asked(
     here: CampaignDep,
     page: PageDep,
@@ -164,7 +153,7 @@ def asked(
     return page.body(to_records(views.asks_in_full(asks, state, now)), len(chosen), following)
 
 
-@router.get("/campaigns/{campaign}/measurements", response_model=Page[MeasurementLine])
+@router.get("/campaigns/{campaign}/measurements", response_model=schemas.Page[schemas.MeasurementLine])
 def measurements(
     here: CampaignDep,
     page: PageDep,
@@ -210,10 +199,10 @@ def export(
         headers = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
         return Response(to_csv(columns), media_type="text/csv", headers=headers)
     if wide:
-        matrix = MatrixResponse(**_axes(here), values=views.matrix(state).tolist())
+        matrix = schemas.MatrixResponse(**_axes(here), values=views.mean_matrix(state).tolist())
         return Response(matrix.model_dump_json(), media_type="application/json")
     columns = here.campaign.export(everything=everything, frame="columns")
-    lines = MeasurementsResponse.model_validate({"lines": to_records(columns)})
+    lines = schemas.MeasurementsResponse.model_validate({"lines": to_records(columns)})
     return Response(lines.model_dump_json(), media_type="application/json")
 
 

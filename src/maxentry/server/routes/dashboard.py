@@ -18,44 +18,34 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from maxentry.campaign import policy, views
-from maxentry.campaign.outlook import outlook as expected_outlook
+from maxentry.campaign.outlook import compute_outlook as expected_outlook
 from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.errors import ParameterError
 from maxentry.progress import Watch
+from maxentry.server import schemas
 from maxentry.server.json import encode_labels, to_records
 from maxentry.server.routes.dependencies import ACCEPTED, CampaignDep, Level, ServiceDep, Stale, Wait
 from maxentry.server.routes.posterior import entry_response, fit_response
-from maxentry.server.schemas import (
-    LARGEST,
-    AccessResponse,
-    CurveResponse,
-    EntryResponse,
-    ErrorPointResponse,
-    NextEntry,
-    NextResponse,
-    PendingEntry,
-    PendingResponse,
-)
 from maxentry.server.security import parse_bearer
 from maxentry.server.service import OpenCampaign
 from maxentry.summary.reasons import reasons as find_reasons
 
 router = APIRouter(tags=["the dashboard"])
-Position = Annotated[int, Query(ge=0, le=LARGEST, description="Counted from 0, as on maps.")]
+Position = Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Counted from 0, as on maps.")]
 MOST_REASONS = 200  # entries of one answer whose reasons are computed
 MOST_ENTRIES = 10_000  # entries of one answer
 
 
 @router.get("/access")
-def access(request: Request) -> AccessResponse:
+def access(request: Request) -> schemas.AccessResponse:
     """What the token of the request allows: reading, or writing too."""
     token = parse_bearer(request.headers.get("authorization"))
-    return AccessResponse(may=request.app.state.options.tokens.access(token))
+    return schemas.AccessResponse(may=request.app.state.options.tokens.access(token))
 
 
 @router.get("/campaigns/{campaign}/cell")
-def cell(here: CampaignDep, row: Position, col: Position, level: Level = 0.9) -> EntryResponse:
+def cell(here: CampaignDep, row: Position, col: Position, level: Level = 0.9) -> schemas.EntryResponse:
     """One entry by position, with its history and its prediction by the last fit at hand. Never waits for a fit."""
     state = here.campaign.state
     for name, at, size in (("row", row, state.shape[0]), ("column", col, state.shape[1])):
@@ -65,7 +55,7 @@ def cell(here: CampaignDep, row: Position, col: Position, level: Level = 0.9) ->
 
 
 @router.get("/campaigns/{campaign}/reasons")
-def reasons(here: CampaignDep) -> PendingResponse:
+def reasons(here: CampaignDep) -> schemas.PendingResponse:
     """Why the pending entries are worth measuring, by the last fit at hand; of many only the first."""
     state = here.campaign.state
     now = here.campaign.now(state)
@@ -75,10 +65,12 @@ def reasons(here: CampaignDep) -> PendingResponse:
     why = find_reasons(state, None if fit is None else fit.posterior, rows, cols)
     lines = to_records(views.asks_in_full(asks, state, now))
     items = [
-        PendingEntry(**line, **reason._asdict(), i=ask.row, j=ask.col)
+        schemas.PendingEntry(**line, **reason._asdict(), i=ask.row, j=ask.col)
         for line, reason, ask in zip(lines, why, asks, strict=True)
     ]
-    return PendingResponse(fit=None if fit is None else fit_response(fit), total=len(pending), items=items)
+    return schemas.PendingResponse(
+        fit=None if fit is None else fit_response(fit), total=len(pending), items=items
+    )
 
 
 @router.get("/campaigns/{campaign}/next", responses=ACCEPTED)
@@ -88,22 +80,22 @@ async def upcoming(
     n: Annotated[int, Query(ge=1, le=100_000)] = 8,
     plates: Annotated[Plates | None, Query(description="Whole rows or columns: n counts them.")] = None,
     wait: Wait = 5.0,
-) -> NextResponse:
+) -> schemas.NextResponse:
     """The entries that `ask` would return now, why these, and what they would change. Asks for nothing."""
     version = await run_in_threadpool(lambda: here.campaign.state.version)
 
-    def work(watch: Watch) -> NextResponse:
+    def work(watch: Watch) -> schemas.NextResponse:
         return _preview(here, n, plates, watch)
 
     job = await run_in_threadpool(service.start, "next", here, work, (version, n, plates))
-    result: NextResponse = await job.finish(wait)
+    result: schemas.NextResponse = await job.finish(wait)
     return result
 
 
-def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) -> NextResponse:
+def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) -> schemas.NextResponse:
     state = here.campaign.state
     given = {"plates": plates, "per_row": None, "per_col": None}
-    now, limits = here.campaign.now(state), policy.limits(given, state.settings)
+    now, limits = here.campaign.now(state), policy.resolve_limits(given, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=here.campaign.cache, progress=watch)  # type: ignore[arg-type]
     fit = here.fits.current(state) if state.standing else None
     rows, cols = batch.rows[:MOST_ENTRIES], batch.cols[:MOST_ENTRIES]
@@ -119,14 +111,14 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
     columns = (*labels, rows.tolist(), cols.tolist(), *(column[:MOST_ENTRIES] for column in numbers))
     names = ("row", "col", "i", "j", "mean", "sd", "gain", "cost")
     outlook: dict[str, Any] | None = None
-    if fit is not None and policy.design_phase(state, now) is None:
+    if fit is not None and policy.explain_design_phase(state, now) is None:
         outlook = expected_outlook(state, fit.posterior, batch, now).to_dict()
-    return NextResponse(
+    return schemas.NextResponse(
         version=state.version,
         why=batch.why,
         total=len(batch.rows),
         entries=[
-            NextEntry(**dict(zip(names, line, strict=True)), **reason._asdict())
+            schemas.NextEntry(**dict(zip(names, line, strict=True)), **reason._asdict())
             for *line, reason in zip(*columns, why, strict=True)
         ],
         outlook=outlook,
@@ -136,25 +128,25 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
 @router.get("/campaigns/{campaign}/curve", responses=ACCEPTED)
 async def curve(
     service: ServiceDep, here: CampaignDep, wait: Wait = 5.0, stale: Stale = False
-) -> CurveResponse:
+) -> schemas.CurveResponse:
     """The expected error as measurements came in; with `stale` only points at hand, else missing ones are computed."""
     state = await run_in_threadpool(lambda: here.campaign.state)
     known = await run_in_threadpool(_curve, here, state)
     if stale or not known.missing:
         return known
 
-    def work(watch: Watch) -> CurveResponse:
+    def work(watch: Watch) -> schemas.CurveResponse:
         here.curve.complete(state, lambda: here.fits.fit(state, watch), progress=watch)
         return _curve(here, state)
 
     job = await run_in_threadpool(service.start, "curve", here, work, state.version)
-    result: CurveResponse = await job.finish(wait)
+    result: schemas.CurveResponse = await job.finish(wait)
     return result
 
 
-def _curve(here: OpenCampaign, state: State) -> CurveResponse:
-    return CurveResponse(
-        points=[ErrorPointResponse.model_validate(p) for p in here.curve.points(state)],
+def _curve(here: OpenCampaign, state: State) -> schemas.CurveResponse:
+    return schemas.CurveResponse(
+        points=[schemas.ErrorPointResponse.model_validate(p) for p in here.curve.points(state)],
         missing=len(here.curve.missing(state)),
         target_sd=state.settings.target_sd,
     )

@@ -13,16 +13,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from maxentry.errors import CampaignError
-from maxentry.server import problems
+from maxentry.server import problems, schemas
 from maxentry.server.jobs import Job, Unfinished
-from maxentry.server.schemas import LARGEST, JobResponse, VersionResponse
 from maxentry.server.security import API
 from maxentry.server.service import OpenCampaign, Service, VersionedPosterior
 
 T = TypeVar("T")
 
 
-async def known_parameters(request: Request) -> None:
+async def check_parameters(request: Request) -> None:
     """Refuse parameters that the route does not have: a misspelt one would otherwise be ignored in silence."""
     known = _parameter_names(request.scope["route"].dependant)
     if unknown := [name for name in request.query_params if name not in known]:
@@ -79,7 +78,7 @@ class Pagination:
         request: Request,
         response: Response,
         service: ServiceDep,
-        after: Annotated[int, Query(ge=0, le=LARGEST, description="Lines after this number.")] = 0,
+        after: Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Lines after this number.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000, description="At most so many lines.")] = 100,
     ) -> None:
         self.after, self.limit = after, min(limit, service.limits.page)
@@ -108,21 +107,21 @@ PageDep = Annotated[Pagination, Depends()]
 
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
-        "model": JobResponse,
+        "model": schemas.JobResponse,
         "description": "The work goes on in the background: see the address in Location.",
         "headers": {name: {"schema": {"type": "string"}} for name in ("Location", "Retry-After")},
     }
 }
 
 
-def accepted(job: Job) -> Response:
+def respond_later(job: Job) -> Response:
     """The response while a job goes on in the background."""
-    body = JobResponse.model_validate(job).model_dump_json()
+    body = schemas.JobResponse.model_validate(job).model_dump_json()
     headers = {"Location": f"{API}/jobs/{job.id}", "Retry-After": "1"}
     return Response(body, 202, headers, "application/json")
 
 
-async def fitted(
+async def get_fit(
     service: Service, here: OpenCampaign, wait: float, stale: bool = False
 ) -> VersionedPosterior:
     """The posterior, fitted if need be; `Unfinished` if that takes longer than `wait`."""
@@ -140,6 +139,6 @@ async def fitted(
     return fit
 
 
-def version_of(here: OpenCampaign) -> VersionResponse:
+def version_of(here: OpenCampaign) -> schemas.VersionResponse:
     """The response to a change: the number of the campaign's last event."""
-    return VersionResponse(version=here.campaign.state.version)
+    return schemas.VersionResponse(version=here.campaign.state.version)

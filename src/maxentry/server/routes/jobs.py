@@ -11,10 +11,10 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
+from maxentry.server import schemas
 from maxentry.server.jobs import Job
 from maxentry.server.problems import too_busy
 from maxentry.server.routes.dependencies import CampaignDep, ServiceDep
-from maxentry.server.schemas import JobList, JobResponse
 from maxentry.server.service import Service
 
 router = APIRouter(tags=["work in the background"])
@@ -32,25 +32,25 @@ JobDep = Annotated[Job, Depends(_find_job)]
 
 
 @router.get("/jobs")
-def list_jobs(service: ServiceDep) -> JobList:
+def list_jobs(service: ServiceDep) -> schemas.JobList:
     """The jobs, the latest first, without their results."""
-    jobs = [JobResponse.model_validate(job) for job in service.jobs.recent()[:100]]
-    return JobList(items=[job.model_copy(update={"result": None}) for job in jobs])
+    jobs = [schemas.JobResponse.model_validate(job) for job in service.jobs.recent()[:100]]
+    return schemas.JobList(items=[job.model_copy(update={"result": None}) for job in jobs])
 
 
 @router.get("/jobs/{job}")
-def look(job: JobDep, response: Response) -> JobResponse:
+def look(job: JobDep, response: Response) -> schemas.JobResponse:
     """The progress of a job, and its result."""
     if not job.over:
         response.headers["Retry-After"] = "1"
-    return JobResponse.model_validate(job)
+    return schemas.JobResponse.model_validate(job)
 
 
 @router.delete("/jobs/{job}", status_code=202)
-def cancel(job: JobDep) -> JobResponse:
+def cancel(job: JobDep) -> schemas.JobResponse:
     """Cancel a job. It ends at its next step; what it has asked for or told by then stands."""
     job.cancel()
-    return JobResponse.model_validate(job)
+    return schemas.JobResponse.model_validate(job)
 
 
 async def _open_stream(request: Request, service: ServiceDep) -> AsyncIterator[None]:
@@ -65,20 +65,10 @@ async def _open_stream(request: Request, service: ServiceDep) -> AsyncIterator[N
         streams.discard(request)
 
 
-EVENT = {
-    "type": "object",
-    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
-    "required": ["event", "data"],
-}
 STREAM: dict[str, Any] = {
     "response_class": EventSourceResponse,
     "dependencies": [Depends(_open_stream)],
-    "responses": {
-        200: {
-            "description": "Server-sent events, each of this form; `data` is JSON.",
-            "content": {"text/event-stream": {"schema": EVENT}},
-        }
-    },
+    "response_description": "Server-sent events; `data` is JSON.",
 }
 
 
@@ -87,7 +77,7 @@ async def follow(request: Request, service: ServiceDep, job: JobDep) -> AsyncIte
     """Follow a job: `progress` whenever there is some, and at the end `done`, `failed` or `cancelled`."""
 
     def look() -> tuple[str, Any]:
-        return (job.status if job.over else "progress"), JobResponse.model_validate(job)
+        return (job.status if job.over else "progress"), schemas.JobResponse.model_validate(job)
 
     async for event in _changes(request, service, look, JOB_PERIOD, lambda: job.over):
         yield event

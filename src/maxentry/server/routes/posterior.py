@@ -15,6 +15,7 @@ from maxentry.campaign.state import State
 from maxentry.cells import Lookup
 from maxentry.errors import DataError
 from maxentry.progress import Watch
+from maxentry.server import schemas
 from maxentry.server.json import encode_labels, parse_label, to_records
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
@@ -23,41 +24,28 @@ from maxentry.server.routes.dependencies import (
     ServiceDep,
     Stale,
     Wait,
-    fitted,
-)
-from maxentry.server.schemas import (
-    LARGEST,
-    AskedEntry,
-    EntryMeasurement,
-    EntryResponse,
-    FitResponse,
-    LookupRequest,
-    LookupResponse,
-    MapResponse,
-    OutlookResponse,
-    PosteriorResponse,
-    Prediction,
+    get_fit,
 )
 from maxentry.server.service import OpenCampaign, VersionedPosterior
 from maxentry.summary import maps
 from maxentry.summary.maps import BinnedMap, MapName, StateMap, Window
 
 router = APIRouter(tags=["what is believed"])
-Position = Annotated[int, Query(ge=0, le=LARGEST)]
-Size = Annotated[int | None, Query(ge=1, le=LARGEST)]
+Position = Annotated[int, Query(ge=0, le=schemas.LARGEST)]
+Size = Annotated[int | None, Query(ge=1, le=schemas.LARGEST)]
 
 
 @router.get("/campaigns/{campaign}/posterior", responses=ACCEPTED)
 async def posterior(
     service: ServiceDep, here: CampaignDep, wait: Wait = 5.0, stale: Stale = False
-) -> PosteriorResponse:
+) -> schemas.PosteriorResponse:
     """The model, estimated from all measurements."""
-    return await run_in_threadpool(_describe, await fitted(service, here, wait, stale))
+    return await run_in_threadpool(_describe, await get_fit(service, here, wait, stale))
 
 
-def _describe(fit: VersionedPosterior) -> PosteriorResponse:
+def _describe(fit: VersionedPosterior) -> schemas.PosteriorResponse:
     posterior, diagnostics = fit.posterior, fit.posterior.diagnostics
-    return PosteriorResponse(
+    return schemas.PosteriorResponse(
         fit=fit_response(fit),
         shape=list(posterior.shape),
         rank=posterior.rank,
@@ -74,10 +62,10 @@ def _describe(fit: VersionedPosterior) -> PosteriorResponse:
     )
 
 
-def fit_response(fit: VersionedPosterior) -> FitResponse:
+def fit_response(fit: VersionedPosterior) -> schemas.FitResponse:
     """What a posterior is based on."""
     measurements = fit.posterior.observations.n
-    return FitResponse(version=fit.version, current=fit.current, measurements=measurements)
+    return schemas.FitResponse(version=fit.version, current=fit.current, measurements=measurements)
 
 
 @router.get(
@@ -93,7 +81,7 @@ def fit_response(fit: VersionedPosterior) -> FitResponse:
 )
 async def draws(service: ServiceDep, here: CampaignDep, wait: Wait = 5.0, stale: Stale = False) -> Response:
     """The posterior itself."""
-    fit = await fitted(service, here, wait, stale)
+    fit = await get_fit(service, here, wait, stale)
     headers = {
         "Content-Disposition": 'attachment; filename="posterior.npz"',
         "X-Fit-Version": str(fit.version),
@@ -115,7 +103,7 @@ def entry(
     row: Annotated[str, Query(examples=["L3"])],
     col: Annotated[str, Query(examples=["S1"])],
     level: Level = 0.9,
-) -> EntryResponse:
+) -> schemas.EntryResponse:
     """One entry, by its labels as text: its asks and measurements, and its prediction by the last fit at hand.
 
     Never waits for a fit: `believed` is null before there is one.
@@ -126,22 +114,22 @@ def entry(
     )
 
 
-def entry_response(here: OpenCampaign, state: State, i: int, j: int, level: float) -> EntryResponse:
+def entry_response(here: OpenCampaign, state: State, i: int, j: int, level: float) -> schemas.EntryResponse:
     """Everything about the entry at (i, j); its prediction is null without a fit, or with one that lacks the entry."""
     asks = [ask for ask in state.asked.values() if (ask.row, ask.col) == (i, j)]
     columns = views.asks_in_full(asks, state, here.campaign.now(state))
     mask, fit = state.settings.mask, here.fits.latest(state)
     if fit is not None and not (i < fit.posterior.shape[0] and j < fit.posterior.shape[1]):
         fit = None
-    return EntryResponse(
+    return schemas.EntryResponse(
         row=encode_labels([state.row_labels[i]])[0],
         col=encode_labels([state.col_labels[j]])[0],
         may_be_measured=bool(mask is None or mask[i, j]),
         cost=float(state.costs.at(np.array([i]), np.array([j]))[0]),
         measurements=[
-            EntryMeasurement.model_validate(m) for m in state.measurements if (m.row, m.col) == (i, j)
+            schemas.EntryMeasurement.model_validate(m) for m in state.measurements if (m.row, m.col) == (i, j)
         ],
-        asks=[AskedEntry(**line) for line in to_records(columns)],
+        asks=[schemas.AskedEntry(**line) for line in to_records(columns)],
         fit=None if fit is None else fit_response(fit),
         believed=None if fit is None else _predict(fit, state, [i], [j], level)[0],
     )
@@ -149,8 +137,12 @@ def entry_response(here: OpenCampaign, state: State, i: int, j: int, level: floa
 
 @router.post("/campaigns/{campaign}/lookup", responses=ACCEPTED)
 async def lookup(
-    service: ServiceDep, here: CampaignDep, body: LookupRequest, wait: Wait = 5.0, stale: Stale = False
-) -> LookupResponse:
+    service: ServiceDep,
+    here: CampaignDep,
+    body: schemas.LookupRequest,
+    wait: Wait = 5.0,
+    stale: Stale = False,
+) -> schemas.LookupResponse:
     """Mean, sd and intervals of entries by label. (This only reads: a token for reading is enough.)"""
     rows, cols = ([parse_label(x) for x in side] for side in (body.rows, body.cols))
     if len(rows) != len(cols) and 1 not in (len(rows), len(cols)):
@@ -165,21 +157,21 @@ async def lookup(
         return i * n if len(i) == 1 else i, j * n if len(j) == 1 else j
 
     i, j = await run_in_threadpool(find)
-    fit = await fitted(service, here, wait, stale)
+    fit = await get_fit(service, here, wait, stale)
     items = await run_in_threadpool(_predict, fit, state, i, j, body.level)
-    return LookupResponse(fit=fit_response(fit), level=body.level, items=items)
+    return schemas.LookupResponse(fit=fit_response(fit), level=body.level, items=items)
 
 
 def _predict(
     fit: VersionedPosterior, state: State, i: list[int], j: list[int], level: float
-) -> list[Prediction]:
+) -> list[schemas.Prediction]:
     """Mean, sd and intervals of the entries at these positions."""
     rows, cols = [state.row_labels[k] for k in i], [state.col_labels[k] for k in j]
     prediction = fit.posterior.predict(rows, cols, level)
     names = ("mean", "sd", "low", "high", "new_low", "new_high")
     columns = {"row": list(prediction.rows), "col": list(prediction.cols)}
     numbers = {name: getattr(prediction, name).ravel().tolist() for name in names}
-    return [Prediction(**line) for line in to_records(columns | numbers)]
+    return [schemas.Prediction(**line) for line in to_records(columns | numbers)]
 
 
 @router.get("/campaigns/{campaign}/map", responses=ACCEPTED)
@@ -195,7 +187,7 @@ async def heat_map(
     level: Level = 0.9,
     wait: Wait = 5.0,
     stale: Stale = False,
-) -> MapResponse:
+) -> schemas.MapResponse:
     """A window of the matrix for a heat map: mean, sd, width of the interval, values, counts, pending entries.
 
     Where the window has more rows or columns than `cells`, each cell stands for several. `share` is the share of the
@@ -208,18 +200,18 @@ async def heat_map(
         pending = state.pending(await run_in_threadpool(here.campaign.now, state))
         shown = await run_in_threadpool(maps.state_map, state, cast(StateMap, what), window, pending)
         return _map_response(shown, state, None)
-    fit = await fitted(service, here, wait, stale)
+    fit = await get_fit(service, here, wait, stale)
     window = Window.select(fit.posterior.shape, row, rows, col, cols, cells)
     shown = await run_in_threadpool(here.maps.posterior_map, fit.posterior, what, window, level)
     return _map_response(shown, state, fit)
 
 
-def _map_response(shown: BinnedMap, state: State, fit: VersionedPosterior | None) -> MapResponse:
+def _map_response(shown: BinnedMap, state: State, fit: VersionedPosterior | None) -> schemas.MapResponse:
     """A map with the labels of the first row and column of each cell."""
     body = shown.to_dict()
     rows = [state.row_labels[i] for i in body["row_starts"] if i < len(state.row_labels)]
     cols = [state.col_labels[j] for j in body["col_starts"] if j < len(state.col_labels)]
-    return MapResponse(
+    return schemas.MapResponse(
         **body,
         row_labels=encode_labels(rows),
         col_labels=encode_labels(cols),
@@ -230,13 +222,13 @@ def _map_response(shown: BinnedMap, state: State, fit: VersionedPosterior | None
 @router.get("/campaigns/{campaign}/outlook", responses=ACCEPTED)
 async def outlook(
     service: ServiceDep, here: CampaignDep, n: Annotated[int, Query(ge=1, le=100_000)] = 8, wait: Wait = 5.0
-) -> OutlookResponse:
+) -> schemas.OutlookResponse:
     """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
 
-    def work(watch: Watch) -> OutlookResponse:
-        return OutlookResponse(**here.campaign.outlook(n, progress=watch).to_dict())  # type: ignore[arg-type]
+    def work(watch: Watch) -> schemas.OutlookResponse:
+        return schemas.OutlookResponse(**here.campaign.outlook(n, progress=watch).to_dict())  # type: ignore[arg-type]
 
     version = await run_in_threadpool(lambda: here.campaign.state.version)
     job = await run_in_threadpool(service.start, "outlook", here, work, (version, n))
-    result: OutlookResponse = await job.finish(wait)
+    result: schemas.OutlookResponse = await job.finish(wait)
     return result

@@ -182,7 +182,7 @@ function askForToken(reason) {
       field("Token", input, "For reading or for writing. It is kept until this tab is closed, and nowhere else."),
       h("div", { class: "actions" }, h("button", { class: "primary" }, "Go on")),
     );
-    const box = dialog("Who is there?", form);
+    const box = dialog("Sign in", form);
     box.addEventListener("cancel", (event) => event.preventDefault());
     form.addEventListener("submit", () => sessionStorage.setItem(TOKEN, input.value.trim()));
     box.addEventListener("close", () => {

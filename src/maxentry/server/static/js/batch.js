@@ -31,7 +31,7 @@ export class Batch {
     this.next = h("div", { class: "next" });
     this.form = h("form", { noValidate: true, onsubmit: (event) => this.tell(event) }, this.body,
       h("div", { class: "actions" }, this.summary, h("button", { type: "button", onclick: () => this.download() }, "Plate as CSV"), this.save));
-    this.drop = h("div", { class: "drop" }, field("Results as a file (CSV)", this.file, "Columns id (or row and col) and value; “failed” where nothing came out, empty while awaited. All lines are taken, or none."));
+    this.drop = h("div", { class: "drop" }, field("Results as a file (CSV)", this.file, "Columns id (or row and col) and value; “failed” if measuring gave no value, empty while it is awaited. Either all lines are saved or none."));
     this.listenForFiles();
     this.element = h("section", { class: "card", id: "batch", "aria-labelledby": "batch-title" },
       h("h2", { id: "batch-title" }, "Next batch"),
@@ -88,7 +88,7 @@ export class Batch {
     const act = (text, title, kind) => h("button", { type: "button", class: "small", "aria-label": `${title}: ${entry}`, title, onclick: () => this.giveUp(item, kind) }, text);
     const place = h("button", { type: "button", class: "link", "aria-label": `show ${entry} on the map`, onclick: () => this.picked([item.i, item.j]) }, String(id));
     const line = { item, value, expected: h("span", { class: "expected" }), why: h("div", { class: "reason" }) };
-    const acts = h("span", { class: "acts write" }, value, act("failed", "Say that measuring failed", "fail"), act("withdraw", "Give back, nobody will measure it", "withdraw"));
+    const acts = h("span", { class: "acts write" }, value, act("failed", "Mark as failed", "fail"), act("withdraw", "Withdraw", "withdraw"));
     line.row = h("li", { "data-id": id }, h("span", { class: "id" }, place), title(item), line.expected, acts, line.why);
     this.lines.set(id, line);
     return line;
@@ -119,7 +119,7 @@ export class Batch {
     event.preventDefault();
     this.refuse(null);
     const filled = [...this.lines.values()].filter((line) => line.value.value.trim() !== "");
-    if (!filled.length) return this.refuse(new Error("Enter a value first; or “failed” where nothing came out."));
+    if (!filled.length) return this.refuse(new Error("Enter a value first, or “failed” if measuring gave none."));
     this.save.disabled = true;
     for (const line of filled) line.value.removeAttribute("aria-invalid");
     try {
@@ -151,7 +151,7 @@ export class Batch {
       this.received(await api.write(`${this.path}/tell/csv${who ? `?who=${encodeURIComponent(who)}` : ""}`, await file.arrayBuffer(), { key: api.newKey(), type: "text/csv" }));
     } catch (error) {
       const known = error.status >= 400 && error.status < 500; // otherwise the answer may have been lost on its way
-      this.refuse(new Error(`${file.name}: ${error.message} ${known ? "Nothing was changed." : "Whether it was taken is not known; sending it again does no harm."}`));
+      this.refuse(new Error(`${file.name}: ${error.message} ${known ? "Nothing was changed." : "It is not known whether it was saved; sending it again does no harm."}`));
     } finally {
       this.file.value = ""; // so that the same file, mended, can be chosen again
     }
@@ -184,7 +184,7 @@ export class Batch {
         const more = kind === "fail" ? { retry: retry.checked } : {};
         await api.write(`${this.path}/${kind}`, { ids: [item.id], reason: reason.value.trim(), who: name(), ...more });
         box.close();
-        toast(kind === "fail" ? "Noted as failed." : "Withdrawn.");
+        toast(kind === "fail" ? "Marked as failed." : "Withdrawn.");
         this.changed();
       } catch (error) {
         problem.textContent = error.message;
@@ -193,7 +193,7 @@ export class Batch {
     };
     const again = h("label", { class: "check" }, retry, " it may be asked for again");
     const form = h("form", { onsubmit: send }, h("p", {}, h("strong", {}, label(item.row)), " · ", h("strong", {}, label(item.col))), field("Reason", reason, "For the history; may be empty."),
-      kind === "fail" ? again : null, problem, h("div", { class: "actions" }, h("button", { class: "primary" }, kind === "fail" ? "It failed" : "Withdraw it")));
+      kind === "fail" ? again : null, problem, h("div", { class: "actions" }, h("button", { class: "primary" }, kind === "fail" ? "Mark as failed" : "Withdraw")));
     const box = dialog(kind === "fail" ? `Measuring id ${item.id} failed` : `Withdraw id ${item.id}`, form);
     reason.focus();
   }
@@ -233,7 +233,7 @@ export class Batch {
       return h("li", {}, h("span", { class: "id" }, place), title(line), h("span", { class: "expected" }, expected(line)), h("span", { class: "acts note" }, `cost ${number(line.cost)}`), h("div", { class: "reason" }, why(line, most)));
     });
     const rest = found.total - lines.length;
-    const said = lines.length ? `Chosen by ${found.why.replaceAll("_", " ")}. Nobody has been asked for these yet.` : found.why;
+    const said = lines.length ? `Chosen by ${found.why.replaceAll("_", " ")}. These are not asked for yet.` : found.why;
     put(this.next, h("h3", {}, "What would be asked for next"), h("p", { class: "note" }, said), h("ol", { class: "batch" }, lines), rest > 0 ? h("p", { class: "note" }, `and ${several(rest, "entry", "entries")} more, on the map`) : null);
   }
 }

@@ -63,7 +63,7 @@ export class CampaignPage {
     document.title = `${this.status.name} · maxentry`;
     put(
       this.main,
-      h("nav", { class: "crumbs", "aria-label": "Where you are" }, h("a", { href: "#/" }, "Campaigns"), " › "),
+      h("nav", { class: "crumbs", "aria-label": "Breadcrumb" }, h("a", { href: "#/" }, "Campaigns"), " › "),
       h("div", { class: "title" }, h("h1", { tabIndex: -1 }, this.status.name), this.live, this.work.element, h("span", { class: "gap" }), h("button", { type: "button", onclick: () => this.export() }, "Measurements as CSV")),
       this.facts,
       this.trust,

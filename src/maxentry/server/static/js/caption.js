@@ -8,7 +8,7 @@ export const SHOWN = {
   mean: { name: "Mean", scale: "value", says: "best guess of every entry", fit: true },
   sd: { name: "Uncertainty", scale: "uncertainty", says: "standard deviation: how far the best guess may be off", fit: true },
   value: { name: "Measured", scale: "value", says: "values that were told", fit: false },
-  observed: { name: "How often", scale: "share", says: "how often each entry was measured", fit: false },
+  observed: { name: "Count", scale: "share", says: "how often each entry was measured", fit: false },
   pending: { name: "Next batch", scale: "share", says: "entries that are waited for (rings)", fit: false },
 };
 
@@ -34,7 +34,7 @@ export class Caption {
 
   say({ main, what, coming }, [least, greatest], [[row, rows], [col, cols]], shape) {
     const shown = SHOWN[what];
-    const nothing = coming ? "The first fit is on its way …" : "Nothing is known yet: ask for entries, and tell their values.";
+    const nothing = coming ? "The first fit is running …" : "No measurements yet. Ask for entries, then enter their values.";
     this.empty.textContent = main || !shown.fit ? "" : nothing;
     this.empty.hidden = this.empty.textContent === "";
     const known = main !== null && main.least !== null;
@@ -42,7 +42,7 @@ export class Caption {
     put(this.ends[1], known ? number(greatest) : "");
     this.legend.hidden = !known;
     drawScale(this.legend, shown.scale);
-    const stale = main?.fit && !main.fit.current ? " (of the last fit; a new one is on its way)" : "";
+    const stale = main?.fit && !main.fit.current ? " (of the last fit; a new one is running)" : "";
     put(this.says, shown.says + stale);
     const side = (first, n, m, name) => (n === m ? `all ${several(m, name)}` : `${name}s ${count(first + 1)}–${count(first + n)} of ${count(m)}`);
     const cells = main?.binned ? `; ${CELL[main.what] ?? "each cell is the average of several entries"}` : "";

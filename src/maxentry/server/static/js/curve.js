@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { h, put, toast } from "./dom.js";
-import { moment, number } from "./format.js";
+import { moment, number, several } from "./format.js";
 
 let library = null;
 
@@ -27,7 +27,7 @@ export class Curve {
     this.told = 0;
     this.chart = h("div", { class: "chart", role: "img", "aria-label": "Expected error of the matrix as measurements came in" });
     this.note = h("p", { class: "note" });
-    this.more = h("button", { type: "button", hidden: true, onclick: () => this.fill() }, "Work out the past");
+    this.more = h("button", { type: "button", hidden: true, onclick: () => this.fill() }, "Compute earlier points");
     this.buttons = [["measurements", "by measurements"], ["at", "by time"]].map(([axis, text]) =>
       h("button", { type: "button", "aria-pressed": String(axis === this.axis), "data-axis": axis, onclick: () => this.by(axis) }, text));
     this.element = h("section", { class: "card", "aria-labelledby": "curve-title" }, h("h2", { id: "curve-title" }, "Uncertainty"),
@@ -60,7 +60,7 @@ export class Curve {
     this.told = told;
     this.found = await api.get(`${this.path}/curve?stale=true`);
     this.more.hidden = this.found.missing === 0;
-    this.more.textContent = `Work out the past (${this.found.missing})`;
+    this.more.textContent = `Compute ${several(this.found.missing, "earlier point")}`;
     await this.draw();
   }
 
@@ -115,7 +115,7 @@ export class Curve {
   }
 
   say(points) {
-    if (!points.length) return put(this.note, "Nothing is fitted yet. A point comes with every fit.");
+    if (!points.length) return put(this.note, "No fit yet. Every fit adds a point.");
     const last = points[points.length - 1];
     const now = last.measurements === this.told ? "now" : `after ${last.measurements} measurements`;
     const ahead = this.outlook?.entries ? `, and after the ${this.outlook.entries} that would be next ${number(this.outlook.error_after)}` : "";

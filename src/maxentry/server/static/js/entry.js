@@ -112,7 +112,7 @@ export class Panel {
   constructor(path, entries, { changed, closed }) {
     Object.assign(this, { path, entries, changed, closed });
     this.entry = null;
-    this.element = h("section", { class: "panel card", "aria-label": "The entry that was picked", hidden: true });
+    this.element = h("section", { class: "panel card", "aria-label": "Selected entry", hidden: true });
   }
 
   async show(entry) {
@@ -145,8 +145,8 @@ export class Panel {
       h("h3", {}, label(found.row), " · ", label(found.col)),
       close,
       h("dl", { class: "pairs" }, facts.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),
-      known && !found.fit.current ? h("p", { class: "note" }, "Of the last fit; a new one is on its way.") : null,
-      h("h4", {}, "Its story"),
+      known && !found.fit.current ? h("p", { class: "note" }, "From the last fit; a new one is running.") : null,
+      h("h4", {}, "History of this entry"),
       this.story(found),
       found.may_be_measured ? tell : h("p", { class: "note" }, "It cannot be measured."),
     );
@@ -182,7 +182,7 @@ export class Panel {
     };
     const form = h("form", { onsubmit: (event) => (event.preventDefault(), send(value.value.trim())) },
       field("The right value", value), field("Reason", reason, "For the history, which keeps the old value too."), problem,
-      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => send(null) }, "Strike it out"), h("button", { class: "primary" }, "Correct")));
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => send(null) }, "Strike out"), h("button", { class: "primary" }, "Correct")));
     const box = dialog(`Correct ${several(1, "measurement")} (number ${m.number})`, form);
     value.select();
   }

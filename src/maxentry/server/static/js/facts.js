@@ -15,7 +15,7 @@ export function facts(status, error) {
   const lines = [
     ["measured", `${count(status.told)}`, `${percent(all ? status.told / (status.rows * status.cols) : 0)} of ${count(status.rows * status.cols)}${again > 0 ? `, ${again} again` : ""}`],
     ["expected error", number(error), status.target_sd === null ? "root mean square" : `target ${number(status.target_sd)}`, ERROR],
-    ["pending", count(status.pending), status.pending ? "waited for" : "nobody is measuring"],
+    ["pending", count(status.pending), status.pending ? "to be measured" : "none"],
     ["left to ask", count(status.available), status.acquisition.replaceAll("_", " ")],
     ["failed or withdrawn", count(status.failed + status.withdrawn), lost.map(([n, word]) => `${count(n)} ${word}`).join(", ") || "none"],
     status.budget === null ? ["spent", number(status.spent), "no budget set"] : ["budget left", number(Math.max(0, status.budget - status.spent)), `${number(status.spent)} of ${number(status.budget)} spent`],
@@ -70,14 +70,14 @@ export class Budget {
   }
 }
 
-/** What happened, the latest first. */
+/** History, the latest first. */
 export class History {
   constructor(path) {
     this.path = path;
     this.shown = 12;
     this.list = h("ol", { class: "events" });
     this.more = h("button", { type: "button", onclick: () => ((this.shown += 50), this.update(this.version)) }, "Earlier …");
-    this.element = h("section", { class: "card", "aria-labelledby": "history-title" }, h("h2", { id: "history-title" }, "What happened"), this.list, this.more);
+    this.element = h("section", { class: "card", "aria-labelledby": "history-title" }, h("h2", { id: "history-title" }, "History"), this.list, this.more);
   }
 
   async update(version) {
@@ -97,7 +97,7 @@ export class Work {
   }
 
   update(work) {
-    const names = { fit: "Fitting", ask: "Choosing entries", outlook: "Looking ahead", next: "Choosing entries", curve: "Working out the past" };
+    const names = { fit: "Fitting", ask: "Choosing entries", outlook: "Computing the outlook", next: "Choosing entries", curve: "Computing earlier points" };
     this.element.dataset.jobs = work.map((job) => job.kind).join(" ");
     put(this.element, work.map((job) => {
       const { what, done, total } = job.progress;

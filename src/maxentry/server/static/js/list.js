@@ -46,7 +46,7 @@ export class ListPage {
     this.said = said;
     const here = document.activeElement?.getAttribute("href");
     put(this.cards, lines.map((line, k) => card(line, k < PICTURES)));
-    put(this.note, page.total === 0 ? "There is none yet. Begin one: a matrix of things to measure, by rows and columns."
+    put(this.note, page.total === 0 ? "No campaigns yet. Create one: a matrix to measure, with its rows and columns."
       : page.total > lines.length ? `The last ${lines.length} of ${count(page.total)}.` : "");
     if (here) [...this.cards.querySelectorAll("a")].find((link) => link.getAttribute("href") === here)?.focus();
   }
@@ -126,10 +126,10 @@ function begin() {
   };
   const form = h("form", { onsubmit: send },
     field("Name", inputs.name),
-    h("div", { class: "two" }, field("Rows", inputs.rows, "Labels, one a line; or how many."), field("Columns", inputs.cols, "Labels, one a line; or how many.")),
+    h("div", { class: "two" }, field("Rows", inputs.rows, "One label per line, or a number."), field("Columns", inputs.cols, "One label per line, or a number.")),
     h("details", {}, h("summary", {}, "More"),
       h("div", { class: "two" }, field("How entries are chosen", inputs.acquisition), field("Rank", inputs.rank, "auto, or a whole number."),
-        field("Scale of the model", inputs.transform, "Where values vary by factors, or are shares."), field("Seed", inputs.seed, "The same seed asks for the same entries."),
+        field("Scale of the model", inputs.transform, "For values that vary by factors, or that are shares."), field("Seed", inputs.seed, "The same seed gives the same entries."),
         field("Budget", inputs.budget, "Entries, or their costs."), field("Target: expected error", inputs.target_sd, "Ends the campaign when it is reached."),
         field("Least value", inputs.low, "Below it values are refused."), field("Greatest value", inputs.high, "Above it values are refused."),
         field("Initial entries", inputs.n_initial, "Of the balanced design; the longer side by default."), nameField()),

@@ -65,7 +65,7 @@ const KEYS = [
 
 function help() {
   dialog("Help",
-    h("p", {}, "Ask for entries, measure them, enter what came out: the map, the uncertainty and the next batch follow. Dots were measured, rings are pending, dashed rings would be next, crosses failed."),
+    h("p", {}, "Ask for entries, measure them, enter the values: the map, the uncertainty and the next batch follow. Dots were measured, rings are pending, dashed rings would be next, crosses failed."),
     h("p", {}, "Drag moves the map when it is zoomed; a double click or a pinch zooms; the wheel too, once the map has the focus (or with Ctrl)."),
     h("dl", { class: "keys" }, KEYS.map(([key, what]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)])),
     h("p", { class: "note" }, "Programs use ", h("a", { href: "/api/v1/openapi.json" }, "/api/v1"), "."));

@@ -9,10 +9,10 @@ export const inWords = (advice) => advice.replaceAll(/ \((?:sampling|thin)=[^()]
 export function verdict(found) {
   if (!found || found.converged === undefined) return "";
   const advice = inWords(found.advice);
-  const which = found.fit.current ? "The fit" : "The last fit (a new one is on its way)";
+  const which = found.fit.current ? "The fit" : "The last fit (a new one is running)";
   const said = [`${which} has ${found.converged ? "converged." : "not converged:"}${advice ? ` ${advice}` : ""}`];
   const means = found.rank_weights[0] ?? 0;
-  if (means === 1) said.push("It rests on rank 0: the data show little beyond row and column means so far, and what else there is counts as noise.");
+  if (means === 1) said.push("It uses rank 0: so far the data show little beyond row and column means, and the rest counts as noise.");
   else if (means >= MOSTLY_MEANS) said.push(`${Math.round(100 * means)}% of its chains rest on rank 0, row and column means alone, for which what else there is counts as noise.`);
   else said.push(`Rank ${found.rank}.`);
   return said.join(" ");
