@@ -4,7 +4,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, select
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
 from tests.campaign.stand_ins import campaign
 
 from maxentry.campaign import storage as address
@@ -33,6 +35,18 @@ def test_memory_and_postgresql() -> None:
     assert address.is_in_memory(address.parse_address("sqlite:///:memory:"))
     for scheme in ("postgresql", "postgres", "postgresql+psycopg"):
         assert address.parse_address(f"{scheme}://ann@host/lab").drivername == "postgresql+psycopg"
+
+
+def test_the_tables_can_be_made_on_a_server() -> None:
+    """Without one: the statements are those of PostgreSQL, with its types."""
+    statements = [
+        str(CreateTable(table).compile(dialect=postgresql.dialect()))
+        for table in address.METADATA.sorted_tables
+    ]
+    assert len(statements) == 3
+    assert "BIGSERIAL" in "".join(statements) or "SERIAL" in "".join(statements)
+    statement = select(address.EVENTS).where(address.EVENTS.c.number > 3).limit(2)
+    assert "maxentry_events.number > " in str(statement.compile(dialect=postgresql.dialect()))
 
 
 def test_a_password_is_never_shown() -> None:

@@ -9,18 +9,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from click.testing import CliRunner, Result
+from typer import testing
 from typer.main import get_command
+from typer.testing import CliRunner, Result
 
 from maxentry.cli.main import app
 
 COMMAND = [sys.executable, "-m", "maxentry"]
-APP = get_command(app)  # once: it takes longer than most commands
+APP: Any = get_command(app)
+testing._get_command = lambda _: APP  # type: ignore[attr-defined]  # to build it takes longer than most commands
 
 
 def run(*words: object, stdin: str | bytes | None = None, env: dict[str, str] | None = None) -> Result:
     """Run `maxentry …` in this process; nothing but our own endings may come out."""
-    return CliRunner().invoke(APP, [str(word) for word in words], input=stdin, env=env)
+    return CliRunner().invoke(app, [str(word) for word in words], input=stdin, env=env)
 
 
 def good(*words: object, **options: Any) -> Result:

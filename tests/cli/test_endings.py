@@ -1,6 +1,7 @@
 """How commands end: exit codes, one sentence, no traceback for a user's mistake."""
 
 import json
+import runpy
 import signal
 import subprocess
 import sys
@@ -94,6 +95,30 @@ def test_our_own_mistake_says_so_and_how_to_see_more(monkeypatch: pytest.MonkeyP
         "error": {"kind": "ZeroDivisionError", "message": "u" + sentence, "code": ExitCode.BUG}
     }
     assert "Traceback" in run("complete", "x.csv", env={"MAXENTRY_DEBUG": "1"}).stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt, ExitCode.INTERRUPTED), (BrokenPipeError, ExitCode.PIPE_CLOSED)]
+)
+def test_an_interrupt_and_a_closed_pipe_have_codes_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException], code: int
+) -> None:
+    def end(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(tables, "read", end)
+    result = run("complete", "x.csv")
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.strip() == ("Interrupted." if error is KeyboardInterrupt else "")
+
+
+def test_the_entry_point_ends_with_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    for words, code in ((["version"], 0), (["complete", "no.csv"], ExitCode.REFUSED)):
+        monkeypatch.setattr(sys, "argv", ["maxentry", *words])
+        with pytest.raises(SystemExit) as end:
+            runpy.run_module("maxentry", run_name="__main__")
+        assert (end.value.code or 0) == code
 
 
 @pytest.mark.process

@@ -39,9 +39,24 @@ def test_our_own_files_are_asked_for_again_and_not_sent_twice() -> None:
 
 def test_every_module_that_is_imported_is_there() -> None:
     files = {f.name: f.read_text(encoding="utf-8") for f in (STATIC / "js").glob("*.js")}
+    exported = {
+        name: set(
+            re.findall(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", text, flags=re.MULTILINE)
+        )
+        for name, text in files.items()
+    }
     for name, text in files.items():
         imported = re.findall(r'from "\./([\w.]+)"', text)
         assert set(imported) <= set(files), name
+        for wanted, source in re.findall(r'^import \{([^}]+)\} from "\./([\w.]+)"', text, flags=re.MULTILINE):
+            assert {word.strip() for word in wanted.split(",")} - {""} <= exported[source], (
+                f"{name}: {source}"
+            )
+        for alias, source in re.findall(r'^import \* as (\w+) from "\./([\w.]+)"', text, flags=re.MULTILINE):
+            assert set(re.findall(rf"(?<![\w/]){alias}\.(\w+)", text)) <= exported[source], (
+                f"{name}: {source}"
+            )
+        assert [text.count(a) - text.count(b) for a, b in ("()", "[]", "{}")] == [0, 0, 0], name
         names = re.findall(r"^import \{([^}]+)\}", text, flags=re.MULTILINE)
         words = [word.strip() for group in names for word in group.split(",")]
         unused = [word for word in words if len(re.findall(rf"\b{word}\b", text)) < 2]
