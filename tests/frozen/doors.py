@@ -16,8 +16,7 @@ from maxentry.design.uniform import uniform
 from maxentry.entries import Entries
 from maxentry.posterior import algorithm2
 from maxentry.server.app import create_app
-from maxentry.server.options import Limits as ServerLimits
-from maxentry.server.options import Options
+from maxentry.server.options import Options, ServerLimits
 
 __all__ = ["REMOTE_CAMPAIGN", "algorithm2_draws", "choose", "criteria", "server", "uniform_design"]
 

@@ -23,11 +23,11 @@ from maxentry.server.app import (  # noqa: E402
     address,
     create_app,
 )
-from maxentry.server.options import Limits, Options, Tokens  # noqa: E402
+from maxentry.server.options import Options, ServerLimits, Tokens  # noqa: E402
 
 READ, WRITE = "read-" + "r" * 30, "write-" + "w" * 30
 TOKENS = Tokens(READ, WRITE)
-FAST = Limits(rate=0)
+FAST = ServerLimits(rate=0)
 get, post = partial(httpx.get, timeout=60), partial(httpx.post, timeout=60)  # however busy the machine is
 
 

@@ -66,7 +66,42 @@ def prepared(where: str) -> Iterator[httpx.Client]:
 
 
 def described(client: httpx.Client) -> Any:
-    schema = schemathesis.openapi.from_dict(client.get("/openapi.json").json())
+    return _fuzzed(client, client.get("/openapi.json").json())
+
+
+def with_links(client: httpx.Client) -> Any:
+    """The same, with links from each answer to the requests that its ids are for: stories go along them."""
+    document = client.get("/openapi.json").json()
+    operations = [
+        (path.removeprefix("/api/v1"), method, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+    def to(part: str, **link: Any) -> dict[str, Any]:
+        ids = [other["operationId"] for path, _, other in operations if part in f"{path}$"]
+        return {id: {"operationId": id, **link} for id in ids}
+
+    own_id, entry = "$response.body#/id", "$response.body#/entries/0/id"
+    for path, method, operation in operations:
+        answers = operation["responses"]
+        if (path, method) == ("/campaigns", "post"):
+            answers["201"]["links"] = to("{campaign}", parameters={"campaign": own_id})
+        if "202" in answers:
+            answers["202"]["links"] = to("{job}", parameters={"job": own_id})
+        if path.endswith("/ask"):
+            same = {"campaign": "$request.path.campaign"}
+            lines = {"lines": [{"id": entry, "value": 0.83}]}
+            answers["201"]["links"] = {
+                **to("}/tell$", parameters=same, requestBody=lines),
+                **to("}/fail$", parameters=same, requestBody={"ids": [entry]}),
+                **to("}/withdraw$", parameters=same, requestBody={"ids": [entry]}),
+            }
+    return _fuzzed(client, document)
+
+
+def _fuzzed(client: httpx.Client, document: Any) -> Any:
+    schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=str(client.base_url).removesuffix("/api/v1/"))
     # A stream of changes lasts as long as it is asked to: it has a test of its own.
     return schema.exclude(path_regex="/changes$")
@@ -155,14 +190,14 @@ def test_whatever_comes(client: httpx.Client, mode: str) -> None:
 
 
 def test_stories(client: httpx.Client) -> None:
-    """One request after another, by the links of the description: begin a campaign, ask, tell, look, follow jobs."""
+    """One request after another, along links: begin a campaign, ask, tell, look, follow jobs."""
     from hypothesis.errors import FlakyStrategyDefinition
     from schemathesis.generation.stateful import run_state_machine_as_test
 
     failures: list[str] = []
     seen, began, names, begun = Counter[int](), time.monotonic(), Counter[str](), Counter[str](tries=1)
 
-    class Story(described(client).as_state_machine()):  # type: ignore[misc]
+    class Story(with_links(client).as_state_machine()):  # type: ignore[misc]
         def before_call(self, case: Any) -> None:
             impatient(case)
             if (

@@ -15,8 +15,8 @@ from maxentry.campaign import fits as fitting
 from maxentry.errors import DataError
 from maxentry.server import service
 from maxentry.server.jobs import MOST_RESULTS, Job, JobQueue
-from maxentry.server.options import Limits
-from maxentry.server.problems import Problem
+from maxentry.server.options import ServerLimits
+from maxentry.server.problems import HttpProblem
 from maxentry.server.service import CampaignFits
 
 
@@ -182,7 +182,7 @@ def test_a_job_is_cancelled(slow: Slow) -> None:
 
 def test_a_job_that_waits_is_cancelled_at_once(slow: Slow) -> None:
     """And makes room for another, though the one that runs goes on."""
-    with serving(limits=Limits(rate=0, workers=1, waiting=1)) as client:
+    with serving(limits=ServerLimits(rate=0, workers=1, waiting=1)) as client:
         paths = [measured(client, f"campaign {k}") for k in range(3)]
         runs, waits = (client.get(f"{path}/posterior?wait=0").json() for path in paths[:2])
         until(client, runs, "running")
@@ -251,7 +251,7 @@ def test_whoever_waits_hears_that_the_server_ends(slow: Slow) -> None:
 
 def test_streams_are_not_without_number(slow: Slow) -> None:
     """Those that are let in are counted from then on, and no longer than they last."""
-    with serving(limits=Limits(rate=0, streams=2)) as client:
+    with serving(limits=ServerLimits(rate=0, streams=2)) as client:
         path = measured(client)
         job = client.get(f"{path}/posterior?wait=0").json()
         open_now = client.app.state.streams  # type: ignore[attr-defined]
@@ -325,7 +325,7 @@ def test_what_went_wrong_is_told_at_once_or_with_the_job() -> None:
 
 
 def test_too_much_work_is_refused(slow: Slow) -> None:
-    with serving(limits=Limits(rate=0, workers=1, waiting=1)) as client:
+    with serving(limits=ServerLimits(rate=0, workers=1, waiting=1)) as client:
         paths = [measured(client, f"campaign {k}") for k in range(3)]
         answers = [client.get(f"{path}/posterior?wait=0") for path in paths]
         assert [a.status_code for a in answers] == [202, 202, 429]
@@ -358,7 +358,7 @@ def test_a_job_s_error_is_a_problem() -> None:
     assert job.status == "failed"
     assert job.problem.detail == "expected better."
     jobs.close()
-    with pytest.raises(Problem):
+    with pytest.raises(HttpProblem):
         jobs.start(Job("fit", "x", "1"), fails)
 
 

@@ -10,8 +10,8 @@ from tests.server.live import READ, TOKENS, WRITE, begin, get, post, running, se
 
 from maxentry.errors import ParameterError
 from maxentry.server import app as server_app
-from maxentry.server.options import Limits, Options, Tokens
-from maxentry.server.problems import Problem
+from maxentry.server.options import Options, ServerLimits, Tokens
+from maxentry.server.problems import HttpProblem
 from maxentry.server.routes import campaigns
 from maxentry.server.security import API, RateLimiter, parse_bearer
 
@@ -206,7 +206,7 @@ def test_files_beside_the_static_ones_are_not_served() -> None:
 
 
 def test_a_body_too_large_is_refused_with_its_length_known_or_not() -> None:
-    with serving(limits=Limits(rate=0, body=2000)) as client:
+    with serving(limits=ServerLimits(rate=0, body=2000)) as client:
         large = b'{"name":"' + b"x" * 5000 + b'"}'
         kind = {"Content-Type": "application/json"}
         assert client.post("/campaigns", content=large, headers=kind).status_code == 413
@@ -222,7 +222,7 @@ def test_a_packed_body_is_not_unpacked() -> None:
     import gzip
 
     bomb = gzip.compress(b'{"name":"' + b"x" * 10_000_000 + b'"}')
-    with serving(limits=Limits(rate=0, body=20_000)) as client:
+    with serving(limits=ServerLimits(rate=0, body=20_000)) as client:
         for packing in ("gzip", "GZIP", "deflate", "br", "gzip, identity"):
             headers = {"Content-Type": "application/json", "Content-Encoding": packing}
             answer = client.post("/campaigns", content=bomb, headers=headers)
@@ -267,7 +267,7 @@ HEAD = f"POST {API}/campaigns HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: appli
     ids=["digits", "large", "two lengths", "negative", "both", "long header", "gzip", "nul"],
 )
 def test_heads_that_are_traps(head: str, status: tuple[int, ...]) -> None:
-    with running(limits=Limits(rate=0, body_seconds=1)) as (url, _):
+    with running(limits=ServerLimits(rate=0, body_seconds=1)) as (url, _):
         answer = raw(url, HEAD, head, "\r\n", "abc")
         assert not answer or int(answer.split(maxsplit=2)[1]) in status, answer[:200]
         assert get(f"{url}{API}/campaigns").json()["total"] == 0
@@ -308,7 +308,7 @@ def test_too_many_connections_are_refused(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     import socket
 
-    with running(limits=Limits(rate=0, body_seconds=1)) as (url, _):
+    with running(limits=ServerLimits(rate=0, body_seconds=1)) as (url, _):
         host, port = url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=30) as slow:
             head = f"POST {API}/campaigns HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
@@ -317,7 +317,7 @@ def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
 
 def test_too_many_requests_are_told_to_wait() -> None:
-    with serving(limits=Limits(rate=0.01, burst=5)) as client:
+    with serving(limits=ServerLimits(rate=0.01, burst=5)) as client:
         answers = [client.get("/health") for _ in range(8)]
         assert [a.status_code for a in answers[:5]] == [200] * 5
         assert answers[-1].status_code == 429
@@ -330,17 +330,17 @@ def test_buckets_fill_again_and_are_each_client_s_own() -> None:
     rates = RateLimiter(2.0, 3, lambda: now[0])
     for _ in range(3):
         rates.count("a")
-    with pytest.raises(Problem):
+    with pytest.raises(HttpProblem):
         rates.count("a")
     rates.count("b")
     now[0] = 0.6
     rates.count("a")
-    with pytest.raises(Problem):
+    with pytest.raises(HttpProblem):
         rates.count("a")
 
 
 def test_whoever_guesses_tokens_is_slowed_down() -> None:
-    with serving(tokens=TOKENS, limits=Limits(rate=0.01, burst=5)) as client:
+    with serving(tokens=TOKENS, limits=ServerLimits(rate=0.01, burst=5)) as client:
         guesses = [
             client.get("/campaigns", headers={"Authorization": f"Bearer guess-{k}-{'x' * 20}"}).status_code
             for k in range(8)
@@ -352,7 +352,7 @@ def test_whoever_guesses_tokens_is_slowed_down() -> None:
 
 
 def test_a_matrix_too_large_is_refused_before_it_is_made() -> None:
-    with serving(limits=Limits(rate=0, entries=100)) as client:
+    with serving(limits=ServerLimits(rate=0, entries=100)) as client:
         for rows, cols in ((11, 10), (2**53, 2**53), (2, 51)):
             answer = client.post("/campaigns", json={"name": "x", "rows": rows, "cols": cols})
             assert answer.status_code == 422

@@ -55,7 +55,7 @@ def serve(
     this machine can reach it, unless --host says otherwise; then tokens are needed. Ctrl-C ends it.
     """
     from maxentry.errors import MissingDependencyError, ParameterError
-    from maxentry.server.options import Limits, Options, Tokens
+    from maxentry.server.options import Options, ServerLimits, Tokens
 
     if (certificate is None) != (certificate_key is None):
         raise ParameterError("expected a TLS certificate together with its key, but one of them came.")
@@ -63,7 +63,7 @@ def serve(
         host=host,
         port=port,
         tokens=Tokens(_token(read_token, TOKENS[0]), _token(write_token, TOKENS[1])),
-        limits=Limits(body=max_body * 2**20, rate=rate, entries=max_entries, workers=workers),
+        limits=ServerLimits(body=max_body * 2**20, rate=rate, entries=max_entries, workers=workers),
         hosts=tuple(allow_host or ()),
         certificate=None if certificate is None else (certificate, certificate_key or ""),
     )

@@ -26,7 +26,7 @@ from maxentry.errors import MaxentryError, ParameterError, StorageError
 from maxentry.server import problems
 from maxentry.server.jobs import Unfinished
 from maxentry.server.options import Options
-from maxentry.server.problems import PROBLEMS, Problem, ProblemDocument
+from maxentry.server.problems import PROBLEMS, HttpProblem, ProblemDocument
 from maxentry.server.routes import ask_tell, campaigns, dashboard, jobs, posterior
 from maxentry.server.routes.dependencies import check_parameters, respond_later
 from maxentry.server.schemas import Health
@@ -107,7 +107,7 @@ def _add_problems(app: FastAPI) -> None:
         return respond_later(error.job)
 
     app.add_exception_handler(Unfinished, accept)
-    for kind in (Problem, MaxentryError):
+    for kind in (HttpProblem, MaxentryError):
         app.add_exception_handler(kind, refuse)
     app.add_exception_handler(RequestValidationError, refuse_form)
     app.add_exception_handler(HTTPException, refuse_address)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from maxentry.progress import Progress, Watch
 from maxentry.server import problems
-from maxentry.server.problems import Problem
+from maxentry.server.problems import HttpProblem
 
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 OVER: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
@@ -42,7 +42,7 @@ class Job:
         self.status: JobStatus = "queued"
         self.progress = JobProgress()
         self.result: Any = None
-        self.problem: Problem | None = None
+        self.problem: HttpProblem | None = None
         self.began_at = dt.datetime.now(dt.UTC)
         self.ended_at: dt.datetime | None = None
         self._cancelled = threading.Event()
@@ -71,7 +71,7 @@ class Job:
         except BaseException as error:  # whatever it was, whoever waits must be told
             self._end("failed", problems.from_error(error))
 
-    def cancel(self, why: Problem | None = None) -> None:
+    def cancel(self, why: HttpProblem | None = None) -> None:
         """Cancel it: at once if it is queued, else at its next step, unless it is over by then."""
         with self._lock:
             self._why_cancelled = why or self._why_cancelled
@@ -96,7 +96,7 @@ class Job:
         if self._cancelled.is_set():
             raise Cancelled
 
-    def _end(self, status: JobStatus, problem: Problem | None = None, result: Any = None) -> None:
+    def _end(self, status: JobStatus, problem: HttpProblem | None = None, result: Any = None) -> None:
         with self._lock:
             if not self.over:
                 self.problem, self.result, self.ended_at = problem, result, dt.datetime.now(dt.UTC)

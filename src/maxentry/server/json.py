@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import math
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from starlette.responses import Response
 
-from maxentry import labels as label_codec
+from maxentry import tables
 from maxentry.errors import DataError
+from maxentry.labels import decode, encode
 
 LABEL_COLUMNS = ("row", "col")
 
@@ -30,7 +29,7 @@ class AsciiJson(Response):
 
 def encode_labels(labels: Iterable[Hashable]) -> list[Any]:
     """Encode labels: text and numbers as they are, dates and tuples as objects with their type."""
-    return label_codec.encode(tuple(labels)) or []
+    return encode(tuple(labels)) or []
 
 
 def parse_label(cell: Any) -> Any:
@@ -38,7 +37,7 @@ def parse_label(cell: Any) -> Any:
     if not isinstance(cell, dict):
         return cell
     try:
-        label = (label_codec.decode([cell]) or ())[0]
+        label = (decode([cell]) or ())[0]
         if isinstance(label, np.datetime64) and _year(label) != _year(np.datetime64(cell["datetime64"])):
             raise OverflowError  # NumPy itself would silently return another time
         return label
@@ -60,16 +59,13 @@ def to_records(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(encoded, line, strict=True)) for line in zip(*encoded.values(), strict=True)]
 
 
-def to_csv(columns: Mapping[str, Iterable[Any]]) -> str:
-    """Write columns as CSV; a missing value is an empty cell."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*([_cell(x) for x in column] for column in columns.values()), strict=True))
-    return text.getvalue()
+def to_csv(columns: Mapping[str, Iterable[Any]]) -> bytes:
+    """Write columns as CSV: times as in JSON, numbers as Python writes them, nothing for a missing value."""
+    stream = io.BytesIO()
+    texts = {name: [_text(x) for x in column] for name, column in columns.items()}
+    tables.write(tables.Table.from_columns(texts), stream, tables.Format.csv)
+    return stream.getvalue()
 
 
-def _cell(x: Any) -> Any:
-    if x is None or (isinstance(x, float) and math.isnan(x)):
-        return ""
-    return x.isoformat() if hasattr(x, "isoformat") else x
+def _text(x: Any) -> str:
+    return "" if x is None or x != x else x.isoformat() if hasattr(x, "isoformat") else str(x)

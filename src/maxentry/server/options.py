@@ -74,7 +74,7 @@ def _digest(token: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """What one request, one client and the whole server may use.
 
     body: bytes of a request. body_seconds: time for them to arrive. rate: requests a second of one client (0: any
@@ -111,7 +111,7 @@ class Options:
     host: str = "127.0.0.1"
     port: int = 8765
     tokens: Tokens = field(default_factory=Tokens)
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
     hosts: tuple[str, ...] = ()
     certificate: tuple[str, str] | None = None
 

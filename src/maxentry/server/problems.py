@@ -33,7 +33,7 @@ STATUS: tuple[tuple[type[MaxentryError], int, str], ...] = (
 )
 
 
-class Problem(Exception):
+class HttpProblem(Exception):
     """A refusal: HTTP status, kind (a word for programs), title and detail (a sentence for people)."""
 
     def __init__(
@@ -99,9 +99,9 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def from_error(error: BaseException) -> Problem:
+def from_error(error: BaseException) -> HttpProblem:
     """Turn an error into a problem."""
-    if isinstance(error, Problem):
+    if isinstance(error, HttpProblem):
         return error
     if not isinstance(error, MaxentryError):
         return bug(error)
@@ -111,8 +111,8 @@ def from_error(error: BaseException) -> Problem:
         # The database's own words may name machines and users: they go to the log alone.
         LOG.error("%s: %s", name, error)
         detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
-        return Problem(status, "storage", title, detail, {"Retry-After": "5"}, error="StorageError")
-    return Problem(status, _kebab(name), title, _describe(error), error=name, code=error.code)
+        return HttpProblem(status, "storage", title, detail, {"Retry-After": "5"}, error="StorageError")
+    return HttpProblem(status, _kebab(name), title, _describe(error), error=name, code=error.code)
 
 
 def _describe(error: MaxentryError) -> str:
@@ -132,52 +132,52 @@ def _describe(error: MaxentryError) -> str:
     return f"{cut} {hint}".rstrip()
 
 
-def bug(error: BaseException) -> Problem:
+def bug(error: BaseException) -> HttpProblem:
     """A bug: the log has it, under a reference that the answer names."""
     reference = secrets.token_hex(4)
     LOG.error("unexpected, reference %s", reference, exc_info=error)
     detail = f"this is a bug in maxentry; the server's log has it under the reference {reference}."
-    return Problem(500, "unexpected", "A bug in the server", detail, reference=reference)
+    return HttpProblem(500, "unexpected", "A bug in the server", detail, reference=reference)
 
 
-def no_campaign(name: str, names: list[str]) -> Problem:
+def no_campaign(name: str, names: list[str]) -> HttpProblem:
     """No campaign has this name or id."""
     known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
     detail = f"expected the name of a campaign ({known or 'there is none yet'}), got {name!r:.220}."
-    return Problem(404, "no-campaign", "No such campaign", detail, error="CampaignError")
+    return HttpProblem(404, "no-campaign", "No such campaign", detail, error="CampaignError")
 
 
-def no_job() -> Problem:
+def no_job() -> HttpProblem:
     """No job has this id, or it was forgotten."""
-    return Problem(
+    return HttpProblem(
         404, "no-job", "No such job", "expected the id of a job, got one that is not known (any more)."
     )
 
 
-def too_busy(detail: str, seconds: float = 5.0) -> Problem:
+def too_busy(detail: str, seconds: float = 5.0) -> HttpProblem:
     """The client is to come back after so many seconds."""
     after = {"Retry-After": str(max(1, round(seconds)))}
-    return Problem(429, "too-many-requests", "Too many requests", detail, after)
+    return HttpProblem(429, "too-many-requests", "Too many requests", detail, after)
 
 
-def closing() -> Problem:
+def closing() -> HttpProblem:
     """The server shuts down; another one may do the work."""
     detail = "expected a running server, got one that is shutting down: try again."
-    return Problem(503, "closing", "Shutting down", detail, {"Retry-After": "5"}, error="StorageError")
+    return HttpProblem(503, "closing", "Shutting down", detail, {"Retry-After": "5"}, error="StorageError")
 
 
-def cancellation() -> Problem:
+def cancellation() -> HttpProblem:
     """A job was cancelled before it was done."""
-    return Problem(409, "cancelled", "Cancelled", "this was cancelled before it was done.")
+    return HttpProblem(409, "cancelled", "Cancelled", "this was cancelled before it was done.")
 
 
-def no_json() -> Problem:
+def no_json() -> HttpProblem:
     """A body that is not JSON."""
     detail = "expected a body in JSON, got one that cannot be read as JSON."
-    return Problem(400, "no-json", "Not JSON", detail, error="ParameterError")
+    return HttpProblem(400, "no-json", "Not JSON", detail, error="ParameterError")
 
 
-def invalid(mistakes: Sequence[dict[str, Any]]) -> Problem:
+def invalid(mistakes: Sequence[dict[str, Any]]) -> HttpProblem:
     """A request of the wrong form: the first mistake as a sentence, the first twenty as data."""
     if mistakes and mistakes[0].get("type") == "json_invalid":
         return no_json()
@@ -188,25 +188,25 @@ def invalid(mistakes: Sequence[dict[str, Any]]) -> Problem:
     where, expected = lines[0]["where"], lines[0]["expected"]
     detail = f"{where}: {expected[:1].lower()}{expected[1:]}."
     title = "A request of the wrong form"
-    return Problem(422, "invalid-request", title, detail, error="ParameterError", errors=lines)
+    return HttpProblem(422, "invalid-request", title, detail, error="ParameterError", errors=lines)
 
 
-def unknown_parameter(name: str, known: list[str]) -> Problem:
+def unknown_parameter(name: str, known: list[str]) -> HttpProblem:
     """A query parameter that the route does not have."""
     expected = f"no parameters but {', '.join(known)}" if known else "no parameters"
     detail = f"expected {expected} at this address, got {name[:100]!r}."
     title = "Unknown parameter"
-    return Problem(422, "unknown-parameter", title, detail, error="ParameterError", known=known)
+    return HttpProblem(422, "unknown-parameter", title, detail, error="ParameterError", known=known)
 
 
-def from_status(status: int, detail: str, headers: dict[str, str]) -> Problem:
+def from_status(status: int, detail: str, headers: dict[str, str]) -> HttpProblem:
     """A refusal by the web framework."""
     kind, title, sentence = {
         404: ("no-address", "Nothing here", "expected an address of this server, got one without anything."),
         405: ("no-method", "No such method here", "expected another method for this address."),
         400: ("no-json", "Not JSON", no_json().detail),
     }.get(status, ("refused", "Refused", detail))
-    return Problem(status, kind, title, sentence, headers)
+    return HttpProblem(status, kind, title, sentence, headers)
 
 
 def _kebab(name: str) -> str:

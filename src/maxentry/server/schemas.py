@@ -25,7 +25,7 @@ from pydantic import (
 from maxentry.campaign.settings import CHANGEABLE, Settings
 from maxentry.campaign.tell import Receipt
 from maxentry.campaign.views import Status
-from maxentry.server.problems import Problem
+from maxentry.server.problems import HttpProblem
 from maxentry.summary.error_curve import ErrorPoint
 from maxentry.summary.reasons import Reason as EntryReason
 
@@ -410,7 +410,7 @@ class JobResponse(ResponseBody):
         dict[str, Any] | None, BeforeValidator(lambda x: x.model_dump() if isinstance(x, BaseModel) else x)
     ]
     problem: Annotated[
-        dict[str, Any] | None, BeforeValidator(lambda x: x.to_dict() if isinstance(x, Problem) else x)
+        dict[str, Any] | None, BeforeValidator(lambda x: x.to_dict() if isinstance(x, HttpProblem) else x)
     ]
 
 
@@ -446,7 +446,7 @@ class PosteriorResponse(ResponseBody):
     summary: str
 
 
-class Prediction(ResponseBody):
+class PredictedEntry(ResponseBody):
     """Mean, sd and interval of an entry, and the interval of a new measurement of it (new_low, new_high)."""
 
     row: Label
@@ -464,7 +464,7 @@ class LookupResponse(ResponseBody):
 
     fit: FitResponse
     level: float
-    items: list[Prediction]
+    items: list[PredictedEntry]
 
 
 class EntryResponse(ResponseBody):
@@ -477,7 +477,7 @@ class EntryResponse(ResponseBody):
     measurements: list[EntryMeasurement]
     asks: list[AskedEntry]
     fit: FitResponse | None
-    believed: Prediction | None
+    believed: PredictedEntry | None
 
 
 class MapResponse(ResponseBody):

@@ -17,8 +17,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maxentry.server import problems
-from maxentry.server.options import LOCAL_HOSTS, Limits, Options
-from maxentry.server.problems import Problem
+from maxentry.server.options import LOCAL_HOSTS, Options, ServerLimits
+from maxentry.server.problems import HttpProblem
 
 API = "/api/v1"
 READING = ("GET", "HEAD", "OPTIONS")
@@ -46,7 +46,7 @@ NO_STORE = (b"cache-control", b"no-store")
 class SafeResponses:
     """Adds security headers to every response; turns errors and refusals in plain text into problem documents."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
         self._app = app
         self._refusals = {400: _wrong_host(), 413: _too_large(limits.body)}
 
@@ -78,7 +78,7 @@ class SafeResponses:
                 raise
             await problem.response()(scope, receive, send_safely)
 
-    def _plain_refusal(self, message: Message) -> Problem | None:
+    def _plain_refusal(self, message: Message) -> HttpProblem | None:
         plain = Headers(raw=message["headers"]).get("content-type", "").startswith("text/plain")
         return self._refusals.get(message["status"]) if plain else None
 
@@ -102,14 +102,14 @@ def allowed_hosts(options: Options) -> list[str]:
     return [f"[{name}]" if ":" in name else name for name in names]
 
 
-def _wrong_host() -> Problem:
+def _wrong_host() -> HttpProblem:
     detail = "expected to be called by a name of this machine; --allow-host adds others."
-    return Problem(421, "wrong-host", "Not a name of this server", detail)
+    return HttpProblem(421, "wrong-host", "Not a name of this server", detail)
 
 
-def _too_large(limit: int) -> Problem:
+def _too_large(limit: int) -> HttpProblem:
     detail = f"expected a body of at most {limit} bytes, got a larger one: send it in parts."
-    return Problem(413, "too-large", "Too large", detail, {"Connection": "close"})
+    return HttpProblem(413, "too-large", "Too large", detail, {"Connection": "close"})
 
 
 class AccessControl:
@@ -124,7 +124,7 @@ class AccessControl:
         if scope["type"] == "http":
             try:
                 self._check(scope)
-            except Problem as problem:
+            except HttpProblem as problem:
                 await problem.response()(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -141,11 +141,11 @@ class AccessControl:
         if path in OPEN or path.startswith("/static/"):
             return
         if access == "none":
-            raise _token_needed(token)
+            raise _demand_token(token)
         reads = method in READING or (method == "POST" and path.endswith(READ_BY_POST))
         if access == "read" and not reads:
             detail = "expected the token for writing, got the one for reading."
-            raise Problem(403, "read-only", "Only for reading", detail)
+            raise HttpProblem(403, "read-only", "Only for reading", detail)
 
 
 def parse_bearer(header: str | None) -> str | None:
@@ -154,10 +154,12 @@ def parse_bearer(header: str | None) -> str | None:
     return token.strip() or None if kind.lower() == "bearer" else None
 
 
-def _token_needed(token: str | None) -> Problem:
+def _demand_token(token: str | None) -> HttpProblem:
     got = "none" if token is None else "another"
     detail = f"expected a token (Authorization: Bearer …), got {got}."
-    return Problem(401, "token", "A token is needed", detail, {"WWW-Authenticate": 'Bearer realm="maxentry"'})
+    return HttpProblem(
+        401, "token", "A token is needed", detail, {"WWW-Authenticate": 'Bearer realm="maxentry"'}
+    )
 
 
 def _follows_link(method: str, path: str, headers: Headers) -> bool:
@@ -174,7 +176,7 @@ def _check_origin(headers: Headers) -> None:
         detail = (
             "expected a request of this server's own pages or of a program, got one of another site's page."
         )
-        raise Problem(403, "other-site", "From another site", detail)
+        raise HttpProblem(403, "other-site", "From another site", detail)
 
 
 def _netloc(origin: str) -> str:
@@ -214,7 +216,7 @@ class RateLimiter:
 class WholeBodies:
     """Reads the whole body before the routes run; refuses slow (408) and compressed ones, and other types (415)."""
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
         self._app, self._seconds = app, limits.body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -224,7 +226,7 @@ class WholeBodies:
             return
         try:
             body = await self._read(Headers(scope=scope), receive, scope["method"])
-        except Problem as problem:
+        except HttpProblem as problem:
             await problem.response()(scope, receive, send)
             return
         if body is None:  # the client is gone: nobody waits for an answer, and nothing may be done
@@ -245,7 +247,7 @@ class WholeBodies:
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             detail = f"expected a body that is not compressed, got one of {encoding!r:.60}."
-            raise Problem(415, "packed", "A compressed body", detail, {"Accept-Encoding": "identity"})
+            raise HttpProblem(415, "packed", "A compressed body", detail, {"Accept-Encoding": "identity"})
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(self._seconds):
@@ -258,10 +260,10 @@ class WholeBodies:
                     more = message.get("more_body", False)
         except TimeoutError:
             detail = f"expected the whole body within {self._seconds:g} seconds, got a part of it."
-            raise Problem(408, "too-slow", "Too slow", detail) from None
+            raise HttpProblem(408, "too-slow", "Too slow", detail) from None
         body = b"".join(parts)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if method in ("POST", "PUT", "PATCH") and body and kind not in BODY_TYPES:
             detail = f"expected a body of {' or '.join(BODY_TYPES)}, got {kind or 'no type'!r:.60}."
-            raise Problem(415, "media-type", "A body of another type", detail)
+            raise HttpProblem(415, "media-type", "A body of another type", detail)
         return body

@@ -17,7 +17,7 @@ from maxentry.posterior.posterior import Posterior
 from maxentry.progress import Watch
 from maxentry.server import idempotency, problems
 from maxentry.server.jobs import Job, JobQueue
-from maxentry.server.options import Limits
+from maxentry.server.options import ServerLimits
 from maxentry.summary.error_curve import ErrorCurve
 from maxentry.summary.maps import MapCache
 
@@ -39,7 +39,7 @@ class OpenCampaign(NamedTuple):
 class Service:
     """Everything that a server has. Reading takes no lock; what takes long is a job."""
 
-    def __init__(self, storage: Storage, limits: Limits) -> None:
+    def __init__(self, storage: Storage, limits: ServerLimits) -> None:
         self.storage, self.limits = storage, limits
         self.jobs = JobQueue(limits.workers, limits.waiting)
         # By id, the one used last is the last. Campaigns are never renamed or deleted.

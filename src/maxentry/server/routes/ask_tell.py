@@ -16,7 +16,7 @@ from maxentry.progress import Watch
 from maxentry.server import idempotency, schemas
 from maxentry.server.idempotency import Claim, EventSpan, Repeated
 from maxentry.server.json import parse_label, to_records
-from maxentry.server.problems import Problem
+from maxentry.server.problems import HttpProblem
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
     CampaignDep,
@@ -109,7 +109,7 @@ def batch(
     known = here.campaign.state.asked
     if unknown := [id for id in ids if id not in known]:
         detail = f"expected ids from 1 to {len(known)}, got {unknown[0]}."
-        raise Problem(404, "no-id", "No such id", detail, error="DataError")
+        raise HttpProblem(404, "no-id", "No such id", detail, error="DataError")
     return _batch(here, ids)
 
 

@@ -164,14 +164,14 @@ async def lookup(
 
 def _predict(
     fit: VersionedPosterior, state: State, i: list[int], j: list[int], level: float
-) -> list[schemas.Prediction]:
+) -> list[schemas.PredictedEntry]:
     """Mean, sd and intervals of the entries at these positions."""
     rows, cols = [state.row_labels[k] for k in i], [state.col_labels[k] for k in j]
     prediction = fit.posterior.predict(rows, cols, level)
     names = ("mean", "sd", "low", "high", "new_low", "new_high")
     columns = {"row": list(prediction.rows), "col": list(prediction.cols)}
     numbers = {name: getattr(prediction, name).ravel().tolist() for name in names}
-    return [schemas.Prediction(**line) for line in to_records(columns | numbers)]
+    return [schemas.PredictedEntry(**line) for line in to_records(columns | numbers)]
 
 
 @router.get("/campaigns/{campaign}/map", responses=ACCEPTED)
