@@ -282,7 +282,7 @@ class Campaign:
         """The expected error now, once the pending is told, and after the next n entries; and advice."""
         from maxentry.campaign.outlook import look_ahead
 
-        state, n = self.state, _check_count(n)
+        state, n = self.state, check_count(n)
         return look_ahead(state, n, self.now(state), self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
@@ -330,7 +330,7 @@ class Campaign:
         row or column. None of the three given: those of the settings. There may be fewer than n; if there is none,
         NothingToAskError says why.
         """
-        n = _check_count(n)
+        n = check_count(n)
         frame = frame or self._frame
         views.as_frame({}, frame)  # refuse a frame that cannot be made before anything is handed out
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
@@ -505,7 +505,8 @@ def _needs_no_model(settings: Settings) -> bool:
     return settings.acquisition in WITHOUT_MODEL and settings.target_sd is None
 
 
-def _check_count(n: Any) -> int:
+def check_count(n: Any) -> int:
+    """The number of entries to ask for, if it is one."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
     return int(n)

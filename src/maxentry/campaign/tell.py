@@ -49,7 +49,7 @@ def correct(state: State, which: Which, value: Any, reason: str) -> Outcome:
 def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
     """Ids that were tried and gave no value."""
     news = []
-    for id in _ids(ids):
+    for id in parse_ids(ids):
         ask = find_ask(state, id)
         if ask.status == "told":
             raise CampaignError(
@@ -66,7 +66,7 @@ def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
 def withdraw(state: State, ids: Any, reason: str) -> Outcome:
     """Ids that will not be measured."""
     news = []
-    for id in _ids(ids):
+    for id in parse_ids(ids):
         ask = find_ask(state, id)
         if ask.status == "told":
             raise CampaignError(f"expected to withdraw an entry without a value, got id {id}, which has one.")
@@ -125,7 +125,8 @@ def _measurement(state: State, which: Which) -> Measurement:
     return found[0]
 
 
-def _ids(ids: Any) -> list[int]:
+def parse_ids(ids: Any) -> list[int]:
+    """Read one id or several, each once."""
     many = hasattr(ids, "__iter__") and not isinstance(ids, (str, bytes)) and getattr(ids, "ndim", 1) > 0
     known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if many else [ids])]
     if None in known:

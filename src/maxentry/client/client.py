@@ -10,23 +10,21 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Hashable, Iterable
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from maxentry import cells, frames
 from maxentry.campaign import events, views
-from maxentry.campaign.campaign import check_setting_names, user_name
+from maxentry.campaign.campaign import check_count, check_setting_names, user_name
 from maxentry.campaign.costs import Costs
 from maxentry.campaign.events import Record
 from maxentry.campaign.settings import Settings, change_settings, check_settings
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.tell import Line, Receipt
-from maxentry.campaign.tell import read_lines as read_lines
+from maxentry.campaign.tell import Line, Receipt, parse_ids, read_lines
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client.http import WAIT, HttpSession, parse
-from maxentry.errors import CampaignError, DataError, ParameterError
+from maxentry.errors import CampaignError, DataError
 from maxentry.labels import check_labels, decode, encode
 
 if TYPE_CHECKING:
@@ -188,7 +186,7 @@ class RemoteCampaign:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
         from maxentry.campaign.outlook import Ahead, Outlook
 
-        params, document = {"n": _check_count(n), "wait": WAIT}, None
+        params, document = {"n": check_count(n), "wait": WAIT}, None
         while document is None:
             response = self._session.request("GET", self._at("/outlook"), params=params)
             document = parse(response)
@@ -236,7 +234,7 @@ class RemoteCampaign:
         frame = frame or self._frame
         views.as_frame({}, frame)  # refuse an impossible frame before anything is asked for
         limits = {"plates": plates, "per_row": per_row, "per_col": per_col}
-        body = {"n": _check_count(n), **limits, "who": user_name(who)}
+        body = {"n": check_count(n), **limits, "who": user_name(who)}
         key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
         while "entries" not in (document := self._session.send("POST", path, body, key=key)):
             self._session.wait_for(document, progress)  # then the same request returns its entries
@@ -284,12 +282,12 @@ class RemoteCampaign:
         self, ids: int | Iterable[int], reason: str = "", *, retry: bool = False, who: str | None = None
     ) -> None:
         """Say that measuring was tried and gave no value. The entry is not asked for again unless `retry`."""
-        if known := _ids(ids):
+        if known := parse_ids(ids):
             self._post("/fail", {"ids": known, "reason": str(reason), "retry": bool(retry)}, who)
 
     def withdraw(self, ids: int | Iterable[int], reason: str = "", *, who: str | None = None) -> None:
         """Say that entries will not be measured: they may be asked for again. So may a failure that is withdrawn."""
-        if known := _ids(ids):
+        if known := parse_ids(ids):
             self._post("/withdraw", {"ids": known, "reason": str(reason)}, who)
 
     # Change the campaign itself
@@ -387,17 +385,6 @@ def _number(x: Any) -> Any:
     return str(x) if isinstance(x, float) and not math.isfinite(x) else x
 
 
-def _ids(given: Any) -> list[int]:
-    """One id or several."""
-    many = (
-        hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) and getattr(given, "ndim", 1) > 0
-    )
-    known = [cells.parse_id(x, "the ids") for x in (frames.to_list(given) if many else [given])]
-    if None in known:
-        raise DataError("expected ids, got an empty one.")
-    return [id for id in known if id is not None]
-
-
 def _new_labels(labels: Iterable[Hashable], side: str, cost: Any) -> dict[str, Any]:
     known = check_labels(labels, side)
     if not known:
@@ -419,9 +406,3 @@ def _setting(name: str, value: Any) -> Any:
         parts = {part: array.tolist() for part, array in value._asdict().items() if array is not None}
         return parts or None
     return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _check_count(n: Any) -> int:
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
-    return int(n)

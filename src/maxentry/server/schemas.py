@@ -240,6 +240,7 @@ class CreateRequest(_settings_body(SETTINGS)):  # type: ignore[misc]
 Number = float | None  # NaN and infinity are written as null
 Time = Annotated[str, BeforeValidator(lambda x: x.isoformat() if isinstance(x, dt.datetime) else x)]
 Item = TypeVar("Item")
+SUMMARY = ("name", "rows", "cols", "told", "pending", "available", "events", "changed_at")
 
 
 class ResponseBody(BaseModel):
@@ -248,13 +249,13 @@ class ResponseBody(BaseModel):
     model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
-def _response(record: type, **first: Any) -> Any:
-    """A body with the fields of a record of the campaign's, after some others."""
-    types = {dt.datetime: Time}
-    hints: dict[str, Any] = {
-        name: (types.get(hint, hint), ...) for name, hint in (first | get_type_hints(record)).items()
+def _response(record: type, only: Iterable[str] = (), **first: Any) -> Any:
+    """A body with the fields (or only some) of a record of the package, after some others."""
+    known = {name: hint for name, hint in get_type_hints(record).items() if not only or name in only}
+    body: dict[str, Any] = {
+        name: (Time if hint is dt.datetime else hint, ...) for name, hint in (first | known).items()
     }
-    return create_model(record.__name__, __base__=ResponseBody, **hints)
+    return create_model(record.__name__, __base__=ResponseBody, __doc__=record.__doc__, **body)
 
 
 class Page(ResponseBody, Generic[Item]):
@@ -265,18 +266,8 @@ class Page(ResponseBody, Generic[Item]):
     next: int | None
 
 
-class CampaignSummary(ResponseBody):
+class CampaignSummary(_response(Status, SUMMARY, id=str)):  # type: ignore[misc]
     """A campaign in a list."""
-
-    id: str
-    name: str
-    rows: int
-    cols: int
-    told: int
-    pending: int
-    available: int
-    events: int
-    changed_at: Time
 
 
 class StatusResponse(_response(Status, id=str)):  # type: ignore[misc]
@@ -296,16 +287,21 @@ class MatrixResponse(LabelsResponse):
     values: list[list[Number]]
 
 
-class BatchEntry(ResponseBody):
-    """An entry to measure."""
+class ChosenEntry(ResponseBody):
+    """An entry, its prediction when it was chosen, and its cost."""
 
-    id: int
     row: Label
     col: Label
     mean: Number
     sd: Number
     gain: Number
     cost: float
+
+
+class BatchEntry(ChosenEntry):
+    """An entry to measure."""
+
+    id: int
 
 
 class BatchResponse(ResponseBody):
@@ -325,17 +321,28 @@ class AskedEntry(BatchEntry):
     reason: str
 
 
-class MeasurementLine(ResponseBody):
+class Measured(ResponseBody):
     """A measurement."""
 
     number: int
     id: int | None
-    row: Label
-    col: Label
     value: Number
     told_at: Time
     who: str | None
     corrected: bool
+
+
+class EntryMeasurement(Measured):
+    """A measurement of an entry; `before` has its values before corrections."""
+
+    before: list[Number]
+
+
+class MeasurementLine(Measured):
+    """A measurement and its entry."""
+
+    row: Label
+    col: Label
 
 
 class MeasurementsResponse(ResponseBody):
@@ -460,18 +467,6 @@ class LookupResponse(ResponseBody):
     items: list[Prediction]
 
 
-class EntryMeasurement(ResponseBody):
-    """A measurement of an entry; `before` has its values before corrections."""
-
-    number: int
-    id: int | None
-    value: Number
-    told_at: Time
-    who: str | None
-    corrected: bool
-    before: list[Number]
-
-
 class EntryResponse(ResponseBody):
     """One entry: its asks and measurements, and its prediction if a posterior is at hand."""
 
@@ -516,17 +511,10 @@ class AccessResponse(ResponseBody):
     may: Literal["read", "write"]
 
 
-class ReasonNumbers(_response(EntryReason)):  # type: ignore[misc]
-    """Why an entry is worth measuring.
-
-    mean_now, sd_now: by the last fit. sd_ratio: the sd in units of the typical one. row_coherence, col_coherence: in
-    units of the average. teaches: by which share measuring this entry alone would lower the variance of the matrix;
-    teaches_itself, teaches_row, teaches_col: how much of that is its own, of the others of its row and of its column.
-    row_told, col_told: measurements there. Null where there is no fit.
-    """
+ReasonNumbers: Any = _response(EntryReason)
 
 
-class PendingEntry(AskedEntry, ReasonNumbers):
+class PendingEntry(AskedEntry, ReasonNumbers):  # type: ignore[misc]
     """A pending entry, its position, and why it was asked for."""
 
     i: int
@@ -541,17 +529,11 @@ class PendingResponse(ResponseBody):
     items: list[PendingEntry]
 
 
-class NextEntry(ReasonNumbers):
-    """An entry that would be asked for."""
+class NextEntry(ChosenEntry, ReasonNumbers):  # type: ignore[misc]
+    """An entry that would be asked for, its position, and why."""
 
-    row: Label
-    col: Label
     i: int
     j: int
-    mean: Number
-    sd: Number
-    gain: Number
-    cost: float
 
 
 class NextResponse(ResponseBody):
