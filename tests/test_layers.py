@@ -1,6 +1,7 @@
 """A module imports only from lower layers, and from its own folder without cycles."""
 
 import ast
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -63,3 +64,9 @@ def test_the_check_can_fail() -> None:
     assert violations({"kernels": {"posterior"}, "posterior": set()}) == [
         "kernels (L2) imports posterior (L5)"
     ]
+
+
+def test_the_package_does_not_know_what_is_beside_it() -> None:
+    beside = re.compile(r"^\s*(from|import) (evidence|benchmarks|tests|docsite)\b", re.MULTILINE)
+    assert [path for path in ROOT.rglob("*.py") if beside.search(path.read_text())] == []
+    assert beside.search("    from evidence import datasets")

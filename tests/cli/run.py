@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from typer.testing import CliRunner, Result
 from maxentry.cli.main import app
 
 COMMAND = [sys.executable, "-m", "maxentry"]
-APP: Any = get_command(app)
-testing._get_command = lambda _: APP  # type: ignore[attr-defined]  # to build it takes longer than most commands
+build = cache(get_command)
+APP: Any = build(app)
+testing._get_command = build  # type: ignore[attr-defined]  # to build it takes longer than most commands
 
 
 def run(*words: object, stdin: str | bytes | None = None, env: dict[str, str] | None = None) -> Result:

@@ -41,7 +41,6 @@ STRATEGIES = (
     "uniform", "balanced", "balanced_uniform", "maxent", "maxent_nearest", "predictive_variance", "integrated_variance",
 )  # fmt: skip
 QUICK = "Quick: small runs and few replicates, from which nothing can be concluded."
-COST_COLUMNS = {"row": ("row",), "col": ("col", "column"), "cost": ("cost",)}
 
 Strategies = Annotated[
     list[str] | None,
@@ -143,9 +142,7 @@ def compare(
     sizes = _say_sizes(cells, as_json)
     runs = study.run()
     ran = {run.strategy for run in runs}
-    subject = choose_subject(
-        [c.strategy for c in cells if c.strategy.name in ran] or [c.strategy for c in cells]
-    )
+    subject = choose_subject(cell.strategy for cell in cells if cell.strategy.name in ran)
     sentence = answer(runs, subject)
     written = reports.write_comparison(runs, study.folder, subject, sentence, study.caveats(runs), among)
     study.conclude(runs, written, {"answer": sentence, **sizes, "ratios": list_ratios(runs, among)})
@@ -160,8 +157,8 @@ def choose_engine(ctx: typer.Context, dask: str | None) -> Engine | None:
         return None
     if ctx.obj is None:
         raise ParameterError(f"--dask needs the repository. {where_to_find('compare')}")
-    engine: Engine = ctx.obj.dask(dask)
-    return engine
+    extension: Extension = ctx.obj
+    return extension.dask(dask)
 
 
 def where_to_find(study: str) -> str:
@@ -384,16 +381,13 @@ def _read_costs(path: str, rows: list[str], cols: list[str], M: Array) -> Array:
     from maxentry.cli import inputs
 
     table = inputs.read_table(path)
-    written = {name.strip().lower(): name for name in table.names}
-    has = {
-        part: next((written[n] for n in names if n in written), None) for part, names in COST_COLUMNS.items()
-    }
-    if has["cost"] and bool(has["row"]) != bool(has["col"]):
+    priced, by_row, by_col = (table.role(name) is not None for name in ("cost", "row", "col"))
+    if priced and by_row != by_col:
         parts = inputs.read_costs([path], rows, cols) or {}
-        costs = np.zeros(M.shape) + (parts["row"][:, None] if has["row"] else parts["col"])
+        costs = np.zeros(M.shape) + (parts["row"][:, None] if by_row else parts["col"])
     else:
-        names = ",".join(name or part for part, name in has.items()) if has["cost"] else None
-        costs = _place(inputs.parse_matrix(table, names), rows, cols)
+        col = "col" if table.column("col") is not None else "column"
+        costs = _place(inputs.parse_matrix(table, f"row,{col},cost" if priced else None), rows, cols)
     known, usable = np.isfinite(M), (costs > 0) & (costs < np.inf)
     lacking = np.argwhere(known & ~usable)
     if len(lacking):
