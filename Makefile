@@ -1,5 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
+# Compiled test modules are kept, or every worker would compile them anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test rest setup lint types shape slow fuzz studies paper suite docs bench check clean
 
@@ -9,7 +11,7 @@ demo: setup  ## the main job on an embedded default
 LONG := slow or process or browser or postgres or pages
 
 test: setup  ## the quick tests, in parallel: no processes, no browser, no database server
-	$(BIN)/python -m pytest -n auto -m "not ($(LONG))"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not ($(LONG))"
 
 rest: setup  ## what `make test` leaves out: processes, browsers, PostgreSQL, pages, notebooks, slow laws
 	$(BIN)/python -m pytest -n auto -m "$(LONG)"

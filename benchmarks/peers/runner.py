@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import arviz
 import numpy as np
 from benchmarks.peers import environments
 from benchmarks.peers.cells import Cell, Store
@@ -234,6 +233,8 @@ class Runner:
 
 def sampling_figures(draws: np.ndarray, burnin: int) -> dict[str, float | None]:
     """Bulk effective sample size over all chains, and R-hat, of the watched entries after the burn-in."""
+    import arviz  # takes seconds
+
     kept = draws[:, burnin:].astype(float)
     if kept.shape[1] < 8:
         return {"kept": 0}

@@ -46,7 +46,7 @@ LINES = {
 
 
 @pytest.fixture(autouse=True)
-def campaign() -> None:
+def campaign(undrawn: None) -> None:
     lines = [",".join(["x", *(f"c{j}" for j in range(5))])]
     lines += [
         f"r{i}," + ",".join("" if (i + j) % 4 == 0 else str(i * j + 0.5) for j in range(5)) for i in range(6)

@@ -29,6 +29,7 @@ def test_a_page_is_written_and_nothing_is_asked() -> None:
     assert answer("status", "--fast")["events"] == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_name_of_the_page_goes_without_saying() -> None:
     found = answer("report", "--points", 0)
     assert found == {"campaign": "lab", "output": "report.html", "bytes": Path("report.html").stat().st_size}

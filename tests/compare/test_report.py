@@ -275,6 +275,7 @@ def test_rows_of_the_same_name_share_it() -> None:
     assert re.findall(r'<th scope="row">(.*?)</th>', text) == ["a", "", "b"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_users_names_are_text(tmp_path: Path) -> None:
     outputs = report.write_comparison(runs_of(EVIL), tmp_path, DEFAULT, EVIL, EVIL)
     text = outputs.page.read_text(encoding="utf-8")
@@ -302,6 +303,7 @@ def test_a_page_of_nothing_is_a_page() -> None:
 # Files
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_reports_are_never_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file of a report replaces the old one at once: stopped there, the old one is as it was."""
     report.write_comparison(runs_of(replicates=2), tmp_path, DEFAULT, "One.")

@@ -16,6 +16,7 @@ from maxentry.compare.scenario import LAW, Case, Cell, Estimates, Given, Strateg
 from maxentry.compare.store import Run
 from maxentry.errors import ParameterError
 
+pytestmark = pytest.mark.usefixtures("short_fits")
 PAPER = (("rank", 2), ("effects", False), ("priors", "paper"))
 CASE = Case("small", Simulated((8, 7), 2), 10, 4, 8, looks=2, model=PAPER)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from tests.server.live import begin, httpx, running
+from tests.server.live import CONTEXT, begin, httpx, running
 
 ROWS, COLS = [f"L{i}" for i in range(1, 8)], [f"S{j}" for j in range(1, 6)]
 SHAPE = len(ROWS), len(COLS)
@@ -22,7 +22,7 @@ def laboratory(storage: str = "sqlite://", **options: Any) -> Iterator[Any]:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     with (
         running(storage, **options) as (url, app),
-        httpx.Client(base_url=f"{url}/api/v1", headers=headers, timeout=120) as client,
+        httpx.Client(base_url=f"{url}/api/v1", headers=headers, timeout=120, verify=CONTEXT) as client,
     ):
         client.url, client.app = url, app
         yield client

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.server.live import TOKENS, httpx, running
+from tests.server.live import CONTEXT, TOKENS, httpx, running
 
 import maxentry.server
 from maxentry.server.routes import dashboard
@@ -17,7 +17,7 @@ STATIC = Path(maxentry.server.__file__).parent / "static"
 
 
 def test_the_page_and_all_that_it_names_are_there_without_a_token() -> None:
-    with running(tokens=TOKENS) as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+    with running(tokens=TOKENS) as (url, _), httpx.Client(base_url=url, timeout=60, verify=CONTEXT) as client:
         page = client.get("/")
         assert page.headers["Content-Type"].startswith("text/html")
         assert page.headers["Cache-Control"] == "no-cache"
@@ -29,7 +29,7 @@ def test_the_page_and_all_that_it_names_are_there_without_a_token() -> None:
 
 
 def test_our_own_files_are_asked_for_again_and_not_sent_twice() -> None:
-    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60, verify=CONTEXT) as client:
         first = client.get("/static/js/main.js")
         assert first.headers["Cache-Control"] == "no-cache"
         assert first.headers["Content-Type"].startswith("text/javascript")
@@ -65,7 +65,7 @@ def test_every_module_that_is_imported_is_there() -> None:
 
 def test_plotly_comes_from_the_installed_package_and_is_kept() -> None:
     pytest.importorskip("plotly")
-    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60, verify=CONTEXT) as client:
         (address,) = re.findall(r'name="plotly" content="([^"]*)"', client.get("/").text)
         assert version("plotly") in address
         packed = client.get(address, headers={"Accept-Encoding": "gzip"})
@@ -82,13 +82,13 @@ def test_plotly_comes_from_the_installed_package_and_is_kept() -> None:
 
 def test_without_plotly_there_is_a_page_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dashboard, "_find_plotly", lambda: None)
-    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60, verify=CONTEXT) as client:
         page = client.get("/").text
         assert '<meta name="plotly" content="" data-sheets="">' in page
 
 
 def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inside_the_page() -> None:
-    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60, verify=CONTEXT) as client:
         policy = client.get("/").headers["Content-Security-Policy"]
     parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     assert parts["default-src"] == "'none'"

@@ -21,10 +21,8 @@ from maxentry.wording import shorten
 OF_BOTH = [
     "observed", "mean", "sd", "width", "singular_values", "coherence", "calibration", "trace", "rhat",
 ]  # fmt: skip
-FIGURES = [
-    *((name, "posterior") for name in OF_BOTH),
-    *((name, "campaign") for name in (*OF_BOTH, "next_batch", "history")),
-]
+# What is drawn is a record, whatever it is of: each library draws each of them once.
+FIGURES = [*((name, "posterior") for name in OF_BOTH), ("next_batch", "campaign"), ("history", "campaign")]
 
 
 def made(name: str, of: str) -> plots.Plot:
@@ -54,9 +52,9 @@ def _labelled(artist: object) -> bool:
     return isinstance(artist, Text)
 
 
-@pytest.mark.parametrize(("name", "of"), FIGURES)
-def test_figures_are_drawn_by_plotly_with_labels_escaped(name: str, of: str) -> None:
-    figure = made(name, of).plotly()
+@pytest.mark.parametrize("name", [name for name, _ in FIGURES])
+def test_figures_are_drawn_by_plotly_with_labels_escaped(name: str) -> None:
+    figure = made(name, "campaign").plotly()
     shown = json.loads(figure.to_json())
     assert shown["data"]
     assert "<script" not in json.dumps(shown)

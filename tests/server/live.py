@@ -28,7 +28,9 @@ from maxentry.server.options import Limits, Options, Tokens  # noqa: E402
 READ, WRITE = "read-" + "r" * 30, "write-" + "w" * 30
 TOKENS = Tokens(READ, WRITE)
 FAST = Limits(rate=0)
-get, post = partial(httpx.get, timeout=60), partial(httpx.post, timeout=60)  # however busy the machine is
+CONTEXT = httpx.create_ssl_context()  # once: to read the certificates takes longer than most requests
+# However busy the machine is:
+get, post = (partial(call, timeout=60, verify=CONTEXT) for call in (httpx.get, httpx.post))
 
 
 @contextmanager
@@ -63,7 +65,11 @@ def serving(
     with (
         running(storage, **options) as (url, app),
         httpx.Client(
-            base_url=f"{url}/api/v1", headers=headers, timeout=90, event_hooks={"request": [_patient]}
+            base_url=f"{url}/api/v1",
+            headers=headers,
+            timeout=90,
+            verify=CONTEXT,
+            event_hooks={"request": [_patient]},
         ) as client,
     ):
         client.app = app  # type: ignore[attr-defined]
