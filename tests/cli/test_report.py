@@ -47,7 +47,7 @@ def test_what_is_no_page_is_not_written_over() -> None:
     assert "ends in .html" in refused("report", "-o", "plate.csv", code=2)
     assert Path("plate.csv").read_text() == "id,value\n1,2\n"
     assert "does not exist" in refused("report", "-o", "nowhere/page.html")
-    assert "expected a file with --json" in run("report", "-o", "-", "--json").stdout
+    assert "Name a file with -o" in run("report", "-o", "-", "--json").stdout
 
 
 def test_an_interactive_page_brings_plotly_with_it() -> None:

@@ -149,5 +149,5 @@ def test_bad_parameters_are_refused():
         mf.draw_von_mises_fisher(np.full((3, 2), np.nan), rng)
     with pytest.raises(ParameterError, match="shape of F"):
         mf.von_mises_fisher_gibbs_step(np.eye(3, 2), np.ones((4, 2)), rng)
-    with pytest.raises(ParameterError, match="column_gibbs_step"):
+    with pytest.raises(ParameterError, match="von_mises_fisher_gibbs_step"):
         mf.draw_von_mises_fisher(parameter(40, np.full(30, 100.0)), rng, max_tries=3)

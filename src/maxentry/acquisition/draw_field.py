@@ -136,7 +136,9 @@ class DrawField:
 
         def part(some: Indices) -> None:
             here = slice(some[0], some[-1] + 1)
-            kernel.entry_variances(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here])
+            kernel.entry_variances(
+                self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here]
+            )
 
         run_in_threads(part, len(rows), 1)
         return v
