@@ -162,8 +162,8 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "text instead of data": ("matrix.csv", {}, "an array of 2 dimensions, got str 'matrix.csv'"),
     "ragged": ([[1, 2], [3]], {}, "rows of equal length, got a ragged sequence"),
     "1-d sparse": (sp.coo_array([1, 2, 3]), {}, "a sparse matrix of 2 dimensions, got one of 1"),
-    "empty pandas": (pd.DataFrame(), {}, "a frame with columns, .*an empty frame"),
-    "empty polars": (pl.DataFrame(), {}, "a frame with columns, .*an empty frame"),
+    "empty pandas": (pd.DataFrame(), {}, "a frame with columns, got an empty frame"),
+    "empty polars": (pl.DataFrame(), {}, "a frame with columns, got an empty frame"),
     "no lines": (pl.DataFrame({"x": [], "y": []}), {}, "got a matrix of 0 x 2"),
     "no lines in a long frame": (
         pl.DataFrame({"row": [], "col": [], "value": []}),
@@ -223,22 +223,22 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "no value column": (
         pd.DataFrame({"row": [1, 2], "col": [1, 2], "x": [1, 1], "y": TWO}),
         {"row": "row"},
-        r"a long frame with a column 'value' \(or its name in value=\), .*'row', 'col', 'x', 'y'",
+        r"a long frame with a column 'value' \(or its name in value=\), got 'row', 'col', 'x', 'y'",
     ),
     "an unknown name": (
         LONG,
         {"value": "score"},
-        "one frame column named 'score', .*the names 'row', 'col', 'value'",
+        "one frame column named 'score', got the names 'row', 'col', 'value'",
     ),
     "an unknown row_column": (
         WIDE,
         {"row_column": "gene"},
-        "one frame column named 'gene', .*the names 'x', 'y', 'z'",
+        "one frame column named 'gene', got the names 'x', 'y', 'z'",
     ),
     "a name twice": (
         pd.DataFrame([[1, 2, 3, 4]], columns=["row", "col", "value", "value"]),
         {},
-        "one frame column named 'value', .*2 of them",
+        "one frame column named 'value', got 2 of them",
     ),
     "options with an array": (
         MATRIX,
@@ -255,13 +255,13 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("data", "options", "message"), BAD.values(), ids=BAD)
-def test_bad_data_raise_one_sentence_that_names_expected_and_came(
+def test_bad_data_raise_one_sentence_that_names_expected_and_got(
     data: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(DataError, match=message) as caught:
         Observations.of(data, **options)
     text = str(caught.value)
-    assert re.fullmatch(r"expected [^\n]*, (got|but) [^\n]*\.", text), text
+    assert re.fullmatch(r"expected [^\n]*, got [^\n]*\.", text), text
 
 
 @pytest.mark.parametrize(

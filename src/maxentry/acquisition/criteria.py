@@ -4,7 +4,7 @@
 |---|---|---|
 | maxent | 1/2 log(1 + sigma2 score / eta2), Lemma 2 for the mean projections (`subspace_field`) | yes |
 | maxent_nearest | the same for the projections nearest to the means | yes |
-| predictive_variance | 1/2 log(1 + Var(x_ij) / eta2), the variance of the draws (`draw_field`) | yes |
+| predictive_variance (default) | 1/2 log(1 + Var(x_ij) / eta2), the variance of the draws (`draw_field`) | yes |
 | integrated_variance | the fall of the mean variance of all entries (`total_variance`) | yes |
 | uniform, balanced | none: designs, at random or with even counts of rows and columns | no |
 

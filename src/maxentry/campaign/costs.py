@@ -1,4 +1,7 @@
-"""What an entry costs: a part of its own, one of its row and one of its column, those that are given."""
+"""Costs of entries: the sum of an entry cost, a row cost and a column cost, each optional.
+
+Also: masks and costs given as frames, put in the order of the campaign's labels, and arrays packed for JSON.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from maxentry.cells import Lookup
 from maxentry.errors import ParameterError
 from maxentry.labels import Axis, Labels
 
-# Arrays in JSON: little-endian bytes, compressed, as text; booleans eight to a byte.
+# Arrays in JSON
 
 
 def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
-    """An array of floats or booleans as JSON can hold it."""
+    """Pack an array of floats or booleans for JSON: little-endian bytes (booleans as bits), compressed, base64."""
     if array is None:
         return None
     kind = "bool" if array.dtype == np.bool_ else "float64"
@@ -30,7 +33,7 @@ def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
 
 
 def unpack(packed: dict[str, Any] | None) -> NDArray[Any] | None:
-    """The array that was packed; it cannot be written to."""
+    """Unpack an array; it is read-only."""
     if packed is None:
         return None
     shape = tuple(packed["shape"])
@@ -43,17 +46,18 @@ def unpack(packed: dict[str, Any] | None) -> NDArray[Any] | None:
 
 
 def freeze(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, closed to writing."""
+    """Make an array read-only and return it."""
     array.setflags(write=False)
     return array
 
 
-# Masks and costs that come in frames: their cells in the order of the campaign's labels, not of the frame's.
+# Masks and costs given as frames
+
 Array = NDArray[np.float64]
 
 
 def align_matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
-    """The cells of a wide frame by the labels of rows and columns; anything else as it is."""
+    """Return the cells of a wide frame in the order of these labels; return anything else unchanged."""
     if frames.frame_library(given) is None or not frames.is_frame(given):
         return given
     wide = frames.read_wide(given)
@@ -67,32 +71,32 @@ def align_matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
 
 
 def align_mask(given: Any, rows: Labels, cols: Labels) -> Any:
-    """A mask by label; where it came in a frame, 1 and 0 are yes and no."""
+    """Put a mask given as a frame in the order of these labels, reading 1 and 0 as True and False."""
     cells = align_matrix(given, rows, cols, "mask")
     return given if cells is given else frames.parse_flags(cells)
 
 
 def align_series(given: Any, labels: Labels, name: str) -> Any:
-    """A pandas series with labels as a mapping; anything else as it is."""
+    """Return the values of a labelled pandas series in the order of these labels; return anything else unchanged."""
     if not dependencies.is_pandas_series(given):
         return given
-    came = frames.index_labels(given.index)
-    if came is None:
+    index = frames.index_labels(given.index)
+    if index is None:
         return given
-    places = _places(came, len(came), Axis(name, len(labels), labels), f"{name} cost")
+    places = _places(index, len(index), Axis(name, len(labels), labels), f"{name} cost")
     ordered = np.empty(len(labels), dtype=object)
     ordered[places] = list(given)
     return ordered.tolist()
 
 
-def _places(came: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> list[int]:
-    """Where the labels that came stand on the axis, on which each must come once; in order if there are none."""
-    if came is None:
+def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> list[int]:
+    """Return the positions of labels on the axis, each exactly once; without labels, 0 to n - 1."""
+    if labels is None:
         if n != axis.size:
             raise ParameterError(f"expected a {what} of {axis.size} {axis.name}s, got {n}.")
         return list(range(n))
     find = Lookup(axis).find
-    places = [find(label) for label in came]
+    places = [find(label) for label in labels]
     missing = sorted(set(range(axis.size)) - set(places))
     if missing:
         raise ParameterError(
@@ -104,7 +108,7 @@ def _places(came: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> l
 
 
 class Costs(NamedTuple):
-    """cost_ij = entry_ij + row_i + col_j of the parts that are given; 1 where none is."""
+    """cost_ij = entry_ij + row_i + col_j, without the parts that are None; 1 if all are None."""
 
     entry: Array | None = None
     row: Array | None = None
@@ -112,7 +116,7 @@ class Costs(NamedTuple):
 
     @classmethod
     def of(cls, costs: Any, rows: Labels, cols: Labels) -> Costs:
-        """Prices from nothing, an m1 x m2 array or wide frame, or parts named entry, row and col.
+        """Build costs from None, an m1 x m2 array or wide frame, or parts named entry, row and col.
 
         Row and column parts may be arrays in the order of the labels, or mappings from each label to a number. Frames
         and pandas' series are read by their labels.
@@ -128,22 +132,22 @@ class Costs(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> Costs:
-        """The prices that were written."""
+        """Read costs from JSON."""
         return cls() if data is None else cls(*(unpack(data.get(part)) for part in cls._fields))
 
     def to_json(self) -> dict[str, Any] | None:
-        """As JSON can hold them; None where no part is given."""
+        """Return the costs as JSON data; None if no part is given."""
         given = {name: pack(part) for name, part in self._asdict().items() if part is not None}
         return given or None
 
     @property
     def given(self) -> bool:
-        """Whether any part is."""
+        """Whether any part is given."""
         return any(part is not None for part in self)
 
     @property
     def least(self) -> float:
-        """What the cheapest entry costs."""
+        """The cost of the cheapest entry."""
         row = 0.0 if self.row is None else self.row[:, None]
         col = 0.0 if self.col is None else self.col
         if self.entry is not None:
@@ -151,7 +155,7 @@ class Costs(NamedTuple):
         return float(np.min(row) + np.min(col)) if self.given else 1.0
 
     def at(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> Array:
-        """The costs of these entries."""
+        """Return the costs of these entries."""
         parts = [
             None if self.entry is None else self.entry[rows, cols],
             None if self.row is None else self.row[rows],
@@ -161,7 +165,7 @@ class Costs(NamedTuple):
         return np.sum(given, axis=0) if given else np.ones(len(rows))
 
     def extended(self, shape: tuple[int, int], row: Any = None, col: Any = None) -> Costs:
-        """Prices of a larger matrix: what is new costs `row` or `col`, else the mean of what was there."""
+        """Return the costs of a larger matrix. New rows and columns cost `row` and `col`, else the mean of the old."""
         m1, m2 = shape
         larger = Costs(
             None if self.entry is None else _grown(self.entry, shape, None),
@@ -172,7 +176,7 @@ class Costs(NamedTuple):
         return larger
 
     def check(self) -> None:
-        """Refuse entries that cost nothing: choices are by gain per cost."""
+        """Refuse costs of 0: criteria divide the gain by the cost."""
         if not self.least > 0:
             raise ParameterError("expected every entry to cost something, got a cost of 0.")
 

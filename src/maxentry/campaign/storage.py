@@ -1,9 +1,12 @@
-"""Storage: campaigns' events in SQLite or PostgreSQL, appended in transactions, never changed.
+"""Storage: an append-only log of campaign events in SQLite or PostgreSQL.
 
-Whoever appends holds the campaign's lock from reading the latest events to the commit, so that what is decided
-on is what is true. Readers take no lock. On SQLite the lock is the file's (BEGIN IMMEDIATE); the log is written
-ahead (WAL) and brought to the disk with every commit (synchronous = FULL), so that what was acknowledged is there
-after a crash or a power cut. On PostgreSQL the lock is on the campaign's row.
+A writer holds the campaign's lock from reading the latest events until the commit, so its decision is based on the
+current state. Readers take no lock. On SQLite the lock is the file's (BEGIN IMMEDIATE). The file uses a write-ahead log
+that is flushed with every commit (synchronous = FULL), so committed events survive a crash or a power cut. On
+PostgreSQL the lock is on the campaign's row.
+
+To change the tables: change them here, add a step to MIGRATIONS, and add a file of the old version to the tests.
+A migration is plain SQL and must not import anything that may change later.
 """
 
 from __future__ import annotations
@@ -52,7 +55,8 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.errors import CampaignError, MissingDependencyError, StorageError
 
-# Where campaigns are kept: from what a user writes to an address that SQLAlchemy understands.
+# Addresses
+
 SQLITE_HEADER = b"SQLite format 3\x00"
 EXPECTED = (
     "expected a storage like 'lab.db', 'sqlite:///lab.db', 'sqlite://' or 'postgresql://user@host/database'"
@@ -62,11 +66,11 @@ MAY_HOLD_A_PASSWORD = re.compile(r":.*@|passw", re.IGNORECASE | re.DOTALL)
 
 
 def parse_address(storage: str | PathLike[str]) -> URL:
-    """A path of a SQLite file or a URL as an address of SQLite or PostgreSQL."""
+    """Turn the path of a SQLite file, or a URL, into the URL of a SQLite or PostgreSQL database."""
     text = fspath(storage) if isinstance(storage, (str, PathLike)) else ""
     if not isinstance(text, str) or not text.strip():
-        came = repr(storage) if isinstance(storage, str) else f"one of type {type(storage).__name__}"
-        raise StorageError(f"{EXPECTED}, got {came}.")
+        got = repr(storage) if isinstance(storage, str) else f"one of type {type(storage).__name__}"
+        raise StorageError(f"{EXPECTED}, got {got}.")
     if "://" not in text:
         return _path(text)
     try:
@@ -90,7 +94,10 @@ def parse_address(storage: str | PathLike[str]) -> URL:
 
 
 def _path(text: str) -> URL:
-    """The address of a SQLite file; a URL with a slip, and what may hold a password, is not taken for a file's name."""
+    """Return the URL of a SQLite file.
+
+    A misspelt URL, or text that may hold a password, is refused instead of becoming the name of a new file.
+    """
     path = Path(text).expanduser()
     if not path.exists() and (ALMOST_URL.match(text) or MAY_HOLD_A_PASSWORD.search(text)):
         raise StorageError(f"{EXPECTED}, got an address without ://{_scheme(text)}.")
@@ -98,9 +105,9 @@ def _path(text: str) -> URL:
 
 
 def _scheme(text: str) -> str:
-    """What of an address can be shown when it cannot be taken apart: how it begins."""
-    found = ALMOST_URL.match(text)
-    return f" ({found[0]}…)" if found else ""
+    """Return the scheme of an address that cannot be parsed: the only part that is safe to show."""
+    scheme = ALMOST_URL.match(text)
+    return f" ({scheme[0]}…)" if scheme else ""
 
 
 def _sqlite(url: URL) -> URL:
@@ -113,19 +120,19 @@ def _sqlite(url: URL) -> URL:
 
 
 def is_in_memory(url: URL) -> bool:
-    """Whether nothing of it is ever written to a disk."""
+    """Return whether the database exists in memory only."""
     return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
 
 
 def sqlite_file(url: URL) -> Path | None:
-    """The SQLite file, where the address is one."""
+    """Return the path of the SQLite file; None for PostgreSQL and in-memory databases."""
     if url.get_backend_name() != "sqlite" or is_in_memory(url):
         return None
     return Path(str(url.database))
 
 
 def display_name(url: URL) -> str:
-    """The address as a message may show it: the file, or the URL without its passwords."""
+    """Return the address for messages: the file, or the URL without its passwords."""
     path = sqlite_file(url)
     if path is not None:
         return str(path)
@@ -134,7 +141,7 @@ def display_name(url: URL) -> str:
 
 
 def check_file(path: Path, must_exist: bool) -> None:
-    """Refuse what can never become a SQLite file, before anything is made or changed."""
+    """Refuse a path that cannot be a SQLite file, before anything is created or changed."""
     try:
         if path.is_dir():
             raise StorageError(f"expected a file at {path}, got a folder.")
@@ -154,11 +161,9 @@ def check_file(path: Path, must_exist: bool) -> None:
         raise StorageError(f"expected a file of campaigns at {path}, got a file that is not SQLite.")
 
 
-# The tables, and the way of older ones to them.
-#
-# Version 1 had no `who`. To change the tables: change them here, add a step to MIGRATIONS, and freeze a file of the
-# old version in the tests. A step must never import anything that may change later: it is plain SQL.
-VERSION = 2
+# Tables and migrations
+
+VERSION = 2  # version 1 had no column `who`
 METADATA = MetaData()
 SCHEMA = Table("maxentry_schema", METADATA, Column("version", Integer, nullable=False))
 CAMPAIGNS = Table(
@@ -183,7 +188,7 @@ EVENTS = Table(
 
 
 def _who(connection: Connection) -> None:
-    """1 -> 2: events say by whom."""
+    """Migrate version 1 to 2: add the column `who` to the events."""
     connection.execute(text("ALTER TABLE maxentry_events ADD COLUMN who VARCHAR(200)"))
 
 
@@ -191,7 +196,7 @@ MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _who}
 
 
 def read_version(connection: Connection, where: str) -> int | None:
-    """The version of the tables that are there; None where there are none."""
+    """Return the version of the tables; None if there are no tables."""
     if not inspect(connection).has_table(SCHEMA.name):
         return None
     version = connection.execute(select(SCHEMA.c.version)).scalar()
@@ -206,13 +211,13 @@ def read_version(connection: Connection, where: str) -> int | None:
 
 
 def create_tables(connection: Connection) -> None:
-    """Make the tables as they are now."""
+    """Create the tables of the current version."""
     METADATA.create_all(connection)
     connection.execute(insert(SCHEMA).values(version=VERSION))
 
 
 def upgrade_tables(connection: Connection, version: int) -> None:
-    """Take older tables step by step to the present version, in the transaction of the connection."""
+    """Migrate older tables step by step to the current version, in the connection's transaction."""
     while version < VERSION:
         MIGRATIONS[version](connection)
         version += 1
@@ -220,16 +225,17 @@ def upgrade_tables(connection: Connection, version: int) -> None:
 
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
-BUSY = int(1000 * PATIENCE)  # the same, as SQLite counts
-HELD = 30.0  # seconds after which PostgreSQL drops who holds a lock and is not heard of (asleep, stopped, cut off)
-LOCK = 0x6D617865  # of making and migrating the tables, in PostgreSQL
-LOCK_NOT_AVAILABLE = "55P03"  # as PostgreSQL says that a lock was waited for too long
-# How PostgreSQL is reached, unless its address says otherwise: who cannot answer is given up, soon or in two minutes.
+BUSY = int(1000 * PATIENCE)  # the same in milliseconds, for SQLite
+HELD = 30.0  # seconds after which PostgreSQL ends an idle transaction, so that a hung client does not hold a lock
+LOCK = 0x6D617865  # PostgreSQL advisory lock for creating and migrating the tables
+LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL error code: lock_timeout has passed
+# Connection options for PostgreSQL, unless the address sets them: give up connecting after 10 seconds, and drop a
+# connection after two minutes without an answer.
 REACHED = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 9}
 
 
 class Key(NamedTuple):
-    """How a storage knows a campaign."""
+    """The identity of a campaign in a storage: its row id, its uuid and its name."""
 
     id: int
     uuid: str
@@ -237,26 +243,26 @@ class Key(NamedTuple):
 
 
 class Overtaken(StorageError):
-    """Somebody wrote an event of the same number without taking the lock; read again and decide again."""
+    """Another writer has stored an event of the same number. Read the latest events and decide again."""
 
 
 class Log:
-    """A campaign's events under its lock: read the latest, then append, in one transaction."""
+    """A campaign's event log while its lock is held: read the latest events, then append, in one transaction."""
 
     def __init__(self, connection: Connection, key: Key) -> None:
         self.connection, self.key = connection, key
-        self.appended: range | None = None  # the numbers of the events written, if any were to be
+        self.appended: range | None = None  # the numbers of the appended events
 
     def since(self, version: int) -> list[Record]:
-        """The events after this one."""
+        """Return the events after number `version`."""
         return _records(self.connection, self.key, version)
 
     def now(self) -> dt.datetime:
-        """The time by the clock of the storage."""
+        """Return the current time by the storage's clock."""
         return _now(self.connection)
 
     def append(self, news: Sequence[Event], version: int, at: dt.datetime, who: str | None) -> list[Record]:
-        """Write events after event `version`, which must be the last; they hold once the lock is let go."""
+        """Write events after event `version`, which must be the last one. They are committed with the transaction."""
         records = [Record(version + k, at, who, news_k) for k, news_k in enumerate(news, start=1)]
         rows = [
             {
@@ -278,10 +284,10 @@ Around = Callable[[Log], AbstractContextManager[Any]]
 
 
 class Storage:
-    """A SQLite file, a memory of SQLite, or a PostgreSQL database, and the campaigns in it."""
+    """A SQLite file, an in-memory SQLite database or a PostgreSQL database, and the campaigns in it."""
 
     def __init__(self, where: str | PathLike[str], *, create: bool = False) -> None:
-        """Open the storage; make its tables if `create` and there are none, migrate them if they are old."""
+        """Open the storage. Create its tables if `create` is true and there are none; migrate old ones."""
         self.url = parse_address(where)
         self.name = display_name(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
@@ -302,13 +308,13 @@ class Storage:
         self.close()
 
     def close(self) -> None:
-        """Let go of all connections. The storage opens new ones if it is used again; a memory is lost."""
+        """Close all connections. Using the storage again opens new ones; an in-memory database is lost."""
         self._engine.dispose()
 
     # Campaigns
 
     def add(self, name: str, first: Sequence[Event], at: dt.datetime, who: str | None) -> Key:
-        """Begin a campaign with its first events, all or none; a name that is taken is refused."""
+        """Create a campaign with its first events, in one transaction. Refuse a name that is taken."""
         with self.writing() as connection:
             self._check_version(connection)
             if self._find(connection, name) is not None:
@@ -317,20 +323,20 @@ class Storage:
             row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
             try:
                 key = connection.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
-            except IntegrityError:  # another process, just now
+            except IntegrityError:  # another process has just taken the name
                 raise self._name_taken(name) from None
             assert key is not None
-            made = Key(int(key[0]), mark, name)
-            Log(connection, made).append(first, 0, at, who)
-            return made
+            campaign = Key(int(key[0]), mark, name)
+            Log(connection, campaign).append(first, 0, at, who)
+            return campaign
 
     def names(self) -> list[str]:
-        """The campaigns, in the order in which they began."""
+        """Return the names of the campaigns, in the order of their creation."""
         with self.reading() as connection:
             return list(connection.execute(select(CAMPAIGNS.c.name).order_by(CAMPAIGNS.c.id)).scalars())
 
     def find(self, name: str | None) -> Key:
-        """The campaign of this name, or the only one there is."""
+        """Return the key of the campaign of this name; without a name, of the only campaign."""
         names = self.names()
         if name is None and len(names) == 1:
             name = names[0]
@@ -358,22 +364,22 @@ class Storage:
         return CampaignError(message, code="unknown_campaign", name=name, names=names)
 
     def name_of(self, mark: str) -> str | None:
-        """The name of the campaign with this uuid, if there is one."""
+        """Return the name of the campaign with this uuid, or None."""
         try:
-            known = str(uuid.UUID(mark))  # what is none is not brought before a database
+            known = str(uuid.UUID(mark))  # anything else is no uuid, and needs no query
         except ValueError:
             return None
         with self.reading() as connection:
-            found = connection.execute(select(CAMPAIGNS.c.name).where(CAMPAIGNS.c.uuid == known)).scalar()
-        return None if found is None or known != mark else str(found)
+            name = connection.execute(select(CAMPAIGNS.c.name).where(CAMPAIGNS.c.uuid == known)).scalar()
+        return None if name is None or known != mark else str(name)
 
     def events(self, key: Key, since: int = 0, most: int | None = None) -> list[Record]:
-        """A campaign's events after this one, so many at most."""
+        """Return a campaign's events after number `since`, at most `most` of them."""
         with self.reading() as connection:
             return _records(connection, key, since, most)
 
     def now(self) -> dt.datetime:
-        """The time by the clock that all who use the storage share: the server's, else this machine's."""
+        """Return the current time: by the clock of the PostgreSQL server, or of this machine for SQLite."""
         if self.url.get_backend_name() == "sqlite":
             return dt.datetime.now(dt.UTC)
         with self.reading() as connection:
@@ -381,13 +387,13 @@ class Storage:
 
     @contextmanager
     def locked(self, key: Key, around: Around = nullcontext) -> Iterator[Log]:
-        """Hold the campaign's lock; what was appended is committed at the end, or nothing is after an error.
+        """Hold the campaign's lock. Commit the appended events at the end; roll back after an error.
 
-        around: wraps the work in the same transaction, for instance to write more with the events.
+        around: a context entered within the same transaction, for instance to write more with the events.
         """
         with self.writing() as connection:
             row = select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == key.id)
-            if connection.execute(row.with_for_update()).scalar() is None:  # SQLite leaves FOR UPDATE out
+            if connection.execute(row.with_for_update()).scalar() is None:  # SQLite ignores FOR UPDATE
                 raise StorageError(f"expected the campaign {key.name!r} in {self.name}, which is gone.")
             self._check_version(connection)
             log = Log(connection, key)
@@ -395,7 +401,7 @@ class Storage:
                 yield log
 
     def _check_version(self, connection: Connection) -> None:
-        """Refuse to write into tables that were upgraded since they were opened; none are until this is committed."""
+        """Refuse to write to tables that another process has upgraded; lock the version until the commit."""
         version = connection.execute(select(SCHEMA.c.version).with_for_update(read=True)).scalar()
         if version != VERSION:
             raise StorageError(
@@ -412,13 +418,13 @@ class Storage:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that only reads."""
+        """Open a read-only transaction."""
         with self._turn, self._sentence(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction that writes; on SQLite it holds the lock of the file from the beginning."""
+        """Open a transaction for writing. On SQLite it takes the file's lock at once."""
         with (
             self._turn,
             self._sentence(),
@@ -429,7 +435,7 @@ class Storage:
 
     @contextmanager
     def _sentence(self) -> Iterator[None]:
-        """A database's own errors as one sentence."""
+        """Turn errors of the database into a StorageError of one sentence."""
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as error:
@@ -441,7 +447,7 @@ class Storage:
 
     def _sqlite(self) -> Engine:
         if is_in_memory(self.url):
-            # One connection for all threads, so one thread at a time.
+            # All threads share one connection, so only one may use it at a time.
             self._turn = threading.RLock()
             engine = create_engine(
                 "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
@@ -482,7 +488,7 @@ class Storage:
         with self.writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-            version = read_version(connection, self.name)  # another process may have been quicker
+            version = read_version(connection, self.name)  # another process may have created or migrated them
             if version is None:
                 create_tables(connection)
             else:
@@ -511,12 +517,12 @@ def _records(connection: Connection, key: Key, since: int, most: int | None = No
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # sqlite3 begins no transaction of its own: `_begin` does
+    connection.isolation_level = None  # sqlite3 must not begin transactions: `_begin` does
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY}")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA synchronous = FULL")
-    # SQLite does not wait for whoever is making the same switch, however long it may wait otherwise.
+    # SQLite's busy timeout does not cover a concurrent switch to WAL, so retry here.
     _in_turn(lambda: _write_ahead(cursor))
     cursor.close()
 
@@ -524,7 +530,7 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
 def _write_ahead(cursor: sqlite3.Cursor) -> None:
     if cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
         tables = [name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        if not tables or SCHEMA.name in tables:  # a file of something else is not touched
+        if not tables or SCHEMA.name in tables:  # do not touch another program's file
             cursor.execute("PRAGMA journal_mode = WAL")
 
 
@@ -532,7 +538,7 @@ def _begin(connection: Connection) -> None:
     if not connection.get_execution_options().get("immediate", False):
         connection.exec_driver_sql("BEGIN")
         return
-    # SQLite itself waits up to 100 ms before it looks again, and those who wait longest look least often.
+    # SQLite retries only every 100 ms, and least often for whoever has waited longest. Retry faster here.
     connection.exec_driver_sql("PRAGMA busy_timeout = 0")
     try:
         _in_turn(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
@@ -541,7 +547,7 @@ def _begin(connection: Connection) -> None:
 
 
 def _in_turn(attempt: Callable[[], object]) -> None:
-    """Try until no other process is in the way."""
+    """Retry `attempt` until no other process holds the lock, for at most PATIENCE seconds."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -554,7 +560,7 @@ def _in_turn(attempt: Callable[[], object]) -> None:
 
 
 def _is_locked(error: BaseException) -> bool:
-    """Whether another connection holds SQLite's lock."""
+    """Return whether the error says that another connection holds SQLite's lock."""
     code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) & 0xFF  # without the extended part
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -569,8 +575,8 @@ def _set_up_postgresql(connection: Any, _: Any) -> None:
     connection.commit()
 
 
-# A connection must not be used on both sides of a fork (SQLite's locks, PostgreSQL's stream of messages), so none
-# that is idle is taken along.
+# Parent and child must not share a connection after a fork (SQLite's locks, PostgreSQL's protocol), so idle ones are
+# closed before it.
 _CLOSED_BEFORE_FORKS: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 

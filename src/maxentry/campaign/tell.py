@@ -1,4 +1,9 @@
-"""Reports: what was told, in any of its forms, as lines; and lines, against the state, as events."""
+"""Changes by the user, validated against the state and turned into events.
+
+Each change (told values, corrections, failures, withdrawals, added rows and columns, settings) returns the events to
+append. It raises if it is not possible, and returns no event if it would change nothing. Told values are read into
+lines first, from ids, from entries or from a table.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +27,11 @@ from maxentry.labels import check_labels, place
 from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
 
-# Changes as events: each is checked against the state; what cannot be is refused, what is so already is no event.
 Outcome = tuple[Sequence[Event], None]
 
 
 class Which(NamedTuple):
-    """How a user names a measurement: by id, by row and column, by its number in the order of telling."""
+    """How a user identifies a measurement: by id, by row and column, or by its number."""
 
     id: int | None
     row: Hashable
@@ -36,7 +40,7 @@ class Which(NamedTuple):
 
 
 def correct(state: State, which: Which, value: Any, reason: str) -> Outcome:
-    """Another value for a measurement, or none."""
+    """Correct the value of a measurement; None removes it."""
     measurement = _measurement(state, which)
     number = cells.parse_number(value, "the correction")
     if number is not None:
@@ -47,7 +51,7 @@ def correct(state: State, which: Which, value: Any, reason: str) -> Outcome:
 
 
 def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
-    """Ids that were tried and gave no value."""
+    """Mark these ids as failed."""
     news = []
     for id in parse_ids(ids):
         ask = find_ask(state, id)
@@ -64,7 +68,7 @@ def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
 
 
 def withdraw(state: State, ids: Any, reason: str) -> Outcome:
-    """Ids that will not be measured."""
+    """Withdraw these ids: they will not be measured."""
     news = []
     for id in parse_ids(ids):
         ask = find_ask(state, id)
@@ -76,21 +80,21 @@ def withdraw(state: State, ids: Any, reason: str) -> Outcome:
 
 
 def add_rows(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
-    """More rows; replaying the event checks the rest."""
+    """Add rows. The rest is checked when the event is replayed, before the commit."""
     known = check_labels(labels, "row")
     cells.check_distinct(known, "row", state.row_labels)
     return [RowsAdded(known, _costs(cost, len(known)))], None
 
 
 def add_cols(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
-    """More columns."""
+    """Add columns."""
     known = check_labels(labels, "column")
     cells.check_distinct(known, "column", state.col_labels)
     return [ColsAdded(known, _costs(cost, len(known)))], None
 
 
 def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
-    """Other settings, as they will be once they are checked."""
+    """Change settings; the event holds the checked values."""
     after = settings.change_settings(state.settings, changes)
     return [Changed({name: getattr(after, name) for name in changes})] if changes else [], None
 
@@ -103,30 +107,30 @@ def _measurement(state: State, which: Which) -> Measurement:
         return state.measurements[which.number - 1]
     if which.id is not None:
         ask = find_ask(state, which.id)
-        found = [m for m in state.measurements if m.id == ask.id]
+        measurements = [m for m in state.measurements if m.id == ask.id]
         name = f"id {ask.id}"
     elif which.row is None or which.col is None:
         raise DataError("expected an id, a row and a column, or a number, got none of them.")
     else:
         row, col = Lookup(state.row_axis).find(which.row), Lookup(state.col_axis).find(which.col)
-        found = [m for m in state.measurements if (m.row, m.col) == (row, col)]
+        measurements = [m for m in state.measurements if (m.row, m.col) == (row, col)]
         name = place(state.row_axis, row, state.col_axis, col)
-    found = [m for m in found if not m.struck] or found
-    if len(found) != 1:
-        if not found:
+    measurements = [m for m in measurements if not m.struck] or measurements
+    if len(measurements) != 1:
+        if not measurements:
             raise CampaignError(f"expected a measurement of {name} to correct, got none yet.")
-        numbers = [m.number for m in found]
+        numbers = [m.number for m in measurements]
         raise CampaignError(
-            f"expected one measurement of {name} to correct, got {len(found)}.",
+            f"expected one measurement of {name} to correct, got {len(measurements)}.",
             code="several_measurements",
             hint=f"Give number=, one of {', '.join(map(str, numbers))}.",
             numbers=numbers,
         )
-    return found[0]
+    return measurements[0]
 
 
 def parse_ids(ids: Any) -> list[int]:
-    """Read one id or several, each once."""
+    """Parse one id or several; drop repeats."""
     many = hasattr(ids, "__iter__") and not isinstance(ids, (str, bytes)) and getattr(ids, "ndim", 1) > 0
     known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if many else [ids])]
     if None in known:
@@ -148,7 +152,7 @@ Entry = tuple[int, int]  # row and column, by position
 
 
 class Line(NamedTuple):
-    """One line of a report: which entry, by id or by labels, and its value, its failure, or nothing yet."""
+    """One line of a report: an entry, by id or by labels, and its value, a failure, or neither (still awaited)."""
 
     id: int | None
     row: Any
@@ -160,7 +164,7 @@ class Line(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """What came of a report: how many values were taken, failed, were known already, or are still awaited."""
+    """The result of a report: how many lines were recorded, failed, known already, or are still awaited."""
 
     told: int
     failed: int
@@ -171,16 +175,15 @@ class Receipt(NamedTuple):
         return f"{self.told} told, {self.failed} failed, {self.known} known already, {self.awaited} still awaited"
 
 
-# Reading
-
+# Reading lines
 
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
 
 
 def lines_from_table(data: Any) -> list[Line]:
-    """The lines of a frame, of a CSV or Parquet file, or of plain columns.
+    """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
-    Columns: id, or row and col, or both; value; and, where there are any, failed, status and reason.
+    Columns: id, or row and col, or both; value; and optionally failed, status and reason.
     """
     table = tables.read(data)
     columns = {name: table.role(name) for name in COLUMNS}
@@ -217,12 +220,12 @@ def _line(
 
 
 def lines_from_ids(ids: Any, values: Any) -> list[Line]:
-    """Lines of ids with their values, one of each or as many."""
+    """Read lines from one id and its value, or from as many ids as values."""
     return _lines({"id": ids, "value": values})
 
 
 def lines_from_entries(row: Any, col: Any, value: Any) -> list[Line]:
-    """Lines of entries by label with their values, one of each or as many."""
+    """Read lines from one entry (row and col labels) and its value, or from as many entries as values."""
     return _lines({"row": row, "col": col, "value": value})
 
 
@@ -233,8 +236,8 @@ def _lines(given: dict[str, Any]) -> list[Line]:
     one = not _is_many(given["value"])
     columns = {name: [x] if one else _many(x, name) for name, x in given.items()}
     if len({len(column) for column in columns.values()}) > 1:
-        came = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
-        raise DataError(f"expected as many values as entries, got {came}.")
+        got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
+        raise DataError(f"expected as many values as entries, got {got}.")
     return lines_from_table(columns)
 
 
@@ -248,12 +251,12 @@ def _many(x: Any, name: str) -> list[Any]:
     return to_list(x)
 
 
-# Judging
+# Validating lines
 
 
 @dataclass
 class _Judge:
-    """Lines, one after the other, against what is known, with what the earlier lines say."""
+    """Checks lines one after the other against the state and the lines before, and collects what to record."""
 
     state: State
     again: bool
@@ -263,10 +266,10 @@ class _Judge:
         self.rows, self.cols = Lookup(self.state.row_axis), Lookup(self.state.col_axis)
         self.told: list[tuple[int | None, int, int, float]] = []
         self.failed: dict[int, str] = {}
-        self.lost: set[Entry] = set()  # the entries of those
+        self.lost: set[Entry] = set()  # the entries of the failed ids
         self.fresh: dict[object, list[float]] = {}  # values of earlier lines, by id and by entry
-        self.by_labels: set[Entry] = set()  # entries that lines without an id have told
-        self.struck: dict[object, set[float]] = {}  # values that were struck out, by id and by entry
+        self.by_labels: set[Entry] = set()  # entries with a value from a line without an id
+        self.struck: dict[object, set[float]] = {}  # values removed by a correction, by id and by entry
         for m in self.state.measurements:
             if m.struck:
                 for key in (m.id, (m.row, m.col)):
@@ -311,7 +314,7 @@ class _Judge:
         self.told.append((id, row, col, value))
 
     def entry(self, line: Line) -> Entry:
-        """The entry that a line is about."""
+        """Return the entry of a line."""
         if line.id is not None:
             ask = find_ask(self.state, line.id)
             given = [
@@ -320,22 +323,25 @@ class _Judge:
             ]
             if given[0] not in (None, ask.row) or given[1] not in (None, ask.col):
                 asked = self.name((ask.row, ask.col))
-                came = f"row {line.row!r}, column {line.col!r}"
-                raise DataError(f"expected {asked} with id {line.id}, as asked, got {came} ({line.where}).")
+                got = f"row {line.row!r}, column {line.col!r}"
+                raise DataError(f"expected {asked} with id {line.id}, as asked, got {got} ({line.where}).")
             return ask.row, ask.col
         if line.row is None or line.col is None:
             raise DataError(f"expected an id, or a row and a column, in {line.where}, got neither.")
         return self.rows.find(line.row), self.cols.find(line.col)
 
     def answered(self, line: Line, entry: Entry) -> int | None:
-        """The id that a line answers: its own; else the first that is pending, the last that has expired, or none."""
+        """Return the id that a line answers.
+
+        Without an id of its own it answers the first pending id of its entry, else the last expired one, else none.
+        """
         if line.id is not None:
             return line.id
         left = [a.id for a in self.open.get(entry, ()) if not self.is_answered(a.id)]
         return next(iter(self.pending(entry) or left[::-1]), None)
 
     def pending(self, entry: Entry) -> list[int]:
-        """The ids of an entry that are waited for, and of which no earlier line has told."""
+        """Return the pending ids of an entry that no earlier line has answered."""
         waiting = (a for a in self.open.get(entry, ()) if a.status_at(self.now) == "pending")
         return [a.id for a in waiting if not self.is_answered(a.id)]
 
@@ -343,7 +349,7 @@ class _Judge:
         return id in self.fresh or id in self.failed
 
     def values(self, id: int | None, entry: Entry) -> list[float]:
-        """What was told before of this id, or, without one, of this entry."""
+        """Return the values recorded for this id or, without an id, for this entry."""
         known = self.state.by_entry.get(entry, ()) if id is None else self.state.by_id.get(id, ())
         return [m.value for m in known] + self.fresh.get(entry if id is None else id, [])
 
@@ -373,15 +379,15 @@ class _Judge:
 
     @cached_property
     def failures(self) -> set[Entry]:
-        """The entries that have failed before."""
+        """Entries with a recorded failure."""
         return {(a.row, a.col) for a in self.state.asked.values() if a.status == "failed"}
 
-    # What comes of it
+    # Results
 
     def settled(self) -> list[int]:
-        """Ids still pending whose entries were told by row and col: nobody need measure them any more.
+        """Return the ids still pending whose entries got a value by row and col; they are no longer needed.
 
-        Where replicates are asked for, every id wants a value of its own.
+        None if the campaign asks for replicates: then every id needs its own value.
         """
         if self.state.settings.again:
             return []
@@ -395,7 +401,7 @@ class _Judge:
 def judge_lines(
     lines: Sequence[Line], state: State, again: bool, now: dt.datetime
 ) -> tuple[list[Event], Receipt]:
-    """The events that lines amount to, all or none; a line that cannot be is refused."""
+    """Turn lines into events and a receipt. Raise if any line is not valid; then nothing is recorded."""
     judge = _Judge(state, again, now)
     for line in lines:
         judge.take(line)
@@ -411,7 +417,7 @@ def judge_lines(
 
 
 def check_value(state: State, value: float, row: int, col: int) -> None:
-    """A value must be finite, inside the range and on the scale of the campaign."""
+    """Raise unless the value is finite, in the campaign's range and valid for its transform."""
     name = place(state.row_axis, row, state.col_axis, col)
     if not math.isfinite(value):
         raise DataError(f"expected finite numbers, got {value} at {name}.")
@@ -422,7 +428,7 @@ def check_value(state: State, value: float, row: int, col: int) -> None:
 
 
 def find_ask(state: State, id: int) -> Ask:
-    """What was asked under this id; an id that never was is refused."""
+    """Return the ask with this id; raise if there is none."""
     if id not in state.asked:
         there = f"ids are 1 to {len(state.asked)}" if state.asked else "nothing was asked yet"
         raise DataError(f"expected an id that was asked, got {id}; {there}.")
@@ -457,13 +463,10 @@ def _told_and_failed(which: str) -> str:
     return f"expected a failure of an entry without a value, got {which}, which has one."
 
 
-# The forms in which values are told: ids with values, rows and columns with values, or a table.
-
-
 def read_lines(
     ids: Any = None, values: Any = None, *, row: Any = None, col: Any = None, value: Any = None
 ) -> list[Line]:
-    """What is told, line by line, from one of the forms."""
+    """Read the lines of a report: ids with values, rows and columns with values, or a table."""
     if tables.is_table(ids):
         _refuse_beside("a table", values=values, row=row, col=col, value=value)
         return lines_from_table(ids)

@@ -58,7 +58,7 @@ def serve(
     from maxentry.server.options import Options, ServerLimits, Tokens
 
     if (certificate is None) != (certificate_key is None):
-        raise ParameterError("expected a TLS certificate together with its key, but one of them came.")
+        raise ParameterError("expected a TLS certificate together with its key, got only one of them.")
     given = Options(
         host=host,
         port=port,

@@ -1,4 +1,4 @@
-"""Balanced designs: row counts as level as possible, column counts too, no entry twice (§3.2 of the paper).
+"""Balanced designs, the first entries of a campaign: level counts of rows and columns, no entry twice (paper, §3.2).
 
 The totals made level are those of `row_counts` and `col_counts` with the new entries. What is least is
 

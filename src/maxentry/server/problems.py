@@ -112,7 +112,9 @@ def from_error(error: BaseException) -> HttpProblem:
         LOG.error("%s: %s", name, error)
         detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
         return HttpProblem(status, "storage", title, detail, {"Retry-After": "5"}, error="StorageError")
-    return HttpProblem(status, _kebab(name), title, _describe(error), error=name, code=error.code)
+    return HttpProblem(
+        status, type(error).code.replace("_", "-"), title, _describe(error), error=name, code=error.code
+    )
 
 
 def _describe(error: MaxentryError) -> str:
@@ -207,9 +209,3 @@ def from_status(status: int, detail: str, headers: dict[str, str]) -> HttpProble
         400: ("no-json", "Not JSON", no_json().detail),
     }.get(status, ("refused", "Refused", detail))
     return HttpProblem(status, kind, title, sentence, headers)
-
-
-def _kebab(name: str) -> str:
-    """`NothingToAskError` as nothing-to-ask."""
-    word = name.removesuffix("Error")
-    return "".join(f"-{c.lower()}" if c.isupper() else c for c in word).lstrip("-")

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maxentry.server import problems
@@ -225,7 +226,7 @@ class WholeBodies:
             await self._app(scope, receive, send)
             return
         try:
-            body = await self._read(Headers(scope=scope), receive, scope["method"])
+            body = await self._read(Request(scope, receive))
         except HttpProblem as problem:
             await problem.response()(scope, receive, send)
             return
@@ -242,28 +243,23 @@ class WholeBodies:
 
         await self._app(scope, receive_whole, send)
 
-    async def _read(self, headers: Headers, receive: Receive, method: str) -> bytes | None:
+    async def _read(self, request: Request) -> bytes | None:
         """Read the body; None if the client disconnected."""
+        headers = request.headers
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             detail = f"expected a body that is not compressed, got one of {encoding!r:.60}."
             raise HttpProblem(415, "packed", "A compressed body", detail, {"Accept-Encoding": "identity"})
-        parts: list[bytes] = []
         try:
             async with asyncio.timeout(self._seconds):
-                more = True
-                while more:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        return None
-                    parts.append(message.get("body", b""))
-                    more = message.get("more_body", False)
+                body = await request.body()
+        except ClientDisconnect:
+            return None
         except TimeoutError:
             detail = f"expected the whole body within {self._seconds:g} seconds, got a part of it."
             raise HttpProblem(408, "too-slow", "Too slow", detail) from None
-        body = b"".join(parts)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if method in ("POST", "PUT", "PATCH") and body and kind not in BODY_TYPES:
+        if request.method in ("POST", "PUT", "PATCH") and body and kind not in BODY_TYPES:
             detail = f"expected a body of {' or '.join(BODY_TYPES)}, got {kind or 'no type'!r:.60}."
             raise HttpProblem(415, "media-type", "A body of another type", detail)
         return body

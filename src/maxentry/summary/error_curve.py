@@ -1,8 +1,8 @@
 """How a campaign went: the expected error as measurements came in, and how far off its predictions were.
 
 The expected error after n measurements needs a posterior of the first n. Points are taken at anchors
-(`campaign/fitting.py`), which cost one fit each instead of two, and at the present. Each is computed once and stored as
-a number in the campaign's cache. Predictions of asked entries are in the events, and cost nothing.
+(`campaign/fits.py`), which cost one fit each instead of two, and at the present. One point is `campaign/stop.py`
+`expected_error`; each is computed once and kept in the cache. Predictions of asked entries are in the events.
 """
 
 from __future__ import annotations
