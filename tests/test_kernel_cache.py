@@ -158,6 +158,20 @@ def test_a_relative_cache_home_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert user_cache() == tmp_path / "there" / "maxentry"
 
 
+def test_what_is_compiled_of_another_text_lies_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from maxentry.kernels import jit_cache
+
+    monkeypatch.setattr(jit_cache, "HERE", tmp_path)
+    versions = []
+    for text, name in (("x = 1\n", "a.py"), ("x = 2\n", "a.py"), ("x = 2\n", "b.py")):
+        (tmp_path / name).write_text(text)
+        versions.append(jit_cache.cache_version())
+    assert len(set(versions)) == 3
+    assert jit_cache.cache_version() == versions[-1]
+
+
 @pytest.mark.parametrize(
     ("where", "value"),
     [
