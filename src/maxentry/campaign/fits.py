@@ -34,9 +34,7 @@ from maxentry.posterior.schedule import Kind, Sampling
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
-KEPT = (
-    6  # fits kept per campaign: the anchor, the latest station, the latest posterior, and the previous ones
-)
+KEPT = 6  # fits per campaign: the anchor, the latest station, the latest posterior, and the previous ones
 
 
 class Memory:
