@@ -20,7 +20,7 @@ from benchmarks.peers.problems import Problem, saved
 from benchmarks.results_cache import fingerprint
 
 ROOT = environments.ROOT
-SOURCES = [ROOT / "src" / "maxentry" / name for name in ("kernels", "posterior", "observations")]
+SOURCES = [ROOT / "src" / "maxentry" / name for name in ("kernels", "posterior", "observations.py")]
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "MAXENTRY_THREADS",
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The seam between samplers and criteria: draws of the matrix in factor form, and the variance of the noise.
+"""Belief: posterior draws of the matrix in factor form, and the noise variance of each draw.
 
-`posterior` makes a `Belief` and `acquisition` reads it, so that neither knows of the other. Entry (i, j) of draw s is
+`posterior` builds a `Belief` and `acquisition` reads it, so that neither imports the other. Entry (i, j) of draw s is
 X_ij = mu_s + row_si + col_sj + left_si . right_sj.
 """
 
@@ -19,7 +19,7 @@ BLOCK_NUMBERS = 4_000_000  # a block of a dense map holds about this many number
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Belief:
-    """S draws of an m1 x m2 matrix in factor form; nothing here forms a dense map unless its name says so."""
+    """S draws of an m1 x m2 matrix in factor form. Only `draw`, `block`, `mean` and `sd` compute dense arrays."""
 
     left: Floats  # (S, m1, R)
     right: Floats  # (S, m2, R)
@@ -35,19 +35,19 @@ class Belief:
 
     @property
     def n_draws(self) -> int:
-        """S."""
+        """The number of draws, S."""
         return int(self.left.shape[0])
 
     def at(self, rows: Indices, cols: Indices) -> Array:
-        """The draws at the given entries, (S, n)."""
+        """Return the draws at the given entries, (S, n)."""
         i, j = np.asarray(rows), np.asarray(cols)
         x = np.empty((self.n_draws, i.size))
-        for s in range(self.n_draws):  # draw by draw: gathering all at once would copy S n R numbers
+        for s in range(self.n_draws):  # one draw at a time: all at once would copy S n R numbers
             x[s] = self._entries(s, i, j)
         return x
 
     def mean_at(self, rows: Indices, cols: Indices) -> Array:
-        """The mean over the draws at the given entries, (n,)."""
+        """Return the mean over the draws at the given entries, (n,)."""
         i, j = np.asarray(rows), np.asarray(cols)
         total = np.zeros(i.size)
         for s in range(self.n_draws):
@@ -60,18 +60,18 @@ class Belief:
         return x
 
     def draw(self, s: int) -> Array:
-        """Draw s as a dense m1 x m2 matrix."""
+        """Return draw s as a dense m1 x m2 matrix."""
         return self.block(s, slice(None), slice(None))
 
     def block(self, s: int, rows: slice, cols: slice) -> Array:
-        """Some rows and columns of draw s, dense."""
+        """Return some rows and columns of draw s as a dense array."""
         x: Array = np.asarray(self.left[s, rows] @ self.right[s, cols].T, dtype=np.float64)
         x += self.mu[s] + self.row[s, rows][:, None]
         x += self.col[s, cols]
         return x
 
     def blocks(self, numbers_an_entry: int = 1) -> Iterator[tuple[slice, slice]]:
-        """Slices of rows and columns such that a dense block of this many numbers an entry stays small."""
+        """Yield slices of rows and columns such that a dense block with this many numbers per entry stays small."""
         m1, m2 = self.shape
         wide = max(1, min(m2, BLOCK_NUMBERS // numbers_an_entry))
         tall = max(1, BLOCK_NUMBERS // (numbers_an_entry * wide))
@@ -80,7 +80,7 @@ class Belief:
                 yield slice(i, min(i + tall, m1)), slice(j, min(j + wide, m2))
 
     def mean(self) -> Array:
-        """Dense map of the mean: one product of inner dimension S R, a block of draws at a time."""
+        """Return the mean as a dense matrix: one product of inner dimension S R, a block of draws at a time."""
         mean: Array = self.row.mean(0, dtype=float)[:, None] + self.col.mean(0, dtype=float) + self.mu.mean()
         (m1, m2), R = self.shape, self.left.shape[2]
         step = max(1, BLOCK_NUMBERS // (max(m1, m2) * max(R, 1)))
@@ -91,7 +91,10 @@ class Belief:
         return mean
 
     def sd(self, mean: Array) -> Array:
-        """Dense map of the standard deviation, around the map of the mean (E x^2 - (E x)^2 loses small ones)."""
+        """Return the standard deviation as a dense matrix, given the mean.
+
+        Deviations are summed around the mean, because E x^2 - (E x)^2 loses small values to rounding.
+        """
         sd = np.empty(self.shape)
         for rows, cols in self.blocks():
             squares = np.zeros_like(mean[rows, cols])

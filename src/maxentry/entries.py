@@ -1,4 +1,4 @@
-"""Entries of a matrix by position: what designs lay out, criteria choose and campaigns ask for."""
+"""Entries of a matrix by position, as used by designs, criteria and campaigns."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ Indices = NDArray[np.int64]
 
 
 class Entries(NamedTuple):
-    """Entries (i_n, j_n), n = 1..N, by position; their order and repeats are kept."""
+    """Entries (i_n, j_n), n = 1..N, by position, in order and with repeats."""
 
     rows: Indices
     cols: Indices
 
     @classmethod
     def of(cls, rows: Any, cols: Any) -> Entries:
-        """Entries from anything that reads as whole numbers."""
+        """Build entries from sequences of whole numbers."""
         return cls(np.asarray(rows, dtype=np.int64), np.asarray(cols, dtype=np.int64))
 
     @classmethod
     def none(cls) -> Entries:
-        """No entries."""
+        """Return an empty set of entries."""
         return cls.of([], [])
 
     @classmethod
     def from_keys(cls, keys: Indices, m2: int) -> Entries:
-        """The entries with these keys in a matrix of m2 columns."""
+        """Return the entries with these keys in a matrix of m2 columns."""
         return cls(keys // m2, keys % m2)
 
     def keys(self, m2: int) -> Indices:
-        """One number for each entry of a matrix of m2 columns: i m2 + j."""
+        """Return one number per entry of a matrix of m2 columns: i m2 + j."""
         return self.rows * m2 + self.cols
 
     def joined(self, other: Entries) -> Entries:
-        """These entries, then the others."""
+        """Return these entries followed by the others."""
         return Entries(np.concatenate([self.rows, other.rows]), np.concatenate([self.cols, other.cols]))

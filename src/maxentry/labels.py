@@ -1,4 +1,8 @@
-"""Labels of rows and columns: the user knows a row by its label, everything inside by its position."""
+"""Labels and positions of rows and columns, and the checks of user data that both need.
+
+Users name a row or column by its label; all computations use its position. The functions here turn user data into
+arrays of floats (missing as NaN) and of positions, and name the value that cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from maxentry.errors import DataError, LabelError
 from maxentry.frames import is_missing, is_number, object_array, to_list
 
-# From whatever came to arrays of floats (missing as NaN) and of positions, naming what cannot be used.
 NOTHING = "expected at least one observation that is not missing, got none."
 
 
 def as_array(values: ArrayLike) -> NDArray[Any]:
-    """`values` as an array; masked values become NaN, numbers beside text stay numbers."""
+    """Return `values` as an array. Masked values become NaN; numbers next to text stay numbers."""
     if isinstance(values, np.ma.MaskedArray):
         as_type = np.float64 if values.dtype.kind in "fiub" else object
         return np.where(np.ma.getmaskarray(values), np.nan, values.data.astype(as_type))
     try:
         array = np.asarray(values)
-        # NumPy turns [1, "a"] into text throughout; as objects the one text among the numbers can be named.
+        # NumPy turns all of [1, "a"] into text. As objects, an error can name the one text among the numbers.
         text = array.dtype.kind in "US" and not isinstance(values, np.ndarray)
         return np.array(values, dtype=object) if text else array
     except ValueError as error:
@@ -34,10 +37,10 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
 
 
 def floats(values: ArrayLike, place: Callable[[int], str]) -> NDArray[np.float64]:
-    """A new array of floats in the shape of `values`; `place(k)` names the k-th value in an error."""
+    """Return a new array of floats in the shape of `values`; `place(k)` names the k-th value in an error."""
     array = as_array(values)
     if array.dtype.kind in "fiub":
-        with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf and is refused as such
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, which is refused later
             return array.astype(np.float64)
     flat = array.astype(object).ravel()
     return np.array([_float(x, k, place) for k, x in enumerate(flat)], dtype=np.float64).reshape(array.shape)
@@ -58,7 +61,7 @@ def _float(x: Any, k: int, place: Callable[[int], str]) -> float:
 
 
 def positions_within(items: ArrayLike, size: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The items as integers, and which of them are not integers from 0 to size - 1."""
+    """Return the items as integers, and a mask of those that are not integers from 0 to size - 1."""
     array = as_array(items)
     kind = array.dtype.kind
     if kind in "iu":
@@ -76,7 +79,7 @@ def _is_position(x: Any, size: int) -> bool:
 
 
 def check_shape(shape: Any) -> tuple[int, int]:
-    """Two whole numbers, each at least 2."""
+    """Return a shape as two ints; raise unless both are whole numbers of at least 2."""
     try:
         pair, bad = positions_within(shape, 2**31)
     except DataError:
@@ -90,13 +93,13 @@ def check_shape(shape: Any) -> tuple[int, int]:
 
 
 def check_lengths(rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> None:
-    """Rows, columns and values are lists of one length, and there are some."""
+    """Raise unless rows, columns and values are one-dimensional, equally long and not empty."""
     for name, array in (("rows", rows), ("columns", cols), ("values", values)):
         if array.ndim != 1:
             raise DataError(f"expected {name} in one dimension, got an array of {array.ndim}.")
     if not rows.size == cols.size == values.size:
-        came = f"{rows.size} rows, {cols.size} columns and {values.size} values"
-        raise DataError(f"expected as many rows as columns and values, got {came}.")
+        got = f"{rows.size} rows, {cols.size} columns and {values.size} values"
+        raise DataError(f"expected as many rows as columns and values, got {got}.")
     if not rows.size:
         raise DataError(NOTHING)
 
@@ -106,7 +109,7 @@ Labels = tuple[Hashable, ...]
 
 @dataclass(frozen=True)
 class Axis:
-    """The rows, or the columns: how many, and by which labels they are known (None: their positions)."""
+    """The rows or the columns of a matrix: their number and their labels (None: positions are the labels)."""
 
     name: str
     size: int
@@ -114,7 +117,7 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, size: int, labels: Iterable[Hashable] | None) -> Axis:
-        """An axis of this size whose labels, if any, are as many, distinct and present."""
+        """Build an axis; raise unless the labels, if given, are distinct, not missing and of this number."""
         known = None if labels is None else check_labels(labels, name)
         if known is not None and len(known) != size:
             raise DataError(f"expected {size} {name} labels, got {len(known)}.")
@@ -126,11 +129,11 @@ class Axis:
         return {label: i for i, label in enumerate(self.labels or ())}
 
     def show(self, i: int) -> str:
-        """The label at a position, as written in Python."""
+        """Return the label at a position as Python source, for messages."""
         return show(int(i) if self.labels is None else self.labels[i])
 
     def index(self, labels: Any) -> NDArray[np.int64]:
-        """Positions of one label (an array of no dimension) or of a sequence of labels (of its shape)."""
+        """Return the position of one label (a 0-d array) or the positions of a sequence (in its shape)."""
         if self._is_one_label(labels):
             return self.look_up([labels.item() if isinstance(labels, np.ndarray) else labels]).reshape(())
         if isinstance(labels, np.ndarray):
@@ -138,12 +141,12 @@ class Axis:
         return self.look_up(to_list(labels))
 
     def look_up(self, labels: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
-        """Positions of a list of labels."""
+        """Return the positions of a list of labels."""
         if self.labels is None:
-            found, bad = positions_within(labels, self.size)
+            positions, bad = positions_within(labels, self.size)
             if bad.any():
                 self._refuse([labels[int(k)] for k in np.flatnonzero(bad)])
-            return found
+            return positions
         wanted = to_list(labels)
         try:
             return np.fromiter(map(self.positions.__getitem__, wanted), dtype=np.int64, count=len(wanted))
@@ -151,16 +154,16 @@ class Axis:
             self._refuse([x for x in wanted if not self._knows(x)])
 
     def within(self, items: NDArray[Any]) -> NDArray[np.int64]:
-        """Items that must be positions on this axis."""
-        found, bad = positions_within(items, self.size)
+        """Return the items as positions; raise if one is not on this axis."""
+        positions, bad = positions_within(items, self.size)
         if bad.any():
             k = int(np.argmax(bad))
             wanted = f"{self.name} indices from 0 to {self.size - 1}"
             raise DataError(f"expected {wanted}, got {show(items[k])} for measurement {k}.")
-        return found
+        return positions
 
     def extended(self, labels: Iterable[Hashable]) -> Axis:
-        """This axis with more labels after its own."""
+        """Return this axis with more labels at the end."""
         own = range(self.size) if self.labels is None else self.labels
         known = check_labels((*own, *to_list(labels)), self.name)
         counted = self.labels is None and known == tuple(range(len(known)))
@@ -180,27 +183,27 @@ class Axis:
 
     def _refuse(self, labels: list[Any]) -> NoReturn:
         more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
-        came = ", ".join(show(x) for x in labels[:3]) + more
+        got = ", ".join(show(x) for x in labels[:3]) + more
         if self.labels is None:
-            raise LabelError(f"expected {self.name} positions from 0 to {self.size - 1}, got {came}.")
+            raise LabelError(f"expected {self.name} positions from 0 to {self.size - 1}, got {got}.")
         by_text = {str(label): label for label in self.labels}
         near = difflib.get_close_matches(str(labels[0]), by_text, n=1)
         hint = f" (did you mean {show(by_text[near[0]])}?)" if near else ""
-        raise LabelError(f"expected known {self.name} labels, got {came}{hint}.")
+        raise LabelError(f"expected known {self.name} labels, got {got}{hint}.")
 
 
 def place(row_axis: Axis, i: int, col_axis: Axis, j: int) -> str:
-    """An entry as errors name it."""
+    """Return the name of an entry for messages."""
     return f"row {row_axis.show(i)}, column {col_axis.show(j)}"
 
 
 def show(label: object) -> str:
-    """A label as written in Python, without NumPy's wrapping."""
+    """Return a label as Python source, without NumPy's type names."""
     return repr(label.item() if isinstance(label, np.generic) and label.dtype.kind in "iufbU" else label)
 
 
 def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
-    """The labels as a tuple; one that is missing, not hashable or there twice is an error."""
+    """Return the labels as a tuple; raise if one is missing, not hashable or repeated."""
     if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
         raise DataError(f"expected a sequence of {name} labels, got {show(labels)}.")
     known = tuple(to_list(labels))
@@ -220,23 +223,23 @@ def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
 def code_labels(
     items: Sequence[Any] | NDArray[Any], labels: Iterable[Hashable] | None, name: str
 ) -> tuple[NDArray[np.int64], Labels]:
-    """Positions of the items, and all labels: those given, else those that came, in order of appearance."""
+    """Return the positions of the items, and all labels: those given, else the items in order of appearance."""
     wanted = to_list(items)
     try:
-        came = dict.fromkeys(wanted)
+        distinct = dict.fromkeys(wanted)
     except TypeError:
-        came = {_hashable(x, name): None for x in wanted}  # raises, naming the label
-    if any(is_missing(x) for x in came):
+        distinct = {_hashable(x, name): None for x in wanted}  # raises, naming the label
+    if any(is_missing(x) for x in distinct):
         k = next(k for k, x in enumerate(wanted) if is_missing(x))
         raise DataError(
             f"expected a {name} label with every measurement, got {show(wanted[k])} for measurement {k}."
         )
-    known = tuple(came) if labels is None else check_labels(labels, name)
+    known = tuple(distinct) if labels is None else check_labels(labels, name)
     return Axis(name, len(known), known).look_up(wanted), known
 
 
 def as_column(items: Any, name: str) -> NDArray[Any]:
-    """One column of triples: whole numbers as they are, anything else as objects."""
+    """Return one column of triples as an array: integers stay integers, other values become objects."""
     if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
         raise DataError(f"expected a sequence of {name}s, got {show(items)}.")
     array = items.to_numpy() if hasattr(items, "to_numpy") else items
@@ -248,7 +251,7 @@ def as_column(items: Any, name: str) -> NDArray[Any]:
 def positions_or_labels(
     items: NDArray[Any], labels: Iterable[Hashable] | None, shape: tuple[int, int] | None, side: str
 ) -> tuple[NDArray[Any], Labels | None]:
-    """Positions stand for themselves where only a shape is given; anything else is a label."""
+    """Return items and labels: items are positions if only a shape is given, else labels to look up."""
     if labels is None and shape is not None:
         return items, None
     name = {"row": "row", "col": "column"}[side]
@@ -267,16 +270,19 @@ def _hashable(label: Any, name: str) -> Hashable:
     return label  # type: ignore[no-any-return]
 
 
-# Labels in JSON and back as they were: text and numbers as they are, dates and tuples with their kind.
+# Labels in JSON
 
 
 def encode(labels: tuple[Hashable, ...] | None) -> list[Any] | None:
-    """Labels as JSON can hold them; one that cannot be kept is refused rather than turned into text."""
+    """Return labels as JSON data: text and numbers unchanged, dates and tuples with their type.
+
+    Other types are refused rather than turned into text, so that `decode` gives equal labels back.
+    """
     return None if labels is None else [_encode(label) for label in labels]
 
 
 def decode(labels: list[Any] | None) -> tuple[Hashable, ...] | None:
-    """The labels that were encoded."""
+    """Read labels from JSON data."""
     return None if labels is None else tuple(_decode(label) for label in labels)
 
 
@@ -289,7 +295,7 @@ def _encode(label: Any) -> Any:
     if isinstance(label, tuple):
         return {"tuple": [_encode(part) for part in label]}
     if kind == "Timestamp":
-        return {kind: label.isoformat(), "unit": label.unit}  # the unit is the type of an index of them
+        return {kind: label.isoformat(), "unit": label.unit}  # the unit is part of the type of a pandas index
     if isinstance(label, dt.datetime | dt.date):
         return {kind: label.isoformat()}
     if label is None or isinstance(label, str | int | float | bool):
@@ -306,7 +312,7 @@ def _decode(label: Any) -> Any:
         import pandas
 
         moment = pandas.Timestamp(label["Timestamp"])
-        return moment.as_unit(label["unit"]) if "unit" in label else moment  # files from before had none
+        return moment.as_unit(label["unit"]) if "unit" in label else moment  # older files have no unit
     ((kind, value),) = label.items()
     if kind == "tuple":
         return tuple(_decode(part) for part in value)

@@ -1,7 +1,7 @@
-"""Observations: what has been measured of a matrix, from arrays, sparse matrices, frames or triples.
+"""Observations: the measured entries of a matrix, from arrays, sparse matrices, frames or triples.
 
-An entry that is NaN, null, masked or not stored is missing; a stored zero is data. The same entry may be
-measured several times, and each measurement counts.
+An entry that is NaN, null, masked or not stored is missing; a stored zero is data. An entry may be measured several
+times; each measurement counts.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """The measurements of one side, CSR-like: those of row (or column) i are at indptr[i]:indptr[i + 1]."""
+    """Measurements grouped by row (or column), as in CSR: those of row i are at indptr[i]:indptr[i + 1]."""
 
     indptr: NDArray[np.int64]
-    index: NDArray[np.int32]  # the other side's position
+    index: NDArray[np.int32]  # the column (or row) of each
     values: NDArray[np.float64]
-    source: NDArray[np.int32]  # where each stands in the row-sorted order
+    source: NDArray[np.int32]  # the position of each in the row-sorted order
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Observations:
-    """Measured entries of an m1 x m2 matrix, sorted by row, then column, replicates in the order they came.
+    """Measured entries of an m1 x m2 matrix, sorted by row, then column, with replicates in their given order.
 
-    Make one with `Observations.of(data)` or a `from_...` constructor. The constructor itself takes positions,
-    checks everything once, drops missing values and sorts.
+    Use `Observations.of(data)` or one of the `from_...` constructors. The constructor itself takes positions, checks
+    them, drops missing values and sorts.
     """
 
     shape: tuple[int, int]
@@ -63,7 +63,7 @@ class Observations:
     row_labels: Labels | None = None
     col_labels: Labels | None = None
     frame_kind: str | None = None
-    row_name: Hashable = None  # what the frame called its rows, and its columns
+    row_name: Hashable = None  # the frame's names of rows and columns
     col_name: Hashable = None
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class Observations:
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
-    # Where they come from
+    # Constructors
 
     @classmethod
     def of(
@@ -109,9 +109,9 @@ class Observations:
         value: Hashable | None = None,
         row_column: Hashable | None = None,
     ) -> Observations:
-        """Observations from Observations, an array, scipy.sparse, a frame or a tuple (rows, cols, values).
+        """Build observations from Observations, an array, scipy.sparse, a frame or a tuple (rows, cols, values).
 
-        A frame is long where row=, col= or value= is given or its columns are so named, and wide otherwise.
+        A frame is read as long if row=, col= or value= is given or its columns have these names, and as wide otherwise.
         """
         labels = {"row_labels": row_labels, "col_labels": col_labels}
         names = {"row": row, "col": col, "value": value}
@@ -141,11 +141,11 @@ class Observations:
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
     ) -> Self:
-        """A dense matrix, NaN (None, masked) where missing."""
+        """Build observations from a dense matrix with NaN, None or masked values where missing."""
         given = as_array(array)
         if given.ndim != 2:
-            came = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {array!r:.40}"
-            raise DataError(f"expected an array of 2 dimensions, got {came}.")
+            got = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {array!r:.40}"
+            raise DataError(f"expected an array of 2 dimensions, got {got}.")
         m1, m2 = check_shape(given.shape)
         row_axis, col_axis = Axis.of("row", m1, row_labels), Axis.of("column", m2, col_labels)
         matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
@@ -158,12 +158,12 @@ class Observations:
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
     ) -> Self:
-        """A scipy.sparse matrix: unstored is missing, a stored 0 is data, duplicates are replicates."""
+        """Build observations from a scipy.sparse matrix. A stored 0 is data; duplicates are replicates."""
         if not _is_sparse(matrix):
             raise DataError(f"expected a scipy.sparse matrix, got {type(matrix).__name__}.")
         if len(matrix.shape) != 2:
             raise DataError(f"expected a sparse matrix of 2 dimensions, got one of {len(matrix.shape)}.")
-        if matrix.format == "dia":  # its tocoo drops stored zeros, so let numbers from 1 stand for the data
+        if matrix.format == "dia":  # its tocoo drops stored zeros, so convert positions from 1
             numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
             coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
             values = matrix.data.ravel()[coo.data - 1]
@@ -182,10 +182,10 @@ class Observations:
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
     ) -> Self:
-        """Measurements one by one: rows and columns as positions in a shape, or as labels.
+        """Build observations from lists of rows, columns and values; rows and columns are positions or labels.
 
-        Labels are kept in order of appearance, or in the order of row_labels and col_labels, which may also
-        name rows and columns that were never measured.
+        They are positions if only a shape is given. Labels keep their order of appearance, or the order of row_labels
+        and col_labels, which may also name rows and columns that were never measured.
         """
         row_items, col_items, given = as_column(rows, "row"), as_column(cols, "column"), as_array(values)
         check_lengths(row_items, col_items, given)
@@ -196,11 +196,11 @@ class Observations:
 
     @classmethod
     def from_wide(cls, frame: Any, row_column: Hashable | None = None) -> Self:
-        """A frame with one line per row of the matrix and one column per column.
+        """Build observations from a frame with one line per row of the matrix and one column per column.
 
-        The row labels are in `row_column`; else in a first column that is named "row" or holds no numbers;
-        else in pandas' index; else the rows are known by position, with a warning where a first column of
-        distinct whole numbers looks like labels.
+        The row labels are in `row_column`; else in a first column that is named "row" or holds no numbers; else in
+        pandas' index. Otherwise positions are the labels, with a warning if the first column holds distinct whole
+        numbers, which may be labels.
         """
         wide = frames.read_wide(frame, row_column)
         m1, m2 = check_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
@@ -232,9 +232,10 @@ class Observations:
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
     ) -> Self:
-        """A frame with one line per measurement, in columns row, col (or column), value unless named here.
+        """Build observations from a frame with one line per measurement and columns row, col (or column), value.
 
-        In a frame of three columns those not so named are taken in order. Labels as in `from_triples`.
+        Other column names can be given. In a frame of three columns, those with other names are used in order. Labels
+        are treated as in `from_triples`.
         """
         long = frames.read_long(frame, row, col, value)
         if not long.rows:
@@ -246,16 +247,16 @@ class Observations:
         return cls(shape, row_codes, col_codes, long.values, *named)  # type: ignore[arg-type]
 
     @classmethod
-    def _from_matrix(cls, matrix: NDArray[np.float64], row_axis: Axis, col_axis: Axis, *came_as: Any) -> Self:
+    def _from_matrix(cls, matrix: NDArray[np.float64], row_axis: Axis, col_axis: Axis, *frame: Any) -> Self:
         rows, cols = np.nonzero(~np.isnan(matrix))
         labels = (row_axis.labels, col_axis.labels)
-        return cls(matrix.shape, rows, cols, matrix[rows, cols], *labels, *came_as)  # type: ignore[arg-type]
+        return cls(matrix.shape, rows, cols, matrix[rows, cols], *labels, *frame)  # type: ignore[arg-type]
 
-    # What they are
+    # Properties
 
     @property
     def n(self) -> int:
-        """How many measurements there are, replicates counted."""
+        """The number of measurements, including replicates."""
         return self.values.size
 
     @cached_property
@@ -270,10 +271,10 @@ class Observations:
 
     @property
     def form(self) -> frames.Form:
-        """How they came, and so how maps of the matrix go out: arrays, or frames with these labels."""
+        """The form of the input, which results share: arrays, or frames with these labels."""
         return frames.Form(self.frame_kind, self.row_labels, self.col_labels, self.row_name, self.col_name)
 
-    # Halves are made anew each time: kept, they would be copies beside the standardised ones that a fit works with.
+    # Halves are not cached: a fit holds standardised copies already, and these would double the memory.
 
     @property
     def by_row(self) -> Half:
@@ -286,7 +287,7 @@ class Observations:
         return self.halves(self.values)[1]
 
     def halves(self, values: NDArray[np.float64]) -> tuple[Half, Half]:
-        """Both sides, row by row and column by column, with these values in place of the measured ones."""
+        """Return the measurements by row and by column, with these values in place of the measured ones."""
         order = self._col_order
         by_row = Half(_indptr(self.row_counts), self.cols, values, np.arange(self.n, dtype=np.int32))
         return by_row, Half(_indptr(self.col_counts), self.rows[order], values[order], order)
@@ -307,7 +308,7 @@ class Observations:
 
     @cached_property
     def observed(self) -> csr_array[Any]:
-        """The mask of observed entries, sparse."""
+        """The mask of observed entries, as a sparse array."""
         from scipy.sparse import csr_array
 
         new = np.ones(self.n, dtype=bool)
@@ -321,11 +322,11 @@ class Observations:
         return float(self.observed.nnz) / (self.shape[0] * self.shape[1])
 
     def row_index(self, labels: Any) -> NDArray[np.int64]:
-        """Positions of rows by label: no dimension for one label, else the shape of the labels."""
+        """Return the positions of rows by label: a 0-d array for one label, else the shape of the labels."""
         return self.row_axis.index(labels)
 
     def col_index(self, labels: Any) -> NDArray[np.int64]:
-        """Positions of columns by label: no dimension for one label, else the shape of the labels."""
+        """Return the positions of columns by label: a 0-d array for one label, else the shape of the labels."""
         return self.col_axis.index(labels)
 
     def __repr__(self) -> str:
@@ -339,22 +340,22 @@ class Observations:
         ]
         return "\n".join(lines)
 
-    # Others like them
+    # Derived observations
 
     def subset(self, keep: ArrayLike) -> Observations:
-        """Only the measurements of a mask, or of indices into the row-sorted order; same shape and labels."""
-        kept = np.asarray(keep)
-        if kept.dtype == bool and kept.shape != (self.n,):
-            raise DataError(f"expected a mask of length {self.n}, got one of shape {kept.shape}.")
-        if kept.dtype != bool:
-            kept, bad = positions_within(kept, self.n)
+        """Return the measurements chosen by a mask, or by indices into the row-sorted order; same shape and labels."""
+        chosen = np.asarray(keep)
+        if chosen.dtype == bool and chosen.shape != (self.n,):
+            raise DataError(f"expected a mask of length {self.n}, got one of shape {chosen.shape}.")
+        if chosen.dtype != bool:
+            chosen, bad = positions_within(chosen, self.n)
             if bad.any():
-                came = show(np.asarray(keep).ravel()[np.argmax(bad)])
-                raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {came}.")
-        return self._with(self.rows[kept], self.cols[kept], self.values[kept])
+                got = show(np.asarray(keep).ravel()[np.argmax(bad)])
+                raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
+        return self._with(self.rows[chosen], self.cols[chosen], self.values[chosen])
 
     def append(self, rows: Any, cols: Any, values: ArrayLike) -> Observations:
-        """These and more measurements of known rows and columns, by label."""
+        """Return these and more measurements, of existing rows and columns, by label."""
         new_rows, new_cols = np.atleast_1d(self.row_index(rows)), np.atleast_1d(self.col_index(cols))
         given = np.atleast_1d(as_array(values))
         check_lengths(new_rows, new_cols, given)
@@ -368,7 +369,7 @@ class Observations:
     def extended(
         self, row_labels: Iterable[Hashable] = (), col_labels: Iterable[Hashable] = ()
     ) -> Observations:
-        """The same measurements of a matrix with more rows and columns, not yet measured, after these."""
+        """Return the same measurements in a larger matrix, with rows and columns added at the end."""
         rows, cols = self.row_axis.extended(row_labels), self.col_axis.extended(col_labels)
         shape = (rows.size, cols.size)
         return replace(self, shape=shape, row_labels=rows.labels, col_labels=cols.labels)
@@ -396,14 +397,14 @@ def _numbered_rows(name: Hashable) -> str:
 
 
 def _is_sparse(data: Any) -> bool:
-    sparse = sys.modules.get("scipy.sparse")  # a sparse matrix cannot come before its module
+    sparse = sys.modules.get("scipy.sparse")  # without the module there are no sparse matrices
     return sparse is not None and bool(sparse.issparse(data))
 
 
 def _row_order(
     rows: NDArray[np.int64], cols: NDArray[np.int64], m2: int, known: NDArray[np.bool_]
 ) -> NDArray[np.int64] | slice:
-    """Where the known measurements stand, by row, then column, then as they came."""
+    """Return the order of the known measurements by row, then column, then as given."""
     entry = rows * m2 + cols
     if known.all() and (entry[1:] >= entry[:-1]).all():
         return slice(None)

@@ -1,4 +1,4 @@
-"""Campaign: ask which entries to measure next, tell what came out, over weeks, people and crashes."""
+"""Campaign: ask which entries to measure next, tell the results, and continue at any time from any process."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ Where = str | PathLike[str] | Storage
 
 @contextmanager
 def open_storage(storage: Where, create: bool) -> Iterator[Storage]:
-    """The storage; closed again if no campaign comes of it and it was opened for that."""
-    kept = storage if isinstance(storage, Storage) else Storage(storage, create=create)
+    """Yield an open storage. If it was opened here, close it again after an error."""
+    opened = storage if isinstance(storage, Storage) else Storage(storage, create=create)
     try:
-        yield kept
+        yield opened
     except BaseException:
-        if kept is not storage:
-            kept.close()
+        if opened is not storage:
+            opened.close()
         raise
 
 
 def build_first_events(settings: Settings, told: Sequence[Line]) -> list[Event]:
-    """With what a campaign begins: its settings, and what is known already, which is judged as if told."""
+    """Return the first events of a campaign: its settings, and the values known already, validated like told ones."""
     created, at = Created(settings), dt.datetime.now(dt.UTC)
     news, _ = tell.judge_lines(told, replay([Record(1, at, None, created)]), False, at)
     return [created, *news]
@@ -65,9 +65,9 @@ def create_or_find(
     who: str | None,
     exist_ok: bool,
 ) -> tuple[Key, bool]:
-    """A new campaign; or, if that is fine, the one of this name that is there and has the same labels.
+    """Create a campaign or, with `exist_ok`, find the existing one of this name with the same labels.
 
-    And whether it is new.
+    Return its key and whether it is new.
     """
     if exist_ok and settings.name not in storage.names():
         check_new_labels(settings)
@@ -79,8 +79,8 @@ def create_or_find(
     key = storage.find(settings.name)
     state = replay(storage.events(key))
     sides = ("row", state.row_labels, settings.rows), ("column", state.col_labels, settings.cols)
-    for side, known, came in sides:
-        if known[: len(came)] != came:  # more may have been added since
+    for side, known, given in sides:
+        if known[: len(given)] != given:  # more may have been added since
             raise CampaignError(
                 f"expected the {side} labels of the existing campaign {key.name!r}, got others."
             )
@@ -88,13 +88,16 @@ def create_or_find(
 
 
 def check_new_labels(settings: Settings) -> None:
-    """Refuse labels that read alike; not asked of a campaign that is there, which may be older than this rule."""
+    """Refuse labels that are empty or have the same text, as 1 and "1" do.
+
+    Existing campaigns are not checked: they may be older than this rule.
+    """
     cells.check_distinct(settings.rows, "row")
     cells.check_distinct(settings.cols, "column")
 
 
 def check_setting_names(settings: Iterable[str]) -> None:
-    """Refuse what is no setting, with a hint."""
+    """Refuse unknown settings, suggesting the nearest known one."""
     known = [field.name for field in fields(Settings)]
     for name in settings:
         if name not in known:
@@ -104,7 +107,7 @@ def check_setting_names(settings: Iterable[str]) -> None:
 
 
 def user_name(who: str | None) -> str | None:
-    """Who does something: as given, or the name of the user on this machine if there is one."""
+    """Return the name to record with an event: `who`, else the user name on this machine, else None."""
     if who is not None:
         return str(who).encode(errors="replace").decode()[:200]
     try:
@@ -114,18 +117,18 @@ def user_name(who: str | None) -> str | None:
 
 
 T = TypeVar("T")
-QUICK = 0.25  # seconds of choosing without a model that the others can be made to wait for after a clash
-CONTENT_WITH_FEWER = 3  # after so many clashes, a batch without the entries that clash will do
-ATTEMPTS = 200  # each is lost only because another process got something done
+QUICK = 0.25  # after a clash, choose again under the lock if choosing without a model takes fewer seconds than this
+CONTENT_WITH_FEWER = 3  # after so many clashes, return a batch without the entries that clash
+ATTEMPTS = 200  # an attempt fails only if another process has written in the meantime
 
 
 class Campaign:
-    """A matrix that is being measured: its events in a storage, and what follows from them.
+    """A matrix that is being measured, stored as events.
 
-    Make one with `Campaign.create`, come back to it with `Campaign.open`. All methods read the latest events
-    first, so several processes and machines may use one campaign at once. Every change is one transaction: when a
-    method has returned, what it did is kept; when it has raised, nothing was done (except that after a
-    `StorageError` while writing nobody knows; telling the same again is harmless).
+    Create one with `Campaign.create`; open it again with `Campaign.open`. All methods read the latest events first, so
+    several processes and machines may use one campaign at once. Every change is one transaction: when a method has
+    returned, its change is stored; when it has raised, nothing was stored. After a `StorageError` during a write the
+    outcome is unknown; telling the same values again is safe.
     """
 
     def __init__(
@@ -139,7 +142,7 @@ class Campaign:
         policy: Callable[..., Batch] | None = None,
         frame: FrameKind | None = None,
     ) -> None:
-        """For `create` and `open`; `policy` and `clock` are for tests and simulations in one process."""
+        """Used by `create` and `open`. `policy` and `clock` are for tests and simulations in one process."""
         views.check_frame(frame)
         self._frame = frame
         self._storage, self._key, self._owned = storage, key, owned
@@ -154,7 +157,7 @@ class Campaign:
             self.cache = fits.Memory() if is_in_memory(storage.url) else fits.cache_folder(key.uuid)
         self._latest = replay(storage.events(key))
 
-    # Coming and going
+    # Creating, opening, closing
 
     @classmethod
     def create(
@@ -174,17 +177,17 @@ class Campaign:
         frame: FrameKind | None = None,
         **settings: Any,
     ) -> Self:
-        """Begin a campaign.
+        """Create a campaign.
 
         storage: a path ("lab.db"), "sqlite:///lab.db", "sqlite://" (in memory), "postgresql://…", or a `Storage`.
         rows, cols: the labels in order, or how many there are (labels 0, 1, …).
-        seed: the same seed and the same events give the same entries; drawn by lot if it is not given.
+        seed: the same seed and the same events give the same entries; random if not given.
         settings: `rank`, `acquisition`, `costs`, `mask`, `transform`, `range`, `lease`, `budget`, `target_sd` and
             the others of `Settings`.
-        values: what is known already, as a table that `tell` takes; it is there from the beginning, or nothing is.
-        exist_ok: open the campaign if there is one of this name with the same labels; its settings are kept.
-        frame: what the tables and maps of this object are: "pandas", "polars", or "columns" (plain data); by default
-            what `values` (or labels, costs, a mask) came in. Not kept in the storage: `open` takes it, too.
+        values: values known already, as a table that `tell` accepts. If they are not valid, no campaign is created.
+        exist_ok: open the campaign if there is one of this name with the same labels; its settings do not change.
+        frame: the type of tables and maps that this object returns: "pandas", "polars", or "columns" (plain data); by
+            default that of `values` (or of labels, costs, a mask). It is not stored: pass it to `open`, too.
         """
         frame = frame or frames.frame_library(values, rows, cols, *settings.values())
         views.check_frame(frame)
@@ -195,15 +198,14 @@ class Campaign:
             check_new_labels(wanted)
         told = [] if values is None else tell.read_lines(values)
         first = build_first_events(wanted, told)
-        with open_storage(storage, create=True) as kept:
-            at = (clock or kept.now)()
-            key, is_new = create_or_find(kept, wanted, first, at, user_name(who), exist_ok)
-            made = cls(
-                kept, key, owned=kept is not storage, cache=cache, clock=clock, policy=policy, frame=frame
-            )
+        with open_storage(storage, create=True) as opened:
+            at = (clock or opened.now)()
+            key, is_new = create_or_find(opened, wanted, first, at, user_name(who), exist_ok)
+            owned = opened is not storage
+            campaign = cls(opened, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
             if told and not is_new:
-                made.tell_lines(told, False, who)
-            return made
+                campaign.tell_lines(told, False, who)
+            return campaign
 
     @classmethod
     def open(
@@ -216,26 +218,26 @@ class Campaign:
         policy: Callable[..., Batch] | None = None,
         frame: FrameKind | None = None,
     ) -> Self:
-        """Come back to a campaign: that of this name, or the only one there is.
+        """Open the campaign of this name; without a name, the only campaign in the storage.
 
-        frame: "pandas", "polars" or "columns" for the tables and maps of this object; without it tables are of pandas
-            if that is installed, else of polars, and the maps of `posterior` are arrays.
+        frame: "pandas", "polars" or "columns" for the tables and maps of this object. By default tables are pandas
+            frames if pandas is installed, else polars frames, and the maps of `posterior` are arrays.
         """
         views.check_frame(frame)
-        with open_storage(storage, create=False) as kept:
-            key, owned = kept.find(name), kept is not storage
-            return cls(kept, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
+        with open_storage(storage, create=False) as opened:
+            key, owned = opened.find(name), opened is not storage
+            return cls(opened, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
 
     @staticmethod
     def list(storage: Where) -> list[str]:
-        """The names of the campaigns in a storage."""
+        """Return the names of the campaigns in a storage."""
         if isinstance(storage, Storage):
             return storage.names()
-        with Storage(storage) as kept:
-            return kept.names()
+        with Storage(storage) as opened:
+            return opened.names()
 
     def close(self) -> None:
-        """Let go of the storage. The campaign stays where it is."""
+        """Close the storage, if this object opened it. The campaign stays stored."""
         if self._owned:
             self._storage.close()
 
@@ -248,7 +250,7 @@ class Campaign:
     def __repr__(self) -> str:
         return f"Campaign {self.name!r} in {self._storage.name}"
 
-    # What is known
+    # Reading
 
     @property
     def name(self) -> str:
@@ -257,54 +259,54 @@ class Campaign:
 
     @property
     def state(self) -> State:
-        """What the events up to now add up to."""
+        """The current state: all stored events, replayed."""
         seen = self._latest
         return self._remember(seen.after(self._storage.events(self._key, seen.version)))
 
     @property
     def settings(self) -> Settings:
-        """The settings as they are now."""
+        """The current settings."""
         return self.state.settings
 
     def status(self) -> Status:
-        """Counts and sums; prints as a few lines."""
+        """Return counts and costs; prints as a few lines."""
         state = self.state
         return Status.of(state, self.now(state))
 
     def posterior(self, *, progress: bool | None = None) -> Posterior:
-        """The posterior of the whole matrix given all that was told, in the user's units and frames."""
+        """Return the posterior of the whole matrix given all measurements, in your units and frames."""
         state = self.state
         if not state.standing:
             raise CampaignError("expected at least one measurement before there is a posterior, got none.")
         return views.convert_maps(fits.fit_posterior(state, self.cache, progress=progress), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
-        """The expected error now, once the pending is told, and after the next n entries; and advice."""
+        """Return the expected error now, once pending entries are told, and after the next n entries; and advice."""
         from maxentry.campaign.outlook import look_ahead
 
         state, n = self.state, check_count(n)
         return look_ahead(state, n, self.now(state), self.cache, progress=progress)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
-        """All that was ever asked for and what became of it, or only what is pending, as a frame."""
+        """Return every entry ever asked for with its status, or only the pending ones, as a frame."""
         state = self.state
         now = self.now(state)
         chosen = state.pending_asks(now) if pending else state.asked.values()
         return views.as_frame(views.asks_in_full(chosen, state, now), frame or self._frame)
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
-        """What is waited for, as `ask` gave it: id, row, col, mean, sd, gain, cost."""
+        """Return the pending entries as `ask` returned them: id, row, col, mean, sd, gain, cost."""
         state = self.state
         return views.as_frame(views.asks(state.pending_asks(self.now(state)), state), frame or self._frame)
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
-        """What happened, one line an event: event, at, who, kind, what."""
+        """Return the history, one line per event: event, at, who, kind, what."""
         return views.as_frame(views.history(self._storage.events(self._key)), frame or self._frame)
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
-        """What was told: long (number, id, row, col, value, told_at, who, corrected), or wide with means.
+        """Return the measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means.
 
-        Values that were struck out are there only if `everything` is wanted (long, as NaN).
+        The long table includes measurements removed by a correction (as NaN) only with `everything`.
         """
         state, frame = self.state, frame or self._frame
         if wide:
@@ -324,15 +326,17 @@ class Campaign:
         progress: bool | None = None,
         frame: FrameKind | None = None,
     ) -> Any:
-        """The next n entries to measure, as a frame of id, row, col, mean, sd, gain, cost; they are now pending.
+        """Reserve the next n entries to measure and return them: id, row, col, mean, sd, gain, cost.
+
+        The entries are pending until they are told, fail, expire or are withdrawn.
 
         plates: n whole rows or columns instead of n entries. per_row, per_col: at most so many of the batch in one
-        row or column. None of the three given: those of the settings. There may be fewer than n; if there is none,
-        NothingToAskError says why.
+        row or column. If none of the three is given, those of the settings apply. The batch may have fewer than n
+        entries; if there are none, NothingToAskError says why.
         """
         n = check_count(n)
         frame = frame or self._frame
-        views.as_frame({}, frame)  # refuse a frame that cannot be made before anything is handed out
+        views.as_frame({}, frame)  # refuse an unavailable kind of frame before any entry is reserved
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
         state = self._ask(n, given, progress, user_name(who))
         handed = [a for a in state.asked.values() if a.event == state.version]
@@ -340,7 +344,7 @@ class Campaign:
 
     def _ask(self, n: int, limits: dict[str, Any], progress: bool | None, who: str | None) -> State:
         """Choose entries and reserve them; choose again if another process was faster. Return the new state."""
-        from maxentry.campaign import policy  # the sampler takes long to load
+        from maxentry.campaign import policy  # imported late: the sampler is slow to import
 
         for attempt in range(ATTEMPTS):
             then, began = self.state, time.perf_counter()
@@ -352,7 +356,7 @@ class Campaign:
                 plates = policy.resolve_limits(limits, then.settings)["plates"]
                 fewer = attempt >= CONTENT_WITH_FEWER
                 free = policy.select_free(batch, then, latest, now, plates=plates, fewer_will_do=fewer)
-                if free is None and took < QUICK and _needs_no_model(latest.settings):  # the others can wait
+                if free is None and took < QUICK and _needs_no_model(latest.settings):  # keep the lock
                     then, batch = latest, self._choose(latest, n, now, limits, progress)
                     free = np.ones(len(batch.rows), dtype=bool)
                 if free is not None:
@@ -384,19 +388,21 @@ class Campaign:
         again: bool = False,
         who: str | None = None,
     ) -> Receipt:
-        """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`.
+        """Record values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`.
 
         A table is a frame, a CSV or Parquet file, a text stream of CSV, or a mapping of columns: id, or row and col,
-        or both (then they must agree); and value. An empty value (None, NaN) is still awaited; "failed" in the
-        column value or status, or a yes in the column failed, means what `fail` means. All lines are taken or none.
+        or both (then they must agree); and value. An empty value (None, NaN) is still awaited. "failed" in the
+        column value or status, or a yes in the column failed, records a failure, as `fail` does. Either all lines are
+        recorded or none.
 
-        A line with an id speaks of that id, one without of its entry, which nobody need have asked for. The value
-        that was told of it before changes nothing, however often it comes; another is refused, and so is one that
-        was struck out, unless `again` is true: then it is one more measurement (the same value, too). A line
-        without an id answers an ask of its entry: the first that is pending, else the last that has expired; while
-        one is pending, another value than those told is its answer. No ask of the entry stays pending then: the
-        others are withdrawn, except where replicates are asked for (the setting `again`). Ids that have expired,
-        failed or been withdrawn may be told.
+        A line with an id is about that id; ids that have expired, failed or been withdrawn are accepted. A line without
+        an id is about its entry, which need not have been asked for. Telling the same value again changes nothing. A
+        different value, or one that a correction has removed, is refused, unless `again` is true: then every value is
+        one more measurement.
+
+        A line without an id answers the first pending ask of its entry, else the last expired one. While an ask is
+        pending, a different value is recorded for it instead of being refused. Further pending asks of the entry are
+        withdrawn, unless the campaign asks for replicates (the setting `again`).
         """
         return self.tell_lines(tell.read_lines(ids, values, row=row, col=col, value=value), again, who)
 
@@ -411,9 +417,9 @@ class Campaign:
         reason: str = "",
         who: str | None = None,
     ) -> None:
-        """Put a told value right; None strikes it out, and its entry may be asked for again.
+        """Correct a recorded value. None removes it, and its entry may be asked for again.
 
-        The measurement is named by id, by row and col, or, where that leaves several, by its number in `export`.
+        Identify the measurement by id, by row and col, or, if there are several, by its number in `export`.
         The history keeps the old value.
         """
         which = tell.Which(id, row, col, number)
@@ -422,64 +428,65 @@ class Campaign:
     def fail(
         self, ids: int | Iterable[int], reason: str = "", *, retry: bool = False, who: str | None = None
     ) -> None:
-        """Say that measuring was tried and gave no value. The entry is not asked for again unless `retry`."""
+        """Record that measuring these ids gave no value. Their entries are not asked for again unless `retry`."""
         self._change(lambda state, _: tell.fail(state, ids, reason, retry), who)
 
     def withdraw(self, ids: int | Iterable[int], reason: str = "", *, who: str | None = None) -> None:
-        """Say that these will not be measured: they go back. A failure withdrawn goes back, too."""
+        """Withdraw ids that will not be measured, or failures. Their entries may be asked for again."""
         self._change(lambda state, _: tell.withdraw(state, ids, reason), who)
 
     # Changing the campaign itself
 
     def add_rows(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
-        """Add rows after those there are. They are available in every column.
+        """Add rows after the existing ones. They can be measured in every column.
 
-        cost: their row costs, where the campaign has such; the mean of the others by default, as are entry costs.
+        cost: their row costs, if the campaign has row costs; by default the mean of the others. Their entry costs are
+            the mean of the others, too.
         """
         self._change(lambda state, _: tell.add_rows(state, labels, cost), who)
 
     def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
-        """Add columns after those there are. They are available in every row; costs as of rows."""
+        """Add columns after the existing ones. They can be measured in every row; `cost` as in `add_rows`."""
         self._change(lambda state, _: tell.add_cols(state, labels, cost), who)
 
     def set(self, *, who: str | None = None, **settings: Any) -> None:
-        """Change settings from here on: budget, target_sd, lease, acquisition, costs, mask, and the like."""
+        """Change settings from now on: budget, target_sd, lease, acquisition, costs, mask, and others."""
         self._change(lambda state, _: tell.change_settings(state, settings), who)
 
-    # For servers and reports, which keep more than one campaign in hand
+    # For servers and reports
 
     @property
     def key(self) -> Key:
-        """How the storage knows the campaign: its number, its id, its name."""
+        """The identity of the campaign in its storage: row id, uuid and name."""
         return self._key
 
     def now(self, state: State, log: Log | None = None) -> dt.datetime:
-        """The time by the clock that all share; never before the last event, whoever's clock that went by."""
+        """Return the current time by the storage's clock, but never a time before the last event."""
         now = (self._clock or (log or self._storage).now)()
         if now.tzinfo is None:
             raise ParameterError("expected a clock with a time zone, got a time without one.")
         return max(now.astimezone(dt.UTC), state.changed_at)
 
     def records(self, since: int = 0, most: int | None = None) -> Sequence[Record]:
-        """The stored events after number `since`, at most so many."""
+        """Return the stored events after number `since`, at most `most` of them."""
         return self._storage.events(self._key, since, most)
 
     def tell_lines(self, lines: Sequence[Line], again: bool = False, who: str | None = None) -> Receipt:
-        """`tell` for lines that were read before."""
+        """Record lines that were read before; see `tell`."""
         return self._change(lambda state, now: tell.judge_lines(lines, state, again, now), who)
 
     def within(self, around: Around) -> Self:
-        """This campaign, with `around` about every transaction that writes (see `Storage.locked`)."""
+        """Return a copy of this campaign that enters `around` in every writing transaction (see `Storage.locked`)."""
         twin = copy.copy(self)
         twin._around = around
         return twin
 
-    # Inside
+    # Internals
 
     def _change(
         self, decide: Callable[[State, dt.datetime], tuple[Sequence[Event], T]], who: str | None
     ) -> T:
-        """Decide on events under the lock, from the latest state, and append them."""
+        """Call `decide` with the latest state under the lock, and append the events it returns."""
         for _ in range(ATTEMPTS):
             try:
                 with self._storage.locked(self._key, self._around) as log:
@@ -487,7 +494,7 @@ class Campaign:
                     now = self.now(latest, log)
                     events, result = decide(latest, now)
                     records = log.append(events, latest.version, now, user_name(who))
-                    state = latest.after(records)  # before the commit: what cannot be replayed is not written
+                    state = latest.after(records)  # before the commit: never store what cannot be replayed
                 self._remember(state)
                 return result
             except Overtaken:
@@ -506,7 +513,7 @@ def _needs_no_model(settings: Settings) -> bool:
 
 
 def check_count(n: Any) -> int:
-    """The number of entries to ask for, if it is one."""
+    """Return n as an int; raise unless it is a whole number from 1 on."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
     return int(n)

@@ -1,7 +1,7 @@
-"""Events: everything that ever happens to a campaign, one frozen record each, written as JSON.
+"""Events: everything that happens to a campaign, as immutable records stored as JSON.
 
-A campaign is its events and nothing else. An event, once written, is never changed; what it means must stay what
-it meant, so a new meaning is a new kind of event or a migration.
+A campaign is nothing but its events. A stored event never changes, and its meaning must not change either: a new
+meaning needs a new kind of event or a migration.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from maxentry.labels import Labels
 
 
 class Event(Protocol):
-    """What every event has: the name of its kind, and a way to plain data and back."""
+    """The interface of all events: the name of the kind, and conversion to JSON data and back."""
 
     kind: ClassVar[str]
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
 
 
 @dataclass(frozen=True)
 class Created:
-    """The campaign began, with these settings. Always the first event, and only the first."""
+    """The campaign was created with these settings. Always the first event, and only the first."""
 
     kind: ClassVar[str] = "created"
     settings: Settings
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
         return self.settings.to_json()
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
         return cls(Settings.from_json(payload))
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Entries were handed out under the ids first, first + 1, …, chosen from the state after event `based_on`.
+    """Entries were asked for under the ids first, first + 1, …, chosen from the state after event `based_on`.
 
-    Mean, sd and gain are what was believed then, in the user's units (NaN where nothing was).
+    Mean, sd and gain are the predictions at that time, in the user's units (NaN without a model).
     """
 
     kind: ClassVar[str] = "asked"
@@ -70,7 +70,7 @@ class Asked:
     why: str = ""
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
         numbers = {name: _finite(getattr(self, name)) for name in ("mean", "sd", "gain", "cost")}
         places = {"first": self.first, "rows": list(self.rows), "cols": list(self.cols)}
         expires_at = None if self.expires_at is None else self.expires_at.isoformat()
@@ -78,7 +78,7 @@ class Asked:
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
         data = dict(payload)
         for name in ("mean", "sd", "gain", "cost"):
             data[name] = tuple(math.nan if x is None else float(x) for x in data[name])
@@ -89,7 +89,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Told:
-    """Values came: each of an id that was asked, or (None) of an entry nobody had asked for."""
+    """Values were recorded, each for an id or (None) for an entry that was not asked for."""
 
     kind: ClassVar[str] = "told"
     ids: tuple[int | None, ...]
@@ -98,18 +98,18 @@ class Told:
     values: tuple[float, ...]
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
         return {name: list(getattr(self, name)) for name in ("ids", "rows", "cols", "values")}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
         return cls(**{name: tuple(column) for name, column in payload.items()})
 
 
 @dataclass(frozen=True)
 class Corrected:
-    """The measurement of this number (in the order of telling) has another value, or (None) none at all."""
+    """The measurement of this number (in the order of recording) got another value, or (None) was removed."""
 
     kind: ClassVar[str] = "corrected"
     number: int
@@ -117,18 +117,18 @@ class Corrected:
     reason: str = ""
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
         return {"number": self.number, "value": self.value, "reason": self.reason}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
         return cls(**payload)
 
 
 @dataclass(frozen=True)
 class Failed:
-    """Measuring these ids was tried and gave no value; unless `retry`, their entries are not asked again."""
+    """Measuring these ids gave no value. Unless `retry`, their entries are not asked for again."""
 
     kind: ClassVar[str] = "failed"
     ids: tuple[int, ...]
@@ -136,30 +136,30 @@ class Failed:
     retry: bool = False
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
         return {"ids": list(self.ids), "reasons": list(self.reasons), "retry": self.retry}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
         return cls(**payload | {"ids": tuple(payload["ids"]), "reasons": tuple(payload["reasons"])})
 
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """These ids will not be measured; their entries go back."""
+    """These ids will not be measured. Their entries may be asked for again."""
 
     kind: ClassVar[str] = "withdrawn"
     ids: tuple[int, ...]
     reason: str = ""
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
         return {"ids": list(self.ids), "reason": self.reason}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
         return cls(**payload | {"ids": tuple(payload["ids"])})
 
 
@@ -169,45 +169,45 @@ class _Added:
     cost: tuple[float, ...] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
         cost = None if self.cost is None else list(self.cost)
         return {"labels": label_codec.encode(self.labels), "cost": cost}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
         cost, labels = payload["cost"], label_codec.decode(payload["labels"]) or ()
         return cls(**payload | {"labels": labels, "cost": None if cost is None else tuple(cost)})
 
 
 @dataclass(frozen=True)
 class RowsAdded(_Added):
-    """The matrix has more rows, after those it had; `cost` are their row costs (None: the mean of the others)."""
+    """Rows were added at the end; `cost` holds their row costs (None: the mean of the others)."""
 
     kind: ClassVar[str] = "rows_added"
 
 
 @dataclass(frozen=True)
 class ColsAdded(_Added):
-    """The matrix has more columns, after those it had; `cost` as of rows."""
+    """Columns were added at the end; `cost` holds their column costs (None: the mean of the others)."""
 
     kind: ClassVar[str] = "cols_added"
 
 
 @dataclass(frozen=True)
 class Changed:
-    """Settings have other values from here on."""
+    """Settings have new values from this event on."""
 
     kind: ClassVar[str] = "changed"
     changes: Mapping[str, Any]
 
     def payload(self) -> dict[str, Any]:
-        """The event as JSON can hold it."""
+        """Return the event as JSON data."""
         return {name: settings_codec.encode_setting(name, value) for name, value in self.changes.items()}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """The event that was written."""
+        """Read the event from JSON data."""
         return cls({name: settings_codec.decode_setting(name, value) for name, value in payload.items()})
 
 
@@ -218,7 +218,7 @@ KINDS: dict[str, type[Event]] = {
 
 
 class Record(NamedTuple):
-    """An event in its place: its number (from 1, without gaps), when it was written, and by whom."""
+    """A stored event with its number (from 1, without gaps), its time and its author."""
 
     number: int
     at: dt.datetime
@@ -227,7 +227,7 @@ class Record(NamedTuple):
 
 
 def write(event: Event) -> str:
-    """The event's payload as JSON text; numbers that are not finite and text that is not UTF-8 are refused."""
+    """Return the event's payload as JSON text. Refuse numbers that are not finite and text that is not UTF-8."""
     try:
         text = json.dumps(event.payload(), allow_nan=False, separators=(",", ":"), ensure_ascii=False)
         text.encode()
@@ -242,7 +242,7 @@ def write(event: Event) -> str:
 
 
 def read(kind: str, text: str) -> Event:
-    """The event of this kind that was written as JSON text."""
+    """Read an event of this kind from JSON text."""
     if kind not in KINDS:
         raise StorageError(f"expected an event of a known kind, got {kind!r}. Upgrade maxentry.")
     try:

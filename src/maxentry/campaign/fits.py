@@ -1,14 +1,15 @@
-"""The posterior of a campaign: a function of its seed and of what was told, and of nothing else.
+"""The posterior of a campaign, as a function of its seed and its measurements only.
 
-Measurements come in dribs and drabs, and a fit from nothing for each would be slow; but a chain of warm starts would
-depend on when somebody happened to look. So there are *anchors*: fits from nothing (ranks compared, chains annealed) of
-the first a = 8, 11, 15, … measurements, each a some 30% larger than the one before. The posterior of N measurements
-starts from the chains of the largest anchor a <= N and settles with all N. Whoever opens the campaign, wherever, goes
-through the same fits. What is in a cache saves time and may be deleted.
+A cold start for every new measurement would be slow. Warm starts from the previous fit would make the result depend on
+when a user happened to ask for it. So there are *anchors*: cold fits (ranks compared, chains annealed) of the first
+a = 8, 11, 15, … measurements, each about 30% larger than the one before. The posterior of N measurements starts from
+the chains of the largest anchor a <= N and settles with all N. Every process that opens the campaign goes through the
+same fits. The cache only saves time; it may be deleted.
 
-Where there are thousands of measurements, chains that stood still while some 30% came in would have to settle for long.
-So they are brought up to date on the way, at *stations* some 2% apart, each from the one before, the first from the
-anchor; from the last of them a few sweeps are enough. Stations are numbers of measurements, so the path is the same.
+With thousands of measurements, chains from an anchor up to 30% smaller would need many sweeps to settle. So they are
+updated on the way, at *stations* about 2% apart. The first station starts from the anchor and each later one from the
+one before; after the last a few sweeps are enough. Stations are numbers of measurements, so the path does not depend
+on when the fits are made.
 """
 
 from __future__ import annotations
@@ -33,34 +34,34 @@ from maxentry.posterior.schedule import Kind, Sampling
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
-KEPT = 6  # fits of a campaign: the anchor, the latest station and the latest one, and those before
+KEPT = 6  # fits per campaign: the anchor, the latest station, the latest posterior, and the previous ones
 
 
 class Memory:
-    """The fits used last, by name; for campaigns that are themselves no longer than a process."""
+    """An in-memory cache of the most recently used fits, for in-memory campaigns."""
 
     def __init__(self) -> None:
-        self._fits: dict[str, Posterior] = {}  # the one used last is the last
+        self._fits: dict[str, Posterior] = {}  # the most recently used is last
         self._turn = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._fits)
 
     def get(self, name: str) -> Posterior | None:
-        """The fit of this name, if it is still there."""
+        """Return a cached fit, or None."""
         with self._turn:
-            if (kept := self._fits.pop(name, None)) is not None:
-                self._fits[name] = kept
-            return kept
+            if (fit := self._fits.pop(name, None)) is not None:
+                self._fits[name] = fit
+            return fit
 
     def used(self, name: str) -> None:
-        """Let go of the fit of this name, if it is there, later than of others."""
+        """Mark a cached fit as recently used."""
         with self._turn:
             if name in self._fits:
                 self._fits[name] = self._fits.pop(name)
 
     def put(self, name: str, made: Posterior) -> None:
-        """Keep a fit, and let go of those used longest ago."""
+        """Store a fit and drop the least recently used ones."""
         with self._turn:
             self._fits[name] = made
             for old in list(self._fits)[:-KEPT]:
@@ -76,7 +77,7 @@ Cache = Path | Memory
 
 
 def cache_folder(mark: str) -> Path:
-    """The folder of the campaign with this mark, below MAXENTRY_CACHE or the user's cache; it may not be there yet."""
+    """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
     return _root() / mark
 
 
@@ -89,38 +90,38 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 FIRST_ANCHOR = 8
 GROWTH = 1.3
-FIRST_STATION = 2000  # below, fits take no time
+FIRST_STATION = 2000  # smaller fits are fast without stations
 STEP = 1.02
-# of a station: only where the chains stand counts, so none is left out for where its one draw is
+# At a station only the state of the chains matters, so one draw is enough and no chain is dropped.
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
-LAW = 3  # of the files: another number where the same data give another posterior
+LAW = 3  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
-    """The posterior given all that was told (which must be something)."""
+    """Return the posterior given all measurements, of which there must be at least one."""
     n = len(state.standing)
     a = largest_anchor(n)
     if a == n:
         return _fit(state, n, None, cache, progress)
-    if (kept := load_fit(cache, _digest(state, n, "warm"))) is not None:
-        return kept
+    if (posterior := load_fit(cache, _digest(state, n, "warm"))) is not None:
+        return posterior
     return _fit(state, n, _fit_station(state, list_stations(a, n), cache, progress), cache, progress)
 
 
 def _fit_station(state: State, path: list[int], cache: Cache | None, progress: bool | None) -> Posterior:
-    """The chains at the end of the path; from the last station in the cache on, if one is there."""
+    """Return the fit at the end of the path, continuing from the last station in the cache."""
     *before, last = path
     if not before:
         return _fit(state, last, None, cache, progress)
-    found = load_fit(cache, _digest(state, last, "station"))
-    if found is None:
-        found = _fit(state, last, _fit_station(state, before, cache, progress), cache, progress, UP_TO_DATE)
+    station = load_fit(cache, _digest(state, last, "station"))
+    if station is None:
+        station = _fit(state, last, _fit_station(state, before, cache, progress), cache, progress, UP_TO_DATE)
     touch_fit(cache, _digest(state, path[0], "anchor"))  # a correction would need it
-    return found
+    return station
 
 
 def list_stations(a: int, n: int) -> list[int]:
-    """The anchor a, and the stations after it that n measurements have passed."""
+    """Return the anchor a and the stations from it up to n measurements."""
     path = [a]
     while (later := int(np.ceil(STEP * path[-1]))) <= n and a >= FIRST_STATION:
         path.append(later)
@@ -128,7 +129,7 @@ def list_stations(a: int, n: int) -> list[int]:
 
 
 def largest_anchor(n: int) -> int:
-    """The largest anchor of at most n measurements; n itself below the first."""
+    """Return the largest anchor of at most n measurements; n itself below the first anchor."""
     if n < FIRST_ANCHOR:
         return n
     a = FIRST_ANCHOR
@@ -145,17 +146,17 @@ def _fit(
     progress: bool | None,
     sampling: Kind | Sampling = "population",
 ) -> Posterior:
-    """The posterior of the first n measurements, from the cache or made."""
-    from maxentry.model.priors import Priors  # the sampler takes long to load
+    """Return the posterior of the first n measurements, from the cache or newly sampled."""
+    from maxentry.model.priors import Priors  # imported late: the sampler is slow to import
     from maxentry.posterior.complete import complete
 
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
     name = _digest(state, n, kind)
-    if (kept := load_fit(cache, name)) is not None:
-        return kept
+    if (cached := load_fit(cache, name)) is not None:
+        return cached
     data = Observations(state.shape, *_first_measurements(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
-    made = complete(
+    posterior = complete(
         data,
         settings.rank if start is None else "auto",
         noise=settings.noise,
@@ -167,20 +168,20 @@ def _fit(
         seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
         progress=progress,
     )
-    if made.interrupted:  # what was drawn by then would make the choice hang on the moment of Ctrl-C
+    if posterior.interrupted:  # a partial fit would make the choice depend on the moment of Ctrl-C
         raise KeyboardInterrupt
     if cache is not None:
-        save_fit(made, cache, name)
-    return made
+        save_fit(posterior, cache, name)
+    return posterior
 
 
 def _first_measurements(state: State, n: int) -> tuple[Indices, Indices, Array]:
-    """Rows, columns and values of the first n measurements that stand."""
+    """Return rows, columns and values of the first n measurements that were not removed."""
     return state.told.rows[:n], state.told.cols[:n], state.values[:n]
 
 
 def _digest(state: State, n: int, kind: str) -> str:
-    """A name for all that the fit depends on."""
+    """Return the cache name of a fit: a hash of everything it depends on."""
     s = state.settings
     model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, kind]
     digest = hashlib.sha256(json.dumps(model).encode())
@@ -191,7 +192,7 @@ def _digest(state: State, n: int, kind: str) -> str:
 
 
 def load_fit(cache: Cache | None, name: str) -> Posterior | None:
-    """Load the posterior of this name; None if there is none, or none that can be read."""
+    """Load a cached posterior; None if it is missing or cannot be read."""
     if cache is None:
         return None
     if not isinstance(cache, Path):
@@ -202,9 +203,9 @@ def load_fit(cache: Cache | None, name: str) -> Posterior | None:
     from maxentry.posterior.posterior import Posterior
 
     with contextlib.suppress(MaxentryError, OSError):
-        kept = Posterior.load(file)
-        file.touch()  # used last, so deleted last
-        return kept
+        posterior = Posterior.load(file)
+        file.touch()  # mark as recently used
+        return posterior
     return None
 
 
@@ -219,7 +220,7 @@ def touch_fit(cache: Cache | None, name: str) -> None:
 
 
 def save_fit(made: Posterior, cache: Cache, name: str) -> None:
-    """Save a posterior and delete those used longest ago; a folder that cannot be written is ignored."""
+    """Save a posterior and delete the least recently used ones. Ignore a folder that cannot be written."""
     if not isinstance(cache, Path):
         cache.put(name, made)
         return

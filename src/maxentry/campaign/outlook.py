@@ -1,4 +1,4 @@
-"""Looking ahead: what is expected of the next batch, and whether to go on."""
+"""Outlook: the expected error after the next batch, and advice whether to go on."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from maxentry.entries import Entries
 from maxentry.posterior.posterior import Posterior
 from maxentry.transform import NONE
 
-HARDLY = 0.01  # a fall of the expected error by less than this share is not worth a batch
+HARDLY = 0.01  # advise to stop if a batch lowers the expected error by less than this fraction
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is not known, and what the next batch would change about it; in the user's units."""
+    """The expected error now and after the next batch, in the user's units."""
 
     error_now: float
-    error_with_pending: float  # once all that is pending is told
-    error_after: float  # and the next batch too
+    error_with_pending: float  # once all pending entries are told
+    error_after: float  # and the next batch, too
     entries: int  # of that batch
     cost: float
 
     @property
     def gain_per_cost(self) -> float:
-        """By how much the error falls for one unit of cost."""
+        """The decrease of the expected error per unit of cost."""
         return (self.error_with_pending - self.error_after) / self.cost if self.cost else 0.0
 
     def __str__(self) -> str:
@@ -43,17 +43,17 @@ class Outlook:
         return f"expected error now {self.error_now:.3g}{waiting}, {after} ({gain})"
 
     def to_dict(self) -> dict[str, float]:
-        """As plain data."""
+        """Return the fields as plain data."""
         return asdict(self) | {"gain_per_cost": self.gain_per_cost}
 
 
 def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
-    """What is expected of the pending entries and of a batch."""
+    """Compute the expected error now, with the pending entries and with a batch."""
     totals, pending = total_variance.TotalVariance(posterior.belief), state.pending(now)
     with_batch = pending.joined(Entries(batch.rows, batch.cols))
     variances = [totals.now(), totals.after(pending), totals.after(with_batch)]
     errors = np.sqrt([stop.mean_square(posterior, total) for total in variances])
-    if posterior.transform != NONE and errors[0] > 0:  # what falls on the model's scale falls in proportion
+    if posterior.transform != NONE and errors[0] > 0:  # assume the same relative decrease in the user's units
         errors *= stop.expected_error(state, posterior) / errors[0]
     at_once, with_pending, after = errors.tolist()
     return Outlook(at_once, with_pending, after, len(batch.rows), float(batch.cost.sum()))
@@ -61,13 +61,13 @@ def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now
 
 @dataclass(frozen=True)
 class Ahead:
-    """The outlook (None while there is no posterior to have one) and the advice, in one sentence."""
+    """The outlook (None while there is no posterior) and advice in one sentence."""
 
     outlook: Outlook | None
     advice: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the fields as plain data."""
         return {"outlook": None if self.outlook is None else self.outlook.to_dict(), "advice": self.advice}
 
     def __str__(self) -> str:
@@ -77,19 +77,19 @@ class Ahead:
 def look_ahead(
     state: State, n: int, now: dt.datetime, cache: Cache | None = None, *, progress: bool | None = None
 ) -> Ahead:
-    """What the next n entries would change, without asking for them."""
+    """Return the outlook for the next n entries, without reserving them."""
     if (over := stop.explain_end(state, now)) is not None:
         return Ahead(None, over)
     if (phase := policy.explain_design_phase(state, now)) is not None:
         return Ahead(None, f"ask: {phase}.")
-    if 2 * len(state.told_keys) < max(state.shape):  # choices that need no posterior have no initial design
+    if 2 * len(state.told_keys) < max(state.shape):  # criteria without a model have no initial design
         return Ahead(None, f"ask: {len(state.told_keys)} told yet, too few for an outlook.")
     posterior = fits.fit_posterior(state, cache, progress=progress)
     limits = {name: getattr(state.settings, name) for name in ("plates", "per_row", "per_col")}
     batch = policy.next_batch(state, n, now, **limits, cache=cache, progress=progress)
-    found = compute_outlook(state, posterior, batch, now)
+    outlook = compute_outlook(state, posterior, batch, now)
     enough = stop.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
-    return Ahead(found, enough or _advice(found, state.settings.target_sd))
+    return Ahead(outlook, enough or _advice(outlook, state.settings.target_sd))
 
 
 def _advice(outlook: Outlook, target: float | None) -> str:

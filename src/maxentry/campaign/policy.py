@@ -1,7 +1,8 @@
-"""The policy: a pure function from the state of a campaign to the next entries to measure (Algorithm 1, MaxEnt).
+"""The policy: choose the next entries to measure, as a pure function of the state of a campaign.
 
-First the initial design, balanced over rows and columns; then posterior -> belief -> acquisition. With the paper's
-settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this is its Algorithm 1.
+First comes the initial design, balanced over rows and columns; then entries are chosen by an acquisition criterion from
+the posterior. With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this
+is its Algorithm 1 (MaxEnt).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Plates = Literal["rows", "cols"]
 
 
 class Batch(NamedTuple):
-    """Entries in the order chosen, what is believed of them (user's units), and why these, or why none."""
+    """Chosen entries in order, their predictions in the user's units, and why these or why none."""
 
     rows: Indices
     cols: Indices
@@ -40,7 +41,7 @@ class Batch(NamedTuple):
 
     @classmethod
     def none(cls, why: str) -> Batch:
-        """No entries, and the reason."""
+        """Return an empty batch with a reason."""
         nothing = np.empty(0)
         return cls(*Entries.none(), nothing, nothing, nothing, nothing, why)
 
@@ -56,7 +57,7 @@ def next_batch(
     cache: Cache | None = None,
     progress: bool | None = None,
 ) -> Batch:
-    """The next n entries (or plates) to measure; fewer, or none, where no more are left or the budget ends."""
+    """Choose the next n entries (or plates); fewer or none if no more are left or the budget ends."""
     if (over := stop.explain_end(state, now)) is not None:
         return Batch.none(over)
     settings, phase = state.settings, explain_design_phase(state, now)
@@ -78,15 +79,15 @@ def next_batch(
 
 
 def _has_target(state: State) -> bool:
-    """Whether an expected error is wanted of choices that need no posterior, and enough is told to have one."""
+    """Return whether the target must be checked for a criterion without a model, and there are enough values for it."""
     return state.settings.target_sd is not None and 2 * len(state.told_keys) >= max(state.shape)
 
 
 def explain_design_phase(state: State, now: dt.datetime) -> str | None:
-    """Why the initial design still goes on; None once a posterior can be trusted with the choice.
+    """Return why the initial design goes on; None once the posterior can choose.
 
-    It lasts until `n_initial` entries are told or pending, and half of them told: before that a posterior would
-    choose by its prior. Choices that need no posterior need no initial design.
+    It lasts until `n_initial` entries are told or pending and half of them are told. Before that the choice would
+    depend mostly on the prior. Criteria without a model need no initial design.
     """
     if state.settings.acquisition in WITHOUT_MODEL:
         return None
@@ -104,7 +105,7 @@ def explain_design_phase(state: State, now: dt.datetime) -> str | None:
 
 
 def _build_problem(state: State, now: dt.datetime, limits: Limits, replicates: bool) -> Problem:
-    """What may be asked for: nothing that the rest of the budget cannot pay; replicates where they are allowed."""
+    """Describe what may be chosen: entries that the remaining budget pays for, and replicates if allowed."""
     question = Problem(
         state.shape,
         observed=state.told,
@@ -121,7 +122,7 @@ def _build_problem(state: State, now: dt.datetime, limits: Limits, replicates: b
 
 
 def _anything_new(state: State, now: dt.datetime) -> bool:
-    """Whether an entry is available that is neither told nor pending."""
+    """Return whether an available entry is neither told nor pending."""
     touched = np.union1d(state.told_keys, state.pending(now).keys(state.shape[1]))
     if state.mask is None:
         return bool(len(touched) < state.shape[0] * state.shape[1])
@@ -135,7 +136,7 @@ def _explain_budget(state: State, now: dt.datetime, plates: str | None) -> str:
 
 
 def _build_batch(chosen: Selection, k: int, posterior: Posterior | None, why: str) -> Batch:
-    """The first k entries, with their mean and sd in the user's units."""
+    """Build a batch of the first k entries, with their mean and sd in the user's units."""
     rows, cols = chosen.rows[:k], chosen.cols[:k]
     if posterior is None:
         mean = sd = np.full(k, np.nan)
@@ -146,7 +147,7 @@ def _build_batch(chosen: Selection, k: int, posterior: Posterior | None, why: st
 
 
 def resolve_limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    """How a batch may look: as the one who asks has it, or else as the settings have it."""
+    """Use the request's limits if it has any; fall back to the campaign's settings."""
     if any(x is not None for x in given.values()):
         return given
     return {"plates": settings.plates, "per_row": settings.per_row, "per_col": settings.per_col}
@@ -161,12 +162,12 @@ def select_free(
     plates: Plates | None,
     fewer_will_do: bool,
 ) -> NDArray[np.bool_] | None:
-    """Which entries, chosen in the state `then`, are to be handed out in the latest one; None: choose again."""
+    """Return which entries, chosen in the state `then`, are still free in the latest one; None to choose again."""
     free = _free(batch, then, latest, now)
-    if plates is not None:  # a plate is handed out whole or not at all
+    if plates is not None:  # a plate is asked for whole or not at all
         line = batch.rows if plates == "rows" else batch.cols
         free &= ~np.isin(line, line[~free])
-    # What was chosen in the latest state keeps to its budget, by the policy's own reckoning.
+    # A batch chosen in the latest state is within its budget already.
     paid = latest is then or _within_budget(batch.cost[free], latest, now)
     return free if paid and (free.all() or (fewer_will_do and free.any())) else None
 
@@ -186,7 +187,7 @@ def _within_budget(cost: NDArray[np.float64], latest: State, now: dt.datetime) -
 
 
 def build_event(batch: Batch, kept: NDArray[np.bool_], then: State, latest: State, now: dt.datetime) -> Asked:
-    """The event of handing out the entries that are kept."""
+    """Build the event that asks for the entries of the batch where `kept` is true."""
     lease = latest.settings.lease
     return Asked(
         first=len(latest.asked) + 1,
@@ -203,7 +204,7 @@ def build_event(batch: Batch, kept: NDArray[np.bool_], then: State, latest: Stat
 
 
 def _asked_since(then: State, latest: State) -> Indices:
-    """Where an entry may be asked for again, only what others have asked for in between is a clash."""
+    """Return the keys of entries asked for since `then`. With replicates, only these clash."""
     since = [a for a in latest.asked.values() if a.event > then.version]
     return Entries.of([a.row for a in since], [a.col for a in since]).keys(latest.shape[1])
 

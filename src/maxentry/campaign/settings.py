@@ -1,4 +1,8 @@
-"""Settings: what a campaign is about and how it chooses, checked once, written as JSON."""
+"""Settings: the matrix of a campaign and how entries are chosen, checked when they are set and stored as JSON.
+
+New settings are checked for their form by `Settings` and for combinations that cannot work by `check_settings`. Stored
+settings are read without these checks, so that a stricter rule never makes an existing campaign unreadable.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ DEFAULT_ACQUISITION = "predictive_variance"
 def _setting(
     default: Any = None, help: str = "", *, changeable: bool = True, factory: Any = MISSING, **limits: Any
 ) -> Any:
-    """Declare one setting: its default, and all that command line, server and client need to know of it.
+    """Declare one setting: its default, and what the command line, the server and the client need to know.
 
     help: one sentence for users. changeable: whether `set` may change it in a running campaign.
     limits: `choices`; `least`, for whole numbers; `positive`, for finite numbers above 0; and `metavar`, what the
@@ -42,11 +46,11 @@ def _setting(
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What a campaign is about and how it chooses. Each setting is declared here, and only here.
+    """The matrix of a campaign and how entries are chosen. Every setting is declared here, and only here.
 
-    `name`, `rows`, `cols` and `seed` make a campaign what it is. Values are always in the user's units; `rank`,
-    `noise`, `effects`, `priors` and `transform` are those of `complete`. What is not `changeable` would change the
-    meaning of values recorded earlier.
+    `name`, `rows`, `cols` and `seed` are set when a campaign is created. Values are always in the user's
+    units; `rank`, `noise`, `effects`, `priors` and `transform` mean the same as in `complete`. Changing a setting that
+    is not `changeable` would change the meaning of values recorded earlier.
     """
 
     name: str
@@ -119,18 +123,18 @@ class Settings:
         """(m1, m2)."""
         return len(self.rows), len(self.cols)
 
-    # Others like these
+    # Changes
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
-        """These settings with others, checked when they were chosen, in their place."""
+        """Return a copy with these changes, which were checked when they were made."""
         return _restore(Settings, {**self._all(), **changes})
 
     def with_rows(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
-        """These settings with more rows after those there are: available, and costing `cost` or the mean."""
+        """Return a copy with more rows at the end. They are available and cost `cost`, or the mean of the others."""
         return self._extended(rows=_append_labels(self.rows, labels, "row"), row_cost=cost)
 
     def with_cols(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
-        """These settings with more columns after those there are: available, and costing `cost` or the mean."""
+        """Return a copy with more columns at the end. They are available and cost `cost`, or the mean of the others."""
         return self._extended(cols=_append_labels(self.cols, labels, "column"), col_cost=cost)
 
     def _extended(
@@ -157,12 +161,12 @@ class Settings:
     # JSON
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON can hold them."""
+        """Return the settings as JSON data."""
         return {name: encode_setting(name, value) for name, value in self._all().items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
-        """The settings that were written. They were checked then; no rule of today may keep a campaign closed."""
+        """Read stored settings, without checks: they were checked by the rules of their time."""
         return _restore(cls, {name: decode_setting(name, value) for name, value in data.items()})
 
     def __eq__(self, other: object) -> bool:
@@ -172,8 +176,8 @@ class Settings:
 
 
 def _restore(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """Settings without the checks of new ones; those that an older maxentry did not have are as by default."""
-    made = object.__new__(cls)
+    """Build settings without checks; settings that an older version did not have get their defaults."""
+    restored = object.__new__(cls)
     for f in fields(cls):
         if f.name in values:
             value = values[f.name]
@@ -183,12 +187,12 @@ def _restore(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
             value = f.default
         else:
             raise KeyError(f.name)
-        object.__setattr__(made, f.name, value)
-    return made
+        object.__setattr__(restored, f.name, value)
+    return restored
 
 
 def encode_setting(name: str, value: Any) -> Any:
-    """One setting as JSON can hold it."""
+    """Return the value of one setting as JSON data."""
     if name in ("rows", "cols"):
         return label_codec.encode(value)
     if name == "costs":
@@ -199,7 +203,7 @@ def encode_setting(name: str, value: Any) -> Any:
 
 
 def decode_setting(name: str, value: Any) -> Any:
-    """One setting as it was written."""
+    """Read the value of one setting from JSON data."""
     if name not in Settings.__dataclass_fields__:
         raise ValueError(f"no such setting as {name!r}")
     if name in ("rows", "cols"):
@@ -218,7 +222,7 @@ def _check_name(name: object) -> None:
 
 
 def _read_labels(labels: Any, name: str) -> Labels:
-    """Labels that JSON keeps; a whole number n stands for the labels 0 to n - 1."""
+    """Check labels and make sure that JSON preserves them; a whole number n stands for the labels 0 to n - 1."""
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         labels = range(int(labels))
     known = check_labels(labels, name)
@@ -228,7 +232,7 @@ def _read_labels(labels: Any, name: str) -> Labels:
 
 
 def _round_trip(labels: Labels) -> Labels:
-    """The labels as they will be read again, so that a campaign is the same before and after it is opened."""
+    """Return the labels as JSON will give them back, so that a reopened campaign has the same labels."""
     plain = label_codec.encode(labels)
     try:
         return label_codec.decode(json.loads(json.dumps(plain, allow_nan=False))) or ()
@@ -244,7 +248,7 @@ def _append_labels(known: Labels, new: Iterable[Hashable], name: str) -> Labels:
 
 
 def _check_limits(declared: Field[Any], value: Any) -> Any:
-    """The value of a setting, if it keeps to what was declared of it; the default always does."""
+    """Return the value of a setting if it is within its declared limits; the default always is."""
     name, limits = declared.name, declared.metadata
     if isinstance(value, type(declared.default)) and value == declared.default:
         return value
@@ -285,23 +289,19 @@ def _read_mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
         return None
     array = np.array(mask)
     if array.dtype != np.bool_ or array.shape != shape:
-        came = f"an array of {array.dtype} of shape {array.shape}"
-        raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {came}.")
+        got = f"an array of {array.dtype} of shape {array.shape}"
+        raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {got}.")
     if not array.any():
         raise ParameterError("expected a mask that leaves something to measure, got False everywhere.")
     return freeze(array)
 
 
 CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("changeable")))
-
-# Settings that are well-formed and still cannot work: refused when they are chosen, before anything is paid for.
-#
-# Events of older versions are replayed without these checks, so that a stricter one closes no campaign.
 LONGEST_LEASE = 100 * 365.25 * 86400.0  # seconds
 
 
 def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
-    """These settings with others in their place, checked: only those in CHANGEABLE, and only what can work."""
+    """Return changed settings, checked. Only those in CHANGEABLE may change."""
     for name in changes:
         if name not in CHANGEABLE:
             known = ", ".join(CHANGEABLE)
@@ -310,7 +310,7 @@ def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 
 
 def check_settings(settings: Settings) -> Settings:
-    """The settings, if a campaign with them can be asked, told and fitted."""
+    """Return the settings; raise if a campaign with them could not work, before anything is measured."""
     for labels in (settings.rows, settings.cols):
         _check_text(labels)
     if settings.rank != "auto":
@@ -344,7 +344,7 @@ def _check_batch_limits(settings: Settings) -> None:
 
 
 def _check_values(settings: Settings) -> None:
-    """Some value must be in the range and on the scale."""
+    """Raise if no value is both in the range and valid for the transform."""
     low, high = settings.range or (-math.inf, math.inf)
     scale = Transform.of(settings.transform)
     if scale.kind == "log":

@@ -1,7 +1,8 @@
-"""State: what a campaign's events add up to. It is never stored, only replayed.
+"""State: the result of replaying a campaign's events. It is never stored.
 
-States are frozen: `state.after(records)` is another one. Everything is by position (row i, column j); the labels
-are in the settings. Arrays are made when they are first asked for, and kept.
+States are immutable: `state.after(records)` returns a new one. Entries are positions (row i, column j); the labels are
+in the settings. Arrays are computed on first use and cached. Random generators are not stored either: each is derived
+from the campaign's seed, a purpose and a number.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ from maxentry.errors import StorageError
 from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
 
-# Random streams of a campaign: no generator is stored, each is made from the seed, its purpose and a number.
-FIT, WARM, CHOICE, OUTLOOK, STATION = range(5)  # purposes
+# Purposes of random generators. Do not reorder: the draws of existing campaigns depend on these numbers.
+FIT, WARM, CHOICE, OUTLOOK, STATION = range(5)
 
 
 def derive_rng(seed: int, purpose: int, number: int) -> np.random.Generator:
-    """The generator of one purpose at one event (or number of measurements)."""
+    """Return the generator for a purpose at an event number (or number of measurements)."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, number)))
 
 
 def derive_seed(seed: int, purpose: int, number: int) -> int:
-    """The same as one whole number, for what takes a seed."""
+    """Return a seed for a purpose, for functions that take a whole number."""
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, number))
     return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
@@ -55,7 +56,7 @@ Status = Literal["pending", "told", "failed", "withdrawn", "expired"]
 
 
 class Ask(NamedTuple):
-    """One entry that was handed out, and what became of it."""
+    """One entry that was asked for, and its status."""
 
     id: int
     row: int
@@ -68,20 +69,20 @@ class Ask(NamedTuple):
     expires_at: dt.datetime | None
     event: int
     who: str | None = None
-    status: Status = "pending"  # as the events have it: never "expired", which is a matter of time
+    status: Status = "pending"  # by the events: never "expired", which depends on the time
     reason: str = ""
     retry: bool = False
 
     def status_at(self, now: dt.datetime) -> Status:
-        """What has become of it by now."""
+        """Return the status at this time."""
         over = self.expires_at is not None and now >= self.expires_at
         return "expired" if over and self.status == "pending" else self.status
 
 
 class Measurement(NamedTuple):
-    """One value that was told, in the user's units; NaN where it was struck out by a correction."""
+    """One measured value, in the user's units; NaN if a correction has removed it."""
 
-    number: int  # in the order of telling, from 1
+    number: int  # in the order of recording, from 1
     row: int
     col: int
     value: float
@@ -90,17 +91,17 @@ class Measurement(NamedTuple):
     told_at: dt.datetime
     who: str | None = None
     corrected: bool = False
-    before: tuple[float, ...] = ()  # its values before it was corrected, the first one first
+    before: tuple[float, ...] = ()  # its values before corrections, oldest first
 
     @property
     def struck(self) -> bool:
-        """Whether it was taken back."""
+        """Whether a correction has removed the value."""
         return math.isnan(self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Everything that is known about a campaign after event `version`."""
+    """A campaign after event `version`."""
 
     settings: Settings
     version: int
@@ -128,28 +129,28 @@ class State:
 
     @cached_property
     def row_axis(self) -> Axis:
-        """The rows, with a way from labels to positions."""
+        """The rows, to find positions by label."""
         return Axis("row", len(self.row_labels), self.row_labels)
 
     @cached_property
     def col_axis(self) -> Axis:
-        """The columns, with a way from labels to positions."""
+        """The columns, to find positions by label."""
         return Axis("column", len(self.col_labels), self.col_labels)
 
     @property
     def costs(self) -> Costs:
-        """What entries cost."""
+        """The costs of entries."""
         return self.settings.costs
 
     @cached_property
     def barred(self) -> Entries:
-        """Entries that failed and shall not be tried again; one told since is not among them."""
+        """Entries that failed without `retry` and have no value since."""
         failed = {(a.row, a.col) for a in self.asked.values() if a.status == "failed" and not a.retry}
         return _entries(sorted(failed - {(m.row, m.col) for m in self.standing} if failed else ()))
 
     @cached_property
     def mask(self) -> NDArray[np.bool_] | None:
-        """m1 x m2, True where an entry may be asked for: the settings' mask less what failed (None: all)."""
+        """m1 x m2, True where an entry may be asked for: the settings' mask without failed entries (None: all)."""
         given = self.settings.mask
         if not self.barred.rows.size:
             return given
@@ -157,40 +158,40 @@ class State:
         mask[self.barred.rows, self.barred.cols] = False
         return mask
 
-    # What was told
+    # Measurements
 
     @cached_property
     def standing(self) -> tuple[Measurement, ...]:
-        """The measurements that have not been struck out, in the order of telling."""
+        """The measurements that no correction has removed, in the order of recording."""
         return tuple(m for m in self.measurements if not m.struck)
 
     @cached_property
     def told(self) -> Entries:
-        """Where they were made, in the order of telling; an entry told twice is there twice."""
+        """The entries of the standing measurements, in the order of recording, with repeats."""
         return _entries([(m.row, m.col) for m in self.standing])
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """Their values in the user's units, in the order of telling."""
+        """The values of the standing measurements in the user's units, in the order of recording."""
         return np.array([m.value for m in self.standing], dtype=np.float64)
 
     @cached_property
     def by_id(self) -> dict[int, list[Measurement]]:
-        """The measurements that stand, by the id they were told of."""
+        """The standing measurements, by id."""
         return _group((m.id, m) for m in self.standing if m.id is not None)
 
     @cached_property
     def by_entry(self) -> dict[tuple[int, int], list[Measurement]]:
-        """The measurements that stand, by row and column."""
+        """The standing measurements, by row and column."""
         return _group(((m.row, m.col), m) for m in self.standing)
 
     @cached_property
     def measured_ids(self) -> frozenset[int]:
-        """The ids a value was ever told of, whether it stands or not."""
+        """The ids that ever had a value, removed ones included."""
         return frozenset(m.id for m in self.measurements if m.id is not None)
 
     def observations(self) -> Observations | None:
-        """All of it as observations with labels, in the user's units; None before anything is told."""
+        """Return the standing measurements as Observations with labels, in the user's units; None if there are none."""
         if not self.standing:
             return None
         labels = self.row_labels, self.col_labels
@@ -208,28 +209,28 @@ class State:
 
     @cached_property
     def told_keys(self) -> NDArray[np.int64]:
-        """The entries told at least once, as sorted keys i m2 + j."""
+        """The entries measured at least once, as sorted keys i m2 + j."""
         return np.unique(self.told.keys(self.shape[1]))
 
-    # What is asked for
+    # Asks
 
     @cached_property
     def open(self) -> tuple[Ask, ...]:
-        """Asked for, and nothing heard since: pending or, by now, expired."""
+        """Asks without a value, failure or withdrawal: pending or expired."""
         return tuple(a for a in self.asked.values() if a.status == "pending")
 
     def pending_asks(self, now: dt.datetime) -> tuple[Ask, ...]:
-        """Asked for and waited for, in the order of asking."""
+        """Return the pending asks, in the order of asking."""
         return tuple(a for a in self.open if a.status_at(now) == "pending")
 
     def pending(self, now: dt.datetime) -> Entries:
-        """The entries asked for and waited for, in the order of asking."""
+        """Return the pending entries, in the order of asking."""
         return _entries([(a.row, a.col) for a in self.pending_asks(now)])
 
     def spent(self, now: dt.datetime) -> float:
-        """The cost of all that was asked for and was told, failed or is pending.
+        """Return the cost of all asks that were told, failed or are pending.
 
-        What was measured is paid for: a value that was struck out since still counts.
+        A measurement that a correction has removed still counts: it was paid for.
         """
         counted, measured = ("told", "failed", "pending"), self.measured_ids
         return math.fsum(
@@ -237,35 +238,35 @@ class State:
         )
 
     def taken_keys(self, now: dt.datetime) -> NDArray[np.int64]:
-        """Entries not to be handed out now, as sorted keys: those told or pending, unless `again`."""
+        """Return the entries that must not be asked for now, as sorted keys: measured or pending, unless `again`."""
         if self.settings.again:
             return self.told_keys[:0]
         return np.union1d(self.pending(now).keys(self.shape[1]), self.told_keys)
 
     def n_available(self, now: dt.datetime) -> int:
-        """How many entries could be handed out now."""
+        """Return how many entries can be asked for now."""
         m1, m2 = self.shape
         mask, taken = self.mask, Entries.from_keys(self.taken_keys(now), m2)
         if mask is None:
             return m1 * m2 - taken.rows.size
         return int(mask.sum()) - int(mask[taken.rows, taken.cols].sum())
 
-    # What comes next
+    # Later states
 
     def after(self, records: Iterable[Record]) -> State:
-        """The state once these have happened too."""
+        """Return the state after these events, too."""
         draft = _Draft(self)
         for record in records:
             draft.add(record)
         return draft.state() if draft.version > self.version else self
 
     def apply(self, record: Record) -> State:
-        """The state once this has happened too."""
+        """Return the state after this event, too."""
         return self.after([record])
 
 
 def replay(records: Iterable[Record]) -> State:
-    """The state that all events of a campaign, from the first, add up to."""
+    """Return the state after all events of a campaign, from the first."""
     iterator = iter(records)
     first = next(iterator, None)
     if first is None or first.number != 1 or not isinstance(first.event, Created):
@@ -274,7 +275,7 @@ def replay(records: Iterable[Record]) -> State:
 
 
 class _Draft:
-    """A state being added to, so that many events cost no more copies than one."""
+    """A mutable state, so that applying many events copies the state only once."""
 
     def __init__(self, state: State) -> None:
         self.settings = state.settings

@@ -1,8 +1,8 @@
-"""When to stop: the expected error now and after the next batch, what it gains per unit of cost, budget and target.
+"""When to stop: the expected error, the target and the budget of a campaign.
 
-The expected error is the root mean square, over all entries of the matrix, of what is not known of them: posterior
-standard deviations, and what rank 0 may have taken for noise (`unseen`). The posterior expects its mean to be off
-by this much. What a batch leaves of it follows from the draws' covariances before anything is measured
+The expected error is the root mean square error that the posterior expects of its own mean, over all entries of the
+matrix. It combines the posterior standard deviations and the variance that rank 0 may have taken for noise
+(`unseen_variance`). The error after a batch follows from the covariances of the draws before anything is measured
 (docs/mathematics.md).
 """
 
@@ -22,12 +22,12 @@ from maxentry.transform import NONE
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-BLOCK_ENTRIES = 1_000_000  # whose costs are looked at at once
-SAMPLED = 20_000  # entries whose spread is looked at where values are on another scale than the model
+BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
+SAMPLED = 20_000  # entries sampled for the error in the user's units, if the model has another scale
 
 
 def expected_error(state: State, posterior: Posterior) -> float:
-    """The root mean square of what is not known of the entries, in the user's units."""
+    """Return the expected root mean square error over all entries, in the user's units."""
     belief, (m1, m2) = posterior.belief, state.shape
     on_scale = mean_square(posterior, total_variance.total_variance(belief))
     if posterior.transform == NONE:
@@ -43,18 +43,18 @@ def expected_error(state: State, posterior: Posterior) -> float:
 
 
 def mean_square(posterior: Posterior, total: float) -> float:
-    """From a total variance over the draws (divisor S) to the mean square of what is not known of an entry."""
+    """Turn a total variance over the draws (divisor S) into the expected mean square error of an entry."""
     belief = posterior.belief
     S, (m1, m2) = belief.n_draws, belief.shape
     return max(total, 0.0) * S / max(S - 1, 1) / (m1 * m2) + unseen_variance(posterior)
 
 
 def unseen_variance(posterior: Posterior) -> float:
-    """What rank="auto" may take for noise while most of its draws have rank 0: their noise above that of the others.
+    """Return the variance that rank="auto" may take for noise while most of its draws have rank 0.
 
-    With few values told it rests on row and column means, and whatever else there is counts as noise. It may be
-    noise; but to stop because of it would be rash, so it is counted among what is not known. Where other ranks have
-    the majority, the draws of all ranks together already differ by as much as is not known.
+    It is the noise variance of the rank-0 draws above that of the others. With few values, rank 0 fits only row and
+    column means, and all other structure counts as noise. Stopping for that reason would be premature, so the excess
+    counts as uncertainty. If other ranks have the majority, the spread of the draws already covers it.
     """
     noise, chains = posterior.belief.noise_var, posterior.chains
     flat = np.repeat([chain.rank == 0 for chain in chains], len(noise) // len(chains))
@@ -65,7 +65,7 @@ def unseen_variance(posterior: Posterior) -> float:
 
 
 def explain_end(state: State, now: dt.datetime) -> str | None:
-    """Why nothing more can be asked for; None if something can."""
+    """Return why nothing more can be asked for; None if something can."""
     if state.n_available(now) == 0:
         told, failed = len(state.told_keys), len(state.barred.rows)
         if waiting := len(state.pending_asks(now)):
@@ -88,7 +88,7 @@ def explain_end(state: State, now: dt.datetime) -> str | None:
 
 
 def explain_target(state: State, posterior: Posterior) -> str | None:
-    """Why the campaign has reached its target; None if it has none or not yet."""
+    """Return a sentence if the campaign has reached its target; None if it has no target or not reached it."""
     target = state.settings.target_sd
     if target is None or (error := expected_error(state, posterior)) > target:
         return None
@@ -96,18 +96,18 @@ def explain_target(state: State, posterior: Posterior) -> str | None:
 
 
 def budget_left(state: State, now: dt.datetime) -> float | None:
-    """What may still be spent; None where there is no limit."""
+    """Return what is left of the budget; None without a budget."""
     budget = state.settings.budget
     return None if budget is None else budget - state.spent(now)
 
 
 def find_payable(question: Problem, left: float) -> NDArray[np.bool_]:
-    """m1 x m2, True where an entry may be measured and `left` pays for it; with plates, for all that its plate has."""
+    """Return an m1 x m2 mask of available entries that `left` pays for; with plates, for the whole plate."""
     m1, m2 = question.shape
     mask = np.empty((m1, m2), dtype=bool)
     step = max(1, BLOCK_ENTRIES // m2)
-    line = np.zeros(m2 if question.limits.plates == "cols" else m1)  # what is left of each plate costs
-    for start in range(0, m1, step):  # a few rows at a time: a map of costs is eight times as large as a mask
+    line = np.zeros(m2 if question.limits.plates == "cols" else m1)  # the cost of each plate
+    for start in range(0, m1, step):  # in blocks: all costs at once would take eight times the mask's memory
         rows = np.arange(start, min(start + step, m1))
         free = question.available(rows, np.arange(m2))
         cost = question.costs.at(rows[:, None], np.arange(m2))
@@ -125,7 +125,7 @@ def find_payable(question: Problem, left: float) -> NDArray[np.bool_]:
 
 
 def count_affordable(state: State, now: dt.datetime, cost: Array, plate: Indices | None = None) -> int:
-    """How many of a batch, from the first, the budget can pay; `plate` numbers plates, which are paid whole."""
+    """Return how many entries of a batch, from the first, the budget pays for; a plate counts whole or not at all."""
     left = budget_left(state, now)
     if left is None:
         return len(cost)

@@ -1,4 +1,4 @@
-"""What a campaign shows of itself: plain columns, which become frames, and its status."""
+"""Tables of a campaign for users: asks, measurements and history as columns or frames, and its status."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ FrameKind = Literal["pandas", "polars", "columns"]
 
 
 def as_frame(columns: Columns, kind: FrameKind | None) -> Any:
-    """The columns as a pandas or polars frame (None: whichever is installed), or as they are."""
+    """Return the columns as a pandas or polars frame (None: whichever is installed), or unchanged."""
     return columns if kind == "columns" else frames.make_frame(columns, kind)
 
 
 def check_frame(kind: FrameKind | None) -> None:
-    """Refuse a kind of frame that there is not, or whose library is not installed."""
+    """Refuse an unknown kind of frame, or one whose library is not installed."""
     if kind is not None:
         as_frame({}, kind)
 
 
 def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:
-    """The posterior with maps as frames of this kind; as arrays where no kind, or plain columns, are wanted."""
+    """Return the posterior with maps as frames of this kind; unchanged for None and "columns"."""
     return posterior if kind is None or kind == "columns" else posterior.framed(kind)
 
 
 def asks(chosen: Iterable[Ask], state: State) -> Columns:
-    """Entries that were asked for, one line each."""
+    """Return asks as columns: id, row, col and predictions."""
     listed = list(chosen)
     columns: Columns = {
         "id": [a.id for a in listed],
@@ -62,7 +62,7 @@ def asks(chosen: Iterable[Ask], state: State) -> Columns:
 
 
 def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Columns:
-    """Entries that were asked for, when and by whom, and what became of them."""
+    """Return asks as columns, with status, times, author and reason."""
     listed = list(chosen)
     names = ("asked_at", "expires_at", "who", "reason")
     rest: Columns = {name: [getattr(a, name) for a in listed] for name in names}
@@ -70,7 +70,7 @@ def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Colum
 
 
 def measurements(state: State, everything: bool) -> Columns:
-    """What was told, one line each, in the order of telling; struck ones only if `everything`."""
+    """Return the measurements as columns, in the order of recording; removed ones only with `everything`."""
     listed = state.measurements if everything else state.standing
     columns: Columns = {
         "number": [m.number for m in listed],
@@ -83,7 +83,7 @@ def measurements(state: State, everything: bool) -> Columns:
 
 
 def mean_matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """What was told as m1 x m2, NaN where nothing was; replicates as their mean."""
+    """Return the measured values as an m1 x m2 array: the mean of replicates, NaN where missing."""
     total, count = np.zeros(state.shape), np.zeros(state.shape)
     np.add.at(total, tuple(state.told), state.values)
     np.add.at(count, tuple(state.told), 1.0)
@@ -91,7 +91,7 @@ def mean_matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def wide(state: State, kind: FrameKind | None) -> Any:
-    """What was told by row and column, replicates as their mean."""
+    """Return the measured values as a wide table; replicates as their mean."""
     if kind != "columns":
         return frames.wide_frame(mean_matrix(state), state.row_labels, state.col_labels, kind)
     named = dict(zip(map(str, state.col_labels), mean_matrix(state).T.tolist(), strict=True))
@@ -99,7 +99,7 @@ def wide(state: State, kind: FrameKind | None) -> Any:
 
 
 def history(records: Sequence[Record]) -> Columns:
-    """What happened, one line an event."""
+    """Return the events as columns, one line per event."""
     return {
         "event": [r.number for r in records],
         "at": [r.at for r in records],
@@ -110,7 +110,7 @@ def history(records: Sequence[Record]) -> Columns:
 
 
 def describe(event: Event) -> str:
-    """An event in a few words."""
+    """Describe an event in a few words."""
     match event:
         case Created(settings):
             return f"{settings.shape[0]} x {settings.shape[1]}, seed {settings.seed}, {settings.acquisition}"
@@ -153,7 +153,7 @@ def _setting(name: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class Status:
-    """Where a campaign stands. Counts are of entries; `measurements` counts replicates too."""
+    """The status of a campaign. Counts are of entries; `measurements` counts replicates, too."""
 
     name: str
     rows: int
@@ -177,7 +177,7 @@ class Status:
 
     @classmethod
     def of(cls, state: State, now: dt.datetime) -> Status:
-        """The status of this state by now."""
+        """Build the status of this state at this time."""
         counts = Counter(a.status_at(now) for a in state.asked.values())
         settings = state.settings
         return cls(
@@ -188,7 +188,7 @@ class Status:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; times as text."""
+        """Return the fields as plain data, with times as text."""
         return {k: v.isoformat() if isinstance(v, dt.datetime) else v for k, v in asdict(self).items()}
 
     def __str__(self) -> str:
