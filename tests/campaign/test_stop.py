@@ -88,6 +88,17 @@ def test_the_expected_error_comes_true_on_average() -> None:
     assert abs(ratio / 4 - 1) > 4 * error / 4  # an error taken for twice as large would be seen
 
 
+@pytest.mark.parametrize(
+    "parts", [(), ("entry",), ("row",), ("row", "col"), ("entry", "row", "col")], ids=str
+)
+def test_the_least_cost_is_that_of_an_entry(parts: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(0)
+    given = {"entry": rng.uniform(1, 3, (12, 9)), "row": rng.uniform(0, 9, 12), "col": rng.uniform(0, 9, 9)}
+    costs = begun(costs={name: given[name] for name in parts} or None).state.costs
+    dense = Costs(*costs).at(np.arange(12)[:, None], np.arange(9))
+    assert costs.least == pytest.approx(dense.min())
+
+
 def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     campaign = begun()
     assert campaign.outlook().outlook is None

@@ -93,3 +93,10 @@ def test_dropping_and_adding_never_raise_the_objective():
         more, added = add(ENTRIES, fewer, penalty, state.outside)
         assert ENTRIES.objective(more, penalty) <= lower * (1 + 1e-12)
         assert more.d.size <= fewer.d.size + added
+        if (
+            more.d.size > fewer.d.size
+        ):  # the line search is exact: neither a longer nor a shorter step is better
+            for factor in (0.99, 1.01):
+                d = np.concatenate([fewer.d, factor * more.d[fewer.d.size :]])
+                other = ENTRIES.objective(more._replace(d=d), penalty)
+                assert other >= ENTRIES.objective(more, penalty) * (1 - 1e-12)

@@ -31,8 +31,8 @@ PATIENCE = 3600  # seconds for all the tests
 class Tree:
     """A copy of the files that git knows, with compiled kernels of its own for mistakes in them."""
 
-    def __init__(self, folder: Path, left_out: list[str]) -> None:
-        self.folder, self.left_out = folder, left_out
+    def __init__(self, folder: Path, left_out: list[str], only_near: bool) -> None:
+        self.folder, self.left_out, self.only_near = folder, left_out, only_near
         names = subprocess.run(
             ["git", "ls-files", "-co", "--exclude-standard"],
             cwd=ROOT,
@@ -53,7 +53,8 @@ class Tree:
         file.write_text(text.replace(mistake.right, mistake.wrong), encoding="utf-8")
         try:
             first = [f"tests/{path}" for path in mistake.tests.split() if path not in self.left_out]
-            return (self._run(mistake, first) if first else None) or self._run(mistake, ["tests"])
+            found = self._run(mistake, first) if first else None
+            return found if found or self.only_near else self._run(mistake, ["tests"])
         finally:
             file.write_text(text, encoding="utf-8")
 
@@ -87,13 +88,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.planted")
     parser.add_argument("files", nargs="*", help="beginnings of files below src/maxentry")
     parser.add_argument("--without", action="append", default=[], help="leave out tests/WITHOUT")
+    parser.add_argument("--near", action="store_true", help="run only the tests that should see it first")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     chosen = [m for m in MISTAKES if not options.files or m.file.startswith(tuple(options.files))]
     with tempfile.TemporaryDirectory(prefix="planted-") as scratch, ThreadPoolExecutor(options.jobs) as pool:
         trees: SimpleQueue[Tree] = SimpleQueue()
         for k in range(options.jobs):
-            trees.put(Tree(Path(scratch) / str(k), options.without))
+            trees.put(Tree(Path(scratch) / str(k), options.without, options.near))
 
         def plant(mistake: Mistake) -> bool:
             tree, began = trees.get(), time.monotonic()

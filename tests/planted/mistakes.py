@@ -210,7 +210,7 @@ COMPLETION = [
         "t = slope / (2.0 * float(w @ z**2))",
         "t = slope / float(w @ z**2)",
         "the line search overshoots by a factor of two",
-        "completion/test_nuclear_norm.py",
+        "completion/test_kernels.py",
     ),
     Mistake(
         "completion/solver.py",
@@ -361,7 +361,7 @@ POSTERIOR = [
         "nu = None if self.draws.nu is None else self.draws.nu.ravel()",
         "nu = None",
         "predictive intervals of Student noise are Gaussian",
-        "posterior",
+        "posterior/test_posterior.py",
     ),
     Mistake(
         "posterior/rank.py",
@@ -423,9 +423,9 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/fits.py",
-        "*state.shape, n, kind]",
-        "*state.shape, kind]",
-        "fits of other numbers of measurements have one name",
+        "s.priors, s.transform, *state.shape, n, kind]",
+        "s.priors, *state.shape, n, kind]",
+        "fits on another scale have the same name",
         "campaign/test_fitting.py",
     ),
     Mistake(
@@ -472,9 +472,9 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/storage.py",
-        'cursor.execute("PRAGMA synchronous = FULL")',
+        'cursor.execute("PRAGMA foreign_keys = ON")',
         "pass",
-        "an acknowledged value may be lost with the power",
+        "events of campaigns that are not there can be written",
         "campaign/test_durability.py",
     ),
     Mistake(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxentry.errors import ParameterError
-from maxentry.posterior.diagnostics import diagnose
+from maxentry.posterior.diagnostics import Statistics, diagnose, judge_long
 from maxentry.posterior.draws import (
     MAX_ENTRIES,
     Draws,
@@ -226,6 +226,19 @@ def test_long_chains_that_are_too_short_are_told_how_much_longer_and_that_suffic
         assert f"{60 * factor} draws a chain" in record.advice
         good += judged(independent(rng, chains=4, n=60 * factor), "long").converged
     assert good >= 8
+
+
+@pytest.mark.parametrize(("rhat", "ess", "times"), [(1.0, 80.0, 8), (1.02, 4000.0, 4), (1.02, 80.0, 8)])
+def test_how_much_longer_is_what_rhat_or_the_effective_size_lacks(rhat, ess, times):
+    """400 are wanted of four chains, and R-hat^2 - 1 of 0.0201; half as much again is advised."""
+    one = {"n_chains": 4, "n_draws": 60, "names": ("eta2",), "groups": ("eta2",), "finite": np.array([True])}
+    lacking = Statistics(
+        **one, rhat=np.array([rhat]), ess_bulk=np.array([ess]), ess_tail=np.array([5000.0]), drift=np.zeros(1),
+        shape=SHAPE, rank=1, n_observed=N,
+    )  # fmt: skip
+    assert judge_long(lacking).advice.startswith(
+        f"Run about {times} times longer, {60 * times} draws a chain"
+    )
 
 
 def test_long_chains_in_several_modes_are_sent_to_the_population():

@@ -10,6 +10,7 @@ from tests.posterior.examples import SHORT, low_rank, matrices
 from maxentry import Sampling, complete
 from maxentry.errors import LabelError, MaxentryError, ParameterError, SizeError
 from maxentry.posterior import posterior as module
+from maxentry.posterior.intervals import NoiseLaw, interval_map
 from maxentry.posterior.rhat_ess import split_rhat
 
 ROWS = [f"r{i}" for i in range(12)]
@@ -74,6 +75,16 @@ def test_many_predictions_in_blocks_are_the_same(posterior, monkeypatch):
         found.mean.reshape(40, 12, 9), np.broadcast_to(posterior.arrays.mean, (40, 12, 9))
     )
     np.testing.assert_allclose(found.high[-108:].reshape(12, 9), posterior.arrays.interval()[1], atol=1e-12)
+
+
+def test_predictive_intervals_have_the_noise_of_the_model():
+    fitted = complete(low_rank()[1], 1, noise="student", sampling=SHORT, seed=1)
+    student, gaussian = (
+        interval_map(fitted.belief, 0.9, NoiseLaw(fitted.belief.noise_var, nu))
+        for nu in (fitted.draws.nu.ravel(), None)
+    )
+    np.testing.assert_array_equal(fitted.predictive_interval(0.9), student)
+    assert np.mean(student[1] - student[0]) > np.mean(gaussian[1] - gaussian[0])
 
 
 def test_one_row_serves_many_columns_and_one_entry_is_a_number(posterior):
