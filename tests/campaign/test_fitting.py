@@ -24,7 +24,7 @@ def same(one: Posterior, two: Posterior) -> bool:
     return bool(np.array_equal(one.mean, two.mean) and np.array_equal(one.sd, two.sd))
 
 
-@pytest.mark.parametrize("n", range(1, 400, 7))
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 10, 11, 13, 14, 15, 50, 399])
 def test_anchors_grow_by_about_a_third_and_never_pass_the_data(n: int) -> None:
     a = fitting.largest_anchor(n)
     assert a <= n < max(1.3 * a + 1, fitting.FIRST_ANCHOR)
@@ -170,6 +170,27 @@ def test_another_seed_or_a_corrected_value_is_another_posterior() -> None:
     row, col = (int(index[0]) for index in campaign.state.told)
     campaign.correct(row=row, col=col, value=float(truth()[row, col]) + 1.0)
     assert not same(before, campaign.posterior(progress=False))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 4},
+        {"rank": 1},
+        {"noise": "student"},
+        {"effects": False},
+        {"priors": "paper"},
+        {"transform": "log"},
+    ],
+    ids=str,
+)
+def test_a_fit_of_other_settings_is_not_taken_from_the_cache(other: dict[str, object]) -> None:
+    memory, means = caching.Memory(), []
+    for settings in ({}, other):
+        campaign = begun(**settings)
+        campaign.tell(row=list(range(9)), col=list(range(9)), value=np.exp(truth()[range(9), range(9)]))
+        means.append(fitting.fit_posterior(campaign.state, memory).mean)
+    assert not np.array_equal(*means)
 
 
 def test_values_come_back_in_the_users_units() -> None:
