@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
-from tests.shape import PACKAGE, read
+from tests.shape import PACKAGE, Module, read
 
-MODULES = {module.name: module for module in read(PACKAGE)}
 HEAVY = {
     "numpy",
     "numba",
@@ -25,6 +25,11 @@ HEAVY = {
     "arviz",
     "rich",
 }
+
+
+@cache
+def modules() -> dict[str, Module]:
+    return {module.name: module for module in read(PACKAGE)}
 
 
 def at_once(body: list[ast.stmt]) -> Iterator[str]:
@@ -46,7 +51,7 @@ def brought(name: str) -> set[str]:
     names, new = set(), {name}
     while new:
         names |= new
-        known = [MODULES[one] for one in new if one in MODULES]
+        known = [modules()[one] for one in new if one in modules()]
         new = {one for module in known for one in at_once(module.tree.body)}
         new |= {one.rpartition(".")[0] for one in names | new if "." in one}
         new -= names
@@ -63,7 +68,7 @@ def brought(name: str) -> set[str]:
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(name: str, allowed: set[str]) -> None:
-    assert name in MODULES
+    assert name in modules()
     assert brought(name) & HEAVY <= allowed
 
 

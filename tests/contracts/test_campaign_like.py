@@ -49,7 +49,14 @@ class Local:
 
 
 @pytest.fixture(
-    params=("memory", "file", "server", pytest.param("server of postgresql", marks=pytest.mark.postgres))
+    params=(
+        "memory",
+        pytest.param(
+            "file", marks=pytest.mark.slow
+        ),  # a storage of another kind: tests/contracts/test_storages.py
+        "server",
+        pytest.param("server of postgresql", marks=pytest.mark.postgres),
+    )
 )
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     if request.param in ("memory", "file"):

@@ -15,18 +15,30 @@ DESIGNS = ("uniform", "balanced")
 BY_BELIEF = [name for name in CRITERIA if name not in DESIGNS]
 
 
-@pytest.fixture(params=CRITERIA)
-def name(request):
-    return request.param
+ECONOMIES = ("at ease", "little held")
 
 
-@pytest.fixture(autouse=True, params=["at ease", "little held"])
+@pytest.fixture(params=ECONOMIES)
 def economy(request, monkeypatch):
     """Every promise is kept too where a matrix is treated as a large one is: in tiles, with few features held."""
-    if request.param == "little held":
+    economise(request.param, monkeypatch)
+
+
+def economise(economy, monkeypatch):
+    if economy == "little held":
         monkeypatch.setattr(greedy, "TILE", 2)
         monkeypatch.setattr(greedy, "HELD_BYTES", 0)
         monkeypatch.setattr(greedy, "FEW", 7)
+
+
+# Designs know neither tiles nor features.
+@pytest.fixture(params=[*DESIGNS, *((name, economy) for name in BY_BELIEF for economy in ECONOMIES)], ids=str)
+def name(request, monkeypatch):
+    if isinstance(request.param, str):
+        return request.param
+    name, economy = request.param
+    economise(economy, monkeypatch)
+    return name
 
 
 def choose(name, q, n=5, b=None, seed=3):
@@ -65,6 +77,7 @@ def test_observed_and_pending_entries_are_available_again_when_asked_for(name):
     assert len(keys(choose(name, q, 4), q)) == 4
 
 
+@pytest.mark.usefixtures("economy")
 def test_replicates_are_chosen_where_noise_makes_them_worthwhile():
     mask = np.zeros(SHAPE, dtype=bool)
     mask[2, 3] = True
@@ -75,6 +88,7 @@ def test_replicates_are_chosen_where_noise_makes_them_worthwhile():
         assert (np.diff(chosen.gain) < 0).all()
 
 
+@pytest.mark.usefixtures("economy")
 def test_pending_entries_change_the_choice():
     for name in BY_BELIEF:
         q = problem(SHAPE, pending=0, costs=False)
@@ -110,7 +124,7 @@ def test_limits_hold_and_are_used_up(name, limits):
 
 
 @pytest.mark.parametrize("limits", [Limits(), Limits(plates="rows")], ids=str)
-def test_entries_evaluated_are_counted_once(limits):
+def test_entries_evaluated_are_counted_once(limits, economy):
     q = problem(SHAPE, limits=limits)
     free = np.array(q.mask)
     free[q.taken.rows, q.taken.cols] = False
@@ -178,6 +192,7 @@ def without_factors(mu, shape=SHAPE):
     )
 
 
+@pytest.mark.usefixtures("economy")
 def test_a_belief_without_variance_gives_the_first_available_entries():
     zero = without_factors(np.zeros(4))
     for name in BY_BELIEF:
@@ -187,6 +202,7 @@ def test_a_belief_without_variance_gives_the_first_available_entries():
         assert len(choose(name, Problem(SHAPE, limits=Limits(plates="rows")), 2, zero).rows) == 14
 
 
+@pytest.mark.usefixtures("economy")
 def test_where_all_entries_are_equal_the_first_are_chosen():
     """With more equals than features are held."""
     level = without_factors(np.array([-1.0, 0.5, 2.0, 0.1]))
@@ -198,8 +214,8 @@ def test_where_all_entries_are_equal_the_first_are_chosen():
             assert (chosen.gain > 0).all()
 
 
-@pytest.mark.parametrize("noise", [1e-8, 1e-13, 1e-16, 1e-30])
-def test_noise_far_below_the_variances_leaves_whole_batches_and_finite_gains(noise):
+@pytest.mark.parametrize("noise", [1e-8, 1e-30])
+def test_noise_far_below_the_variances_leaves_whole_batches_and_finite_gains(noise, economy):
     b = belief(SHAPE, S=20)
     b.noise_var[:] = noise
     for name in BY_BELIEF:
@@ -222,6 +238,7 @@ def test_single_precision_beliefs_choose_as_their_numbers_say(name):
     assert keys(choose(name, q, 5, b), q) == keys(choose(name, q, 5, wide), q)
 
 
+@pytest.mark.usefixtures("economy")
 def test_dear_entries_are_left_to_the_last():
     for name in BY_BELIEF:
         cost = np.ones(SHAPE)
@@ -231,6 +248,7 @@ def test_dear_entries_are_left_to_the_last():
         assert (chosen.rows[-1], chosen.cols[-1]) == (best.rows[0], best.cols[0])
 
 
+@pytest.mark.usefixtures("economy")
 def test_scaling_all_costs_changes_nothing():
     rng = np.random.default_rng(0)
     row, col = rng.random(8) + 0.1, rng.random(7)

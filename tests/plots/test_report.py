@@ -15,6 +15,7 @@ from maxentry.errors import MissingDependencyError
 from maxentry.plots import report
 from maxentry.plots.subject import Subject
 
+pytestmark = pytest.mark.usefixtures("short_fits")
 EVIL = "<script>alert('x')</script> & \"$x_1$\""
 SECTIONS = [
     "What is known", "What to measure next", "History", "How far to trust it", "Settings and versions",

@@ -8,9 +8,13 @@ from scipy.special import stdtrit
 
 from maxentry.posterior.rhat_ess import drift, ess_between, ess_bulk, ess_tail, split_rhat
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    az = pytest.importorskip("arviz")
+
+@pytest.fixture(scope="module")
+def az():
+    """ArviZ, which takes seconds to load."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("arviz")
 
 
 def ar1(rng, chains, n, quantities, phi):
@@ -21,20 +25,7 @@ def ar1(rng, chains, n, quantities, phi):
     return x
 
 
-SHAPES = [
-    (4, 100),
-    (4, 101),
-    (2, 401),
-    (3, 5),
-    (2, 4),
-    (48, 6),
-    (48, 8),
-    (48, 9),
-    (48, 11),
-    (7, 23),
-    (1, 50),
-    (1, 51),
-]
+SHAPES = [(4, 100), (3, 5), (2, 4), (48, 6), (48, 9), (7, 23), (1, 51)]
 DISTORTIONS = {
     "plain": lambda x, rng: x,
     "ties": lambda x, rng: np.round(2 * x),
@@ -46,7 +37,7 @@ DISTORTIONS = {
 
 @pytest.mark.parametrize("distortion", DISTORTIONS)
 @pytest.mark.parametrize(("chains", "n"), SHAPES)
-def test_agreement_with_arviz(chains, n, distortion):
+def test_agreement_with_arviz(chains, n, distortion, az):
     rng = np.random.default_rng(n)
     for phi in (-0.8, 0.0, 0.9):
         x = DISTORTIONS[distortion](ar1(rng, chains, n, 3, phi), rng)

@@ -1,6 +1,5 @@
 """What a posterior answers: maps, predictions by label, samples, frames, ArviZ, words."""
 
-import arviz
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -230,6 +229,8 @@ def test_forms_that_do_not_exist_are_refused(posterior):
 
 @pytest.mark.parametrize("rank", [0, 2])
 def test_arviz_gets_the_watched_quantities_and_agrees_on_rhat(rank):
+    import arviz  # here: it takes seconds to load
+
     frame = pd.DataFrame(low_rank()[1], ROWS, COLS)
     longer = Sampling(chains=4, anneal=20, settle=20, draws=40, thin=1)
     fitted = complete(frame, rank, sampling=longer, seed=1)

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import arviz
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,6 +96,8 @@ def test_predictions_by_label_and_frames_are_the_maps(posterior):
 
 
 def test_arviz_has_entries_in_the_users_units_and_the_rest_on_the_scale(posterior):
+    import arviz  # here: it takes seconds to load
+
     data = posterior.to_arviz().posterior
     label = str(data["X_unobserved"].coords["X_unobserved_of"].values[0])
     i, j = label.removeprefix("X[").removesuffix("]").split(", ")
