@@ -66,13 +66,14 @@ def misspelt(script: str) -> list[str]:
     return wrong
 
 
-def parse(command: Any, words: list[str]) -> None:
+def parse(command: Any, words: list[str], parent: Any = None) -> None:
     """Read the words of a command, without their types and without running it."""
-    context = command.context_class(command, info_name="maxentry")
+    # Under its parent: a command remembers the names of its help option, and they come from there.
+    context = command.context_class(command, parent, "maxentry", **command.context_settings)
     if hasattr(command, "resolve_command"):
         _, found, rest = command.resolve_command(context, words)
         assert found is not None
-        parse(found, rest)
+        parse(found, rest, context)
     else:
         command.make_parser(context).parse_args(words)
 
