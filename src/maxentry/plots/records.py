@@ -93,6 +93,13 @@ class Series(NamedTuple):
     dashes: Literal["solid", "dashed", "dotted"] = "solid"
     labels: tuple[str, ...] = ()  # shown when one points at a point
 
+    def reach(self, *, along_x: bool) -> tuple[Array, Array] | None:
+        """How far intervals go below and above their points."""
+        if self.low is None or self.high is None:
+            return None
+        middle = np.asarray(self.x if along_x else self.y, dtype=np.float64)
+        return np.clip(middle - self.low, 0, None), np.clip(self.high - middle, 0, None)
+
 
 class Panel(NamedTuple):
     """One pair of axes. With `names`, y counts them from the top, and intervals lie along x."""

@@ -30,6 +30,7 @@ DARK = {
     PURPLE: "#e59ac4", SKY: "#8fd0f7", ORANGE: "#ffbf3f",
 }  # fmt: skip
 MARK, MARK_BLUE = "#101010", "#0060a0"  # on a map, whose colours are the same on a dark page
+MARK_SIZES = {"measured": 0.35, "pending": 0.7, "next": 0.7, "failed": 0.5}  # of a cell
 
 Scale = Literal["value", "uncertainty", "share"]
 MATPLOTLIB: dict[Scale, str] = {"value": "viridis", "uncertainty": "Oranges", "share": "Blues"}
