@@ -9,7 +9,7 @@ import numpy as np
 
 from maxentry.errors import MissingDependencyError
 from maxentry.plots.records import LONGEST, Chart, HeatMap, Marks, Panel, Record, Series, log_ticks
-from maxentry.plots.style import GRID, INK, MARK, MARK_BLUE, MARK_SIZES, MATPLOTLIB
+from maxentry.plots.style import GRID, INK, MARK, MARK_BLUE, MARK_SIZES, MATPLOTLIB, Dashes
 from maxentry.wording import shorten
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ SMALL, SMALLER = 9, 8  # sizes of type
 LABEL: dict[str, Any] = {"fontsize": SMALL, "color": INK, "parse_math": False}
 LONGEST_ROW = 28  # characters of the label of a row: it is written along the row
 ROW_INCHES, COLUMN_INCHES = 0.16, 0.19  # for a label
-DASHES: dict[str, Any] = {"solid": "-", "dashed": (0, (5.0, 2.0)), "dotted": (0, (1.0, 1.2))}
+DASHES: dict[Dashes, Any] = {
+    "solid": "-", "dashed": (0, (5.0, 2.0)), "dotted": (0, (1.0, 1.2)), "long": (0, (10.0, 1.5)),
+    "dashdot": (0, (6.0, 1.5, 1.0, 1.5)),
+}  # fmt: skip
+MARKERS_PER_LINE = 6
 MARKS: dict[str, dict[str, Any]] = {
     "measured": {"marker": ".", "facecolor": MARK, "edgecolor": "white", "linewidth": 0.4},
     "pending": {"marker": "s", "facecolor": "none", "edgecolor": MARK_BLUE, "linewidth": 1.6},
@@ -139,14 +143,15 @@ def _chart(record: Chart) -> Figure:
     tallest = max((0.2 * len(p.names) + 0.6 for p in record.panels if p.names), default=2.6)
     fig = new_figure({0: 6.0, 1: 4.6, 2: 8.6}.get(n, 10.5), max(2.6, tallest) + 0.9 if n else 1.2)
     for ax, panel in zip(np.ravel(fig.subplots(1, n)) if n else (), record.panels, strict=True):
-        _panel(ax, panel)
+        draw_panel(ax, panel)
     _add_title(fig, record.title, record.note)
     return fig
 
 
-def _panel(ax: Axes, panel: Panel) -> None:
-    for series in panel.series:
-        _series(ax, series, along_x=bool(panel.names))
+def draw_panel(ax: Axes, panel: Panel, *, legend: bool = True) -> None:
+    """Draw one panel into its axes."""
+    for k, series in enumerate(panel.series):
+        _series(ax, series, k, along_x=bool(panel.names))
     if panel.names:
         names = [shorten(name, LONGEST) for name in panel.names]
         ax.set_yticks(range(len(names)), names, parse_math=False)
@@ -162,6 +167,12 @@ def _panel(ax: Axes, panel: Panel) -> None:
         ax.set_yscale("log")
         _plain_numbers(ax.xaxis, *ax.get_xlim())
         _plain_numbers(ax.yaxis, *ax.get_ylim())
+    if panel.log_shares:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
+        ax.xaxis.set_minor_formatter(lambda x, _: "")
+    if panel.y_limits is not None:
+        ax.set_ylim(panel.y_limits)
     if panel.unit_square:
         ax.set_xlim(0, 1)
         ax.set_ylim(0, 1)
@@ -173,7 +184,7 @@ def _panel(ax: Axes, panel: Panel) -> None:
     ax.set_ylabel(panel.y_label, **LABEL)
     ax.grid(axis="x" if panel.names else "y", lw=0.4, alpha=0.5, color=GRID)
     trim_axes(ax)
-    if ax.get_legend_handles_labels()[0]:
+    if legend and ax.get_legend_handles_labels()[0]:
         ax.legend(frameon=False, fontsize=SMALLER, labelcolor=INK, loc="best")
 
 
@@ -199,7 +210,8 @@ def _times(ax: Axes) -> None:
     ax.xaxis.get_offset_text().set(fontsize=SMALLER, color=INK)
 
 
-def _series(ax: Axes, series: Series, *, along_x: bool) -> None:
+def _series(ax: Axes, series: Series, k: int, *, along_x: bool) -> None:
+    """Draw the k-th series of a panel; k keeps the markers of lines on top of each other apart."""
     x: Any = series.x
     look: dict[str, Any] = {"color": series.color, "label": series.name or None}
     match series.kind:
@@ -215,8 +227,9 @@ def _series(ax: Axes, series: Series, *, along_x: bool) -> None:
             ax.plot(x, series.y, ls="", marker="o", ms=size, mew=0, **look)
         case _:
             thin = len(series.y) > 100
-            marker = "o" if series.kind == "line and dots" else ""
+            marker = "o" if series.kind == "line and dots" else series.marker
+            every = max(1, len(series.y) // MARKERS_PER_LINE) if series.marker else 1
             ax.plot(
                 x, series.y, lw=0.6 if thin else 1.5, alpha=0.7 if thin else 1, ls=DASHES[series.dashes], marker=marker,
-                ms=4, **look,
+                ms=4, markevery=(k % every, every), **look,
             )  # fmt: skip

@@ -15,7 +15,7 @@ from maxentry.wording import number, shorten
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
+DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "long": "longdash", "dashdot": "dashdot"}
 MARKS: dict[str, dict[str, Any]] = {
     "measured": {"symbol": "circle", "color": MARK, "line": {"color": "white", "width": 0.5}},
     "pending": {"symbol": "square-open", "color": MARK_BLUE, "line": {"width": 2}},
@@ -158,6 +158,10 @@ def _axes(panel: Panel) -> tuple[dict[str, Any], dict[str, Any]]:
         y |= _side(Side("", panel.names, len(panel.names)), ROW_TICKS) | {
             "range": [len(panel.names) - 0.5, -0.5]
         }
+    if panel.log_shares:
+        x |= {"type": "log", "tickformat": ".0%"}
+    if panel.y_limits is not None:
+        y["range"] = list(panel.y_limits)
     if panel.from_zero:
         (x if panel.names else y)["rangemode"] = "tozero"
     if panel.whole:

@@ -32,6 +32,7 @@ DARK = {
 MARK, MARK_BLUE = "#101010", "#0060a0"  # on a map, whose colours are the same on a dark page
 MARK_SIZES = {"measured": 0.35, "pending": 0.7, "next": 0.7, "failed": 0.5}  # of a cell
 
+Dashes = Literal["solid", "dashed", "dotted", "long", "dashdot"]
 Scale = Literal["value", "uncertainty", "share"]
 MATPLOTLIB: dict[Scale, str] = {"value": "viridis", "uncertainty": "Oranges", "share": "Blues"}
 PLOTLY: dict[Scale, str] = {"value": "Viridis", "uncertainty": "Oranges", "share": "Blues"}
