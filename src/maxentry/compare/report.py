@@ -198,18 +198,17 @@ def join_sentences(*sentences: str) -> str:
 
 def estimates_note(strategies: Iterable[Strategy]) -> str:
     """Name the strategies whose ratios mix the choice of entries with another estimate."""
-    strategies = list(strategies)
-    own = any(s.baseline != BASELINE.name for s in strategies)
-    mixed = "; ".join(s.title for s in strategies if s.mixes)
-    return join_sentences(
-        "MaxEnt with the paper's sampler is compared with uniform sampling judged by that sampler."
-        if own
-        else "",
-        f"Judged by an estimate of their own, while uniform is judged by our posterior: {mixed}. Their numbers mix"
-        " choice and estimate."
-        if mixed
-        else "",
-    )
+    strategies, notes = list(strategies), []
+    if any(s.baseline != BASELINE.name for s in strategies):
+        notes.append(
+            "MaxEnt with the paper's sampler is compared with uniform sampling judged by that sampler."
+        )
+    if mixed := "; ".join(s.title for s in strategies if s.mixes):
+        notes.append(
+            f"Judged by an estimate of their own, while uniform is judged by our posterior: {mixed}. Their numbers mix"
+            " choice and estimate."
+        )
+    return " ".join(notes)
 
 
 def ratio_cell(ratio: Interval | None) -> ResultCell:
@@ -299,7 +298,7 @@ def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> Pa
         lines = [_line(c, c.along()[0], metrics.coverage(c)) for c in known]
         least = min((float(np.nanmin(line.y)) for line in lines), default=1.0)
         if lines:
-            ends = lines[0].x[[0, -1]]
+            ends = known[0].along()[0][[0, -1]]
             lines.append(Series("", ends, np.full(2, 0.9), color=INK, dashes="dotted"))
         limits = min(0.7, least - 0.03), 1.005
         return Panel(

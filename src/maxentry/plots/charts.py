@@ -310,7 +310,9 @@ def coherence(source: Source, *, level: float = 0.9) -> Plot:
         f"means with {100 * level:g}% intervals, highest first; dotted: all alike. What has a high coherence is hard"
         " to predict from the others, and worth measuring"
     )
-    return Plot(Chart(title, note + _which_chains(posterior, R), panels))
+    if len(posterior.rank_weights) > 1:
+        note += f". Of the chains of rank {R}; {rank_shares(posterior)}"
+    return Plot(Chart(title, note, panels))
 
 
 def coherence_intervals(factors: NDArray[np.floating], level: float) -> tuple[Array, Array, Array]:
@@ -318,14 +320,6 @@ def coherence_intervals(factors: NDArray[np.floating], level: float) -> tuple[Ar
     parts = [(block.mean(0), *quantiles(block, level)) for block in coherence_blocks(factors)]
     mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
     return mean, low, high
-
-
-def _which_chains(posterior: Posterior, rank: int) -> str:
-    weights = posterior.rank_weights
-    if len(weights) == 1:
-        return ""
-    without = f"; {weights[0]:.0%} of the chains have no low-rank part" if 0 in weights else ""
-    return f". Of the chains of rank {rank} ({weights[rank]:.0%} of all){without}"
 
 
 def _coherence_panel(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -148,8 +149,8 @@ def _heat_map(
         limits, logarithmic = (float(np.exp(low)), float(np.exp(high))), True
     else:
         limits = colour_limits(values)
-    sides = map(side, bins, subject.axis_titles, (subject.row_labels, subject.col_labels))
-    return HeatMap(subject.title(title), note, unit, values, *sides, scale, limits, logarithmic)
+    rows, cols = map(side, bins, subject.axis_titles, (subject.row_labels, subject.col_labels))
+    return HeatMap(subject.title(title), note, unit, values, rows, cols, scale, limits, logarithmic)
 
 
 def colour_limits(values: Array) -> tuple[float, float]:
@@ -194,18 +195,12 @@ def _bins(subject: Subject, order: Order) -> BinPair:
 def side(bins: Bins, title: str, labels: Sequence[Any] | None) -> Side:
     """The names of cells: "A … F" for rows in their own order, "A + 5" for rows in another."""
     in_order = bool((np.diff(bins.order) > 0).all())
-
-    def name(k: int) -> str:
-        i = int(bins.order[k])
-        return one_line(i if labels is None else labels[i])
-
-    def cell_name(first: int, last: int) -> str:
-        if last == first + 1:
-            return name(first)
-        return f"{name(first)} … {name(last - 1)}" if in_order else f"{name(first)} + {last - first - 1}"
-
-    ends = zip(bins.edges[:-1].tolist(), bins.edges[1:].tolist(), strict=True)
-    return Side(title, tuple(cell_name(*pair) for pair in ends), len(bins.order))
+    names = [one_line(i if labels is None else labels[i]) for i in bins.order.tolist()]
+    cells = []
+    for first, last in pairwise(bins.edges.tolist()):
+        others = f" … {names[last - 1]}" if in_order else f" + {last - first - 1}"
+        cells.append(names[first] + (others if last > first + 1 else ""))
+    return Side(title, tuple(cells), len(names))
 
 
 def cluster_order(belief: Belief) -> tuple[Indices, Indices]:

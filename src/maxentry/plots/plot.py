@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from maxentry.campaign.state import Ask, State
     from maxentry.posterior.posterior import Posterior
 
-    Source = Posterior | Campaign | "Subject"
+    Source: TypeAlias = "Posterior | Campaign | Subject"
 
 PRINT, SCREEN = (".png", ".pdf", ".svg"), (".html",)
 
