@@ -120,7 +120,7 @@ class Settings:
         self._set("cols", _read_labels(self.cols, "column"))
         for declared in fields(self):
             self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
-        self._set("transform", str(Transform.of(self.transform)))
+        self._set("transform", str(Transform.parse(self.transform)))
         self._set("range", _read_range(self.range))
         self._set("costs", Costs.of(self.costs, self.rows, self.cols))
         self._set("mask", _read_mask(align_mask(self.mask, self.rows, self.cols), self.shape))
@@ -393,7 +393,7 @@ def _check_values(settings: Settings) -> None:
     from maxentry.transform import LARGEST, SMALLEST, Transform
 
     low, high = settings.range or (-math.inf, math.inf)
-    scale = Transform.of(settings.transform)
+    scale = Transform.parse(settings.transform)
     if scale.kind == "log":
         some = low <= LARGEST and high >= SMALLEST
     elif scale.kind == "logit":

@@ -91,8 +91,8 @@ def design(
     """Lay out which entries to measure first: every row and every column about equally often."""
     output.check_writable(out, form, sources=[shape])
     from maxentry import design as designs
+    from maxentry.belief import Entries
     from maxentry.cli import inputs
-    from maxentry.entries import Entries
 
     size = options.parse_shape(shape)
     if size is not None:
@@ -102,7 +102,7 @@ def design(
     else:
         raise ParameterError(f"expected a shape like 30x20 or a table, got {shape!r}.")
     size = len(matrix.row_labels), len(matrix.col_labels)
-    taken = Entries.of(*matrix.positions()) if matrix.measured.values else None
+    taken = Entries.from_lists(*matrix.positions()) if matrix.measured.values else None
     chosen = designs.balanced(size, n, taken=taken, **settings)
     rows = [matrix.row_labels[i] for i in chosen.rows]
     cols = [matrix.col_labels[j] for j in chosen.cols]
