@@ -65,9 +65,7 @@ class Settings:
     rank: int | Literal["auto"] = _setting(
         "auto", "The rank, or auto: chosen by prediction.", least=0, metavar="auto|R"
     )
-    acquisition: str = _setting(
-        "predictive_variance", "How entries are chosen.", choices=CRITERION_NAMES
-    )
+    acquisition: str = _setting("predictive_variance", "How entries are chosen.", choices=CRITERION_NAMES)
     noise: Literal["gaussian", "student"] = _setting(
         "gaussian", "student where single measurements go wrong.", choices=("gaussian", "student")
     )
