@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from maxentry.belief import Belief
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Array, HeatMap, Indices, Kind, Marks, Side
@@ -114,7 +113,7 @@ def batch_map(subject: Subject, batch: Batch, order: Order = None) -> Plot:
     bins = _bins(subject, order)
     base = _posterior_map(subject, "sd", bins) if with_model else _measurement_map(subject, bins)
     waiting = subject.pending
-    pending = Entries.of([a.row for a in waiting], [a.col for a in waiting])
+    pending = Entries.from_lists([a.row for a in waiting], [a.col for a in waiting])
     hints = [_prediction(batch, k) for k in range(many)]
     marks = [
         *(m for m in base.marks if m.kind == "measured"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 from maxentry.errors import CampaignError, MissingDependencyError, ParameterError
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.records import Array, Indices, Record
@@ -105,7 +105,7 @@ class Subject:
             raise ParameterError(f"expected a Posterior or a Campaign, got a {type(source).__name__}.")
         state = source.state
         return cls(
-            state.shape, Transform.of(state.settings.transform), state.told, state.values, state.row_labels,
+            state.shape, Transform.parse(state.settings.transform), state.told, state.values, state.row_labels,
             state.col_labels, ("rows", "columns"), unit, (source, state),
         )  # fmt: skip
 
@@ -118,8 +118,8 @@ class Subject:
             usual if name in (None, "row", "col", "column") else one_line(name) for name, usual in names
         )
         return cls(
-            posterior.shape, posterior.transform, Entries.of(data.rows, data.cols), data.values, data.row_labels,
-            data.col_labels, (rows, cols), unit, posterior,
+            posterior.shape, posterior.transform, Entries.from_lists(data.rows, data.cols), data.values,
+            data.row_labels, data.col_labels, (rows, cols), unit, posterior,
         )  # fmt: skip
 
     def require_campaign(self, why: str) -> tuple[Campaign, State]:
