@@ -408,9 +408,9 @@ CAMPAIGN = [
         "campaign/test_campaign.py",
     ),
     Mistake(
-        "campaign/costs.py",
-        "return float((self.entry + row + col).min())",
-        "return float(self.entry.min())",
+        "entries.py",
+        "cost = self.at(np.arange(i, min(i + step, m1))[:, None], np.arange(m2))",
+        "cost = np.asarray(self.entry)",
         "the cheapest entry forgets the costs of its row and column",
         "campaign",
     ),
@@ -464,7 +464,7 @@ CAMPAIGN = [
         "campaign",
     ),
     Mistake(
-        "campaign/stop.py",
+        "campaign/fits.py",
         "* S / max(S - 1, 1) / (m1 * m2)",
         "/ (m1 * m2)",
         "the expected error is too small where draws are few",

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from maxentry.acquisition.field import Field, measurement_direction, pending_directions
 from maxentry.acquisition.plates import InformationGain, greedy_plates
-from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
-from maxentry.entries import Entries
+from maxentry.acquisition.problem import Problem, Quota, Selection
+from maxentry.entries import Costs, Entries
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
 

@@ -7,92 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.belief import Belief
 from maxentry.design.uniform import check_shape
-from maxentry.entries import Entries
+from maxentry.entries import Costs, Entries, Shape
 from maxentry.errors import ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Shape = tuple[int, int]
-BLOCK_ENTRIES = 1_000_000  # entries of a block whose costs are checked at once
 NO_LIMIT = 2**62
-
-
-@dataclass(frozen=True, eq=False)
-class Costs:
-    """cost_ij = entry_ij + row_i + col_j of the parts given; 1 where none is given."""
-
-    entry: Any = None  # (m1, m2)
-    row: Any = None  # (m1,)
-    col: Any = None  # (m2,)
-
-    @property
-    def given(self) -> bool:
-        """Whether any part is given."""
-        return not (self.entry is None and self.row is None and self.col is None)
-
-    def at(self, rows: Any, cols: Any) -> Array:
-        """The cost of the entries (rows, cols), which broadcast as indices do."""
-        i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(cols))
-        if not self.given:
-            return np.ones(i.shape)
-        cost = np.zeros(i.shape)
-        if self.entry is not None:
-            cost += np.asarray(self.entry)[i, j]
-        if self.row is not None:
-            cost += np.asarray(self.row)[i]
-        if self.col is not None:
-            cost += np.asarray(self.col)[j]
-        return cost
-
-    def least(self, rows: Indices, cols: Indices) -> float:
-        """The least cost of an entry of this block."""
-        if self.entry is not None:
-            return float(self.at(rows[:, None], cols).min())
-        if not self.given:
-            return 1.0
-        row = 0.0 if self.row is None else float(np.asarray(self.row)[rows].min())
-        col = 0.0 if self.col is None else float(np.asarray(self.col)[cols].min())
-        return row + col
-
-    def check(self, shape: Shape) -> None:
-        """Refuse parts of another shape, infinite costs, and entries that cost nothing."""
-        m1, m2 = shape
-        parts = (("entry", self.entry, (m1, m2)), ("row", self.row, (m1,)), ("col", self.col, (m2,)))
-        for name, part, expected in parts:
-            if part is None:
-                continue
-            if np.shape(part) != expected:
-                raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}")
-            if not np.all(np.isfinite(part)):
-                raise ParameterError(f"expected finite {name} costs, got {_first_not_finite(part)}")
-        if not self.given:
-            return
-        least, most = self._extremes(m1, m2)
-        if not least > 0:
-            raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}")
-        if not np.isfinite(most):
-            raise ParameterError("expected finite costs, got parts that add up to an infinite one")
-
-    def _extremes(self, m1: int, m2: int) -> tuple[float, float]:
-        """The least and the greatest cost of an entry."""
-        with np.errstate(over="ignore"):
-            if self.entry is None:
-                parts = [np.asarray(part, dtype=float) for part in (self.row, self.col) if part is not None]
-                return sum(float(part.min()) for part in parts), float(np.sum([part.max() for part in parts]))
-            least, most, step = np.inf, -np.inf, max(1, BLOCK_ENTRIES // m2)
-            for i in range(0, m1, step):
-                cost = self.at(np.arange(i, min(i + step, m1))[:, None], np.arange(m2))
-                least, most = min(least, float(cost.min())), max(most, float(cost.max()))
-        return least, most
 
 
 @dataclass(frozen=True)
@@ -197,11 +126,6 @@ class Problem:
             inside = col >= 0
             free[np.repeat(np.arange(len(rows)), n)[inside], col[inside]] = False
         return free
-
-
-def _first_not_finite(part: Any) -> float:
-    values = np.asarray(part, dtype=float).ravel()
-    return float(values[~np.isfinite(values)][0])
 
 
 class Quota:

@@ -6,21 +6,24 @@ settings are read without these checks, so that a stricter rule never makes an e
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import zlib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxentry import acquisition
 from maxentry import labels as label_codec
-from maxentry.campaign import costs as aligned
-from maxentry.campaign.costs import Costs, freeze, pack, unpack
+from maxentry.cells import align_matrix
+from maxentry.entries import Costs, read_costs
 from maxentry.errors import DataError, ParameterError
+from maxentry.frames import parse_flags
 from maxentry.labels import Labels, check_labels
 from maxentry.posterior.rank import check_rank
 from maxentry.transform import LARGEST, SMALLEST, Transform
@@ -112,8 +115,8 @@ class Settings:
             self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
         self._set("transform", str(Transform.of(self.transform)))
         self._set("range", _read_range(self.range))
-        self._set("costs", Costs.of(self.costs, self.rows, self.cols))
-        self._set("mask", _read_mask(aligned.align_mask(self.mask, self.rows, self.cols), self.shape))
+        self._set("costs", read_costs(self.costs, self.rows, self.cols))
+        self._set("mask", _read_mask(self.mask, self.rows, self.cols))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -196,7 +199,7 @@ def encode_setting(name: str, value: Any) -> Any:
     if name in ("rows", "cols"):
         return label_codec.encode(value)
     if name == "costs":
-        return cast(Costs, value).to_json()
+        return {part: pack(array) for part, array in value.parts.items()} or None
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]  # JSON has no infinity
     return pack(value) if name == "mask" else value
@@ -209,11 +212,36 @@ def decode_setting(name: str, value: Any) -> Any:
     if name in ("rows", "cols"):
         return label_codec.decode(value)
     if name == "costs":
-        return Costs.from_json(value)
+        return Costs(**{part: unpack(array) for part, array in (value or {}).items()})
     if name == "range" and value is not None:
         low, high = value
         return (-math.inf if low is None else low), (math.inf if high is None else high)
     return unpack(value) if name == "mask" else value
+
+
+def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
+    """Pack an array of floats or booleans for JSON: little-endian bytes (booleans as bits), compressed, base64."""
+    if array is None:
+        return None
+    kind = "bool" if array.dtype == np.bool_ else "float64"
+    data = np.packbits(array) if kind == "bool" else array.astype("<f8")
+    text = base64.b64encode(zlib.compress(data.tobytes())).decode("ascii")
+    return {"shape": list(array.shape), kind: text}
+
+
+def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
+    """Unpack an array; it is read-only."""
+    if packed is None:
+        return None
+    shape = tuple(packed["shape"])
+    kind = "bool" if "bool" in packed else "float64"
+    data = zlib.decompress(base64.b64decode(packed[kind]))
+    if kind == "float64":
+        return np.frombuffer(data, dtype="<f8").reshape(shape)
+    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=int(np.prod(shape)))
+    array = bits.astype(bool).reshape(shape)
+    array.setflags(write=False)
+    return array
 
 
 def _check_name(name: object) -> None:
@@ -284,16 +312,18 @@ def _read_range(value: Any) -> tuple[float, float] | None:
     return low, high
 
 
-def _read_mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
+def _read_mask(mask: Any, rows: Labels, cols: Labels) -> NDArray[np.bool_] | None:
     if mask is None:
         return None
-    array = np.array(mask)
+    ordered, shape = align_matrix(mask, rows, cols, "mask"), (len(rows), len(cols))
+    array = np.array(mask if ordered is mask else parse_flags(ordered))
     if array.dtype != np.bool_ or array.shape != shape:
         got = f"an array of {array.dtype} of shape {array.shape}"
         raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {got}.")
     if not array.any():
         raise ParameterError("expected a mask that leaves something to measure, got False everywhere.")
-    return freeze(array)
+    array.setflags(write=False)
+    return array
 
 
 CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("changeable")))

@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.campaign.costs import Costs
 from maxentry.campaign.events import (
     Asked,
     Changed,
@@ -31,7 +30,7 @@ from maxentry.campaign.events import (
     Withdrawn,
 )
 from maxentry.campaign.settings import Settings
-from maxentry.entries import Entries
+from maxentry.entries import Costs, Entries
 from maxentry.errors import StorageError
 from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
@@ -141,6 +140,11 @@ class State:
     def costs(self) -> Costs:
         """The costs of entries."""
         return self.settings.costs
+
+    @cached_property
+    def least_cost(self) -> float:
+        """The cost of the cheapest entry."""
+        return self.costs.extremes(self.shape)[0]
 
     @cached_property
     def barred(self) -> Entries:

@@ -17,13 +17,13 @@ from urllib.parse import quote
 from maxentry import cells, frames
 from maxentry.campaign import events, views
 from maxentry.campaign.campaign import check_count, check_setting_names, user_name
-from maxentry.campaign.costs import Costs
 from maxentry.campaign.events import Record
 from maxentry.campaign.settings import Settings, change_settings, check_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.tell import Line, Receipt, parse_ids, read_lines
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client.http import WAIT, HttpSession, parse
+from maxentry.entries import Costs
 from maxentry.errors import CampaignError, DataError
 from maxentry.labels import check_labels, decode, encode
 
@@ -403,6 +403,5 @@ def _setting(name: str, value: Any) -> Any:
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]
     if isinstance(value, Costs):
-        parts = {part: array.tolist() for part, array in value._asdict().items() if array is not None}
-        return parts or None
+        return {part: array.tolist() for part, array in value.parts.items()} or None
     return value.tolist() if hasattr(value, "tolist") else value
