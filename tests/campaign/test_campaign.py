@@ -37,7 +37,6 @@ def test_ask_tell_and_what_is_shown_of_it(where: str) -> None:
         assert list(told["value"]) == [1.0, 2.0, 4.0]
         assert list(told["row"]) == [batch["row"][k] for k in (0, 1, 3)]
         observations = c.state.observations()
-        assert observations is not None
         assert observations.n == 3
         assert observations.row_labels == ("a", "b", "c")
         assert list(c.pending()["id"]) == [3]
@@ -315,7 +314,6 @@ def test_values_must_be_on_the_scale_of_the_transform() -> None:
             c.tell(row=[0, 0], col=[0, 1], value=[1.0, 0.0])
         c.tell(row=0, col=0, value=1e-3)
         observations = c.state.observations()
-        assert observations is not None
         assert observations.values.tolist() == [1e-3]
         assert c.settings.transform == "log"
 
@@ -477,7 +475,7 @@ def test_state_is_the_same_replayed_or_step_by_step() -> None:
         records = c.records()
         stepwise = replay(records[:1])
         for record in records[1:]:
-            stepwise = stepwise.apply(record)
+            stepwise = stepwise.after([record])
         assert snapshot(stepwise) == snapshot(replay(records)) == snapshot(c.state)
 
 

@@ -416,8 +416,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/events.py",
-        "return [x if math.isfinite(x) else None for x in numbers]",
-        "return list(numbers)",
+        "return plain | {name: [x if math.isfinite(x) else None for x in plain[name]] for name in PREDICTED}",
+        "return plain",
         "an ask without a posterior cannot be written",
         "campaign",
     ),
@@ -486,8 +486,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/tell.py",
-        'if (ask.status, ask.retry) != ("failed", retry):',
-        "if True:",
+        'for ask in asks if (ask.status, ask.retry) != ("failed", retry))',
+        "for ask in asks)",
         "a failure that is reported twice is written twice",
         "campaign",
     ),

@@ -32,7 +32,6 @@ from maxentry._io import user_cache
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
 from maxentry.entries import Entries
 from maxentry.errors import MaxentryError
-from maxentry.observations import Observations
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.transform import NONE
 
@@ -83,12 +82,8 @@ Cache = Path | Memory
 
 def cache_folder(mark: str) -> Path:
     """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
-    return _root() / mark
-
-
-def _root() -> Path:
     wish = os.environ.get("MAXENTRY_CACHE")
-    return Path(wish).expanduser() if wish else user_cache()
+    return (Path(wish).expanduser() if wish else user_cache()) / mark
 
 
 FIRST_ANCHOR = 8
@@ -159,16 +154,8 @@ def _fit(
     name = digest_fit(state, n, kind)
     if (cached := load_fit(cache, name)) is not None:
         return cached
-    data = Observations(
-        state.shape,
-        state.told.rows[:n],
-        state.told.cols[:n],
-        state.values[:n],
-        state.row_labels,
-        state.col_labels,
-    )
     posterior = complete(
-        data,
+        state.observations(n),
         settings.rank if start is None else "auto",
         noise=settings.noise,
         effects=settings.effects,
