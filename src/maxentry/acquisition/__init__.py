@@ -19,11 +19,11 @@ WITHOUT_BELIEF = ("uniform", "balanced")  # designs: the other criteria need a f
 if TYPE_CHECKING:
     from maxentry.acquisition.criteria import CRITERIA as CRITERIA
     from maxentry.acquisition.criteria import choose as choose
+    from maxentry.acquisition.problem import Costs as Costs
     from maxentry.acquisition.problem import Criterion as Criterion
     from maxentry.acquisition.problem import Limits as Limits
     from maxentry.acquisition.problem import Problem as Problem
     from maxentry.acquisition.problem import Selection as Selection
-    from maxentry.entries import Costs as Costs
 else:
 
     def __getattr__(name: str) -> object:

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maxentry._io import user_cache
+from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
-from maxentry.entries import Entries
 from maxentry.errors import MaxentryError
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.transform import NONE

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.acquisition import Limits, Problem, choose
+from maxentry.belief import Array, Entries, Indices
 from maxentry.campaign import fits
 from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import CHOICE, State, derive_rng
-from maxentry.entries import Array, Entries, Indices
 from maxentry.posterior.posterior import Posterior
 
 Flags = NDArray[np.bool_]
@@ -264,7 +264,7 @@ def select_free(
 def _asked_since(then: State, latest: State) -> Indices:
     """Return the keys of entries asked for since `then`. With replicates, only these clash."""
     since = [a for a in latest.asked.values() if a.event > then.version]
-    return Entries.of([a.row for a in since], [a.col for a in since]).keys(latest.shape[1])
+    return Entries.from_lists([a.row for a in since], [a.col for a in since]).keys(latest.shape[1])
 
 
 def build_event(batch: Batch, kept: Flags, then: State, latest: State, now: dt.datetime) -> Asked:

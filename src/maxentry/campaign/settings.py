@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from maxentry import acquisition
 from maxentry import labels as label_codec
+from maxentry.acquisition.problem import Costs, read_costs
 from maxentry.cells import align_matrix
-from maxentry.entries import Costs, read_costs
 from maxentry.errors import DataError, ParameterError
 from maxentry.frames import parse_flags
 from maxentry.labels import Labels, check_labels
@@ -113,7 +113,7 @@ class Settings:
         self._set("cols", _read_labels(self.cols, "column"))
         for declared in fields(self):
             self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
-        self._set("transform", str(Transform.of(self.transform)))
+        self._set("transform", str(Transform.parse(self.transform)))
         self._set("range", _read_range(self.range))
         self._set("costs", read_costs(self.costs, self.rows, self.cols))
         self._set("mask", _read_mask(self.mask, self.rows, self.cols))
@@ -376,7 +376,7 @@ def _check_batch_limits(settings: Settings) -> None:
 def _check_values(settings: Settings) -> None:
     """Raise if no value is both in the range and valid for the transform."""
     low, high = settings.range or (-math.inf, math.inf)
-    scale = Transform.of(settings.transform)
+    scale = Transform.parse(settings.transform)
     if scale.kind == "log":
         some = low <= LARGEST and high >= SMALLEST
     elif scale.kind == "logit":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from maxentry import cells, frames
+from maxentry.acquisition.problem import Costs
 from maxentry.campaign import events, views
 from maxentry.campaign.campaign import check_count, check_setting_names, user_name
 from maxentry.campaign.events import Record
@@ -23,7 +24,6 @@ from maxentry.campaign.state import State, replay
 from maxentry.campaign.tell import Line, Receipt, parse_ids, read_lines
 from maxentry.campaign.views import Columns, FrameKind, Status
 from maxentry.client.http import WAIT, HttpSession, parse
-from maxentry.entries import Costs
 from maxentry.errors import CampaignError, DataError
 from maxentry.labels import check_labels, decode, encode
 
