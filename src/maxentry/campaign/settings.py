@@ -2,6 +2,8 @@
 
 New settings are checked for their form by `Settings` and for combinations that cannot work by `check_settings`. Stored
 settings are read without these checks, so that a stricter rule never makes an existing campaign unreadable.
+
+The command line builds its options from the declarations here, also for `--help`: NumPy is imported when it is used.
 """
 
 from __future__ import annotations
@@ -13,23 +15,19 @@ import zlib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-import numpy as np
-from numpy.typing import NDArray
-
-from maxentry import acquisition
-from maxentry import labels as label_codec
-from maxentry.acquisition.problem import Costs, read_costs
-from maxentry.cells import align_matrix
+from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
 from maxentry.errors import DataError, ParameterError
-from maxentry.frames import parse_flags
-from maxentry.labels import Labels, check_labels
-from maxentry.posterior.rank import check_rank
-from maxentry.transform import LARGEST, SMALLEST, Transform
 
-ACQUISITIONS, WITHOUT_MODEL = acquisition.CRITERION_NAMES, acquisition.WITHOUT_BELIEF
-DEFAULT_ACQUISITION = "predictive_variance"
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from maxentry.acquisition.problem import Costs
+    from maxentry.labels import Labels
+
+WITHOUT_MODEL = WITHOUT_BELIEF
 
 
 def _setting(
@@ -45,6 +43,12 @@ def _setting(
     if factory is not MISSING:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def _no_costs() -> Costs:
+    from maxentry.acquisition.problem import Costs
+
+    return Costs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +67,7 @@ class Settings:
     rank: int | Literal["auto"] = _setting(
         "auto", "The rank, or auto: chosen by prediction.", least=0, metavar="auto|R"
     )
-    acquisition: str = _setting(DEFAULT_ACQUISITION, "How entries are chosen.", choices=ACQUISITIONS)
+    acquisition: str = _setting("predictive_variance", "How entries are chosen.", choices=CRITERION_NAMES)
     noise: Literal["gaussian", "student"] = _setting(
         "gaussian", "student where single measurements go wrong.", choices=("gaussian", "student")
     )
@@ -81,7 +85,7 @@ class Settings:
     )
     costs: Costs = _setting(  # noqa: RUF009
         help="row,cost or col,cost; or a matrix, or row,col,cost, for every entry. Given again, they add up.",
-        factory=Costs,
+        factory=_no_costs,
         metavar="FILE",
     )
     mask: NDArray[np.bool_] | None = _setting(  # noqa: RUF009
@@ -108,6 +112,9 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        from maxentry.acquisition.problem import read_costs
+        from maxentry.transform import Transform
+
         _check_name(self.name)
         self._set("rows", _read_labels(self.rows, "row"))
         self._set("cols", _read_labels(self.cols, "column"))
@@ -150,6 +157,8 @@ class Settings:
         rows, cols = rows or self.rows, cols or self.cols
         shape, mask = (len(rows), len(cols)), self.mask
         if mask is not None:
+            import numpy as np
+
             mask = np.ones(shape, dtype=bool)
             mask[: self.shape[0], : self.shape[1]] = self.mask
         for cost, part, side in ((row_cost, self.costs.row, "row"), (col_cost, self.costs.col, "col")):
@@ -196,8 +205,10 @@ def _restore(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
 
 def encode_setting(name: str, value: Any) -> Any:
     """Return the value of one setting as JSON data."""
+    from maxentry import labels
+
     if name in ("rows", "cols"):
-        return label_codec.encode(value)
+        return labels.encode(value)
     if name == "costs":
         return {part: pack(array) for part, array in value.parts.items()} or None
     if name == "range" and value is not None:
@@ -207,10 +218,13 @@ def encode_setting(name: str, value: Any) -> Any:
 
 def decode_setting(name: str, value: Any) -> Any:
     """Read the value of one setting from JSON data."""
+    from maxentry import labels
+    from maxentry.acquisition.problem import Costs
+
     if name not in Settings.__dataclass_fields__:
         raise ValueError(f"no such setting as {name!r}")
     if name in ("rows", "cols"):
-        return label_codec.decode(value)
+        return labels.decode(value)
     if name == "costs":
         return Costs(**{part: unpack(array) for part, array in (value or {}).items()})
     if name == "range" and value is not None:
@@ -221,6 +235,8 @@ def decode_setting(name: str, value: Any) -> Any:
 
 def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
     """Pack an array of floats or booleans for JSON: little-endian bytes (booleans as bits), compressed, base64."""
+    import numpy as np
+
     if array is None:
         return None
     kind = "bool" if array.dtype == np.bool_ else "float64"
@@ -231,6 +247,8 @@ def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
 
 def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
     """Unpack an array; it is read-only."""
+    import numpy as np
+
     if packed is None:
         return None
     shape = tuple(packed["shape"])
@@ -251,6 +269,8 @@ def _check_name(name: object) -> None:
 
 def _read_labels(labels: Any, name: str) -> Labels:
     """Check labels and make sure that JSON preserves them; a whole number n stands for the labels 0 to n - 1."""
+    from maxentry.labels import check_labels
+
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         labels = range(int(labels))
     known = check_labels(labels, name)
@@ -261,14 +281,18 @@ def _read_labels(labels: Any, name: str) -> Labels:
 
 def _round_trip(labels: Labels) -> Labels:
     """Return the labels as JSON will give them back, so that a reopened campaign has the same labels."""
-    plain = label_codec.encode(labels)
+    from maxentry.labels import decode, encode
+
+    plain = encode(labels)
     try:
-        return label_codec.decode(json.loads(json.dumps(plain, allow_nan=False))) or ()
+        return decode(json.loads(json.dumps(plain, allow_nan=False))) or ()
     except ValueError:
         raise DataError("expected finite numbers among the labels, got an infinite one.") from None
 
 
 def _append_labels(known: Labels, new: Iterable[Hashable], name: str) -> Labels:
+    from maxentry.labels import check_labels
+
     more = check_labels(new, name)
     if not more:
         raise DataError(f"expected {name} labels to add, got none.")
@@ -281,6 +305,8 @@ def _check_limits(declared: Field[Any], value: Any) -> Any:
     if isinstance(value, type(declared.default)) and value == declared.default:
         return value
     if isinstance(declared.default, bool):
+        import numpy as np
+
         if not isinstance(value, (bool, np.bool_)):
             raise ParameterError(f"expected {name} to be True or False, got {value!r}.")
         return bool(value)
@@ -315,6 +341,11 @@ def _read_range(value: Any) -> tuple[float, float] | None:
 def _read_mask(mask: Any, rows: Labels, cols: Labels) -> NDArray[np.bool_] | None:
     if mask is None:
         return None
+    import numpy as np
+
+    from maxentry.cells import align_matrix
+    from maxentry.frames import parse_flags
+
     ordered, shape = align_matrix(mask, rows, cols, "mask"), (len(rows), len(cols))
     array = np.array(mask if ordered is mask else parse_flags(ordered))
     if array.dtype != np.bool_ or array.shape != shape:
@@ -330,6 +361,17 @@ CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("ch
 LONGEST_LEASE = 100 * 365.25 * 86400.0  # seconds
 
 
+def setting_types() -> dict[str, Any]:
+    """Return the type of each setting."""
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from maxentry.acquisition.problem import Costs
+    from maxentry.labels import Labels
+
+    return get_type_hints(Settings, localns={"Costs": Costs, "Labels": Labels, "NDArray": NDArray, "np": np})
+
+
 def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """Return changed settings, checked. Only those in CHANGEABLE may change."""
     for name in changes:
@@ -341,6 +383,8 @@ def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 
 def check_settings(settings: Settings) -> Settings:
     """Return the settings; raise if a campaign with them could not work, before anything is measured."""
+    from maxentry.posterior.rank import check_rank
+
     for labels in (settings.rows, settings.cols):
         _check_text(labels)
     if settings.rank != "auto":
@@ -351,8 +395,10 @@ def check_settings(settings: Settings) -> Settings:
 
 
 def _check_text(labels: Labels) -> None:
+    from maxentry.labels import encode
+
     try:
-        json.dumps(label_codec.encode(labels), ensure_ascii=False).encode()
+        json.dumps(encode(labels), ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise DataError(f"expected labels that can be written in UTF-8, got {wrong!a} in one.") from None
@@ -375,6 +421,8 @@ def _check_batch_limits(settings: Settings) -> None:
 
 def _check_values(settings: Settings) -> None:
     """Raise if no value is both in the range and valid for the transform."""
+    from maxentry.transform import LARGEST, SMALLEST, Transform
+
     low, high = settings.range or (-math.inf, math.inf)
     scale = Transform.parse(settings.transform)
     if scale.kind == "log":
