@@ -120,8 +120,11 @@ def check_nothing_lost(path: str | None, campaign: Campaign) -> None:
     advice = "Name another file, or add --overwrite."
     try:
         lines = lines_from_table(path)
+        is_plate = all(line.id is not None for line in lines)
     except MaxentryError:
-        raise ParameterError(f"{path} exists, and it is not a plate of this campaign. {advice}") from None
+        is_plate = False
+    if not is_plate:
+        raise ParameterError(f"{path} exists, and it is not a plate of this campaign. {advice}")
     for line in lines:
         known = line.id in failed if line.failed else line.value is None or (line.id, line.value) in told
         if not known:
@@ -224,9 +227,7 @@ def withdraw(
     if bool(ids) == everything:
         raise typer.BadParameter("expected ids, or --all, and not both.")
     with open_campaign(storage, name) as campaign:
-        wanted = (
-            [int(id) for id in campaign.pending(frame="columns")["id"]] if everything else list(ids or [])
-        )
+        wanted = [int(id) for id in campaign.pending(frame="columns")["id"]] if everything else ids or []
         if wanted:
             campaign.withdraw(wanted, reason, who=who)
         _report_ids(campaign.name, "withdrawn", wanted, as_json)
