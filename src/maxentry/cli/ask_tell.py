@@ -71,11 +71,13 @@ def ask(
 
 def _say_next(table: Table, out: str | None, where: str) -> None:
     """Say what to do with the plate: in the file, or on the terminal, where it cannot be filled in."""
+    if out == output.STD or (out is None and not sys.stdout.isatty()):
+        return
     asked = count(table.n, "entry", "entries")
-    if out not in (None, output.STD):
-        told = f"maxentry tell {quote(out or '')}{where}"
+    if out is not None:
+        told = f"maxentry tell {quote(out)}{where}"
         output.say(f"{asked} asked. Fill in the column value of {out}, then: {told}")
-    elif out is None and sys.stdout.isatty():
+    else:
         one = f"maxentry tell --id {table.columns[0][0]} --value VALUE{where}"
         output.say(
             f"{asked} asked. Then: {one}; or a plate: maxentry export --pending -o plate.csv{where}", "dim"
