@@ -114,8 +114,8 @@ def test_pages_while_events_come_in(both: tuple[httpx.Client, httpx.Client]) -> 
     assert len(numbers) == one.get(path).json()["events"]
     told = [line["row"] for line in one.get(f"{path}/measurements?limit=1000").json()["items"]]
     assert len(told) == len(numbers) - 1
-    remote = maxentry.connect(str(one.base_url).removesuffix("/api/v1/"))
-    assert remote.state.version == len(numbers)
+    with maxentry.connect(str(one.base_url).removesuffix("/api/v1/")) as remote:
+        assert remote.state.version == len(numbers)
 
 
 def test_campaigns_that_are_not_in_use_are_let_go_of(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import html
+import json
 import re
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import numpy as np
 from fastapi import APIRouter, FastAPI, Query, Request
@@ -38,6 +40,7 @@ from maxentry.server.schemas import to_records
 from maxentry.server.security import parse_bearer
 from maxentry.server.service import OpenCampaign
 from maxentry.summary.reasons import reasons as find_reasons
+from maxentry.transform import PERCENT, Kind
 
 router = APIRouter(tags=["the dashboard"])
 Position = Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Counted from 0, as on maps.")]
@@ -155,16 +158,28 @@ def _curve(here: OpenCampaign, state: State) -> schemas.CurveResponse:
 STATIC = Path(__file__).parents[1] / "static"
 FOREVER = "public, max-age=31536000, immutable"
 REVALIDATED = "no-cache"  # the browser may store it, but asks before each use whether it is still the same
+# The criteria in the words of the form for a new campaign, the default first.
+CRITERIA = {
+    "predictive_variance": "hardest to foresee (default)",
+    "integrated_variance": "teaches most about the whole",
+    "maxent": "the paper's",
+    "maxent_nearest": "the paper's, with the nearest projections",
+    "balanced": "every row and column alike",
+    "uniform": "by lot",
+}
 # Style sheets for geographic maps that plotly.js puts into a page unless it finds an element of their name.
 SHEETS = re.compile(rb'document\.getElementById\("([0-9a-f]{64})"\)')
 
 
 def add_pages(app: FastAPI) -> None:
     """Serve the page at `/`, its files at `/static`, and plotly.js from the installed package."""
+    words = [(name, f"{name.replace('_', ' ')}: {said}") for name, said in CRITERIA.items()]
+    choices = {"acquisition": words, "transform": [(name, name) for name in (*get_args(Kind), PERCENT)]}
     plotly = _find_plotly()
     address = "" if plotly is None else f"/static/lib/plotly-{version('plotly')}.min.js"
     page = (STATIC / "index.html").read_text(encoding="utf-8").replace("{{plotly}}", address)
     page = page.replace("{{sheets}}", "" if plotly is None else _sheet_names(plotly))
+    page = page.replace("{{choices}}", html.escape(json.dumps(choices)))
 
     @app.get("/", include_in_schema=False)
     def index() -> Response:
