@@ -13,7 +13,8 @@ import pytest
 from tests.server.live import CONTEXT, TOKENS, httpx, running
 
 import maxentry.server
-from maxentry.campaign.settings import ACQUISITIONS, DEFAULT_ACQUISITION
+from maxentry.acquisition import CRITERION_NAMES
+from maxentry.campaign.settings import Settings
 from maxentry.server.routes import dashboard
 from maxentry.transform import Transform
 
@@ -95,10 +96,10 @@ def test_the_form_offers_every_criterion_and_scale_and_the_default_first() -> No
     with running() as (url, _), httpx.Client(base_url=url, timeout=60, verify=CONTEXT) as client:
         (text,) = re.findall(r'name="choices" content="([^"]*)"', client.get("/").text)
     choices = {name: dict(given) for name, given in json.loads(html.unescape(text)).items()}
-    assert set(choices["acquisition"]) == set(ACQUISITIONS)
-    assert next(iter(choices["acquisition"])) == DEFAULT_ACQUISITION
+    assert set(choices["acquisition"]) == set(CRITERION_NAMES)
+    assert next(iter(choices["acquisition"])) == Settings.acquisition
     assert next(iter(choices["transform"])) == "none"
-    assert all(Transform.of(name) for name in choices["transform"])
+    assert all(Transform.parse(name) for name in choices["transform"])
 
 
 def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inside_the_page() -> None:
