@@ -74,9 +74,9 @@ class Service:
         names = self.storage.names()
         name = reference if reference in names else self.storage.name_of(reference)
         if name is None:
-            known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+            some = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
             detail = (
-                f"expected the name of a campaign ({known or 'there is none yet'}), got {reference!r:.220}."
+                f"expected the name of a campaign ({some or 'there is none yet'}), got {reference!r:.220}."
             )
             raise HttpProblem("no-campaign", detail, error="CampaignError")
         key = self.storage.find(name)
