@@ -149,6 +149,7 @@ def _fit(
     """Return the posterior of the first n measurements, from the cache or newly sampled."""
     from maxentry.model.priors import Priors  # imported late: the sampler is slow to import
     from maxentry.posterior.complete import complete
+    from maxentry.posterior.warm_start import same_magnitude
 
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
@@ -156,6 +157,8 @@ def _fit(
     if (cached := load_fit(cache, name)) is not None:
         return cached
     data = Observations(state.shape, *_first_measurements(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
+    if start is not None and not same_magnitude(start, data):
+        start = None  # the first measurements were of another size: begin anew
     posterior = complete(
         data,
         settings.rank if start is None else "auto",
