@@ -110,7 +110,7 @@ class Settings:
         self._set("cols", _read_labels(self.cols, "column"))
         for declared in fields(self):
             self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
-        self._set("transform", str(Transform.of(self.transform)))
+        self._set("transform", str(Transform.parse(self.transform)))
         self._set("range", _read_range(self.range))
         self._set("costs", Costs.of(self.costs, self.rows, self.cols))
         self._set("mask", _read_mask(aligned.align_mask(self.mask, self.rows, self.cols), self.shape))
@@ -346,7 +346,7 @@ def _check_batch_limits(settings: Settings) -> None:
 def _check_values(settings: Settings) -> None:
     """Raise if no value is both in the range and valid for the transform."""
     low, high = settings.range or (-math.inf, math.inf)
-    scale = Transform.of(settings.transform)
+    scale = Transform.parse(settings.transform)
     if scale.kind == "log":
         some = low <= LARGEST and high >= SMALLEST
     elif scale.kind == "logit":

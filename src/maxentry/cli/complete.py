@@ -88,8 +88,8 @@ def design(
     """Lay out which entries to measure first: every row and every column about equally often."""
     output.check_writable(out, form, sources=[shape])
     from maxentry import design as designs
+    from maxentry.belief import Entries
     from maxentry.cli import inputs
-    from maxentry.entries import Entries
 
     size = options.parse_shape(shape)
     if size is not None:
@@ -99,7 +99,7 @@ def design(
         matrix = inputs.parse_matrix(_read_table(shape), names)
         row_labels, col_labels, measured = matrix.row_labels, matrix.col_labels, matrix.measured
     row_at, col_at = ({label: i for i, label in enumerate(side)} for side in (row_labels, col_labels))
-    taken = Entries.of([row_at[x] for x in measured.rows], [col_at[x] for x in measured.cols])
+    taken = Entries.from_lists([row_at[x] for x in measured.rows], [col_at[x] for x in measured.cols])
     chosen = designs.balanced(
         (len(row_labels), len(col_labels)), n, seed=seed, taken=taken if len(taken.rows) else None
     )

@@ -174,7 +174,7 @@ def _meta(p: Parts) -> dict[str, Any]:
 def _fit(meta: dict[str, Any]) -> ModelSpec:
     given: dict[str, Any] = meta["priors"] or {}
     laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
-    transform = Transform.of(meta.get("transform", "none"))
+    transform = Transform.parse(meta.get("transform", "none"))
     return ModelSpec(
         meta["noise"], meta["effects"], Priors(**laws) if laws else None, Units(*meta["units"]), transform
     )
