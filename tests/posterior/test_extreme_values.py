@@ -41,7 +41,7 @@ def test_a_warm_start_takes_what_its_units_can_hold(table, start) -> None:
 def test_a_cold_start_names_the_entry_that_is_too_large(table) -> None:
     data = table.copy()
     data[3, 3] = 1e300
-    with pytest.raises(DataError, match="spread between 1e-150 and 1e150, got .*1e.300 in row 3, column 3"):
+    with pytest.raises(DataError, match=r"spread between 1e-150 and 1e150, got .*1e\+300 in row 3, column 3"):
         complete(data, rank=1, seed=1, progress=False)
 
 
