@@ -530,8 +530,8 @@ SHARED = [
     ),
     Mistake(
         "summary/maps.py",
-        "return Cells(np.sqrt(cell_means(variance, row_starts, col_starts)), share)",
-        "return Cells(cell_means(variance, row_starts, col_starts), share)",
+        'return Cells(means if what == "mean" else np.sqrt(means), share)',
+        "return Cells(means, share)",
         "binned maps show variances for standard deviations",
         "summary",
     ),
