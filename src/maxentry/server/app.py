@@ -76,9 +76,12 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
     for part in (campaigns, ask_tell, posterior, jobs, dashboard):
         app.include_router(part.router, prefix=API, responses=PROBLEMS, dependencies=strict)
 
-    @app.get(f"{API}/health", tags=["server"], responses={422: PROBLEMS[422]}, dependencies=strict)
+    open_answers = {status: PROBLEMS[status] for status in (422, 503)}
+
+    @app.get(f"{API}/health", tags=["server"], responses=open_answers, dependencies=strict)
     def health() -> Health:
-        """The server is running. Needs no token, and shows nothing of campaigns."""
+        """The server is running and its storage is there. Needs no token, and shows nothing of campaigns."""
+        service.storage.check()
         return Health(status="ok", version=__version__)
 
     dashboard.add_pages(app)
