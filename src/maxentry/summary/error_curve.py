@@ -57,7 +57,11 @@ class ErrorCurve:
         error = fits.expected_error(state, posterior)
         with self._lock:
             self._known[_key(state, len(state.standing))] = error
-            _write(self._folder, self._read())
+            if self._folder is not None:
+                with contextlib.suppress(OSError):  # it is only a cache
+                    self._folder.mkdir(parents=True, exist_ok=True)
+                    with write_atomically(self._folder / FILE) as draft:
+                        draft.write_text(json.dumps(self._read()))
 
     def points(self, state: State) -> list[ErrorPoint]:
         """The points known by now, the first first; computes none."""
@@ -119,15 +123,6 @@ def _key(state: State, n: int) -> str:
     from maxentry.campaign import fits
 
     return fits.digest_fit(state, n, "expected error")
-
-
-def _write(folder: Path | None, errors: dict[str, float]) -> None:
-    """Store the errors; it is only a cache, so a folder that cannot be written is ignored."""
-    if folder is not None:
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            with write_atomically(folder / FILE) as draft:
-                draft.write_text(json.dumps(errors))
 
 
 # Predictions and what came of them
