@@ -96,7 +96,7 @@ def _say_pending(table: Table, campaign: Campaign, where: str) -> None:
 
 def _why_fewer(campaign: Campaign) -> str:
     """Say why there are fewer entries than requested."""
-    status, least = campaign.status(), campaign.state.costs.least
+    status, least = campaign.status(), campaign.state.least_cost
     if status.available and status.budget is not None and status.budget - status.spent < least * (1 - 1e-12):
         return f"the budget of {status.budget:g} pays for no more (`maxentry set --budget` raises it)"
     return "no more are left" if not status.available else "no more are left within these limits"
