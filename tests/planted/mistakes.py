@@ -125,7 +125,7 @@ KERNELS = [
 ]
 MODEL = [
     Mistake(
-        "model/coherence.py",
+        "model/entropy.py",
         'np.einsum("ir,ir->i", U, U)',
         "np.abs(U).sum(1)",
         "coherence is a sum of squares",
@@ -146,7 +146,7 @@ MODEL = [
         "model/test_entropy.py",
     ),
     Mistake(
-        "model/laws.py",
+        "model/smg.py",
         "np.where(np.diagonal(T) < 0, -1.0, 1.0)",
         "np.where(np.diagonal(T) < 0, 1.0, 1.0)",
         "frames are not uniform: their signs are LAPACK's",

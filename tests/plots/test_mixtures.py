@@ -12,7 +12,7 @@ from tests.campaign.examples import begun
 from tests.plots.examples import mixed, small
 
 from maxentry.cli import complete as cli
-from maxentry.model.coherence import coherence
+from maxentry.model.entropy import coherence
 from maxentry.plots import charts, report
 from maxentry.plots.subject import Subject
 from maxentry.posterior.diagnostics import ANNEAL_LONGER, strip_code

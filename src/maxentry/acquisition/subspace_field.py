@@ -30,8 +30,7 @@ from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
 from maxentry.belief import Belief
 from maxentry.entries import Entries
-from maxentry.model.coherence import coherence
-from maxentry.model.entropy import features, score_factors
+from maxentry.model.entropy import coherence, features, score_factors
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
