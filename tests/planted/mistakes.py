@@ -206,14 +206,14 @@ COMPLETION = [
         "completion/test_fold_in.py",
     ),
     Mistake(
-        "completion/solver.py",
+        "completion/nuclear_norm.py",
         "t = slope / (2.0 * float(w @ z**2))",
         "t = slope / float(w @ z**2)",
         "the line search overshoots by a factor of two",
         "completion/test_kernels.py",
     ),
     Mistake(
-        "completion/solver.py",
+        "completion/nuclear_norm.py",
         "gap = max(primal - dual, 0.0) / primal",
         "gap = max(primal - dual, 0.0) / (2 * primal)",
         "the certificate promises twice as much as it should",
