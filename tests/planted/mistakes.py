@@ -322,7 +322,7 @@ POSTERIOR = [
         "posterior/test_diagnostics.py",
     ),
     Mistake(
-        "posterior/file_format.py",
+        "posterior/posterior.py",
         'arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}',
         'arrays |= {f"chain0_{name}": array for name, array in chain.state._asdict().items()}',
         "a posterior is saved without where its chains stand",
@@ -392,7 +392,7 @@ POSTERIOR = [
         "posterior/test_watched.py",
     ),
     Mistake(
-        "posterior/warm_start.py",
+        "posterior/complete.py",
         "moved[to] = factor",
         "moved[: len(factor)] = factor",
         "a warm start gives rows the factors of others",
