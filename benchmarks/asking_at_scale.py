@@ -26,7 +26,7 @@ from measures import table
 
 import maxentry
 from maxentry.acquisition import Problem, choose
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 
 RANK, NOISE, BATCH = 10, 0.3, 96
 LIMIT = 600
@@ -78,7 +78,7 @@ def chosen(name: str, folder: str) -> dict[str, float]:
     choose(name, tiny.belief, Problem((8, 6)), 1, rng=np.random.default_rng(0))  # loads the compiled kernels
     before = peak()
     start, used = time.perf_counter(), cpu()
-    question = Problem(posterior.shape, Entries.of(data.rows, data.cols))
+    question = Problem(posterior.shape, Entries.from_lists(data.rows, data.cols))
     batch = choose(name, posterior.belief, question, BATCH, rng=np.random.default_rng(0))
     m1, m2 = posterior.shape
     return {

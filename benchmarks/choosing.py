@@ -20,8 +20,7 @@ import numpy as np
 from measures import table
 
 from maxentry.acquisition import CRITERIA, Problem, choose
-from maxentry.belief import Belief
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries
 from maxentry.model.entropy import core_covariance, score_map
 
 HERE = Path(__file__).parent
@@ -50,7 +49,7 @@ def belief(m1: int, m2: int, S: int, rank: int = R, coherence: float = 0.0) -> B
 def question(m1: int, m2: int, per_row: int = 20) -> Problem:
     """Some entries observed, at random."""
     rng = np.random.default_rng(1)
-    observed = Entries.of(rng.integers(m1, size=per_row * m1), rng.integers(m2, size=per_row * m1))
+    observed = Entries.from_lists(rng.integers(m1, size=per_row * m1), rng.integers(m2, size=per_row * m1))
     return Problem((m1, m2), observed)
 
 

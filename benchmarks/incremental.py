@@ -23,9 +23,9 @@ from measures import covered, rmse, table
 
 import maxentry
 from maxentry.acquisition import Problem, choose
+from maxentry.belief import Entries
 from maxentry.campaign.campaign import Campaign
 from maxentry.design import uniform
-from maxentry.entries import Entries
 from maxentry.model.smg import draw_smg
 
 RANK, NOISE, BATCH = 10, 0.3, 8

@@ -56,7 +56,7 @@ def test_far_out_on_the_scale_nothing_overflows_or_leaves_the_domain(transform):
 def test_a_logit_never_leaves_its_interval(low, width, z):
     transform = Transform("logit", low, low + width)
     assert transform.low <= transform.inverse(z) <= transform.high
-    assert Transform.of(str(transform)) == transform
+    assert Transform.parse(str(transform)) == transform
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_logit_never_leaves_its_interval(low, width, z):
     ],
 )
 def test_texts_are_read(text, transform):
-    assert Transform.of(text) == transform
+    assert Transform.parse(text) == transform
 
 
 def test_texts_are_written_as_people_write_them():
@@ -85,13 +85,13 @@ def test_texts_are_written_as_people_write_them():
 @pytest.mark.parametrize("wish", ["sqrt", "", "log(2)", "logit(1)", "logit(0, 1, 2)", None, 1, np.log])
 def test_what_is_no_transform_is_refused_with_the_choices(wish):
     with pytest.raises(ParameterError, match=r"'none', 'log', 'logit'"):
-        Transform.of(wish)
+        Transform.parse(wish)
 
 
 @pytest.mark.parametrize("ends", ["(1, 0)", "(1, 1)", "(nan, 1)", "(0, inf)", "(a, b)", "(-1e308, 1e308)"])
 def test_an_interval_that_is_none_is_refused(ends):
     with pytest.raises(ParameterError, match="low < high"):
-        Transform.of(f"logit{ends}")
+        Transform.parse(f"logit{ends}")
 
 
 def test_only_a_logit_has_an_interval():
@@ -113,7 +113,7 @@ def test_only_a_logit_has_an_interval():
     ],
 )
 def test_a_value_without_a_place_is_named(transform, bad):
-    scale = Transform.of(transform)
+    scale = Transform.parse(transform)
     assert scale.inside([0.5, bad, 0.25]).tolist() == [True, False, True]
     with pytest.raises(DataError, match=re.escape(f"the value at number 1 is {bad!r}".removesuffix(".0"))):
         scale.forward([0.5, bad, 0.25], lambda k: f"number {k}")
@@ -125,4 +125,4 @@ def test_the_advice_on_a_value_at_the_end_of_the_interval_helps():
     with pytest.raises(DataError, match=r"transform='(logit\(-1, 101\))'") as refused:
         PERCENT.forward([100.0])
     advised = str(refused.value).split("'")[1]
-    assert np.isfinite(Transform.of(advised).forward([0.0, 100.0])).all()
+    assert np.isfinite(Transform.parse(advised).forward([0.0, 100.0])).all()

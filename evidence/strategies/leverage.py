@@ -21,8 +21,8 @@ import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice, find_candidates, rank_setting
 from maxentry.acquisition import Problem, Selection
+from maxentry.belief import Entries
 from maxentry.compare.scenario import DASHED, Array, Case, Policy, Strategy, Style, Truth
-from maxentry.entries import Entries
 from maxentry.plots.style import ORANGE
 from maxentry.transform import Transform
 
@@ -54,7 +54,7 @@ def draw_entries(mu: Array, nu: Array, problem: Problem, n: int, rng: np.random.
 def fill_zeros(request: Request, n: int, centre: bool) -> Array:
     """Return the zero-filled matrix of the first n measurements, or of all that there are."""
     state = request.state
-    y = Transform.of(state.settings.transform).forward(state.values[:n])
+    y = Transform.parse(state.settings.transform).forward(state.values[:n])
     i, j = state.told.rows[:n], state.told.cols[:n]
     filled = np.zeros(state.shape)
     filled[i, j] = y - (y.mean() if centre else 0.0)

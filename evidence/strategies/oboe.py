@@ -27,6 +27,7 @@ import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice
 from maxentry.acquisition import Problem, Selection
+from maxentry.belief import Entries
 from maxentry.campaign.state import State
 from maxentry.compare.scenario import (
     DOTTED,
@@ -42,7 +43,6 @@ from maxentry.compare.scenario import (
     Style,
     Truth,
 )
-from maxentry.entries import Entries
 from maxentry.errors import DataError, ParameterError
 from maxentry.plots.style import GREEN
 from maxentry.transform import Transform
@@ -118,7 +118,7 @@ def choose_greedily(embedding: Embedding, problem: Problem, n: int, t_max: float
         taken[i] = np.append(row_cols, j)
         rows.append(i)
         cols.append(j)
-    return build_choice(problem, Entries.of(rows, cols))
+    return build_choice(problem, Entries.from_lists(rows, cols))
 
 
 # Estimating
@@ -138,7 +138,7 @@ def _embedding(truth: Truth, case: Case) -> Embedding:
     if truth.told is None:
         raise ParameterError("expected rows that are known from the start, got a case without any.")
     model, known = dict(case.model), np.asarray(truth.told.all(1))
-    transform = Transform.of(model.get("transform", "none"))
+    transform = Transform.parse(model.get("transform", "none"))
     E = np.full(truth.Y.shape, np.nan)
     E[known] = transform.forward(truth.Y[known])
     rank = model.get("rank")
@@ -162,7 +162,7 @@ def _estimator(truth: Truth, case: Case, seed: int) -> Estimator:
     place[embedding.new] = np.arange(len(embedding.new))
 
     def estimate(state: State, rows: Indices, cols: Indices, level: float) -> Estimates:
-        transform = Transform.of(state.settings.transform)
+        transform = Transform.parse(state.settings.transform)
         new_rows = least_squares(embedding, state.told, transform.forward(state.values))
         known = np.where(place[rows] < 0, truth.Y[rows, cols], np.nan)
         found = transform.inverse(new_rows[place[rows], cols])

@@ -84,7 +84,7 @@ class PaperFit(NamedTuple):
 @lru_cache(maxsize=1)  # the next choice and the estimate are of one state
 def fit(state: State, sampler: Sampler) -> PaperFit:
     """Algorithm 2 given all that was told."""
-    y = Transform.of(state.settings.transform).forward(state.values)
+    y = Transform.parse(state.settings.transform).forward(state.values)
     center, scale = 0.0, 1.0
     if sampler.standardise:
         center, scale = float(y.mean()), (float(y.std()) or 1.0) / prior_sd(state.shape, sampler.rank)
@@ -161,7 +161,7 @@ def _estimator(truth: Truth, case: Case, seed: int) -> Estimator:
     sampler = build_sampler(truth, case)
 
     def estimate(state: State, rows: Indices, cols: Indices, level: float) -> Estimates:
-        transform = Transform.of(state.settings.transform)
+        transform = Transform.parse(state.settings.transform)
         return estimate_entries(fit(state, sampler), transform, rows, cols, level, noisy=not truth.simulated)
 
     return estimate

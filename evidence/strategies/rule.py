@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxentry.acquisition import Costs, Problem, Selection
+from maxentry.belief import Entries
 from maxentry.campaign import stop
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.policy import Batch
 from maxentry.campaign.state import CHOICE, State, derive_rng
 from maxentry.compare.scenario import Array, Policy
-from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
 
@@ -73,7 +73,7 @@ def build_problem(state: State, now: dt.datetime) -> Problem:
 def find_candidates(problem: Problem) -> Entries:
     """Return all entries that may be chosen, in order of position."""
     m1, m2 = problem.shape
-    return Entries.of(*np.nonzero(problem.available(np.arange(m1), np.arange(m2))))
+    return Entries.from_lists(*np.nonzero(problem.available(np.arange(m1), np.arange(m2))))
 
 
 def build_choice(problem: Problem, entries: Entries, gain: Array | None = None) -> Selection:

@@ -19,7 +19,7 @@ import numpy as np
 from evidence.strategies.rule import Request, as_policy, build_choice, find_candidates
 from maxentry.acquisition import Problem, Selection
 from maxentry.acquisition.draw_field import DrawField
-from maxentry.belief import Belief
+from maxentry.belief import Belief, Entries
 from maxentry.campaign import fits
 from maxentry.campaign.state import State
 from maxentry.compare.scenario import (
@@ -35,7 +35,6 @@ from maxentry.compare.scenario import (
     Style,
     Truth,
 )
-from maxentry.entries import Entries
 from maxentry.model.effects import row_column_means
 from maxentry.plots.style import GREY, PURPLE
 from maxentry.transform import Transform
@@ -80,7 +79,7 @@ def _cheapest_policy(truth: Truth, case: Case, seed: int) -> Policy:
 
 def estimate_means(state: State, rows: Indices, cols: Indices, level: float) -> Estimates:
     """Return mu + r_i + c_j, fitted on the scale of the model, in the user's units."""
-    transform = Transform.of(state.settings.transform)
+    transform = Transform.parse(state.settings.transform)
     i, j = (index.astype(np.intp) for index in state.told)
     effects = row_column_means(i, j, transform.forward(state.values), state.shape)
     return Estimates(transform.inverse(effects.at(rows, cols)))

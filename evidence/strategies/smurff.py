@@ -24,6 +24,7 @@ import numpy as np
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from evidence.strategies.simple import choose_largest
 from maxentry.acquisition import Selection
+from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, State, derive_seed
 from maxentry.compare.scenario import (
     DASHED,
@@ -37,7 +38,6 @@ from maxentry.compare.scenario import (
     Style,
     Truth,
 )
-from maxentry.entries import Entries
 from maxentry.errors import MissingDependencyError
 from maxentry.plots.style import PURPLE
 from maxentry.posterior.intervals import NoiseLaw, quantiles
@@ -86,10 +86,10 @@ def check_available() -> None:
 def fit(state: State, k: int) -> SmurffFit:
     """Run SMURFF on all that was told."""
     mask = np.ones(state.shape, dtype=bool) if state.settings.mask is None else state.settings.mask
-    test = Entries.of(*np.nonzero(mask))
+    test = Entries.from_lists(*np.nonzero(mask))
     job = {
         "shape": np.array(state.shape), "rows": state.told.rows, "cols": state.told.cols,
-        "values": Transform.of(state.settings.transform).forward(state.values),
+        "values": Transform.parse(state.settings.transform).forward(state.values),
         "test_rows": test.rows, "test_cols": test.cols, "k": k, "burnin": BURNIN, "nsamples": NSAMPLES,
         "seed": derive_seed(state.settings.seed, FIT, len(state.values)) % 2**31,
     }  # fmt: skip
@@ -145,7 +145,7 @@ def _estimator(truth: Truth, case: Case, seed: int) -> Estimator:
     k = rank_setting(case.model, RANK)
 
     def estimate(state: State, rows: Indices, cols: Indices, level: float) -> Estimates:
-        transform = Transform.of(state.settings.transform)
+        transform = Transform.parse(state.settings.transform)
         return estimate_entries(fit(state, k), transform, rows, cols, level, noisy=not truth.simulated)
 
     return estimate

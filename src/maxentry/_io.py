@@ -1,4 +1,4 @@
-"""Atomic writes, data for JSON, and the folder for caches: what several parts of the package need of files."""
+"""What several parts need of the machine: atomic writes, data for JSON, a folder for caches, the number of threads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from maxentry.errors import ParameterError
+
+THREADS_VARIABLE = "MAXENTRY_THREADS"
 
 
 @contextmanager
@@ -55,3 +59,13 @@ def user_cache() -> Path:
     return (
         base if base.is_absolute() else Path.home() / ".cache"
     ) / "maxentry"  # a relative base is not valid
+
+
+def max_threads() -> int:
+    """Return the limit set by MAXENTRY_THREADS; without one, the number of processors."""
+    limit = os.environ.get(THREADS_VARIABLE, "").strip()
+    if not limit:
+        return os.cpu_count() or 1
+    if not (limit.isascii() and limit.isdigit() and int(limit) >= 1):
+        raise ParameterError(f"{THREADS_VARIABLE} must be a whole number of at least 1, got {limit!r}")
+    return int(limit)

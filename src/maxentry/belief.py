@@ -1,20 +1,69 @@
-"""Belief: posterior draws of the matrix in factor form, and the noise variance of each draw.
+"""Entries of a matrix by position, and the belief in their values: posterior draws in factor form.
 
 `posterior` builds a `Belief` and `acquisition` reads it, so that neither imports the other. Entry (i, j) of draw s is
 X_ij = mu_s + row_si + col_sj + left_si . right_sj.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.errors import ParameterError
+
 Floats = NDArray[np.floating]
 Array = NDArray[np.float64]
-Indices = NDArray[np.integer]
+Indices = NDArray[np.int64]
+Positions = NDArray[np.integer]
 
 BLOCK_NUMBERS = 4_000_000  # a block of a dense map holds about this many numbers (32 MB)
+
+
+def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """Return the shape as two whole numbers of at least 1, or raise ParameterError."""
+    try:
+        m1, m2 = (int(m) for m in shape)
+    except (TypeError, ValueError):
+        raise ParameterError(f"shape must be two whole numbers, rows and columns, got {shape!r}") from None
+    if (m1, m2) != tuple(shape) or min(m1, m2) < 1:
+        raise ParameterError(f"shape must be two whole numbers of at least 1, got {tuple(shape)!r}")
+    if m1 * m2 >= 2**62:
+        raise ParameterError(f"a matrix of {m1} x {m2} has too many entries to number")
+    return m1, m2
+
+
+class Entries(NamedTuple):
+    """Entries (i_n, j_n), n = 1..N, by position, in order and with repeats."""
+
+    rows: Indices
+    cols: Indices
+
+    @classmethod
+    def from_lists(cls, rows: Any, cols: Any) -> Entries:
+        """Build entries from sequences of whole numbers."""
+        return cls(np.asarray(rows, dtype=np.int64), np.asarray(cols, dtype=np.int64))
+
+    @classmethod
+    def none(cls) -> Entries:
+        """Return an empty set of entries."""
+        return cls.from_lists([], [])
+
+    @classmethod
+    def from_keys(cls, keys: Indices, m2: int) -> Entries:
+        """Return the entries with these keys in a matrix of m2 columns."""
+        return cls(keys // m2, keys % m2)
+
+    def keys(self, m2: int) -> Indices:
+        """Return one number per entry of a matrix of m2 columns: i m2 + j."""
+        return self.rows * m2 + self.cols
+
+    def joined(self, other: Entries) -> Entries:
+        """Return these entries followed by the others."""
+        return Entries(np.concatenate([self.rows, other.rows]), np.concatenate([self.cols, other.cols]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +87,7 @@ class Belief:
         """The number of draws, S."""
         return int(self.left.shape[0])
 
-    def at(self, rows: Indices, cols: Indices) -> Array:
+    def at(self, rows: Positions, cols: Positions) -> Array:
         """Return the draws at the given entries, (S, n)."""
         i, j = np.asarray(rows), np.asarray(cols)
         x = np.empty((self.n_draws, i.size))
@@ -46,7 +95,7 @@ class Belief:
             x[s] = self._entries(s, i, j)
         return x
 
-    def mean_at(self, rows: Indices, cols: Indices) -> Array:
+    def mean_at(self, rows: Positions, cols: Positions) -> Array:
         """Return the mean over the draws at the given entries, (n,)."""
         i, j = np.asarray(rows), np.asarray(cols)
         total = np.zeros(i.size)
@@ -54,7 +103,7 @@ class Belief:
             total += self._entries(s, i, j)
         return total / self.n_draws
 
-    def _entries(self, s: int, i: Indices, j: Indices) -> Array:
+    def _entries(self, s: int, i: Positions, j: Positions) -> Array:
         x: Array = np.einsum("nr,nr->n", self.left[s, i], self.right[s, j]).astype(np.float64)
         x += self.mu[s] + self.row[s, i] + self.col[s, j]
         return x

@@ -116,7 +116,7 @@ class Axis:
     labels: Labels | None
 
     @classmethod
-    def of(cls, name: str, size: int, labels: Iterable[Hashable] | None) -> Axis:
+    def from_labels(cls, name: str, size: int, labels: Iterable[Hashable] | None) -> Axis:
         """Build an axis; raise unless the labels, if given, are distinct, not missing and of this number."""
         known = None if labels is None else check_labels(labels, name)
         if known is not None and len(known) != size:

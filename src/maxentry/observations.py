@@ -72,8 +72,8 @@ class Observations:
         if given_rows.size >= 2**31:
             raise DataError(f"expected fewer than 2**31 measurements, got {given_rows.size}.")
         shape = check_shape(self.shape)
-        row_axis = Axis.of("row", shape[0], self.row_labels)
-        col_axis = Axis.of("column", shape[1], self.col_labels)
+        row_axis = Axis.from_labels("row", shape[0], self.row_labels)
+        col_axis = Axis.from_labels("column", shape[1], self.col_labels)
         rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
         values = floats(self.values, lambda k: place(row_axis, rows[k], col_axis, cols[k]))
         known = ~np.isnan(values)
@@ -147,7 +147,10 @@ class Observations:
             got = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {array!r:.40}"
             raise DataError(f"expected an array of 2 dimensions, got {got}.")
         m1, m2 = check_shape(given.shape)
-        row_axis, col_axis = Axis.of("row", m1, row_labels), Axis.of("column", m2, col_labels)
+        row_axis, col_axis = (
+            Axis.from_labels("row", m1, row_labels),
+            Axis.from_labels("column", m2, col_labels),
+        )
         matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
         return cls._from_matrix(matrix, row_axis, col_axis)
 
@@ -204,7 +207,10 @@ class Observations:
         """
         wide = frames.read_wide(frame, row_column)
         m1, m2 = check_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
-        row_axis, col_axis = Axis.of("row", m1, wide.row_labels), Axis.of("column", m2, wide.col_labels)
+        row_axis, col_axis = (
+            Axis.from_labels("row", m1, wide.row_labels),
+            Axis.from_labels("column", m2, wide.col_labels),
+        )
         matrix = np.empty((m1, m2))
         for j, column in enumerate(wide.columns):
             matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]

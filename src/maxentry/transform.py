@@ -33,7 +33,7 @@ class Transform:
     kind: "none", "log", or "logit" of (y - low) / (high - low)
     low, high: the interval of a logit, its ends left out
 
-    As text ("log", "logit(0, 100)"; also "percent", which is that one): `Transform.of(text)`, and back by `str`.
+    As text ("log", "logit(0, 100)"; also "percent", which is that one): `Transform.parse(text)`, and back by `str`.
     """
 
     kind: Kind = "none"
@@ -57,7 +57,7 @@ class Transform:
         object.__setattr__(self, "high", high)
 
     @classmethod
-    def of(cls, wish: str | Transform) -> Transform:
+    def parse(cls, wish: str | Transform) -> Transform:
         """A transform as it is, or read from its text."""
         if isinstance(wish, Transform):
             return wish

@@ -3,8 +3,7 @@
 import numpy as np
 
 from maxentry.acquisition import Costs, Limits, Problem
-from maxentry.belief import Belief
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries
 
 
 def belief(shape, S=9, R=2, seed=0, *, spread=0.5, effects=True, coherent=False, noise=0.1, dtype=float):
@@ -26,7 +25,7 @@ def belief(shape, S=9, R=2, seed=0, *, spread=0.5, effects=True, coherent=False,
 
 def entries(shape, n, rng):
     """n entries, perhaps some twice."""
-    return Entries.of(rng.integers(shape[0], size=n), rng.integers(shape[1], size=n))
+    return Entries.from_lists(rng.integers(shape[0], size=n), rng.integers(shape[1], size=n))
 
 
 def problem(shape, seed=0, *, mask=True, again=False, costs=True, limits=None, observed=4, pending=2):

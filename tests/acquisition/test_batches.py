@@ -10,7 +10,7 @@ from tests.reference import acquisition_slow as slow
 from maxentry import acquisition
 from maxentry.acquisition import Limits, Problem, draw_field, greedy, total_variance
 from maxentry.acquisition.greedy import GreedySearch
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 
 SHAPE = (12, 10)
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.acquisition.beliefs import belief, entries
 from tests.reference import acquisition_slow as slow
 
-from maxentry.acquisition import draw_field, field, subspace_field
+from maxentry.acquisition import draw_field, subspace_field
 from maxentry.acquisition.draw_field import DrawField
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
 from maxentry.model.entropy import lemma2_score
@@ -199,7 +199,7 @@ def test_rounding_that_outgrows_the_noise_is_an_error_of_ours():
     with pytest.raises(
         ParameterError, match="expected noise that rounding leaves visible beside variances of 1"
     ):
-        field.measurement_directions(np.eye(4)[[0, 0, 1, 1]], 1e-20)
+        draw_field.measurement_directions(np.eye(4)[[0, 0, 1, 1]], 1e-20)
 
 
 def test_spread_of_turned_factors_agrees_with_numpy():
@@ -228,12 +228,12 @@ def test_directions_measure_one_entry_after_the_other():
     rng = np.random.default_rng(0)
     F, W, eta2 = rng.normal(size=(5, 8)), np.empty((0, 8)), 0.3
     for f in F:
-        w, v = field.measurement_direction(f, W, eta2)
+        w, v = draw_field.measurement_direction(f, W, eta2)
         K = np.eye(8) - W.T @ W
         assert v == pytest.approx(f @ K @ f, rel=1e-12)
         W = np.concatenate([W, w[None]])
-    np.testing.assert_allclose(field.measurement_directions(F, eta2), W, atol=1e-12)
-    np.testing.assert_allclose(field.measurement_directions(F[2:], eta2, W[:2]), W[2:], atol=1e-12)
+    np.testing.assert_allclose(draw_field.measurement_directions(F, eta2), W, atol=1e-12)
+    np.testing.assert_allclose(draw_field.measurement_directions(F[2:], eta2, W[:2]), W[2:], atol=1e-12)
     exact = F.T @ np.linalg.solve(F @ F.T + eta2 * np.eye(5), F)
     np.testing.assert_allclose(W.T @ W, exact, atol=1e-12)
 
@@ -241,10 +241,10 @@ def test_directions_measure_one_entry_after_the_other():
 @pytest.mark.parametrize("kind", range(3))
 @pytest.mark.parametrize("chunk", [1, 7, 4096])
 def test_many_pending_entries_are_held_by_few_directions(monkeypatch, kind, chunk):
-    monkeypatch.setattr(field, "CHUNK", chunk)
+    monkeypatch.setattr(draw_field, "CHUNK", chunk)
     f, cov = list(fields())[kind]
     pending = entries(SHAPE, 300, np.random.default_rng(2))
-    W, F = field.all_directions(f, pending), f.features(*ALL)
+    W, F = draw_field.all_directions(f, pending), f.features(*ALL)
     assert len(W) <= f.p
     expected = slow.given(cov, pending.keys(7), f.eta2)
     np.testing.assert_allclose(F @ F.T - (F @ W.T) @ (W @ F.T), expected, rtol=0, atol=1e-12 * cov.max())
@@ -253,9 +253,9 @@ def test_many_pending_entries_are_held_by_few_directions(monkeypatch, kind, chun
 def test_pending_entries_need_no_matrix_of_their_number():
     f = DrawField.from_belief(belief(SHAPE))
     pending = entries(SHAPE, 20_000, np.random.default_rng(2))
-    field.all_directions(f, pending)  # compiles what is not cached yet, which takes memory of its own
+    draw_field.all_directions(f, pending)  # compiles what is not cached yet, which takes memory of its own
     tracemalloc.start()
-    field.all_directions(f, pending)
+    draw_field.all_directions(f, pending)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6  # 20,000 x 20,000 numbers would be 3.2 GB

@@ -9,9 +9,8 @@ from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
 from maxentry.acquisition import Limits, draw_field, greedy, total_variance
-from maxentry.acquisition.draw_field import DrawField
-from maxentry.acquisition.field import NOISE_FLOOR
-from maxentry.entries import Entries
+from maxentry.acquisition.draw_field import NOISE_FLOOR, DrawField
+from maxentry.belief import Entries
 
 NAMES = ["maxent", "maxent_nearest", "predictive_variance", "integrated_variance"]
 ECONOMIES = ("all held", "tiny tiles", "little held", "few open")

@@ -7,7 +7,7 @@ from tests.reference import acquisition_slow as slow
 
 from maxentry.acquisition import total_variance
 from maxentry.acquisition.draw_field import DrawField
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 
 SHAPE = (9, 7)
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.belief import Entries
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
-from maxentry.entries import Entries
 
 START = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 

@@ -542,10 +542,10 @@ def test_two_who_ask_at_once_do_not_overdraw_the_budget() -> None:
 
 def test_where_entries_may_be_asked_again_only_what_came_in_between_clashes() -> None:
     storage = Storage("sqlite://")
-    from maxentry.entries import Entries
+    from maxentry.belief import Entries
 
     def corner(state, n, now, **_):
-        return chosen(state, Entries.of([0, 0], [0, 0]))
+        return chosen(state, Entries.from_lists([0, 0], [0, 0]))
 
     c = campaign(storage, policy=corner, again=True)
     c.tell(c.ask(2)["id"], [1.0, 2.0])

@@ -10,10 +10,10 @@ from sqlalchemy import text
 from tests.campaign.conftest import database
 from tests.campaign.stand_ins import campaign, chosen, lowest
 
+from maxentry.belief import Entries
 from maxentry.campaign import storage as storage_module
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Log, Overtaken, Storage
-from maxentry.entries import Entries
 from maxentry.errors import StorageError
 
 

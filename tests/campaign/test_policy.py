@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.campaign.examples import answer, ask, begun, places, truth, until_over
 
+from maxentry.belief import Entries
 from maxentry.campaign import fits, policy
 from maxentry.campaign.campaign import Campaign
 from maxentry.design import balanced
-from maxentry.entries import Entries
 from maxentry.errors import NothingToAskError
 from maxentry.model.entropy import lemma2_score
 

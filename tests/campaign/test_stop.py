@@ -7,8 +7,8 @@ import pytest
 from tests.campaign.examples import answer, ask, begun, truth
 
 from maxentry.acquisition import Costs, Limits, Problem
+from maxentry.belief import Entries
 from maxentry.campaign import outlook, policy, stop
-from maxentry.entries import Entries
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -34,7 +34,9 @@ def test_the_outlook_is_that_of_dense_covariances() -> None:
     state, posterior = campaign.state, campaign.posterior(progress=False)
     batch = policy.next_batch(state, 5, NOW)
     found = outlook.compute_outlook(state, posterior, batch, NOW)
-    expected = dense_errors(posterior.belief, Entries.of(pending["row"], pending["col"]), Entries(*batch[:2]))
+    expected = dense_errors(
+        posterior.belief, Entries.from_lists(pending["row"], pending["col"]), Entries(*batch[:2])
+    )
     assert np.allclose([found.error_now, found.error_with_pending, found.error_after], expected, rtol=1e-8)
     assert found.error_now > found.error_with_pending > found.error_after > 0
     assert found.gain_per_cost == pytest.approx((expected[1] - expected[2]) / 5)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.campaign.stand_ins import Clock, campaign, chosen, lowest
 
+from maxentry.belief import Entries
 from maxentry.campaign.campaign import Campaign
-from maxentry.entries import Entries
 from maxentry.errors import CampaignError, DataError
 
 
@@ -23,7 +23,7 @@ def told(c: Campaign) -> list[tuple[int | None, float]]:
 
 
 def corner(state: Any, n: int, now: Any, **_: Any) -> Any:
-    return chosen(state, Entries.of([0] * n, [0] * n))
+    return chosen(state, Entries.from_lists([0] * n, [0] * n))
 
 
 @pytest.fixture

@@ -241,7 +241,7 @@ class Watched:
     def truth(self, seed: int) -> Truth:
         from threadpoolctl import threadpool_info
 
-        from maxentry.kernels.threads import max_threads
+        from maxentry._io import max_threads
 
         assert os.getpid() != self.parent
         assert os.environ["OMP_NUM_THREADS"] == os.environ["NUMBA_NUM_THREADS"] == "1"

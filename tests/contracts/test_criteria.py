@@ -6,8 +6,7 @@ from tests.acquisition.beliefs import belief, entries, problem
 
 from maxentry import acquisition
 from maxentry.acquisition import CRITERIA, Costs, Limits, Problem, Selection, greedy
-from maxentry.belief import Belief
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 
 SHAPE = (8, 7)
@@ -93,7 +92,7 @@ def test_pending_entries_change_the_choice():
     for name in BY_BELIEF:
         q = problem(SHAPE, pending=0, costs=False)
         first = choose(name, q, 2)
-        pending = Problem(SHAPE, q.observed, Entries.of(first.rows[:1], first.cols[:1]), q.mask)
+        pending = Problem(SHAPE, q.observed, Entries.from_lists(first.rows[:1], first.cols[:1]), q.mask)
         assert keys(choose(name, pending, 1), q) == keys(first, q)[1:]
 
 
@@ -280,8 +279,8 @@ def test_a_criterion_of_ones_own_is_used():
         (lambda: choose("maxent", Problem(SHAPE), 1, belief((3, 3))), r"shape \(8, 7\), got \(3, 3\)"),
         (lambda: choose("maxent", Problem(SHAPE), 1, belief(SHAPE, noise=0.0)), "above zero, got 0"),
         (lambda: Problem(SHAPE, mask=np.ones((7, 8), dtype=bool)), "expected a mask of shape"),
-        (lambda: Problem(SHAPE, observed=Entries.of([8], [0])), "rows 0 to 7, got row 8"),
-        (lambda: Problem(SHAPE, pending=Entries.of([0], [-1])), "columns 0 to 6, got column -1"),
+        (lambda: Problem(SHAPE, observed=Entries.from_lists([8], [0])), "rows 0 to 7, got row 8"),
+        (lambda: Problem(SHAPE, pending=Entries.from_lists([0], [-1])), "columns 0 to 6, got column -1"),
         (lambda: Problem(SHAPE, costs=Costs(row=np.ones(3))), r"row costs of shape \(8,\), got \(3,\)"),
         (lambda: Problem(SHAPE, costs=Costs(entry=np.full(SHAPE, np.nan))), "finite entry costs, got nan"),
         (lambda: Problem(SHAPE, costs=Costs(row=np.zeros(8), col=np.ones(7) - 1)), "above zero, got an entry"),
@@ -297,10 +296,10 @@ def test_what_cannot_be_is_refused(wrong, message):
 
 def test_designs_need_no_belief_and_balanced_levels_the_counts():
     rng = np.random.default_rng(0)
-    q = Problem(SHAPE, observed=entries(SHAPE, 6, rng), pending=Entries.of([0], [0]))
+    q = Problem(SHAPE, observed=entries(SHAPE, 6, rng), pending=Entries.from_lists([0], [0]))
     for name in DESIGNS:
         assert len(acquisition.choose(name, None, q, 9, rng=rng).rows) == 9
-    q = Problem(SHAPE, observed=Entries.of([0, 1, 2], [0, 0, 1]))
+    q = Problem(SHAPE, observed=Entries.from_lists([0, 1, 2], [0, 0, 1]))
     chosen = acquisition.choose("balanced", None, q, 13, rng=rng)
     counts = np.bincount(np.concatenate([q.observed.rows, chosen.rows]), minlength=8)
     assert counts.max() - counts.min() <= 1

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from tests.reference import balanced_slow as slow
 
+from maxentry.belief import Entries
 from maxentry.design import balanced
-from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import fill_rows
 
@@ -68,7 +68,7 @@ def test_with_masks_taken_entries_and_counts_nothing_is_more_level(case, seed, g
         if given_as == "taken"
         else ~allowed & (np.arange(allowed.size).reshape(allowed.shape) % 2 == 0)
     )
-    taken = Entries.of(*np.nonzero(gone)) if given_as in ("taken", "both") else None
+    taken = Entries.from_lists(*np.nonzero(gone)) if given_as in ("taken", "both") else None
     mask = {"mask": allowed, "sparse": sparse.csr_array(allowed), "taken": None, "both": allowed | gone}[
         given_as
     ]
@@ -185,7 +185,7 @@ def test_masks_of_2000_by_2000_take_seconds(n):
     [
         ({"n": 13}, "n must be at most 12, the number of available entries, got 13"),
         ({"mask": np.eye(4, 3) > 0, "n": 4}, "n must be at most 3"),
-        ({"taken": Entries.of([0, 0, 0], [0, 1, 1]), "n": 11}, "n must be at most 10"),
+        ({"taken": Entries.from_lists([0, 0, 0], [0, 1, 1]), "n": 11}, "n must be at most 10"),
         ({"n": -1}, "n must be a whole number"),
         ({"n": 2.0}, "n must be a whole number"),
         ({"shape": (4, 0)}, "shape must be two whole numbers"),
@@ -193,8 +193,8 @@ def test_masks_of_2000_by_2000_take_seconds(n):
         ({"shape": 4}, "shape must be two whole numbers"),
         ({"mask": np.ones((3, 4), dtype=bool)}, "mask must be a 4 x 3 array"),
         ({"mask": np.ones((4, 3))}, "mask must be a 4 x 3 array of True and False, got float64"),
-        ({"taken": Entries.of([4], [0])}, "taken rows must be from 0 to 3"),
-        ({"taken": Entries.of([0], [-1])}, "taken columns must be from 0 to 2"),
+        ({"taken": Entries.from_lists([4], [0])}, "taken rows must be from 0 to 3"),
+        ({"taken": Entries.from_lists([0], [-1])}, "taken columns must be from 0 to 2"),
         ({"row_counts": [1, 2, 3]}, "row_counts must be 4 whole numbers"),
         ({"col_counts": [1, 2, -3]}, "col_counts must be 3 whole numbers"),
         ({"col_counts": [1.0, 2.0, 3.0]}, "col_counts must be 3 whole numbers"),

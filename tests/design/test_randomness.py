@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import chi2, norm
 from tests.reference import balanced_slow as slow
 
+from maxentry.belief import Entries
 from maxentry.design import balanced, uniform
 from maxentry.design.uniform import find_available
-from maxentry.entries import Entries
 from maxentry.kernels.design import trade_all
 
 module = sys.modules["maxentry.design.balanced"]
@@ -84,7 +84,7 @@ def test_trades_are_those_of_the_slow_twin(seed):
     begin = np.searchsorted(rows, np.arange(m1 + 1))
     for pool in (
         find_available((m1, m2), allowed),
-        find_available((m1, m2), taken=Entries.of(*np.nonzero(~allowed))),
+        find_available((m1, m2), taken=Entries.from_lists(*np.nonzero(~allowed))),
     ):
         fast = cols.copy()
         trade_all(pool.lists(np.arange(m1), np.arange(m2)), begin, fast, 5, m2, np.random.default_rng(seed))
@@ -145,7 +145,7 @@ def test_under_a_mask_every_best_design_comes_up():
 @pytest.mark.parametrize("design", [balanced, uniform])
 def test_a_seed_gives_the_same_entries_in_the_same_order_and_another_gives_others(design):
     mask = np.random.default_rng(0).random((30, 20)) < 0.5
-    for given in ({}, {"mask": mask}, {"taken": Entries.of(*np.nonzero(mask))}):
+    for given in ({}, {"mask": mask}, {"taken": Entries.from_lists(*np.nonzero(mask))}):
         one, again, other = (design((30, 20), 60, seed=seed, **given) for seed in (1, 1, 2))
         from_sequence = design((30, 20), 60, seed=np.random.SeedSequence(1), **given)
         assert np.array_equal(one, again)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import chi2
 
+from maxentry.belief import Entries
 from maxentry.design import uniform
 from maxentry.design.uniform import find_available
-from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
 
@@ -22,7 +22,7 @@ def test_entries_are_distinct_and_available(m1, m2, seed, data):
     rng = np.random.default_rng(seed)
     mask, gone = rng.random((m1, m2)) < 0.6, rng.random((m1, m2)) < 0.3
     given_mask = data.draw(st.sampled_from([None, mask, sparse.coo_array(mask)]))
-    taken = data.draw(st.sampled_from([None, Entries.of(*np.nonzero(gone))]))
+    taken = data.draw(st.sampled_from([None, Entries.from_lists(*np.nonzero(gone))]))
     allowed = (mask if given_mask is not None else np.full((m1, m2), True)) & ~(
         gone if taken is not None else False
     )
@@ -38,7 +38,7 @@ def test_the_nth_available_entry_is_counted_row_by_row(listed):
     pool = (
         find_available((6, 7), allowed)
         if listed
-        else find_available((6, 7), taken=Entries.of(*np.nonzero(~allowed)))
+        else find_available((6, 7), taken=Entries.from_lists(*np.nonzero(~allowed)))
     )
     assert pool.count == allowed.sum()
     found = pool.nth(np.arange(pool.count)).keys(7)
@@ -58,7 +58,9 @@ def excess(draws, sets):
 def test_every_set_in_every_order_is_equally_likely(n):
     rng = np.random.default_rng(n)
     sets = list(itertools.permutations([0, 1, 2, 4, 5], n))
-    draws = [tuple(uniform((2, 3), n, taken=Entries.of([1], [0]), seed=rng).keys(3)) for _ in range(4000)]
+    draws = [
+        tuple(uniform((2, 3), n, taken=Entries.from_lists([1], [0]), seed=rng).keys(3)) for _ in range(4000)
+    ]
     assert excess(draws, sets) < 1
     assert excess([draw if draw[0] else draw[::-1] for draw in draws], sets) > 1
 

@@ -16,7 +16,7 @@ from tests.frames.examples import COLS, KINDS, ROW_LABELS, SHAPE, check_map, che
 
 import maxentry
 from maxentry import Campaign, Observations, Posterior, Sampling, acquisition, completion, design
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 from maxentry.errors import LabelError, ParameterError
 
 TINY = Sampling(chains=2, anneal=4, settle=4, draws=3, thin=1)

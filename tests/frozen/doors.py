@@ -9,11 +9,10 @@ import numpy as np
 
 from maxentry import acquisition
 from maxentry.acquisition import Costs, Limits, Problem
-from maxentry.belief import Belief
+from maxentry.belief import Belief, Entries
 from maxentry.campaign.storage import Storage
 from maxentry.client.client import RemoteCampaign
 from maxentry.design.uniform import uniform
-from maxentry.entries import Entries
 from maxentry.posterior import algorithm2
 from maxentry.server.app import create_app
 from maxentry.server.options import Options, ServerLimits

@@ -39,14 +39,14 @@ KERNELS = [
         "design/test_latin.py",
     ),
     Mistake(
-        "kernels/effects.py",
+        "kernels/gibbs.py",
         "d = 1.0 + precision * n[k] * tau2",
         "d = 1.0 + precision * tau2",
         "the variance of the effects does not count the measurements of a row",
         "posterior/test_conjugate_effects.py",
     ),
     Mistake(
-        "kernels/fold_in.py",
+        "kernels/ridge.py",
         "TOLERANCE = 1e-4",
         "TOLERANCE = 1e4",
         "the weights of new rows under Student noise are never updated",
@@ -109,7 +109,7 @@ KERNELS = [
         "posterior/test_conjugate_kernel.py",
     ),
     Mistake(
-        "kernels/threads.py",
+        "_io.py",
         "return os.cpu_count() or 1",
         "return 1 + (os.cpu_count() or 1)",
         "one thread more than processors",
@@ -236,7 +236,7 @@ ACQUISITION = [
         "acquisition",
     ),
     Mistake(
-        "acquisition/field.py",
+        "acquisition/draw_field.py",
         "return Kf / np.sqrt(v + eta2), v",
         "return Kf / np.sqrt(v), v",
         "a measurement tells an entry without noise",

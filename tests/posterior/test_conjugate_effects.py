@@ -6,7 +6,7 @@ from scipy.stats import invgamma, multivariate_normal, norm
 from tests.reference import conjugate_slow as slow
 from tests.reference.laws import ACCEPT, REJECT, ks
 
-from maxentry.kernels import effects, gauge
+from maxentry.kernels import gauge
 from maxentry.kernels import gibbs as kernel
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
@@ -33,7 +33,7 @@ def test_the_marginal_of_the_variance_of_the_effects_is_the_dense_one():
 
     points = np.linspace(-4, 3, 8)
     n, s, ones = Z.sum(axis=0), Z.T @ y, np.ones(4)
-    ours = [effects.log_marginal(x, n, ones, s**2, precision, 3.0, 0.8) for x in points]
+    ours = [kernel.log_marginal(x, n, ones, s**2, precision, 3.0, 0.8) for x in points]
     np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-10)
 
 
@@ -44,13 +44,13 @@ def test_rows_alike_are_one_to_the_marginal(weighted):
     if weighted:
         n *= rng.gamma(2.0, 0.5, 50)
     s[n == 0] = 0.0
-    alike = effects.group_equal_counts(n, s)
+    alike = kernel.group_equal_counts(n, s)
     assert len(alike[0]) == (50 if weighted else 3)
     for x in (-2.0, 0.5):
-        apart = effects.log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8)
-        assert effects.log_marginal(x, *alike, 1.7, 3.0, 0.8) == pytest.approx(apart, rel=1e-12)
+        apart = kernel.log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8)
+        assert kernel.log_marginal(x, *alike, 1.7, 3.0, 0.8) == pytest.approx(apart, rel=1e-12)
     counted_once = alike[0], np.ones(len(alike[0])), alike[2]
-    assert weighted or effects.log_marginal(0.5, *counted_once, 1.7, 3.0, 0.8) != pytest.approx(
+    assert weighted or kernel.log_marginal(0.5, *counted_once, 1.7, 3.0, 0.8) != pytest.approx(
         apart, rel=1e-3
     )
 
@@ -64,7 +64,7 @@ def redrawn_effects(n, seed, forget_mu=False):
         r[k], moved = np.sqrt(old[k]) * rng.standard_normal(4), rng.standard_normal()
         s[k] = N_OF * r[k] + np.sqrt(N_OF / precision) * rng.standard_normal(4)
         sums = np.column_stack([N_OF, s[k] - N_OF * (r[k] - moved)])  # residuals from before mu moved
-        new[k] = effects.redraw_effects(
+        new[k] = kernel.redraw_effects(
             r[k], sums, 0.0 if forget_mu else moved, precision, 3.0, 0.8, old[k], rng
         )
     noise = (s - N_OF * r)[:, 1:] * np.sqrt(precision / N_OF[1:])
@@ -105,7 +105,7 @@ def test_the_slope_of_the_aligned_effects_goes_there_and_back(R, scale):
     gauge.solve_slope(A[:, :R].T @ A[:, :R], A[:, :R].T @ p, R, found)
     np.testing.assert_allclose(found, slope / scale, rtol=1e-9)
     back = np.full(8, np.nan)
-    effects.matvec(A, R, found, back)
+    kernel.matvec(A, R, found, back)
     np.testing.assert_allclose(back, p, rtol=1e-9, atol=1e-9)
 
 
@@ -118,7 +118,7 @@ def test_aligned_effects_are_redrawn_with_the_mean_and_the_covariance_of_the_for
     new, n, we = A[:, R + 1].copy(), sums[:, 0].copy(), sums[:, 1].copy()
     factors, old = A[:, :R].copy(), new.copy()
     padded = np.pad(factors, ((0, 0), (0, 8 - R)))
-    new_s2 = effects.redraw_aligned(
+    new_s2 = kernel.redraw_aligned(
         padded, R, new, sums, moved, precision, 3.0, 0.8, s2, np.random.default_rng(6)
     )
     twin = np.random.default_rng(6)

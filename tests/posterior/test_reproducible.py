@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from maxentry.kernels import effects, gauge, gibbs, rng, rows
+from maxentry.kernels import gauge, gibbs, rng, rows
 
 SCRIPT = Path(__file__).with_name("reproducible_script.py")
-SAMPLER = (gibbs, effects, gauge, rows, rng)
+SAMPLER = (gibbs, gauge, rows, rng)
 # Compiled for the least x86-64 processor, with OpenBLAS's kernels for an old one and NumPy's for a middling one.
 OLD_PROCESSOR = {
     "NUMBA_CPU_NAME": "generic",

@@ -11,8 +11,7 @@ from numba import njit
 from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import complete
-from maxentry.kernels.simd import LANES
-from maxentry.kernels.threads import fetch_and_increment
+from maxentry.kernels.simd import LANES, fetch_and_increment
 from maxentry.observations import Observations
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import ModelSpec

@@ -7,8 +7,8 @@ import pytest
 from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import complete
+from maxentry._io import max_threads
 from maxentry.errors import ParameterError
-from maxentry.kernels.threads import max_threads
 from maxentry.posterior import chains
 
 Y = low_rank()[1]

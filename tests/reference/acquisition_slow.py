@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 
 TIE = 1e-10
 

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
+from maxentry.belief import Entries
 from maxentry.design.latin import random_square
-from maxentry.entries import Entries
 
 
 def cube_of(square):
@@ -72,4 +72,4 @@ def stacked(shape, rng):
     """Algorithm 1 for m1 >= m2, squares and all; the last one is cut off."""
     m1, m2 = shape
     tall = np.vstack([random_square(m2, rng) for _ in range(-(-m1 // m2))])[:m1]
-    return Entries.of(*np.nonzero(tall == 0))
+    return Entries.from_lists(*np.nonzero(tall == 0))

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from tests.reference.maps_slow import dense, in_cells
 
-from maxentry.belief import Belief
+from maxentry.belief import Belief, Entries
 from maxentry.campaign.campaign import Campaign
-from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 from maxentry.posterior.posterior import Posterior
 from maxentry.summary import maps
@@ -194,7 +193,9 @@ def test_cells_hold_every_entry_once(shape: tuple[int, int], cells: int) -> None
     rng = np.random.default_rng(1)
     window = Window.select(shape, 0, None, 0, None, cells)
     rows, cols = window.bins()
-    entries = Entries.of(rng.integers(shape[0], size=40).tolist(), rng.integers(shape[1], size=40).tolist())
+    entries = Entries.from_lists(
+        rng.integers(shape[0], size=40).tolist(), rng.integers(shape[1], size=40).tolist()
+    )
     counts = maps.sum_entries(entries, np.ones(40), rows, cols)
     whole = np.zeros(shape)
     np.add.at(whole, tuple(entries), 1)
@@ -277,5 +278,5 @@ def test_rows_in_any_order_make_the_same_cells(what: PosteriorMap) -> None:
 def test_rows_outside_a_window_are_in_no_cell() -> None:
     rows, cols = Window.select((9, 8), 3, 4, 0, 5, 2).bins()
     assert rows.cells_at(np.array([2, 3, 6, 7, 40])).tolist() == [-1, 0, 1, -1, -1]
-    outside = Entries.of([0, 8, 4], [0, 1, 7])
+    outside = Entries.from_lists([0, 8, 4], [0, 1, 7])
     assert maps.sum_entries(outside, np.ones(3), rows, cols).sum() == 0

@@ -29,9 +29,8 @@ from maxentry.acquisition.plates import VarianceReduction, count_plates, first_p
 from maxentry.acquisition.problem import Criterion, Problem, Quota, Selection, check_belief
 from maxentry.acquisition.subspace_field import MaxEnt, mean_projections, nearest_projections
 from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
-from maxentry.belief import Belief
+from maxentry.belief import Belief, Entries
 from maxentry.design.uniform import find_available
-from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
 Indices = NDArray[np.int64]

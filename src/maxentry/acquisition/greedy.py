@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition.field import Field, measurement_direction, pending_directions
+from maxentry.acquisition.draw_field import Field, measurement_direction, pending_directions
 from maxentry.acquisition.plates import InformationGain, greedy_plates
 from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
 

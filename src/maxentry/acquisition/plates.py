@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
-from maxentry.acquisition.field import Field, all_directions, cholesky_factor, compress
+from maxentry.acquisition.draw_field import Field, all_directions, cholesky_factor, compress
 from maxentry.acquisition.problem import Problem, Selection
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 from maxentry.kernels.variances import EQUAL
 
 Array = NDArray[np.float64]
@@ -133,9 +133,9 @@ def plate_entries(problem: Problem, k: int) -> Entries:
     one = np.array([k])
     if problem.limits.plates == "rows":
         cols = np.flatnonzero(problem.available(one, np.arange(m2))[0])
-        return Entries.of(np.full(len(cols), k), cols)
+        return Entries.from_lists(np.full(len(cols), k), cols)
     rows = np.flatnonzero(problem.available(np.arange(m1), one)[:, 0])
-    return Entries.of(rows, np.full(len(rows), k))
+    return Entries.from_lists(rows, np.full(len(rows), k))
 
 
 def count_plates(problem: Problem) -> int:

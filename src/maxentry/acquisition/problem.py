@@ -12,9 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.belief import Belief
-from maxentry.design.uniform import check_shape
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries, check_shape
 from maxentry.errors import ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
 

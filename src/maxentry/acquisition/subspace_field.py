@@ -11,7 +11,7 @@
 
 Given the subspaces and the observed entries, Var(x_ij | y) = eta2 phi_ij' S phi_ij, S = (Phi'Phi + gamma2 I)^-1
 (Lemma 2, `model.entropy`); the values of y do not matter. With fewer observations than features the observed entries
-are directions instead (`field`), and nothing of size p x p is formed.
+are directions instead (`draw_field`), and nothing of size p x p is formed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, solve_triangular
 
-from maxentry.acquisition.field import cholesky_factor, measurement_directions, noise_floor
+from maxentry.acquisition.draw_field import cholesky_factor, measurement_directions, noise_floor
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
-from maxentry.belief import Belief
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries
 from maxentry.model.entropy import coherence, features, score_factors
 
 Array = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """The variance of all entries together, and the greedy batch that takes most off it.
 
     G        S x S    Gram matrix of the centred draws, G_st = sum over all entries of d_s d_t
-    W        k x S    directions of the measured entries, K = I - W'W (see `field`)
+    W        k x S    directions of the measured entries, K = I - W'W (see `draw_field`)
     tr(K G) / S       the total variance given the measured entries: no map of the entries is formed
 
     Gamma    S x S    G / (S m1 m2): the mean over all entries of the variance, given W, is tr(K Gamma)
@@ -31,11 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from maxentry.acquisition.draw_field import DrawField
-from maxentry.acquisition.field import all_directions, measurement_direction
+from maxentry.acquisition.draw_field import DrawField, all_directions, measurement_direction
 from maxentry.acquisition.problem import Problem, Quota, Selection
-from maxentry.belief import Belief
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries
 from maxentry.kernels.variances import CLOSED, EQUAL
 
 Array = NDArray[np.float64]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from maxentry.acquisition import total_variance
+from maxentry.belief import Entries
 from maxentry.campaign import fits, policy, stop
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.state import State
-from maxentry.entries import Entries
 from maxentry.posterior.posterior import Posterior
 from maxentry.transform import NONE
 

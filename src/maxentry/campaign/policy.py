@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from maxentry.acquisition import Costs, Limits, Problem, choose
 from maxentry.acquisition.problem import Selection
+from maxentry.belief import Entries, Indices
 from maxentry.campaign import fits, stop
 from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import CHOICE, State, derive_rng
-from maxentry.entries import Entries, Indices
 from maxentry.posterior.posterior import Posterior
 
 Array = NDArray[np.float64]
@@ -206,7 +206,7 @@ def build_event(batch: Batch, kept: NDArray[np.bool_], then: State, latest: Stat
 def _asked_since(then: State, latest: State) -> Indices:
     """Return the keys of entries asked for since `then`. With replicates, only these clash."""
     since = [a for a in latest.asked.values() if a.event > then.version]
-    return Entries.of([a.row for a in since], [a.col for a in since]).keys(latest.shape[1])
+    return Entries.from_lists([a.row for a in since], [a.col for a in since]).keys(latest.shape[1])
 
 
 def _whole(array: Indices) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.belief import Entries
 from maxentry.campaign.costs import Costs
 from maxentry.campaign.events import (
     Asked,
@@ -31,7 +32,6 @@ from maxentry.campaign.events import (
     Withdrawn,
 )
 from maxentry.campaign.settings import Settings
-from maxentry.entries import Entries
 from maxentry.errors import StorageError
 from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
@@ -356,4 +356,6 @@ def _group(items: Iterable[tuple[K, Measurement]]) -> dict[K, list[Measurement]]
 
 
 def _entries(pairs: list[tuple[int, int]]) -> Entries:
-    return Entries.of([row for row, _ in pairs], [col for _, col in pairs]) if pairs else Entries.none()
+    return (
+        Entries.from_lists([row for row, _ in pairs], [col for _, col in pairs]) if pairs else Entries.none()
+    )

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.acquisition import Problem, total_variance
+from maxentry.belief import Entries
 from maxentry.campaign.state import OUTLOOK, State, derive_rng
-from maxentry.entries import Entries
 from maxentry.posterior.posterior import Posterior
 from maxentry.transform import NONE
 

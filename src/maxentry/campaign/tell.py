@@ -424,7 +424,7 @@ def check_value(state: State, value: float, row: int, col: int) -> None:
     low, high = state.settings.range or (-math.inf, math.inf)
     if not low <= value <= high:
         raise DataError(f"expected values from {low:g} to {high:g}, got {value:g} at {name}.")
-    Transform.of(state.settings.transform).forward([value], lambda _: name)
+    Transform.parse(state.settings.transform).forward([value], lambda _: name)
 
 
 def find_ask(state: State, id: int) -> Ask:

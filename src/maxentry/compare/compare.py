@@ -166,7 +166,7 @@ def _check_scale(M: Array, transform: str | Transform, labels: Labels | None) ->
         i, j = at[k]
         return f"row {labels[0][i]!r}, column {labels[1][j]!r}" if labels else f"row {i}, column {j}"
 
-    Transform.of(transform).forward(M[known], where)
+    Transform.parse(transform).forward(M[known], where)
 
 
 # The answer

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from maxentry.belief import Entries, Indices
 from maxentry.design.uniform import Available, accept_frames, check_count, find_available, make_generator
-from maxentry.entries import Entries, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import (
     ColumnLists,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxentry.design.uniform import check_shape
-from maxentry.entries import Entries, Indices
+from maxentry.belief import Entries, Indices, check_shape
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import cyclic_square, walk_squares
 
@@ -32,7 +31,7 @@ def draw_symbols(m: int, k: int, rng: np.random.Generator) -> Entries:
     """Draw the entries of the first k symbols of one random square: N = k m, every row and column k times."""
     if not 0 <= k <= m:
         raise ParameterError(f"k must be from 0 to {m}, the symbols of a square of order {m}, got {k}")
-    return Entries.of(*np.nonzero(random_square(m, rng) < k))
+    return Entries.from_lists(*np.nonzero(random_square(m, rng) < k))
 
 
 def stack_squares(shape: tuple[int, int], rng: np.random.Generator) -> Entries:
@@ -49,4 +48,4 @@ def stack_squares(shape: tuple[int, int], rng: np.random.Generator) -> Entries:
         return Entries(transposed.cols, transposed.rows)
     squares = -(-m1 // m2)
     a = np.concatenate([rng.permutation(m2) for _ in range(squares)])
-    return Entries.of(np.arange(m1), a[:m1])
+    return Entries.from_lists(np.arange(m1), a[:m1])

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from maxentry import frames
-from maxentry.entries import Entries, Indices
+from maxentry.belief import Entries, Indices, check_shape
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import ColumnLists
 
@@ -126,19 +126,6 @@ def find_available(shape: tuple[int, int], mask: Any = None, taken: Entries | No
     return Available((m1, m2), _mask_keys(mask, taken_keys, m1, m2), True)
 
 
-def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
-    """Return the shape as two whole numbers of at least 1, or raise ParameterError."""
-    try:
-        m1, m2 = (int(m) for m in shape)
-    except (TypeError, ValueError):
-        raise ParameterError(f"shape must be two whole numbers, rows and columns, got {shape!r}") from None
-    if (m1, m2) != tuple(shape) or min(m1, m2) < 1:
-        raise ParameterError(f"shape must be two whole numbers of at least 1, got {tuple(shape)!r}")
-    if m1 * m2 >= 2**62:
-        raise ParameterError(f"a matrix of {m1} x {m2} has too many entries to number")
-    return m1, m2
-
-
 def check_count(n: int, pool: Available) -> int:
     """Return n as a whole number from 0 to what is available, or raise ParameterError."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
@@ -159,7 +146,7 @@ def make_generator(seed: int | np.random.SeedSequence | np.random.Generator | No
 
 
 def _check_taken(taken: Entries, m1: int, m2: int) -> Entries:
-    taken = Entries.of(*taken)
+    taken = Entries.from_lists(*taken)
     for name, index, m in (("row", taken.rows, m1), ("column", taken.cols, m2)):
         if index.size and (index.min() < 0 or index.max() >= m):
             raise ParameterError(

@@ -197,6 +197,17 @@ def horizontal_sum(typing: Any, a: Any) -> Any:
     return types.float64(float64x8), build
 
 
+@intrinsic
+def fetch_and_increment(typing: Any, counter: Any) -> Any:
+    """Return counter[0] and add one to it, as one atomic step; no two threads get the same number."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = data_pointer(context, builder, signature.args[0], args[0])
+        return builder.atomic_rmw("add", pointer, INT(1), "seq_cst")
+
+    return types.int64(counter), build
+
+
 class RegisterBlock(NamedTuple):
     """A block of sums: `rows` of P times `width` columns from `col` on; row -1 stands for t and -2 for one."""
 

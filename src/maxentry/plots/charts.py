@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr
 from threadpoolctl import threadpool_limits
 
-from maxentry.belief import BLOCK_NUMBERS
-from maxentry.entries import Entries
+from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
 from maxentry.plots.records import Array, Chart, Indices, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
@@ -99,7 +98,7 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
     by_row, by_col = data.row_labels, data.col_labels
     rows = data.rows if by_row is None else fitted.row_index([by_row[i] for i in data.rows])
     cols = data.cols if by_col is None else fitted.col_index([by_col[j] for j in data.cols])
-    return Entries.of(rows, cols), data.values
+    return Entries.from_lists(rows, cols), data.values
 
 
 def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
@@ -127,7 +126,7 @@ def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, 
 def predictions_from_asks(subject: Subject, state: State, level: float) -> Predictions:
     """Measured values in the normal distribution predicted when they were asked for, with today's noise."""
     pairs = measurements_with_prediction(state)
-    entries = Entries.of([m.row for m, _ in pairs], [m.col for m, _ in pairs])
+    entries = Entries.from_lists([m.row for m, _ in pairs], [m.col for m, _ in pairs])
     value, mean, sd = (np.array(x, dtype=np.float64) for x in (
         [m.value for m, _ in pairs], [ask.mean for _, ask in pairs], [ask.sd for _, ask in pairs]
     ))  # fmt: skip

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from maxentry.belief import Belief
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.plots.records import Array, HeatMap, Indices, Kind, Marks, Side
 from maxentry.plots.style import Scale
@@ -82,7 +81,7 @@ def next_batch(subject: Subject, n: int = 8, order: Order = None, batch: Batch |
     rows, cols = _bins(subject, order)
     base = _sd(subject, rows, cols) if with_model else _measurement_map(subject, rows, cols)
     waiting = subject.pending
-    pending = Entries.of([a.row for a in waiting], [a.col for a in waiting])
+    pending = Entries.from_lists([a.row for a in waiting], [a.col for a in waiting])
     hints = [_prediction(batch, k) for k in range(many)]
     marks = [
         *(m for m in base.marks if m.kind == "measured"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 from maxentry.errors import CampaignError, ParameterError
 from maxentry.plots.records import Array, Indices
 from maxentry.transform import NONE, Transform
@@ -83,7 +83,9 @@ class Subject:
     @property
     def transform(self) -> Transform:
         """The scale of the model."""
-        return self.posterior.transform if self.state is None else Transform.of(self.state.settings.transform)
+        return (
+            self.posterior.transform if self.state is None else Transform.parse(self.state.settings.transform)
+        )
 
     @cached_property
     def measurements(self) -> tuple[Entries, Array]:
@@ -91,7 +93,7 @@ class Subject:
         if self.state is not None:
             return self.state.told, self.state.values
         data = self.posterior.observations
-        return Entries.of(data.rows, data.cols), data.values
+        return Entries.from_lists(data.rows, data.cols), data.values
 
     @cached_property
     def measured_keys(self) -> Indices:

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._io import max_threads
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
-from maxentry.kernels.threads import max_threads
 from maxentry.labels import place
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations

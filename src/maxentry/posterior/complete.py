@@ -89,7 +89,7 @@ def complete(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column,
     )  # fmt: skip
-    scale = Transform.of(transform)
+    scale = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype)
     if start is not None:
         priors = start.fit.priors if priors is None else priors

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from maxentry.belief import BLOCK_NUMBERS
 from maxentry.errors import DataError, ParameterError
-from maxentry.kernels import fold_in as kernel
+from maxentry.kernels import ridge as kernel
 from maxentry.labels import as_array, floats
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import compiling_notice

@@ -438,7 +438,7 @@ def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
     laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
     return ModelSpec(
         meta["noise"], meta["effects"], Priors(**laws) if laws else None, Units(*meta["units"]),
-        Transform.of(meta.get("transform", "none")),
+        Transform.parse(meta.get("transform", "none")),
     )  # fmt: skip
 
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.belief import Belief
-from maxentry.entries import Entries
+from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.posterior.intervals import interval_map, mean_map, sd_map
 from maxentry.transform import NONE

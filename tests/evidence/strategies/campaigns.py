@@ -4,10 +4,9 @@ import datetime as dt
 
 import numpy as np
 
-from maxentry.belief import Belief
+from maxentry.belief import Belief, Entries
 from maxentry.campaign.campaign import Campaign
 from maxentry.compare.scenario import Truth
-from maxentry.entries import Entries
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -27,7 +26,9 @@ def told(Y, entries: Entries, **settings):
 def some(Y, n: int, seed: int = 0) -> Entries:
     """n entries at random of those that can be measured."""
     i, j = np.nonzero(~np.isnan(Y))
-    return Entries.of(*(index[np.random.default_rng(seed).permutation(len(i))[:n]] for index in (i, j)))
+    return Entries.from_lists(
+        *(index[np.random.default_rng(seed).permutation(len(i))[:n]] for index in (i, j))
+    )
 
 
 def belief(shape, rank=2, S=6, seed=0, noise=0.1) -> Belief:

@@ -10,8 +10,8 @@ from tests.evidence.strategies.campaigns import NOW, some, told, truth
 from evidence.strategies.leverage import LEVERAGE, draw_entries, fill_zeros, leverage_scores
 from evidence.strategies.rule import Request
 from maxentry.acquisition import Problem
+from maxentry.belief import Entries
 from maxentry.compare.scenario import Case, Given
-from maxentry.entries import Entries
 
 Y = np.random.default_rng(0).normal(5.0, 1.0, (8, 6))
 CASE = Case("leverage", Given(Y), 20, 5, 10)
@@ -50,7 +50,7 @@ def expected_pairs(weight):
 
 def test_the_sample_is_drawn_one_after_the_other_in_proportion_to_mu_plus_nu():
     mu, nu = np.array([0.2, 1.8]), np.array([0.5, 1.0, 1.5])
-    problem, rng, n = Problem((2, 3), observed=Entries.of([1], [0])), np.random.default_rng(2), 6000
+    problem, rng, n = Problem((2, 3), observed=Entries.from_lists([1], [0])), np.random.default_rng(2), 6000
     cells = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2)]  # (1, 0) is observed
     counts = dict.fromkeys(permutations(range(5), 2), 0)
     for _ in range(n):

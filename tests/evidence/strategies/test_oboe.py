@@ -15,8 +15,8 @@ from evidence.strategies.oboe import (
     next_column,
 )
 from maxentry.acquisition import Costs, Problem
+from maxentry.belief import Entries
 from maxentry.compare.scenario import Case, Given
-from maxentry.entries import Entries
 from maxentry.errors import DataError, ParameterError
 
 K, M2 = 3, 9
@@ -91,7 +91,7 @@ def test_the_limit_ends_a_row():
 
 
 def test_rows_take_turns_the_emptiest_first():
-    problem = Problem((12, M2), observed=Entries.of([8, 8, 10], [0, 1, 0]))
+    problem = Problem((12, M2), observed=Entries.from_lists([8, 8, 10], [0, 1, 0]))
     found = choose_greedily(EMBEDDING, problem, 6, np.inf)
     assert found.rows.tolist() == [9, 11, 9, 10, 11, 8]
     assert choose_greedily(EMBEDDING, Problem((12, M2)), 3, np.inf).cols.tolist() == [columns(1)[0]] * 3
@@ -107,7 +107,7 @@ def test_only_available_columns_of_new_rows_are_taken():
 
 
 def test_its_estimate_is_exact_where_the_rank_is_right_and_enough_is_measured():
-    told_entries = Entries.of([8] * K + [9] * (K - 1), [*columns(K), *columns(K - 1)])
+    told_entries = Entries.from_lists([8] * K + [9] * (K - 1), [*columns(K), *columns(K - 1)])
     found = least_squares(EMBEDDING, told_entries, LATENT[tuple(told_entries)])
     np.testing.assert_allclose(found[0], LATENT[8], atol=1e-9)
     np.testing.assert_allclose(found[1], LATENT[KNOWN].mean(0))  # too little is measured
@@ -120,7 +120,7 @@ def test_the_policy_shares_the_budget_among_the_new_rows():
     cost = np.random.default_rng(5).uniform(0.5, 2.0, LATENT.shape)
     known = np.broadcast_to(KNOWN[:, None], LATENT.shape)
     case = Case("oboe", Given(LATENT), 0, 6, 24, model=(("rank", K),), spend=1.0)
-    state = told(LATENT, Entries.of(*np.nonzero(known)), costs=cost, budget=40.0)
+    state = told(LATENT, Entries.from_lists(*np.nonzero(known)), costs=cost, budget=40.0)
     batch = OBOE.policy(truth(LATENT, cost=cost, told=known), case, 0)(state, 100, NOW)
     for i in range(8, 12):
         assert 10.0 - cost[i].max() < batch.cost[batch.rows == i].sum() <= 10.0
@@ -133,7 +133,7 @@ def test_the_policy_shares_the_budget_among_the_new_rows():
 def test_the_estimator_gives_known_rows_as_they_are_and_others_by_least_squares():
     known = np.broadcast_to(KNOWN[:, None], LATENT.shape)
     case = Case("oboe", Given(LATENT), 0, 6, 24, model=(("rank", K),))
-    entries = Entries.of(*np.nonzero(known)).joined(Entries.of([8] * K, columns(K)))
+    entries = Entries.from_lists(*np.nonzero(known)).joined(Entries.from_lists([8] * K, columns(K)))
     estimate = OBOE_OWN.estimator(truth(LATENT, told=known), case, 0)
     found = estimate(told(LATENT, entries), np.array([0, 8, 9]), np.array([4, 4, 4]), 0.9)
     np.testing.assert_allclose(found.mean, [LATENT[0, 4], LATENT[8, 4], LATENT[KNOWN, 4].mean()], atol=1e-9)
@@ -156,6 +156,9 @@ def test_a_row_measured_otherwise_goes_on_from_what_it_has():
     """Columns that are nearly those measured add nothing: the next pivot is outside their span."""
     Y = np.array([[1.0, 0.99, 0.0], [0.0, 0.0, 0.5]])
     found = choose_greedily(
-        Embedding(Y, np.zeros(3), np.array([1])), Problem((2, 3), observed=Entries.of([1], [0])), 1, np.inf
+        Embedding(Y, np.zeros(3), np.array([1])),
+        Problem((2, 3), observed=Entries.from_lists([1], [0])),
+        1,
+        np.inf,
     )
     assert found.cols.tolist() == [2]

@@ -147,7 +147,7 @@ def test_the_mean_is_taken_in_the_users_units():
     positive = np.exp(Y)
     found = fit(told(positive, HALF, transform="log"), SHORT)
     i, j = everywhere(SHAPE)
-    log = Transform.of("log")
+    log = Transform.parse("log")
     draws = np.array([found.belief.draw(s) for s in range(found.belief.n_draws)]).reshape(-1, len(i))
     np.testing.assert_allclose(estimate_entries(found, log, i, j, 0.9, False).mean, np.exp(draws).mean(0))
 

@@ -5,12 +5,12 @@ import pytest
 from tests.evidence.strategies.campaigns import NOW, told
 
 from evidence.strategies.rule import as_policy, build_choice, build_problem, find_candidates
+from maxentry.belief import Entries
 from maxentry.campaign.campaign import Campaign
-from maxentry.entries import Entries
 from maxentry.errors import ParameterError
 
 Y = np.array([[1.0, 2.0, np.nan], [4.0, 5.0, 6.0]])
-FIRST = Entries.of([0], [1])
+FIRST = Entries.from_lists([0], [1])
 
 
 def all_of_them(request):

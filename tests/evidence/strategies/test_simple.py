@@ -11,7 +11,7 @@ from evidence.strategies.simple import (
     estimate_means,
 )
 from maxentry.acquisition import Costs, Problem, choose
-from maxentry.entries import Entries
+from maxentry.belief import Entries
 
 SHAPE = (5, 4)
 
@@ -30,7 +30,7 @@ def pairs(found):
 
 
 def test_it_takes_the_greatest_variances_of_what_is_open():
-    known, problem = belief(SHAPE), Problem(SHAPE, observed=Entries.of([0, 3], [1, 2]))
+    known, problem = belief(SHAPE), Problem(SHAPE, observed=Entries.from_lists([0, 3], [1, 2]))
     assert pairs(choose_top_variance(known, problem, 6)) == by_sorting(known, problem, 6)
 
 
@@ -42,7 +42,7 @@ def test_with_costs_it_takes_the_most_per_cost():
 
 
 def test_equals_are_taken_in_order_of_position():
-    found = choose_largest(np.ones((2, 3)), Problem((2, 3), observed=Entries.of([0], [1])), 3)
+    found = choose_largest(np.ones((2, 3)), Problem((2, 3), observed=Entries.from_lists([0], [1])), 3)
     assert pairs(found) == [(0, 0), (0, 2), (1, 0)]
 
 
@@ -106,7 +106,7 @@ def test_they_are_taken_on_the_scale_of_the_model():
 
 
 def test_a_row_without_entries_has_the_columns_level():
-    entries = Entries.of([0, 1, 2], [0, 0, 1])
+    entries = Entries.from_lists([0, 1, 2], [0, 0, 1])
     found = estimate_means(told(Y, entries), np.array([3, 4]), np.array([0, 0]), 0.9).mean
     assert found[0] == found[1]
 
