@@ -302,8 +302,8 @@ POSTERIOR = [
     ),
     Mistake(
         "posterior/complete.py",
-        "for_rank, for_chains = seeds.spawn(2)",
-        "for_rank = for_chains = seeds",
+        "for_rank, for_chains = np.random.SeedSequence(seed).spawn(2)",
+        "for_rank = for_chains = np.random.SeedSequence(seed)",
         "the choice of the rank and the chains share their numbers",
         "posterior frozen/test_draws.py",
     ),
