@@ -79,7 +79,7 @@ class DrawBuffers(NamedTuple):
 
     def at(self, index: int | slice) -> DrawBuffers:
         """Views of some draws; of one chain, where the arrays have one more axis in front."""
-        return self._make(array[index] for array in self)
+        return DrawBuffers._make(array[index] for array in self)
 
 
 def prepare(

@@ -424,9 +424,10 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Posterior:
     draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
     choice, watched = meta["rank_choice"], None
     if choice is not None:
-        choice = RankChoice(**{k: tuple(v) if isinstance(v, list) else v for k, v in choice.items()})
+        tables: dict[str, Any] = {name: tuple(choice[name]) for name in ("ranks", "errors", "weights")}
+        choice = RankChoice(**tables, n_held_out=choice["n_held_out"])
     if "watched_rows" in arrays:
-        watched = Watched(*(arrays[f"watched_{name}"] for name in WATCHED), observations)
+        watched = Watched(**{name: arrays[f"watched_{name}"] for name in WATCHED}, observations=observations)
     return Posterior(
         observations, _restore_fit(meta["fit"]), Sampling(**meta["sampling"]), chains, draws,
         choice, meta["interrupted"], watched,
