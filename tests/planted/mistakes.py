@@ -217,7 +217,7 @@ COMPLETION = [
         "gap = max(primal - dual, 0.0) / primal",
         "gap = max(primal - dual, 0.0) / (2 * primal)",
         "the certificate promises twice as much as it should",
-        "completion/test_kernels.py completion",
+        "completion/test_kernels.py",
     ),
 ]
 ACQUISITION = [
@@ -412,7 +412,7 @@ CAMPAIGN = [
         "return float((self.entry + row + col).min())",
         "return float(self.entry.min())",
         "the cheapest entry forgets the costs of its row and column",
-        "campaign",
+        "campaign/test_stop.py",
     ),
     Mistake(
         "campaign/events.py",
@@ -482,7 +482,7 @@ CAMPAIGN = [
         ".where(EVENTS.c.campaign_id == key.id, EVENTS.c.number > since)",
         ".where(EVENTS.c.number > since)",
         "campaigns in one file read each other's events",
-        "campaign contracts/test_storages.py",
+        "campaign/test_address.py contracts/test_storages.py",
     ),
     Mistake(
         "campaign/tell.py",
@@ -530,8 +530,8 @@ SHARED = [
     ),
     Mistake(
         "summary/maps.py",
-        "return Cells(np.sqrt(cell_means(variance, row_starts, col_starts)), share)",
-        "return Cells(cell_means(variance, row_starts, col_starts), share)",
+        'return Cells(means if what == "mean" else np.sqrt(means), share)',
+        "return Cells(means, share)",
         "binned maps show variances for standard deviations",
         "summary",
     ),

@@ -18,6 +18,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ from maxentry.posterior.schedule import Kind, Sampling
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
+FIT_NAME = re.compile("[0-9a-f]{24}")
 KEPT = 6  # fits per campaign: the anchor, the latest station, the latest posterior, and the previous ones
 
 
@@ -148,7 +150,7 @@ def _fit(
 ) -> Posterior:
     """Return the posterior of the first n measurements, from the cache or newly sampled."""
     from maxentry.model.priors import Priors  # imported late: the sampler is slow to import
-    from maxentry.posterior.complete import complete
+    from maxentry.posterior.complete import complete, same_magnitude
 
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
@@ -156,6 +158,8 @@ def _fit(
     if (cached := load_fit(cache, name)) is not None:
         return cached
     data = Observations(state.shape, *_first_measurements(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
+    if start is not None and not same_magnitude(start, data):
+        start = None  # the first measurements were of another size: begin anew
     posterior = complete(
         data,
         settings.rank if start is None else "auto",
@@ -227,7 +231,9 @@ def save_fit(made: Posterior, cache: Cache, name: str) -> None:
     with contextlib.suppress(MaxentryError, OSError):
         cache.mkdir(parents=True, exist_ok=True)
         made.save(_file(cache, name))
-        by_age = sorted(cache.glob("*.npz"), key=lambda f: f.stat().st_mtime)
+        # Only files of ours: the folder may be one of the user's.
+        ours = (file for file in cache.glob("*.npz") if FIT_NAME.fullmatch(file.stem))
+        by_age = sorted(ours, key=lambda f: f.stat().st_mtime)
         for old in by_age[:-KEPT]:
             old.unlink(missing_ok=True)
 

@@ -129,8 +129,8 @@ def compare(
     """
     settings = options.parse_settings(model)
     from maxentry.compare import report as reports
-    from maxentry.compare.compare import answer, choose_subject, compare_cells
-    from maxentry.compare.scenario import OURS
+    from maxentry.compare.report import answer, choose_subject
+    from maxentry.compare.scenario import OURS, compare_cells
 
     among = ctx.obj.strategies if ctx.obj else OURS
     matrix = read_matrix(table, names, costs)

@@ -58,7 +58,11 @@ class ErrorCurve:
         error = stop.expected_error(state, posterior)
         with self._lock:
             self._known[_key(state, len(state.standing))] = error
-            _write(self._folder, self._read())
+            if self._folder is not None:
+                with contextlib.suppress(OSError):  # it is only a cache
+                    self._folder.mkdir(parents=True, exist_ok=True)
+                    with write_atomically(self._folder / FILE) as draft:
+                        draft.write_text(json.dumps(self._read()))
 
     def points(self, state: State) -> list[ErrorPoint]:
         """The points known by now, the first first; computes none."""
@@ -126,15 +130,6 @@ def _key(state: State, n: int) -> str:
     for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:24]
-
-
-def _write(folder: Path | None, errors: dict[str, float]) -> None:
-    """Store the errors; it is only a cache, so a folder that cannot be written is ignored."""
-    if folder is not None:
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            with write_atomically(folder / FILE) as draft:
-                draft.write_text(json.dumps(errors))
 
 
 # Predictions and what came of them
