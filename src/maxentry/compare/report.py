@@ -21,7 +21,7 @@ from maxentry.compare import metrics
 from maxentry.compare.metrics import Curves, Interval, Measure
 from maxentry.compare.scenario import BASELINE, DEFAULT, OURS, Array, Strategy
 from maxentry.compare.store import Look, Run, atomic_path
-from maxentry.errors import DataError, MissingDependencyError
+from maxentry.errors import MissingDependencyError
 from maxentry.plots.matplotlib import DPI, SMALLER, draw_panel, new_figure
 from maxentry.plots.records import Panel, Series
 from maxentry.plots.style import INK, inline_svg, library_versions
@@ -84,12 +84,9 @@ def answer(runs: Iterable[Run], strategy: Strategy = DEFAULT) -> str:
     study = metrics.gather(runs, [strategy])
     by = next(iter(study.values()), {})
     uniform = metrics.find_baseline(by, strategy.name)
-    if uniform is None:
+    if uniform is None or not (ratio := metrics.end_ratio(by[strategy.name], uniform)).replicates:
         return f"There are no runs of both {strategy.title} and {BASELINE.title} sampling to compare."
     chosen, base = metrics.pair(by[strategy.name], uniform)
-    ratio = metrics.end_ratio(chosen, base)
-    if not ratio.replicates:
-        return f"There are no replicates of both {strategy.title} and {BASELINE.title} sampling."
     end = "at the same cost" if chosen.by_cost else f"after {np.median(base.at(-1, 'n')):,.0f} entries"
     text = f"{_verdict(strategy, ratio)}: {end} the error of {strategy.title} is {_ratio_text(ratio)} of uniform's"
     not_shown = ratio.effect in ("harms", "no difference shown")
@@ -322,8 +319,6 @@ def _line(curves: Curves, x: Array, y: Array) -> Series:
 
 def draw_panels(panels: Sequence[Panel], across: int) -> Figure:
     """Draw panels side by side, with one legend above."""
-    if not panels:
-        raise DataError("expected runs to draw, got none.")
     across = min(across, len(panels))
     down = -(-len(panels) // across)
     fig = new_figure(max(5.2, 3.6 * across), 3.1 * down + 0.6)
