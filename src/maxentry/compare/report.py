@@ -248,7 +248,7 @@ def reach_cell(by: dict[str, Curves], strategy: str, spent: Measure) -> ResultCe
 
 def coverage_cell(curves: Curves) -> ResultCell:
     """Return the coverage at the end, and the least along the way."""
-    shares = metrics.coverage(curves) if metrics.has_intervals(curves) else np.array([])
+    shares = metrics.coverage(curves)
     known = shares[np.isfinite(shares)]
     if not known.size:
         return ResultCell("")
@@ -291,16 +291,14 @@ def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> Pa
     by_cost = any(c.by_cost for c in by.values())
     x_label = "share of the budget spent" if by_cost else "entries measured"
     if shown == "coverage":
-        known = [c for c in by.values() if metrics.has_intervals(c)]
-        lines = [_line(c, c.along()[0], metrics.coverage(c)) for c in known]
-        least = min((float(np.nanmin(line.y)) for line in lines), default=1.0)
+        every = (_line(c, c.along()[0], metrics.coverage(c)) for c in by.values())
+        lines = [line for line in every if np.isfinite(line.y).any()]
+        limits = min([0.7, *(float(np.nanmin(line.y)) - 0.03 for line in lines)]), 1.005
         if lines:
-            ends = known[0].along()[0][[0, -1]]
+            ends = np.asarray(lines[0].x)[[0, -1]]
             lines.append(Series("", ends, np.full(2, 0.9), color=INK, dashes="dotted"))
-        limits = min(0.7, least - 0.03), 1.005
-        return Panel(
-            title, x_label, "coverage of 90% intervals", tuple(lines), y_limits=limits, log_shares=by_cost
-        )
+        y_label = "coverage of 90% intervals"
+        return Panel(title, x_label, y_label, tuple(lines), y_limits=limits, log_shares=by_cost)
     series = []
     for name, curves in by.items():
         x, errors = curves.along()
