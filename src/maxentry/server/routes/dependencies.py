@@ -92,11 +92,10 @@ class Pagination:
         self,
         request: Request,
         response: Response,
-        service: ServiceDep,
         after: Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Lines after this number.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000, description="At most so many lines.")] = 100,
     ) -> None:
-        self.after, self.limit = after, min(limit, service.limits.page)
+        self.after, self.limit = after, limit
         self._scope, self._headers = request.scope, response.headers
 
     def cut(self, lines: Sequence[T], number: Callable[[T], int]) -> tuple[Sequence[T], int | None]:
