@@ -29,8 +29,7 @@ from maxentry.acquisition.draw_field import cholesky_factor, measurement_directi
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
 from maxentry.belief import Belief, Entries
-from maxentry.model.coherence import coherence
-from maxentry.model.entropy import features, score_factors
+from maxentry.model.entropy import coherence, features, score_factors
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -48,12 +48,11 @@ Value = Annotated[
         description="A number; null while it is awaited; 'failed' if measuring gave no value.", examples=[3.2]
     ),
 ]
-Who = Annotated[
+Person = Annotated[
     str | None,
     Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Who does this, for the history."),
-    Field(validate_default=True),
-    AfterValidator(lambda who: who or ANONYMOUS),
 ]
+Who = Annotated[Person, Field(validate_default=True), AfterValidator(lambda who: who or ANONYMOUS)]
 Id = Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
 Reason = Annotated[str, Field(max_length=2000)]
