@@ -236,10 +236,8 @@ class Study:
     def conclude(self, runs: Sequence[Run], written: Outputs, answers: Mapping[str, Any]) -> None:
         """Say what was done and where it is."""
         if self.as_json:
-            paths = {"page": str(written.page), "figures": list(map(str, written.figures))}
-            paths |= {"tables": str(written.tables), "raw": str(written.raw)}
-            facts = {"folder": str(self.folder), "runs": len(runs), "failed": list(map(str, self.failures))}
-            output.print_json({**facts, "missing": self.missing(runs), **paths, **answers})
+            facts = {"folder": self.folder, "runs": len(runs), "failed": self.failures}
+            output.print_json({**facts, "missing": self.missing(runs), **written._asdict(), **answers})
             return
         kept = "all" if self.kept == len(runs) else str(self.kept)
         before = f" ({kept} stored before)" if self.kept and not self.report else ""
