@@ -108,7 +108,7 @@ def test_a_campaign_that_is_over_says_why() -> None:
     batch = campaign.ask(20, frame="columns", progress=False)
     campaign.tell(batch["id"], X[batch["row"], batch["col"]])
     subject = Subject.check(campaign)
-    section = report.next_section(subject, subject.next_batch(8), lambda _: "")
+    section = report.next_section(subject, 8, lambda _: "")
     assert "budget is spent: 20 of 20" in section["why_none"]
     assert section["batch"].rows == []
 
