@@ -119,7 +119,9 @@ def test_the_same_campaign_at_the_same_time_gives_the_same_page() -> None:
 
 
 @pytest.mark.parametrize("module", ["matplotlib.figure", "jinja2"])
-def test_without_a_library_the_extra_is_named(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_library_the_extra_is_named(
+    module: str, undrawn: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[plots\]"):
         report.render_report(asked(), points=0)
