@@ -103,8 +103,8 @@ KERNELS = [
     ),
     Mistake(
         "kernels/simd.py",
-        "return emit_fma(builder, builder.fneg(args[0]), args[1], args[2])",
-        "return emit_fma(builder, args[0], args[1], args[2])",
+        "emit_fma(builder, builder.fneg(a), b, c)",
+        "emit_fma(builder, a, b, c)",
         "c - a b is c + a b",
         "posterior/test_conjugate_kernel.py",
     ),

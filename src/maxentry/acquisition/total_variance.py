@@ -59,22 +59,13 @@ class TotalVariance:
 
     def after(self, entries: Entries) -> float:
         """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-        return remaining_trace(self._G, all_directions(self._draws, entries)) / self._draws.p
+        W = all_directions(self._draws, entries)
+        return float(np.trace(self._G) - np.einsum("ks,ks->", W @ self._G, W)) / self._draws.p
 
 
 def total_variance(belief: Belief) -> float:
     """The sum over all entries of the variance of the draws (divisor S): S x S numbers, no map."""
     return TotalVariance(belief).now()
-
-
-def total_variance_after(belief: Belief, entries: Entries) -> float:
-    """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-    return TotalVariance(belief).after(entries)
-
-
-def remaining_trace(G: Array, W: Array) -> float:
-    """tr(K G) for K = I - W'W."""
-    return float(np.trace(G) - np.einsum("ks,ks->", W @ G, W))
 
 
 def gram_matrix(draws: DrawField) -> Array:

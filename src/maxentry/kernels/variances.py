@@ -15,18 +15,19 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from maxentry.kernels.simd import (
+    INT,
     LANES,
     VECTOR,
     broadcast,
-    data_pointer,
+    data_pointers,
     emit_fma,
     emit_load,
+    emit_loop,
     emit_store,
     fma,
     horizontal_sum,
@@ -39,7 +40,6 @@ Flags = NDArray[np.bool_]
 CLOSED = -1.0  # the score of a candidate that may not be chosen; other scores are at least zero
 EQUAL = 1e-10  # scores that differ by less than this share are a tie
 SIDE = 4  # of a register block, in entries
-INT = ir.IntType(64)
 
 
 @njit(cache=True, nogil=True)
@@ -220,10 +220,7 @@ def _multiply_block(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any,
     """D.flat[d : d + 128] <- eight draws of sixteen entries, from rows packed at P.flat[p] and columns at Q.flat[q]."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        P, p, Q, q, R, D, d = (
-            data_pointer(context, builder, kind, value) if isinstance(kind, types.Array) else value
-            for kind, value in zip(signature.args, args, strict=True)
-        )
+        P, p, Q, q, R, D, d = data_pointers(context, builder, signature.args, args)
         step = INT(SIDE * LANES)
         last = builder.mul(R, step)
         begin = [
@@ -237,7 +234,7 @@ def _multiply_block(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any,
             x, y = _load_four(builder, P, builder.add(p, here)), _load_four(builder, Q, builder.add(q, here))
             return [emit_fma(builder, x[e // SIDE], y[e % SIDE], total) for e, total in enumerate(sums)]
 
-        for e, total in enumerate(_emit_loop(builder, R, begin, add)):
+        for e, total in enumerate(emit_loop(builder, INT(0), R, begin, add)):
             emit_store(builder, total, D, builder.add(d, INT(e * LANES)))
         return context.get_dummy_value()
 
@@ -248,26 +245,6 @@ def _multiply_block(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any,
 def _load_four(builder: Any, base: Any, position: Any) -> list[Any]:
     """Emit the loads of four vectors from base[position] on."""
     return [emit_load(builder, base, builder.add(position, INT(k * LANES)), VECTOR) for k in range(SIDE)]
-
-
-def _emit_loop(builder: Any, n: Any, begin: list[Any], add: Any) -> list[Any]:
-    """Emit the loop sums <- add(r, sums) for r = 0 .. n - 1, each sum in a register of its own."""
-    before = builder.block
-    loop, after = builder.append_basic_block("factors"), builder.append_basic_block("done")
-    builder.cbranch(builder.icmp_signed("<", INT(0), n), loop, after)
-    builder.position_at_end(loop)
-    r, sums = builder.phi(INT), [builder.phi(VECTOR) for _ in begin]
-    added, following = add(r, sums), builder.add(r, INT(1))
-    for phi, first, last in zip([r, *sums], [INT(0), *begin], [following, *added], strict=True):
-        phi.add_incoming(first, before)
-        phi.add_incoming(last, loop)
-    builder.cbranch(builder.icmp_signed("<", following, n), loop, after)
-    builder.position_at_end(after)
-    totals = [builder.phi(VECTOR) for _ in begin]
-    for total, first, last in zip(totals, begin, added, strict=True):
-        total.add_incoming(first, before)
-        total.add_incoming(last, loop)
-    return totals
 
 
 @njit(cache=True, nogil=True)
