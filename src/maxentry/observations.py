@@ -84,15 +84,10 @@ class Observations:
             where = place(row_axis, rows[k], col_axis, cols[k])
             raise DataError(f"expected finite numbers, got {values[k]} at {where}.")
         order = _row_order(rows, cols, shape[1], known)
-        self._set("shape", shape)
-        self._set("rows", rows[order].astype(np.int32))
-        self._set("cols", cols[order].astype(np.int32))
-        self._set("values", values[order])
-        self._set("row_labels", row_axis.labels)
-        self._set("col_labels", col_axis.labels)
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+        checked = {"shape": shape, "row_labels": row_axis.labels, "col_labels": col_axis.labels}
+        checked |= {"rows": rows[order].astype(np.int32), "cols": cols[order].astype(np.int32)}
+        for name, value in (checked | {"values": values[order]}).items():
+            object.__setattr__(self, name, value)
 
     # Constructors
 
@@ -115,7 +110,8 @@ class Observations:
         """
         labels = {"row_labels": row_labels, "col_labels": col_labels}
         names = {"row": row, "col": col, "value": value}
-        options = _given({"shape": shape, "row_column": row_column} | labels | names)
+        options: dict[str, Any] = {"shape": shape, "row_column": row_column} | labels | names
+        options = {name: option for name, option in options.items() if option is not None}
         if isinstance(data, Observations):
             _check_options(options, "Observations")
             return data
@@ -358,7 +354,7 @@ class Observations:
             if bad.any():
                 got = show(np.asarray(keep).ravel()[np.argmax(bad)])
                 raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
-        return self._with(self.rows[chosen], self.cols[chosen], self.values[chosen])
+        return replace(self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen])
 
     def append(self, rows: Any, cols: Any, values: ArrayLike) -> Observations:
         """Return these and more measurements, of existing rows and columns, by label."""
@@ -366,10 +362,11 @@ class Observations:
         given = np.atleast_1d(as_array(values))
         check_lengths(new_rows, new_cols, given)
         new_values = floats(given, lambda k: place(self.row_axis, new_rows[k], self.col_axis, new_cols[k]))
-        return self._with(
-            np.concatenate([self.rows, new_rows]),
-            np.concatenate([self.cols, new_cols]),
-            np.concatenate([self.values, new_values]),
+        return replace(
+            self,
+            rows=np.concatenate([self.rows, new_rows]),
+            cols=np.concatenate([self.cols, new_cols]),
+            values=np.concatenate([self.values, new_values]),
         )
 
     def extended(
@@ -379,13 +376,6 @@ class Observations:
         rows, cols = self.row_axis.extended(row_labels), self.col_axis.extended(col_labels)
         shape = (rows.size, cols.size)
         return replace(self, shape=shape, row_labels=rows.labels, col_labels=cols.labels)
-
-    def _with(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> Observations:
-        return replace(self, rows=rows, cols=cols, values=values)
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: option for name, option in options.items() if option is not None}
 
 
 def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:

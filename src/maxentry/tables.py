@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -135,7 +135,7 @@ def refuse_workbook(path: str | PathLike[str]) -> None:
     """Refuse a file of Excel or LibreOffice."""
     if Path(path).suffix.lower() in WORKBOOKS:
         raise ParameterError(
-            f"expected a CSV or Parquet file, but {path} is an Excel workbook. Excel opens and saves CSV."
+            f"expected a CSV or Parquet file, got the workbook {path}. Excel opens and saves CSV."
         )
 
 
@@ -204,7 +204,9 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
         raise DataError(f"{_place(source, reader.line_num)}: not valid CSV: {error}.") from None
     lines = lines[1:] if declared else lines
     if not lines:
-        raise DataError(f"expected a table with a line of names, but {source or 'the table'} is empty.")
+        raise DataError(
+            f"expected a table with a line of names, got nothing{f' in {source}' if source else ''}."
+        )
     names = [cell.strip() for cell in lines[0][1]]
     while len(names) > 1 and not names[-1] and not any("".join(line[len(names) - 1 :]) for _, line in lines):
         names.pop()  # spreadsheets leave empty columns at the right
@@ -282,7 +284,7 @@ def _to_parquet(table: Table) -> bytes:
 
     twice = next((name for k, name in enumerate(table.names) if name in table.names[:k]), None)
     if twice is not None:
-        raise DataError(f"Parquet needs distinct column names, but {twice!r} appears twice.")
+        raise DataError(f"expected distinct column names for Parquet, got {twice!r} twice.")
     pairs = zip(table.names, table.columns, strict=True)
     nw.from_dict({name: series(name, column) for name, column in pairs}).write_parquet(content)
     return content.getvalue()
@@ -300,42 +302,37 @@ def choose_format(output: str | None, form: Format | None) -> Format:
 def write(table: Table, target: str | BinaryIO, form: Format | None = None) -> None:
     """Write a table to a stream, or to a file, which is either complete or unchanged."""
     form = choose_format(target if isinstance(target, str) else None, form)
-    content = iter([_to_parquet(table)]) if form is Format.parquet else _to_text(table, form)
     if not isinstance(target, str):
-        _pour(content, target)
+        _write_to(target, table, form)
         return
     path = Path(target)
     if path.exists() and not path.is_file():  # /dev/null, a pipe
         with path.open("wb") as stream:
-            _pour(content, stream)
+            _write_to(stream, table, form)
         return
     try:
         with write_atomically(path.resolve()) as part, part.open("wb") as stream:
-            _pour(content, stream)
+            _write_to(stream, table, form)
     except OSError as error:
         raise DataError(f"cannot write {target}: {error.strerror or error}.") from None
 
 
-def _pour(content: Iterator[bytes], stream: BinaryIO) -> None:
-    for piece in content:
-        stream.write(piece)
-    stream.flush()
-
-
-def _to_text(table: Table, form: Format) -> Iterator[bytes]:
+def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
+    if form is Format.parquet:
+        stream.write(_to_parquet(table))
+        stream.flush()
+        return
     excel = form is Format.excel
-    lines: Iterable[Sequence[Any]] = zip(*table.columns, strict=True)
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, delimiter=_separator(form) or ",", lineterminator="\r\n" if excel else "\n")
-    buffer.write("\ufeff" if excel else "")
-    writer.writerow(table.names)
-    for k, line in enumerate(lines):
-        writer.writerow([_comma_text(cell) if excel else cell_text(cell) for cell in line])
-        if k % 1000 == 999:
-            yield buffer.getvalue().encode()
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue().encode()
+    text = io.TextIOWrapper(stream, "utf-8", newline="")
+    writer = csv.writer(text, delimiter=_separator(form) or ",", lineterminator="\r\n" if excel else "\n")
+    try:
+        text.write("\ufeff" if excel else "")
+        writer.writerow(table.names)
+        for line in zip(*table.columns, strict=True):
+            writer.writerow([_comma_text(cell) if excel else cell_text(cell) for cell in line])
+        text.flush()
+    finally:
+        text.detach()  # the stream stays open
 
 
 def _comma_text(cell: Any) -> str:

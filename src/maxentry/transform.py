@@ -90,10 +90,8 @@ class Transform:
         outside = ~self.inside(y)
         if outside.any():
             k = int(np.argmax(outside))
-            place = f" at {where(k)}" if where else ""
-            raise DataError(
-                f"{self._expected()}, but the value{place} is {_number(float(y.flat[k]))}{self._advice()}."
-            )
+            got = f"{_number(float(y.flat[k]))}{f' at {where(k)}' if where else ''}"
+            raise DataError(f"{self._expected()}, got {got}{self._advice()}.")
         if self.kind == "log":
             return _log(y)
         if self.kind == "logit":

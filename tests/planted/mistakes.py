@@ -117,8 +117,8 @@ KERNELS = [
     ),
     Mistake(
         "kernels/variances.py",
-        "v -= c * c",
-        "v -= c",
+        "left -= c * c",
+        "left -= c",
         "what a measured direction explains of a variance",
         "acquisition",
     ),

@@ -48,12 +48,10 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from maxentry._io import max_threads
-from maxentry.belief import Belief, Entries
+from maxentry.belief import Array, Belief, Entries, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 WORTHWHILE = 100  # the aligned bound costs as much as evaluating this many times R (m1 + m2) entries
 ROUNDING = 1e-10
 RIDGE = 1e-6  # keeps directions that hardly exist from being scaled without end

@@ -16,10 +16,8 @@ from scipy.linalg import cho_solve
 
 from maxentry.acquisition.draw_field import Field, all_directions, cholesky_factor, compress
 from maxentry.acquisition.problem import Problem, Selection
-from maxentry.belief import Entries
+from maxentry.belief import Array, Entries
 from maxentry.kernels.variances import EQUAL
-
-Array = NDArray[np.float64]
 
 
 def greedy_plates(field: Field, problem: Problem, n: int, gain: Gain) -> Selection:

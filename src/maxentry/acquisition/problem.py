@@ -5,19 +5,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.belief import Belief, Entries, check_shape
+from maxentry.belief import Array, Belief, Entries, Indices, check_shape
 from maxentry.errors import ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, int]
 BLOCK_ENTRIES = 1_000_000  # entries of a block whose costs are checked at once
@@ -71,7 +70,8 @@ class Costs:
             if np.shape(part) != expected:
                 raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}")
             if not np.all(np.isfinite(part)):
-                raise ParameterError(f"expected finite {name} costs, got {_first_not_finite(part)}")
+                values = np.asarray(part, dtype=float)
+                raise ParameterError(f"expected finite {name} costs, got {values[~np.isfinite(values)][0]}")
         if not self.given:
             return
         least, most = self._extremes(m1, m2)
@@ -140,12 +140,7 @@ class Problem:
             if mask.dtype != np.bool_:
                 raise ParameterError(f"expected a mask of True and False, got one of {mask.dtype}")
         for name, entries in (("observed", self.observed), ("pending", self.pending)):
-            for axis, index, m in (("row", entries.rows, m1), ("column", entries.cols, m2)):
-                if index.size and not (index.min() >= 0 and index.max() < m):
-                    wrong = index[(index < 0) | (index >= m)][0]
-                    raise ParameterError(
-                        f"expected {name} entries in {axis}s 0 to {m - 1}, got {axis} {wrong}"
-                    )
+            entries.check_within((m1, m2), name)
         self.costs.check(self.shape)
 
     def _read_frames(self) -> None:
@@ -159,10 +154,8 @@ class Problem:
             form, cells = Form.read(self.costs.entry)
             forms.append(form)
             object.__setattr__(self, "costs", replace(self.costs, entry=cells))
-        if (
-            len({(form.kind, *map(tuple, (form.row_labels or (), form.col_labels or ()))) for form in forms})
-            > 1
-        ):
+        labels = {(form.kind, tuple(form.row_labels or ()), tuple(form.col_labels or ())) for form in forms}
+        if len(labels) > 1:
             raise ParameterError("expected a mask and costs with the same labels in the same order")
         object.__setattr__(self, "form", forms[0] if forms else Form())
 
@@ -195,11 +188,6 @@ class Problem:
             inside = col >= 0
             free[np.repeat(np.arange(len(rows)), n)[inside], col[inside]] = False
         return free
-
-
-def _first_not_finite(part: Any) -> float:
-    values = np.asarray(part, dtype=float).ravel()
-    return float(values[~np.isfinite(values)][0])
 
 
 class Quota:
@@ -238,11 +226,8 @@ class Selection(NamedTuple):
         return Entries(self.rows, self.cols)
 
 
-class Criterion(Protocol):
-    """Chooses n entries (or plates), or fewer where no more are available."""
-
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """The next entries to measure."""
+# Chooses n entries (or plates), or fewer where no more are available; the belief may be None for designs.
+Criterion = Callable[[Belief | None, Problem, int, np.random.Generator], Selection]
 
 
 def check_belief(belief: Belief | None, problem: Problem) -> Belief:

@@ -28,16 +28,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from maxentry.acquisition.draw_field import DrawField, all_directions, measurement_direction
 from maxentry.acquisition.problem import Problem, Quota, Selection
-from maxentry.belief import Belief, Entries
+from maxentry.belief import Array, Belief, Entries, Indices
 from maxentry.kernels.variances import CLOSED, EQUAL
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 BLOCK_NUMBERS = 4_000_000  # a block of draws or of products of factors holds about this many numbers (32 MB)
 HELD_BYTES = 200_000_000  # of features of candidates
 MOST_MAPPED = 8_000_000  # candidates with v and h; 50 bytes each

@@ -117,22 +117,16 @@ def entry_variances(
 
 
 @njit(cache=True, nogil=True)
-def _deflate(f: Array, W: Array, start: int, stop: int, v: float) -> float:
-    """Return v less what the directions start..stop-1 explain of f."""
-    for t in range(start, stop):
-        c = dot8(f, W[t])
-        v -= c * c
-    return max(v, 0.0)
-
-
-@njit(cache=True, nogil=True)
 def _refresh(
     n: int, F: Array, W: Array, k: int, eta2: float, cost: Array, v: Array, version: Indices, score: Array
 ) -> None:
     """Bring v and score of candidate n up to date with k directions."""
     if version[n] < k:
-        v[n] = _deflate(F[n], W, version[n], k, v[n])
-        version[n] = k
+        left = v[n]  # less what the directions explain that have joined since
+        for t in range(version[n], k):
+            c = dot8(F[n], W[t])
+            left -= c * c
+        v[n], version[n] = max(left, 0.0), k
         if score[n] != CLOSED:
             score[n] = 0.5 * math.log1p(v[n] / eta2) / cost[n]
 
