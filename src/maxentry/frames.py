@@ -32,6 +32,11 @@ def is_number(x: object) -> bool:
     )
 
 
+def is_sequence(x: object) -> bool:
+    """Whether it has items; text has none."""
+    return hasattr(x, "__iter__") and not isinstance(x, (str, bytes))
+
+
 def object_array(items: Sequence[Any]) -> NDArray[Any]:
     """A one-dimensional array of objects, also where the objects are sequences."""
     array = np.empty(len(items), dtype=object)

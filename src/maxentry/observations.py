@@ -342,8 +342,6 @@ class Observations:
         ]
         return "\n".join(lines)
 
-    # Derived observations
-
     def subset(self, keep: ArrayLike) -> Observations:
         """Return the measurements chosen by a mask, or by indices into the row-sorted order; same shape and labels."""
         chosen = np.asarray(keep)
@@ -355,27 +353,6 @@ class Observations:
                 got = show(np.asarray(keep).ravel()[np.argmax(bad)])
                 raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
         return replace(self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen])
-
-    def append(self, rows: Any, cols: Any, values: ArrayLike) -> Observations:
-        """Return these and more measurements, of existing rows and columns, by label."""
-        new_rows, new_cols = np.atleast_1d(self.row_index(rows)), np.atleast_1d(self.col_index(cols))
-        given = np.atleast_1d(as_array(values))
-        check_lengths(new_rows, new_cols, given)
-        new_values = floats(given, lambda k: place(self.row_axis, new_rows[k], self.col_axis, new_cols[k]))
-        return replace(
-            self,
-            rows=np.concatenate([self.rows, new_rows]),
-            cols=np.concatenate([self.cols, new_cols]),
-            values=np.concatenate([self.values, new_values]),
-        )
-
-    def extended(
-        self, row_labels: Iterable[Hashable] = (), col_labels: Iterable[Hashable] = ()
-    ) -> Observations:
-        """Return the same measurements in a larger matrix, with rows and columns added at the end."""
-        rows, cols = self.row_axis.extended(row_labels), self.col_axis.extended(col_labels)
-        shape = (rows.size, cols.size)
-        return replace(self, shape=shape, row_labels=rows.labels, col_labels=cols.labels)
 
 
 def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:

@@ -114,9 +114,19 @@ def read(data: Any, form: Format | None = None, source: str = "") -> Table:
         if isinstance(content, str):
             return _from_text(content, source, _separator(form))
         return _from_bytes(content, source, form)
+    from maxentry import frames
+
     if isinstance(data, Mapping):
-        return _from_columns({str(name): _cells(column) for name, column in data.items()}, source)
-    return _from_columns(_frame_columns(data), source)
+        columns = {
+            str(name): frames.to_list(column) if frames.is_sequence(column) else [column]
+            for name, column in data.items()
+        }
+    else:
+        columns = _frame_columns(data)
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1:
+        raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
+    return Table(list(columns), list(columns.values()), source)
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -146,13 +156,6 @@ def _from_bytes(content: bytes, source: str, form: Format | None) -> Table:
     return _from_text(decode(content, source), source, _separator(form))
 
 
-def _from_columns(columns: Mapping[str, list[Any]], source: str = "") -> Table:
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) > 1:
-        raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
-    return Table(list(columns), list(columns.values()), source)
-
-
 def _frame_columns(frame: Any) -> dict[str, list[Any]]:
     import narwhals as nw
 
@@ -162,13 +165,6 @@ def _frame_columns(frame: Any) -> dict[str, list[Any]]:
         raise DataError(f"expected a frame whose columns have different names: {error}.") from None
     eager = table.collect() if isinstance(table, nw.LazyFrame) else table
     return {name: eager.get_column(name).to_list() for name in eager.columns}
-
-
-def _cells(column: Any) -> list[Any]:
-    from maxentry import frames
-
-    single = isinstance(column, (str, bytes)) or not hasattr(column, "__iter__")
-    return [column] if single else frames.to_list(column)
 
 
 # CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.
@@ -195,7 +191,10 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
     text = text.removeprefix("\ufeff")
     first = next((line for line in text.splitlines() if line.strip()), "")
     declared = _SEPARATOR_LINE.fullmatch(first)  # Excel's own first line, `sep=;`
-    separator = declared[1] if declared else separator or _guess_separator(first)
+    if declared:
+        separator = declared[1]
+    elif separator is None:
+        separator = max(",;\t", key="".join(first.split('"')[::2]).count)  # the most frequent outside quotes
     # strict: a quote that is never closed would swallow the rest of the file as one cell.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
@@ -218,11 +217,6 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
 
 def _place(source: str, line: int) -> str:
     return f"{source}, line {line}" if source else f"line {line}"
-
-
-def _guess_separator(first_line: str) -> str:
-    outside_quotes = "".join(first_line.split('"')[::2])
-    return max(",;\t", key=outside_quotes.count)
 
 
 def _separator(form: Format | None) -> str | None:
@@ -329,21 +323,17 @@ def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
         text.write("\ufeff" if excel else "")
         writer.writerow(table.names)
         for line in zip(*table.columns, strict=True):
-            writer.writerow([_comma_text(cell) if excel else cell_text(cell) for cell in line])
+            writer.writerow([cell_text(cell, "," if excel else ".") for cell in line])
         text.flush()
     finally:
         text.detach()  # the stream stays open
 
 
-def _comma_text(cell: Any) -> str:
-    return cell_text(cell).replace(".", ",") if isinstance(cell, float) else cell_text(cell)
-
-
-def cell_text(cell: Any) -> str:
+def cell_text(cell: Any, decimal: str = ".") -> str:
     """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
     if cell is None or cell != cell:
         return ""
-    return repr(cell).removesuffix(".0") if isinstance(cell, float) else str(cell)
+    return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
 
 
 def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:

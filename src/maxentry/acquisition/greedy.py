@@ -245,7 +245,6 @@ class Candidates:
         self.keys, self.version = np.empty(0, np.int64), np.empty(0, np.int64)
         self.cost, self.v, self.score = np.empty(0), np.empty(0), np.empty(0)
         self._new: list[CandidateScores] = []
-        self._n_new = 0  # candidates in these
         self.F = np.empty((0, field.p))
         self.dropped = -np.inf  # the greatest score of a dropped candidate
 
@@ -269,8 +268,7 @@ class Candidates:
         best = max(floor, float(new.score[most].max(initial=-np.inf)))
         kept = (at_first >= keep * best) & (new.score > self.dropped)
         self._new.append(new.select(kept))
-        self._n_new += len(self._new[-1].keys)
-        if len(self.keys) + self._n_new > MOST_OPEN:
+        if len(self.keys) + sum(len(some.keys) for some in self._new) > MOST_OPEN:
             self._append_new()
             self._order()
             self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
@@ -374,7 +372,7 @@ class Candidates:
             old = CandidateScores(self.keys, self.version, self.cost, self.v, self.score)
             joined = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
             self.keys, self.version, self.cost, self.v, self.score = joined
-            self._new, self._n_new = [], 0
+            self._new = []
 
     def _order(self) -> None:
         """Sort by score, greatest first; held features are dropped."""
@@ -397,8 +395,7 @@ class CandidateScores(NamedTuple):
 
     def select(self, which: NDArray[np.bool_]) -> CandidateScores:
         """Keep some of the candidates."""
-        keys, version, cost, v, score = self
-        return CandidateScores(keys[which], version[which], cost[which], v[which], score[which])
+        return CandidateScores(*(part[which] for part in self))
 
 
 def remaining_variances(F: Array, v: Array, W: Array) -> Array:

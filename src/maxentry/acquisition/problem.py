@@ -19,7 +19,6 @@ from maxentry.frames import Form, frame_library, parse_flags
 
 Flags = NDArray[np.bool_]
 Shape = tuple[int, int]
-BLOCK_ENTRIES = 1_000_000  # entries of a block whose costs are checked at once
 NO_LIMIT = 2**62
 
 
@@ -86,11 +85,8 @@ class Costs:
             if self.entry is None:
                 parts = [np.asarray(part, dtype=float) for part in (self.row, self.col) if part is not None]
                 return sum(float(part.min()) for part in parts), float(np.sum([part.max() for part in parts]))
-            least, most, step = np.inf, -np.inf, max(1, BLOCK_ENTRIES // m2)
-            for i in range(0, m1, step):
-                cost = self.at(np.arange(i, min(i + step, m1))[:, None], np.arange(m2))
-                least, most = min(least, float(cost.min())), max(most, float(cost.max()))
-        return least, most
+            cost = self.at(np.arange(m1)[:, None], np.arange(m2))
+            return float(cost.min()), float(cost.max())
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ gain were, or rose, above the least bound of the list. When a list is used up, a
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.linalg import eigh
 
@@ -119,13 +117,13 @@ def greedy_variance(draws: DrawField, Gamma: Array, problem: Problem, n: int) ->
     evaluated = 0
     while len(chosen) < n:
         start = VarianceBounds(draws, Gamma, W)
-        listed = _make_shortlist(start, problem, quota, chosen, n)
-        evaluated = max(evaluated, listed.out_of)
-        batch = VarianceSearch(start, problem, listed.keys, quota)
+        keys, out_of = _make_shortlist(start, problem, quota, chosen, n)
+        evaluated = max(evaluated, out_of)
+        batch = VarianceSearch(start, problem, keys, quota)
         while len(chosen) < n and (pick := batch.next()) is not None:
             chosen.append(pick[0])
             gains.append(pick[1])
-        if len(listed.keys) == listed.out_of:
+        if len(keys) == out_of:
             break
         W = batch.W
     rows, cols = Entries.from_keys(np.array(chosen, dtype=np.int64), problem.shape[1])
@@ -239,17 +237,13 @@ def _hold_features(draws: DrawField, n: int) -> bool:
     return n * draws.p * 8 <= HELD_BYTES and n * PRODUCTS < m1 * m2 * R
 
 
-class Shortlist(NamedTuple):
-    """Keys of the candidates, in order, and the number of available entries they come from."""
-
-    keys: Indices
-    out_of: int
-
-
 def _make_shortlist(
     start: VarianceBounds, problem: Problem, quota: Quota, chosen: list[int], n: int
-) -> Shortlist:
-    """All available entries, or a shortlist of them for a batch of n, of which some are chosen."""
+) -> tuple[Indices, int]:
+    """Keys of the candidates, in order, for a batch of n, of which some are chosen: all available, or a shortlist.
+
+    Then comes the number of available entries.
+    """
     m1, m2 = problem.shape
     keys, bound, out_of = np.empty(0, np.int64), np.empty(0), 0
     all_listed = m1 * m2 <= MOST_MAPPED
@@ -266,7 +260,7 @@ def _make_shortlist(
             if len(keys) > most:
                 kept = _most_promising(keys, bound, problem, most, n)
                 keys, bound = keys[kept], bound[kept]
-    return Shortlist(keys, out_of)
+    return keys, out_of
 
 
 def _most_promising(keys: Indices, bound: Array, problem: Problem, most: int, n: int) -> Indices:
