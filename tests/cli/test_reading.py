@@ -149,7 +149,7 @@ def test_costs_of_rows_columns_and_entries() -> None:
     long = inputs.read_costs(["l.csv"], ROWS, COLS)
     assert long is not None
     assert long["entry"].tolist() == [[1, 2], [3, 4]]
-    assert inputs.read_costs([], ROWS, COLS) is None
+    assert inputs.read_costs([], ROWS, COLS) == {}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_costs_that_leave_something_open_are_refused(content: str, sentence: str
 
 def test_two_files_of_one_kind_are_refused() -> None:
     written("row,cost\nA,1\nB,1\n", "r.csv")
-    with pytest.raises(DataError, match=r"expected one file of row costs, but r\.csv is another"):
+    with pytest.raises(DataError, match=r"expected one file of row costs, got another, r\.csv"):
         inputs.read_costs(["r.csv", "r.csv"], ROWS, COLS)
 
 

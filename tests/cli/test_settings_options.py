@@ -1,39 +1,54 @@
-"""Options of `new` and `set` say of a setting what its declaration says; `--help` is too quick to load that one."""
+"""Options of `new` and `set`, and those settings that other commands have, come from the declarations in `Settings`."""
 
 from dataclasses import fields
-from enum import Enum
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
+import typer
+from tests.cli.run import APP
 
 from maxentry.campaign.settings import CHANGEABLE, Settings
-from maxentry.cli import campaign
 
-HINTS = {
-    name: get_type_hints(command, include_extras=True)
-    for name, command in (("new", campaign.new), ("set", campaign.change))
+DECLARED = {f.name: f for f in fields(Settings) if f.name not in ("name", "rows", "cols")}
+COMMANDS = {
+    "new": set(DECLARED),
+    "set": set(CHANGEABLE),
+    "ask": {"plates", "per_row", "per_col"},
+    "complete": {"rank", "noise", "transform", "effects", "seed"},
+    "design": {"seed"},
+    "compare": {"rank", "noise", "transform"},
 }
-NAMES = {"range": "value_range"}  # `range` is a function of Python
-DECLARED = {f.name: f.metadata for f in fields(Settings) if f.name not in ("name", "rows", "cols", "priors")}
 
 
-def choices(kind: Any) -> list[str]:
-    enums = [x for x in (kind, *get_args(kind)) if isinstance(x, type) and issubclass(x, Enum)]
-    return [choice.value for choice in enums[0]] if enums else []
+def options_of(command: str) -> dict[str, Any]:
+    return {p.name: p for p in APP.commands[command].params if p.param_type_name == "option"}
 
 
-@pytest.mark.parametrize("command", ["new", "set"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_setting_has_an_option_that_says_what_was_declared(command: str) -> None:
-    wanted = set(DECLARED) if command == "new" else set(DECLARED) & set(CHANGEABLE)
-    for name in wanted:
-        kind, option = get_args(HINTS[command][NAMES.get(name, name)])
-        declared = DECLARED[name]
-        assert option.help == declared["help"], name
-        assert choices(kind) == list(declared.get("choices", ())), name
+    known = options_of(command)
+    assert COMMANDS[command] <= set(known)
+    for name in COMMANDS[command]:
+        declared, option = DECLARED[name].metadata, known[name]
+        flag = "--" + name.replace("_", "-")
+        both = isinstance(DECLARED[name].default, bool)
+        assert [*option.opts, *option.secondary_opts] == ([flag, f"--no-{flag[2:]}"] if both else [flag])
+        assert option.help.startswith(declared["help"]), name
         assert option.metavar == declared.get("metavar"), name
-        if name != "rank":  # which is text, since it may be auto
-            assert option.min == declared.get("least"), name
+        assert not option.required
+        context = typer.Context(APP.commands[command])
+        shown = option.get_help_record(context)[0]
+        assert all(choice in shown for choice in declared.get("choices", ())), name
 
 
 def test_set_has_no_option_for_what_cannot_change() -> None:
-    assert not (set(DECLARED) - set(CHANGEABLE)) & set(HINTS["set"])
+    assert not (set(DECLARED) - set(CHANGEABLE)) & set(options_of("set"))
+
+
+@pytest.mark.parametrize("command", ["new", "complete"])
+def test_what_is_not_given_has_the_declared_default(command: str) -> None:
+    for name, option in options_of(command).items():
+        default = DECLARED[name].default if name in COMMANDS[command] else None
+        if isinstance(default, str | bool):
+            assert getattr(option.default, "value", option.default) == default
+    assert all(options_of("set")[name].default is None for name in CHANGEABLE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from maxentry.server.app import (  # noqa: E402
     Server,
     address,
     create_app,
+    listen,
 )
 from maxentry.server.options import Options, ServerLimits, Tokens  # noqa: E402
 
@@ -37,10 +37,9 @@ get, post = (partial(call, timeout=60, verify=CONTEXT) for call in (httpx.get, h
 def running(storage: Storage | str = "sqlite://", **options: Any) -> Iterator[tuple[str, Any]]:
     """The address of a server over this storage, and its application; both end with the block."""
     kept = storage if isinstance(storage, Storage) else Storage(storage, create=True)
-    given = Options(**{"limits": FAST} | options)
+    given = Options(**{"limits": FAST, "port": 0} | options)
     app = create_app(kept, given)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
+    listening = listen(given)
     server = Server(app, given)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

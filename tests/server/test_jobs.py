@@ -401,6 +401,24 @@ def test_nobody_joins_what_was_cancelled() -> None:
     jobs.close()
 
 
+def test_to_close_waits_for_no_job_that_was_cancelled_in_the_queue() -> None:
+    jobs, running, go = JobQueue(1, 5), threading.Event(), threading.Event()
+
+    def work(watch: Any) -> None:
+        running.set()
+        go.wait(60)
+
+    jobs.start(Job("fit", "a", "1"), work)
+    queued = jobs.start(Job("fit", "b", "2"), lambda watch: "made")
+    assert running.wait(60)
+    threading.Timer(0.05, go.set).start()
+    began = time.monotonic()
+    jobs.close(seconds=60)
+    assert time.monotonic() - began < 30
+    assert queued.over
+    assert queued.result is None
+
+
 def test_old_results_are_let_go() -> None:
     jobs = JobQueue(1, 500)
     made = [jobs.start(Job("next", "a", "1"), lambda watch: "made") for _ in range(MOST_RESULTS + 2)]

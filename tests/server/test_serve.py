@@ -149,3 +149,14 @@ def test_a_port_in_use_is_one_sentence() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         assert f"to listen on 127.0.0.1:{port}" in refused("serve", "--port", str(port)).replace("\n", " ")
+
+
+def test_small_answers_are_sent_at_once() -> None:
+    """asyncio sets TCP_NODELAY where a socket names its protocol; otherwise each answer waits 40 ms."""
+    import socket
+
+    from maxentry.server.app import listen
+    from maxentry.server.options import Options
+
+    with listen(Options(port=0)) as listening:
+        assert listening.proto == socket.IPPROTO_TCP

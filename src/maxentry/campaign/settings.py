@@ -2,6 +2,8 @@
 
 New settings are checked for their form by `Settings` and for combinations that cannot work by `check_settings`. Stored
 settings are read without these checks, so that a stricter rule never makes an existing campaign unreadable.
+
+The command line builds its options from the declarations here, also for `--help`: NumPy is imported when it is used.
 """
 
 from __future__ import annotations
@@ -11,22 +13,19 @@ import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-import numpy as np
-from numpy.typing import NDArray
-
-from maxentry import acquisition
-from maxentry import labels as label_codec
-from maxentry.campaign import costs as aligned
-from maxentry.campaign.costs import Costs, freeze, pack, unpack
+from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
 from maxentry.errors import DataError, ParameterError
-from maxentry.labels import Labels, check_labels
-from maxentry.posterior.rank import check_rank
-from maxentry.transform import LARGEST, SMALLEST, Transform
 
-ACQUISITIONS, WITHOUT_MODEL = acquisition.CRITERION_NAMES, acquisition.WITHOUT_BELIEF
-DEFAULT_ACQUISITION = "predictive_variance"
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from maxentry.campaign.costs import Costs
+    from maxentry.labels import Labels
+
+WITHOUT_MODEL = WITHOUT_BELIEF
 
 
 def _setting(
@@ -42,6 +41,12 @@ def _setting(
     if factory is not MISSING:
         return field(default_factory=factory, metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def _no_costs() -> Costs:
+    from maxentry.campaign.costs import Costs
+
+    return Costs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +65,7 @@ class Settings:
     rank: int | Literal["auto"] = _setting(
         "auto", "The rank, or auto: chosen by prediction.", least=0, metavar="auto|R"
     )
-    acquisition: str = _setting(DEFAULT_ACQUISITION, "How entries are chosen.", choices=ACQUISITIONS)
+    acquisition: str = _setting("predictive_variance", "How entries are chosen.", choices=CRITERION_NAMES)
     noise: Literal["gaussian", "student"] = _setting(
         "gaussian", "student where single measurements go wrong.", choices=("gaussian", "student")
     )
@@ -78,7 +83,7 @@ class Settings:
     )
     costs: Costs = _setting(  # noqa: RUF009
         help="row,cost or col,cost; or a matrix, or row,col,cost, for every entry. Given again, they add up.",
-        factory=Costs,
+        factory=_no_costs,
         metavar="FILE",
     )
     mask: NDArray[np.bool_] | None = _setting(  # noqa: RUF009
@@ -105,6 +110,9 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        from maxentry.campaign.costs import Costs, align_mask
+        from maxentry.transform import Transform
+
         _check_name(self.name)
         self._set("rows", _read_labels(self.rows, "row"))
         self._set("cols", _read_labels(self.cols, "column"))
@@ -113,7 +121,7 @@ class Settings:
         self._set("transform", str(Transform.parse(self.transform)))
         self._set("range", _read_range(self.range))
         self._set("costs", Costs.of(self.costs, self.rows, self.cols))
-        self._set("mask", _read_mask(aligned.align_mask(self.mask, self.rows, self.cols), self.shape))
+        self._set("mask", _read_mask(align_mask(self.mask, self.rows, self.cols), self.shape))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -147,6 +155,8 @@ class Settings:
         rows, cols = rows or self.rows, cols or self.cols
         shape, mask = (len(rows), len(cols)), self.mask
         if mask is not None:
+            import numpy as np
+
             mask = np.ones(shape, dtype=bool)
             mask[: self.shape[0], : self.shape[1]] = self.mask
         for cost, part, side in ((row_cost, self.costs.row, "row"), (col_cost, self.costs.col, "col")):
@@ -193,10 +203,13 @@ def _restore(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
 
 def encode_setting(name: str, value: Any) -> Any:
     """Return the value of one setting as JSON data."""
+    from maxentry import labels
+    from maxentry.campaign.costs import pack
+
     if name in ("rows", "cols"):
-        return label_codec.encode(value)
+        return labels.encode(value)
     if name == "costs":
-        return cast(Costs, value).to_json()
+        return value.to_json()
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]  # JSON has no infinity
     return pack(value) if name == "mask" else value
@@ -204,10 +217,13 @@ def encode_setting(name: str, value: Any) -> Any:
 
 def decode_setting(name: str, value: Any) -> Any:
     """Read the value of one setting from JSON data."""
+    from maxentry import labels
+    from maxentry.campaign.costs import Costs, unpack
+
     if name not in Settings.__dataclass_fields__:
         raise ValueError(f"no such setting as {name!r}")
     if name in ("rows", "cols"):
-        return label_codec.decode(value)
+        return labels.decode(value)
     if name == "costs":
         return Costs.from_json(value)
     if name == "range" and value is not None:
@@ -223,6 +239,8 @@ def _check_name(name: object) -> None:
 
 def _read_labels(labels: Any, name: str) -> Labels:
     """Check labels and make sure that JSON preserves them; a whole number n stands for the labels 0 to n - 1."""
+    from maxentry.labels import check_labels
+
     if isinstance(labels, Integral) and not isinstance(labels, bool):
         labels = range(int(labels))
     known = check_labels(labels, name)
@@ -233,14 +251,18 @@ def _read_labels(labels: Any, name: str) -> Labels:
 
 def _round_trip(labels: Labels) -> Labels:
     """Return the labels as JSON will give them back, so that a reopened campaign has the same labels."""
-    plain = label_codec.encode(labels)
+    from maxentry.labels import decode, encode
+
+    plain = encode(labels)
     try:
-        return label_codec.decode(json.loads(json.dumps(plain, allow_nan=False))) or ()
+        return decode(json.loads(json.dumps(plain, allow_nan=False))) or ()
     except ValueError:
         raise DataError("expected finite numbers among the labels, got an infinite one.") from None
 
 
 def _append_labels(known: Labels, new: Iterable[Hashable], name: str) -> Labels:
+    from maxentry.labels import check_labels
+
     more = check_labels(new, name)
     if not more:
         raise DataError(f"expected {name} labels to add, got none.")
@@ -253,6 +275,8 @@ def _check_limits(declared: Field[Any], value: Any) -> Any:
     if isinstance(value, type(declared.default)) and value == declared.default:
         return value
     if isinstance(declared.default, bool):
+        import numpy as np
+
         if not isinstance(value, (bool, np.bool_)):
             raise ParameterError(f"expected {name} to be True or False, got {value!r}.")
         return bool(value)
@@ -287,6 +311,10 @@ def _read_range(value: Any) -> tuple[float, float] | None:
 def _read_mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
     if mask is None:
         return None
+    import numpy as np
+
+    from maxentry.campaign.costs import freeze
+
     array = np.array(mask)
     if array.dtype != np.bool_ or array.shape != shape:
         got = f"an array of {array.dtype} of shape {array.shape}"
@@ -300,6 +328,17 @@ CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("ch
 LONGEST_LEASE = 100 * 365.25 * 86400.0  # seconds
 
 
+def setting_types() -> dict[str, Any]:
+    """Return the type of each setting."""
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from maxentry.campaign.costs import Costs
+    from maxentry.labels import Labels
+
+    return get_type_hints(Settings, localns={"Costs": Costs, "Labels": Labels, "NDArray": NDArray, "np": np})
+
+
 def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """Return changed settings, checked. Only those in CHANGEABLE may change."""
     for name in changes:
@@ -311,6 +350,8 @@ def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 
 def check_settings(settings: Settings) -> Settings:
     """Return the settings; raise if a campaign with them could not work, before anything is measured."""
+    from maxentry.posterior.rank import check_rank
+
     for labels in (settings.rows, settings.cols):
         _check_text(labels)
     if settings.rank != "auto":
@@ -321,8 +362,10 @@ def check_settings(settings: Settings) -> Settings:
 
 
 def _check_text(labels: Labels) -> None:
+    from maxentry.labels import encode
+
     try:
-        json.dumps(label_codec.encode(labels), ensure_ascii=False).encode()
+        json.dumps(encode(labels), ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise DataError(f"expected labels that can be written in UTF-8, got {wrong!a} in one.") from None
@@ -345,6 +388,8 @@ def _check_batch_limits(settings: Settings) -> None:
 
 def _check_values(settings: Settings) -> None:
     """Raise if no value is both in the range and valid for the transform."""
+    from maxentry.transform import LARGEST, SMALLEST, Transform
+
     low, high = settings.range or (-math.inf, math.inf)
     scale = Transform.parse(settings.transform)
     if scale.kind == "log":

@@ -21,12 +21,19 @@ if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
 
 
+PANEL = "The lab loop"
+commands = typer.Typer()
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog="JSON: campaign, n, and entries (id, row, col, mean, sd, gain, cost, value) or, with -o, output.",
+)
+@options.add_settings(("plates", "per_row", "per_col"))
 def ask(
     n: Annotated[int, typer.Argument(min=1, help="How many entries (with --plates: rows or columns).")] = 1,
     out: options.Output = None,
-    plates: options.WholePlates = None,
-    per_row: options.PerRow = None,
-    per_col: options.PerCol = None,
+    *,
     overwrite: Annotated[
         bool, option("--overwrite", help="Write over any file, also one with values not yet told.")
     ] = False,
@@ -35,6 +42,7 @@ def ask(
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
     name: options.Name = None,
+    **limits: Any,
 ) -> None:
     """Choose the next entries to measure; they are pending from then on.
 
@@ -44,15 +52,8 @@ def ask(
     with open_campaign(storage, name) as campaign:
         if not overwrite:
             check_nothing_lost(out, campaign)
-        columns = campaign.ask(
-            n,
-            plates=None if plates is None else plates.value,
-            per_row=per_row,
-            per_col=per_col,
-            who=who,
-            frame="columns",
-        )
-        table, document = plate_table(columns), {"campaign": campaign.name, "n": len(columns["id"])}
+        table = plate_table(campaign.ask(n, who=who, frame="columns", **options.parse_settings(limits)))
+        document = {"campaign": campaign.name, "n": table.n}
         where = output.next_options(storage, campaign.name, several=name is not None)
         try:
             output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
@@ -64,7 +65,7 @@ def ask(
         if not as_json:
             _say_next(table, out, where)
             _say_pending(table, campaign, where)
-        if table.n < n and plates is None:
+        if table.n < n and limits["plates"] is None:
             output.warn(f"Only {table.n} of {n} could be asked: {_why_fewer(campaign)}.")
 
 
@@ -148,6 +149,7 @@ def _find_untold(table: Table, campaign: Campaign) -> str:
     return ""
 
 
+@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, told, failed, known, awaited (how many).")
 def tell(
     data: Annotated[
         str | None,
@@ -175,24 +177,19 @@ def tell(
     """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
     from maxentry.cli import inputs
 
-    report = (
-        _make_report(id, row, col, value)
-        if data is None
-        else _parse_report(inputs.read_table(data, form), names)
-    )
-    if data is not None and (id, row, col, value) != (None,) * 4:
+    if data is None:
+        report: Any = _make_report(id, row, col, value)
+    elif (id, row, col, value) == (None,) * 4:
+        report = _parse_report(inputs.read_table(data, form), names)
+    else:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
     with open_campaign(storage, name) as campaign:
         receipt = campaign.tell(report, again=again, who=who)
-        document = {"campaign": campaign.name, **receipt._asdict()}
-    if as_json:
-        output.print_json(document)
-        return
     parts = [count(receipt.told, "value") + " told"]
     parts += [f"{receipt.failed} failed"] if receipt.failed else []
     parts += [f"{receipt.known} known already"] if receipt.known else []
     parts += [f"{receipt.awaited} still empty"] if receipt.awaited else []
-    output.say(", ".join(parts) + ".")
+    output.report({"campaign": campaign.name, **receipt._asdict()}, ", ".join(parts) + ".", as_json)
 
 
 def _make_report(id: int | None, row: str | None, col: str | None, value: str | None) -> dict[str, list[Any]]:
@@ -219,6 +216,7 @@ Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", help="Ids of t
 Reason = Annotated[str, option("--reason", help="Why, for the history.")]
 
 
+@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, failed (ids).")
 def fail(
     ids: Ids = None,
     reason: Reason = "",
@@ -236,6 +234,7 @@ def fail(
         _report_ids(campaign.name, "failed", ids, as_json)
 
 
+@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, withdrawn (ids).")
 def withdraw(
     ids: Ids = None,
     everything: Annotated[bool, option("--all", help="All that is pending.")] = False,
@@ -257,6 +256,10 @@ def withdraw(
         _report_ids(campaign.name, "withdrawn", wanted, as_json)
 
 
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog="A negative value: maxentry correct 3 --value -1.5. JSON: campaign, value (null: struck out).",
+)
 def correct(
     words: Annotated[
         list[str] | None,
@@ -294,11 +297,8 @@ def correct(
         raise typer.BadParameter("expected an id, or --row and --col, or --number.")
     with open_campaign(storage, name) as campaign:
         campaign.correct(id, new, row=row, col=col, number=number, reason=reason, who=who)
-        document = {"campaign": campaign.name, "value": new}
-    if as_json:
-        output.print_json(document)
-    else:
-        output.say("Struck out." if strike else f"Corrected: now {new:g}.")
+    text = "Struck out." if strike else f"Corrected: now {new:g}."
+    output.report({"campaign": campaign.name, "value": new}, text, as_json)
 
 
 def _parse_id(word: str) -> int:
@@ -308,24 +308,5 @@ def _parse_id(word: str) -> int:
 
 
 def _report_ids(campaign: str, what: str, ids: list[int], as_json: bool) -> None:
-    if as_json:
-        output.print_json({"campaign": campaign, what: ids})
-    else:
-        output.say(f"{count(len(ids), 'entry', 'entries')} {what}.")
-
-
-def add(app: typer.Typer) -> None:
-    """Register these commands."""
-    app.command(
-        rich_help_panel="The lab loop",
-        epilog="JSON: campaign, n, and entries (id, row, col, mean, sd, gain, cost, value) or, with -o, output.",
-    )(ask)
-    app.command(
-        rich_help_panel="The lab loop", epilog="JSON: campaign, told, failed, known, awaited (how many)."
-    )(tell)
-    app.command(rich_help_panel="The lab loop", epilog="JSON: campaign, failed (ids).")(fail)
-    app.command(rich_help_panel="The lab loop", epilog="JSON: campaign, withdrawn (ids).")(withdraw)
-    app.command(
-        rich_help_panel="The lab loop",
-        epilog="A negative value: maxentry correct 3 --value -1.5. JSON: campaign, value (null: struck out).",
-    )(correct)
+    document = {"campaign": campaign, what: ids}
+    output.report(document, f"{count(len(ids), 'entry', 'entries')} {what}.", as_json)

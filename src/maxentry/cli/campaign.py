@@ -2,91 +2,75 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxentry.campaign.settings import CHANGEABLE
 from maxentry.cli import options, output
-from maxentry.cli.options import open_campaign, option
+from maxentry.cli.options import add_settings, open_campaign, option
 from maxentry.wording import count
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
 
+PANEL = "Campaigns"
+LABEL_FILE = "labels, one a line; of a CSV or Parquet file the first column, or FILE:COLUMN."
+commands = typer.Typer()
 
+
+@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols, told, available, seed.")
+@add_settings(options.SETTINGS, defaults=True)
 def new(
     name: Annotated[str, typer.Argument(help="The campaign's name.")],
-    source: options.Source = None,
-    rows: options.RowFile = None,
-    cols: options.ColFile = None,
-    row: options.RowList = None,
-    col: options.ColList = None,
-    shape: options.Shape = None,
-    seed: options.Seed = None,
-    rank: options.NewRank = None,
-    acquisition: options.Chosen = None,
-    noise: options.NewNoise = None,
-    effects: options.NewEffects = None,
-    transform: options.Transform = "none",
-    value_range: options.Range = None,
-    costs: options.CostFiles = None,
-    mask: options.MaskFile = None,
-    budget: options.Budget = None,
-    target_sd: options.TargetSd = None,
-    lease: options.Lease = None,
-    n_initial: options.NInitial = None,
-    again: options.Again = None,
-    plates: options.WholePlates = None,
-    per_row: options.PerRow = None,
-    per_col: options.PerCol = None,
+    source: Annotated[
+        str | None,
+        option(
+            "--from",
+            metavar="FILE",
+            help="A table with holes, or row, col, value: labels and values are taken.",
+        ),
+    ] = None,
+    rows: Annotated[str | None, option("--rows", metavar="FILE", help=f"Row {LABEL_FILE}")] = None,
+    cols: Annotated[str | None, option("--cols", metavar="FILE", help=f"Column {LABEL_FILE}")] = None,
+    row: Annotated[list[str] | None, option("--row", help="A row label; give it again for more.")] = None,
+    col: Annotated[list[str] | None, option("--col", help="A column label; give it again for more.")] = None,
+    shape: Annotated[
+        str | None, option("--shape", metavar="30x20", help="Labels r1, r2, … and c1, c2, …")
+    ] = None,
+    *,
     names: options.Names = None,
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
+    **settings: Any,
 ) -> None:
     """Begin a campaign: name its rows and columns, and what is known of them already."""
     row_labels, col_labels, values = _read_labels(source, names, rows, cols, row, col, shape)
-    given = _read_settings(
-        row_labels, col_labels, acquisition=acquisition, rank=rank, noise=noise, value_range=value_range, costs=costs,
-        mask=mask, lease=lease, plates=plates, seed=seed, effects=effects, transform=transform, budget=budget,
-        target_sd=target_sd, n_initial=n_initial, again=again, per_row=per_row, per_col=per_col,
-    )  # fmt: skip
-    created = _create(storage, name, row_labels, col_labels, values, given, who)
-    if as_json:
-        output.print_json(created)
-        return
+    given = _read_settings(settings, row_labels, col_labels)
+    created, several = _create(storage, name, row_labels, col_labels, values, given, who)
     told = f", {count(created['told'], 'value')} told" if created["told"] else ""
-    output.say(f"Campaign {name}: {created['rows']} rows, {created['cols']} columns{told}.")
-    if created["available"]:
+    size = f"{created['rows']} rows, {created['cols']} columns"
+    output.report(created, f"Campaign {name}: {size}{told}.", as_json)
+    if created["available"] and not as_json:
         n = min(24, max(created["rows"], created["cols"]), created["available"])
-        output.say(f"Next: maxentry ask {n} -o plate.csv{_next_options(storage, name)}", "dim")
-
-
-def _next_options(storage: str, name: str) -> str:
-    from maxentry.campaign.campaign import Campaign
-
-    return output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
+        where = output.next_options(storage, name, several=several)
+        output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")
 
 
 def _create(
     storage: str, name: str, rows: list[str], cols: list[str], values: dict[str, list[Any]],
     given: dict[str, Any], who: str | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Create the campaign with its known values; return what to report."""
+) -> tuple[dict[str, Any], bool]:  # fmt: skip
+    """Create the campaign with its known values; return what to report, and whether there are others beside it."""
     from maxentry.campaign.campaign import Campaign
 
     known = values if values["value"] else None
     with Campaign.create(storage, name, rows, cols, values=known, who=who, **given) as campaign:
         status, seed = campaign.status(), campaign.settings.seed
-    size = {"rows": len(rows), "cols": len(cols)}
-    return {
-        "campaign": name,
-        **size,
-        "told": status.measurements,
-        "available": status.available,
-        "seed": seed,
-    }
+    created = {"campaign": name, "rows": len(rows), "cols": len(cols), "told": status.measurements}
+    return created | {"available": status.available, "seed": seed}, len(Campaign.list(storage)) > 1
 
 
 def _read_labels(
@@ -98,7 +82,10 @@ def _read_labels(
 
     nothing = inputs.Matrix([], [], inputs.Triples([], [], []))
     matrix = nothing if source is None else inputs.read_matrix(source, names)
-    counted = ([], []) if shape is None else options.count_labels(_size(shape))
+    size = (0, 0) if shape is None else options.parse_shape(shape)
+    if size is None:
+        raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
+    counted = options.count_labels(size)
     measured = matrix.measured
     return (
         _choose_labels("row", rows, row or [], counted[0], matrix.row_labels),
@@ -122,19 +109,13 @@ def _choose_labels(
     return ways[0] if ways else in_table
 
 
-def _size(shape: str) -> tuple[int, int]:
-    size = options.parse_shape(shape)
-    if size is None:
-        raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
-    return size
-
-
 Labels = Annotated[list[str], typer.Argument(help="The new labels.")]
 Cost = Annotated[
     float | None, option("--cost", help="Their row or column cost; the mean of the others if not given.")
 ]
 
 
+@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols (how many there are now).")
 def add_rows(
     labels: Labels,
     cost: Cost = None,
@@ -149,6 +130,7 @@ def add_rows(
         _report_size(campaign, as_json)
 
 
+@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols (how many there are now).")
 def add_cols(
     labels: Labels,
     cost: Cost = None,
@@ -165,27 +147,14 @@ def add_cols(
 
 def _report_size(campaign: Campaign, as_json: bool) -> None:
     rows, cols = campaign.settings.shape
-    if as_json:
-        output.print_json({"campaign": campaign.name, "rows": rows, "cols": cols})
-    else:
-        output.say(f"{campaign.name}: now {rows} rows, {cols} columns.")
+    document = {"campaign": campaign.name, "rows": rows, "cols": cols}
+    output.report(document, f"{campaign.name}: now {rows} rows, {cols} columns.", as_json)
 
 
+@commands.command("set", rich_help_panel=PANEL, epilog="JSON: campaign, changed.")
+@add_settings(name for name in options.SETTINGS if name in CHANGEABLE)
 def change(
-    acquisition: options.Chosen = None,
-    rank: options.NewRank = None,
-    noise: options.NewNoise = None,
-    effects: options.NewEffects = None,
-    value_range: options.Range = None,
-    costs: options.CostFiles = None,
-    mask: options.MaskFile = None,
-    budget: options.Budget = None,
-    target_sd: options.TargetSd = None,
-    lease: options.Lease = None,
-    again: options.Again = None,
-    plates: options.WholePlates = None,
-    per_row: options.PerRow = None,
-    per_col: options.PerCol = None,
+    *,
     drop: Annotated[
         list[str] | None, option("--drop", metavar="SETTING", help="Take a setting back: budget, mask, …")
     ] = None,
@@ -193,74 +162,25 @@ def change(
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
     name: options.Name = None,
+    **settings: Any,
 ) -> None:
     """Change settings of a campaign, from here on."""
     with open_campaign(storage, name) as campaign:
-        known = campaign.settings
-        given = _read_settings(
-            known.rows, known.cols, acquisition=acquisition, rank=rank, noise=noise, value_range=value_range,
-            costs=costs, mask=mask, lease=lease, plates=plates, effects=effects, budget=budget, target_sd=target_sd,
-            again=again, per_row=per_row, per_col=per_col,
-        )  # fmt: skip
+        given = _read_settings(settings, campaign.settings.rows, campaign.settings.cols)
         given |= {setting.replace("-", "_"): None for setting in drop or []}
         if not given:
             raise typer.BadParameter("expected a setting to change, got none.")
         campaign.set(who=who, **given)
-    if as_json:
-        output.print_json({"campaign": campaign.name, "changed": sorted(given)})
-    else:
-        output.say(f"{campaign.name}: changed {', '.join(sorted(given))}.")
+    document = {"campaign": campaign.name, "changed": sorted(given)}
+    output.report(document, f"{campaign.name}: changed {', '.join(sorted(given))}.", as_json)
 
 
-def _read_settings(
-    rows: Any, cols: Any, *, acquisition: options.Acquisition | None, rank: str | None, noise: options.Noise | None,
-    value_range: str | None, costs: list[str] | None, mask: str | None, lease: str | None,
-    plates: options.Plates | None, **others: Any,
-) -> dict[str, Any]:  # fmt: skip
+def _read_settings(settings: Mapping[str, Any], rows: Any, cols: Any) -> dict[str, Any]:
     """The settings that were given, as `Campaign.create` and `Campaign.set` take them."""
     from maxentry.cli import inputs
 
-    given = others | {
-        "acquisition": acquisition and acquisition.value,
-        "rank": None if rank is None else options.parse_rank(rank),
-        "noise": noise and noise.value,
-        "range": _parse_range(value_range),
-        "lease": _parse_seconds(lease),
-        "plates": plates and plates.value,
-        "costs": inputs.read_costs(costs or [], rows, cols),
-        "mask": None if mask is None else inputs.read_mask(mask, rows, cols),
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _parse_range(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    low, comma, high = text.partition(",")
-    try:
-        if comma:
-            return float(low.strip() or "-inf"), float(high.strip() or "inf")
-    except ValueError:
-        pass
-    raise typer.BadParameter(f"expected LOW,HIGH, got {text!r}.", param_hint="--range")
-
-
-def _parse_seconds(text: str | None) -> float | None:
-    """A time like 90m, 12h, 3d or 2w, in seconds."""
-    if text is None:
-        return None
-    time = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smhdw]?)\s*", text.lower())
-    if time is None:
-        raise typer.BadParameter(f"expected a time like 90m, 12h or 3d, got {text!r}.", param_hint="--lease")
-    unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[time[2]]
-    return float(time[1]) * unit
-
-
-def add(app: typer.Typer) -> None:
-    """Register these commands."""
-    app.command(rich_help_panel="Campaigns", epilog="JSON: campaign, rows, cols, told, available, seed.")(new)
-    for command in (add_rows, add_cols):
-        app.command(
-            rich_help_panel="Campaigns", epilog="JSON: campaign, rows, cols (how many there are now)."
-        )(command)
-    app.command("set", rich_help_panel="Campaigns", epilog="JSON: campaign, changed.")(change)
+    given = options.parse_settings(settings)
+    for name, read in (("costs", inputs.read_costs), ("mask", inputs.read_mask)):
+        if name in given:
+            given[name] = read(given[name], rows, cols)
+    return given

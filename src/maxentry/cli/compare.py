@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from maxentry.acquisition import CRITERION_NAMES
 from maxentry.cli import options, output
 from maxentry.cli.options import option
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from maxentry.cli.inputs import Matrix
     from maxentry.compare.report import Outputs
-    from maxentry.compare.runner import Engine, Failure, StudyStopped
+    from maxentry.compare.runner import Engine, Failure
     from maxentry.compare.scenario import Cell, Strategy
     from maxentry.compare.store import Run
 
@@ -36,10 +35,8 @@ RATIO = ("case", "strategy", "ratio", "low", "high", "replicates")
 JSON_KEYS = (
     f"JSON: {FACTS}, answer, rows, cols, known, initial, budget, batch, and ratios ({', '.join(RATIO)})."
 )
-# Spelled out, since looking them up would load the numerical libraries for --help.
-STRATEGIES = (
-    "uniform", "balanced", "balanced_uniform", "maxent", "maxent_nearest", "predictive_variance", "integrated_variance",
-)  # fmt: skip
+STRATEGIES = (*CRITERION_NAMES, "balanced_uniform")
+EPILOG = f"Strategies: {', '.join(STRATEGIES)}.\n\n{JSON_KEYS}"
 QUICK = "Quick: small runs and few replicates, from which nothing can be concluded."
 
 Strategies = Annotated[
@@ -71,6 +68,14 @@ class Extension(NamedTuple):
     dask: Callable[[str], Engine]
 
 
+commands = typer.Typer()
+study_commands = typer.Typer(no_args_is_help=True, help="The former name of `compare`.")
+commands.add_typer(study_commands, name="study", rich_help_panel="Studies", hidden=True)
+
+
+@commands.command(rich_help_panel="Studies", epilog=EPILOG)
+@study_commands.command(epilog=EPILOG)
+@options.add_settings(("rank", "transform", "noise"), defaults=True)
 def compare(
     ctx: typer.Context,
     table: Annotated[
@@ -107,9 +112,7 @@ def compare(
             help="What entries cost: a matrix, or row,col,cost, or row,cost or col,cost.",
         ),
     ] = None,
-    rank: options.Rank = "auto",
-    transform: options.Transform = "none",
-    noise: options.NoiseOption = options.Noise.gaussian,
+    *,
     names: options.Names = None,
     out: Folder = None,
     workers: Workers = None,
@@ -118,12 +121,13 @@ def compare(
     any_code: AnyCode = False,
     progress: Progress = None,
     as_json: options.Json = False,
+    **model: Any,
 ) -> None:
     """Would active sampling have helped on your data? Only known entries are asked for and judged.
 
     Results are stored as they come: after Ctrl-C, the same command continues where it stopped.
     """
-    wanted = options.parse_rank(rank)
+    settings = options.parse_settings(model)
     from maxentry.compare import report as reports
     from maxentry.compare.compare import answer, choose_subject, compare_cells
     from maxentry.compare.scenario import OURS
@@ -133,7 +137,7 @@ def compare(
     cells = compare_cells(
         matrix.M, name=matrix.name, initial=initial, budget=budget, batch=batch, strategies=strategy or (),
         replicates=replicates or (2 if quick else 5), costs=matrix.costs, labels=matrix.labels, quick=quick,
-        among=among, rank=wanted, transform=transform, noise=noise.value,
+        among=among, **settings,
     )  # fmt: skip
     study = Study(
         cells, _choose_folder(out, table, cells[0], quick), workers, choose_engine(ctx, dask), progress, any_code,
@@ -187,7 +191,7 @@ class Study:
 
     def run(self) -> list[Run]:
         """Return the results in the order of the cells; with --report, only those that are stored."""
-        from maxentry.compare.runner import RunsFailed, StudyStopped, find_runs, run_all
+        from maxentry.compare.runner import RunsFailed, find_runs, run_all
         from maxentry.compare.store import Store
 
         if not self.cells:
@@ -210,12 +214,10 @@ class Study:
         except RunsFailed as error:
             self.failures = error.failures
             if not error.runs:
-                if _debugging() or len({failure.error for failure in self.failures}) > 1:
+                if output.is_debugging() or len({failure.error for failure in self.failures}) > 1:
                     self._say_failures()
                 raise
             return error.runs
-        except StudyStopped as stop:
-            self._exit_on_interrupt(stop)
 
     def missing(self, runs: Sequence[Run]) -> int:
         """Return how many runs are neither there nor failed."""
@@ -236,14 +238,8 @@ class Study:
         if self.as_json:
             paths = {"page": str(written.page), "figures": list(map(str, written.figures))}
             paths |= {"tables": str(written.tables), "raw": str(written.raw)}
-            failed = [str(failure) for failure in self.failures]
-            facts = {
-                "folder": str(self.folder),
-                "runs": len(runs),
-                "failed": failed,
-                "missing": self.missing(runs),
-            }
-            output.print_json({**facts, **paths, **answers})
+            facts = {"folder": str(self.folder), "runs": len(runs), "failed": list(map(str, self.failures))}
+            output.print_json({**facts, "missing": self.missing(runs), **paths, **answers})
             return
         kept = "all" if self.kept == len(runs) else str(self.kept)
         before = f" ({kept} stored before)" if self.kept and not self.report else ""
@@ -259,29 +255,16 @@ class Study:
             self._say_failures()
             raise typer.Exit(output.ExitCode.REFUSED)
 
-    def _exit_on_interrupt(self, stop: StudyStopped) -> NoReturn:
-        if self.as_json:
-            error = {"kind": "Interrupted", "message": str(stop), "code": output.ExitCode.INTERRUPTED}
-            output.print_json({"error": {**error, "done": stop.done, "total": stop.total}})
-        else:
-            text = str(stop)
-            output.say(text[:1].upper() + text[1:], "bold red")
-        raise typer.Exit(output.ExitCode.INTERRUPTED)
-
     def _say_failures(self) -> None:
         """Print each error once, with how many runs it ended."""
-        if self.as_json and not _debugging():
+        if self.as_json and not output.is_debugging():
             return
         for error, n in Counter(f.error for f in self.failures).items():
             first = next(f for f in self.failures if f.error == error)
             others = f" ({count(n - 1, 'more run')} failed with this error)" if n > 1 else ""
             output.say(f"Failed: {first}{others}", "bold red")
-            if _debugging() and first.trace:
+            if output.is_debugging() and first.trace:
                 output.say(first.trace)
-
-
-def _debugging() -> bool:
-    return os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0")
 
 
 def default_folder(out: str | None, study: str, quick: bool) -> Path:
@@ -341,37 +324,29 @@ class GivenMatrix(NamedTuple):
     """A user's matrix, and what its entries cost."""
 
     name: str
-    M: Array
+    M: Array  # NaN where nothing is known
     costs: Array | None
     labels: tuple[list[str], list[str]]
 
 
 def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
-    """Read a matrix as `complete` does; NaN where nothing is known."""
+    """Read a matrix as `complete` does, with the mean of several measurements of one entry."""
+    import numpy as np
+
     from maxentry.cli import inputs
 
     if path == costs == output.STD:
         raise DataError("only the matrix or the costs can come from standard input, not both.")
     matrix = inputs.read_matrix(path, names)
-    M = _place(matrix, matrix.row_labels, matrix.col_labels)
+    labels = matrix.row_labels, matrix.col_labels
+    shape = len(labels[0]), len(labels[1])
+    total, times = np.zeros(shape), np.zeros(shape)
+    np.add.at(total, matrix.positions(), matrix.measured.values)
+    np.add.at(times, matrix.positions(), 1)
+    M = np.where(times > 0, total / np.maximum(times, 1), np.nan)
     # A file name that is not valid UTF-8 can be opened, but neither written nor drawn.
     name = "standard input" if path == output.STD else Path(path).name.encode("utf-8", "replace").decode()
-    labels = matrix.row_labels, matrix.col_labels
     return GivenMatrix(name, M, None if costs is None else _read_costs(costs, *labels, M), labels)
-
-
-def _place(matrix: Matrix, rows: list[str], cols: list[str]) -> Array:
-    """Put the measurements in their places, with the mean of several of one entry. Other labels are ignored."""
-    import numpy as np
-
-    row_at, col_at = ({label: k for k, label in enumerate(side)} for side in (rows, cols))
-    total, times = np.zeros((len(rows), len(cols))), np.zeros((len(rows), len(cols)))
-    measured = matrix.measured
-    for row, col, value in zip(measured.rows, measured.cols, measured.values, strict=True):
-        if row in row_at and col in col_at:
-            total[row_at[row], col_at[col]] += value
-            times[row_at[row], col_at[col]] += 1
-    return np.where(times > 0, total / np.maximum(times, 1), np.nan)
 
 
 def _read_costs(path: str, rows: list[str], cols: list[str], M: Array) -> Array:
@@ -380,18 +355,10 @@ def _read_costs(path: str, rows: list[str], cols: list[str], M: Array) -> Array:
 
     from maxentry.cli import inputs
 
-    table = inputs.read_table(path)
-    priced, by_row, by_col = (table.role(name) is not None for name in ("cost", "row", "col"))
-    if priced and by_row != by_col:
-        parts = inputs.read_costs([path], rows, cols) or {}
-        costs = np.zeros(M.shape) + (parts["row"][:, None] if by_row else parts["col"])
-    else:
-        col = "col" if table.column("col") is not None else "column"
-        costs = _place(inputs.parse_matrix(table, f"row,{col},cost" if priced else None), rows, cols)
+    ((part, prices),) = inputs.read_costs([path], rows, cols, partial=True).items()
+    costs = np.broadcast_to(prices[:, None] if part == "row" else prices, M.shape)
     known, usable = np.isfinite(M), (costs > 0) & (costs < np.inf)
-    lacking = np.argwhere(known & ~usable)
-    if len(lacking):
-        i, j = lacking[0]
+    for i, j in np.argwhere(known & ~usable)[:1]:
         cost = "none" if np.isnan(costs[i, j]) else f"{costs[i, j]:g}"
         raise DataError(
             f"expected a finite cost above 0 for every known entry, got {cost} for row {rows[i]!r}, column {cols[j]!r}."
@@ -399,24 +366,13 @@ def _read_costs(path: str, rows: list[str], cols: list[str], M: Array) -> Array:
     return np.asarray(np.where(usable, costs, costs[known].mean()))
 
 
-# Commands
-
-WAYS = f"Strategies: {', '.join(STRATEGIES)}."
-
-
-def add(main: typer.Typer) -> None:
-    """Add `compare`, and `study` for those who know it by that name."""
-    main.command("compare", rich_help_panel="Studies", epilog=f"{WAYS}\n\n{JSON_KEYS}")(compare)
-    study = typer.Typer(no_args_is_help=True, help="The former name of `compare`.")
-    study.command("compare", epilog=f"{WAYS}\n\n{JSON_KEYS}")(compare)
-    for name in ("paper", "suite", "data"):
-        settings = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-        study.command(name, hidden=True, context_settings=settings)(_refuse_study)
-    main.add_typer(study, name="study", rich_help_panel="Studies", hidden=True)
-
-
 def _refuse_study(ctx: typer.Context) -> None:
     """Say where a study of the repository is."""
     raise ParameterError(
         f"`study {ctx.info_name}` is not part of the package. {where_to_find(str(ctx.info_name))}"
     )
+
+
+for study_name in ("paper", "suite", "data"):
+    context = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    study_commands.command(study_name, hidden=True, context_settings=context)(_refuse_study)

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 
+FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, converged, advice, interrupted"
+LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
+LARGEST = 20_000_000  # lines of a long table
+commands = typer.Typer()
+
+
+@commands.command(
+    rich_help_panel="Without a campaign",
+    epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output.",
+)
+@options.add_settings(("rank", "noise", "transform", "effects", "seed"), defaults=True)
 def complete(
     data: Annotated[
         str, typer.Argument(help="CSV or Parquet: a matrix with holes, or row, col, value; - is stdin.")
@@ -27,21 +38,18 @@ def complete(
     wide: options.Wide = True,
     what: options.WhatOption = options.What.mean,
     level: options.Level = 0.9,
-    rank: options.Rank = "auto",
-    noise: options.NoiseOption = options.Noise.gaussian,
-    transform: options.Transform = "none",
-    effects: Annotated[bool, typer.Option(help="Whether rows and columns have means of their own.")] = True,
-    seed: options.Seed = None,
+    *,
     names: options.Names = None,
     save: options.Save = None,
     verbose: options.Verbose = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
+    **model: Any,
 ) -> None:
     """Fill the holes of a table, and say how far each filled value can be trusted."""
     output.check_writable(out, form, sources=[data])
     output.check_writable(save, sources=[data])
-    wanted = options.parse_rank(rank)
+    settings = options.parse_settings(model)
     from maxentry.cli import inputs
     from maxentry.observations import Observations
     from maxentry.posterior.complete import complete as run_complete
@@ -53,23 +61,17 @@ def complete(
     observations = Observations.from_triples(
         measured.rows, measured.cols, measured.values, row_labels=matrix.row_labels, col_labels=matrix.col_labels
     )  # fmt: skip
-    posterior = run_complete(
-        observations, wanted, noise=noise.value, effects=effects, transform=transform, seed=seed
-    )
     write_posterior(
-        posterior,
-        out,
-        form,
-        wide=wide,
-        what=what.value,
-        level=level,
-        as_json=as_json,
-        save=save,
-        verbose=verbose,
-        corner=matrix.corner,
-    )
+        run_complete(observations, **settings), out, form, wide=wide, what=what, level=level, as_json=as_json,
+        save=save, verbose=verbose, corner=matrix.corner,
+    )  # fmt: skip
 
 
+@commands.command(
+    rich_help_panel="Without a campaign",
+    epilog="JSON: shape, n, and entries (row, col, value) or, with -o, output.",
+)
+@options.add_settings(("seed",))
 def design(
     shape: Annotated[
         str,
@@ -80,10 +82,11 @@ def design(
     ],
     n: Annotated[int, typer.Argument(min=1, help="How many entries.")],
     out: options.Output = None,
-    seed: options.Seed = None,
+    *,
     names: options.Names = None,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
+    **settings: Any,
 ) -> None:
     """Lay out which entries to measure first: every row and every column about equally often."""
     output.check_writable(out, form, sources=[shape])
@@ -93,32 +96,24 @@ def design(
 
     size = options.parse_shape(shape)
     if size is not None:
-        row_labels, col_labels = options.count_labels(size)
-        measured = inputs.Triples([], [], [])
+        matrix = inputs.Matrix(*options.count_labels(size), inputs.Triples([], [], []))
+    elif shape == output.STD or Path(shape).exists():
+        matrix = inputs.read_matrix(shape, names)
     else:
-        matrix = inputs.parse_matrix(_read_table(shape), names)
-        row_labels, col_labels, measured = matrix.row_labels, matrix.col_labels, matrix.measured
-    row_at, col_at = ({label: i for i, label in enumerate(side)} for side in (row_labels, col_labels))
-    taken = Entries.from_lists([row_at[x] for x in measured.rows], [col_at[x] for x in measured.cols])
-    chosen = designs.balanced(
-        (len(row_labels), len(col_labels)), n, seed=seed, taken=taken if len(taken.rows) else None
-    )
-    rows, cols = (
-        [side[k] for k in at] for side, at in ((row_labels, chosen.rows), (col_labels, chosen.cols))
-    )
+        raise ParameterError(f"expected a shape like 30x20 or a table, got {shape!r}.")
+    size = len(matrix.row_labels), len(matrix.col_labels)
+    taken = Entries.from_lists(*matrix.positions()) if matrix.measured.values else None
+    chosen = designs.balanced(size, n, taken=taken, **settings)
+    rows = [matrix.row_labels[i] for i in chosen.rows]
+    cols = [matrix.col_labels[j] for j in chosen.cols]
     table = Table(["row", "col", "value"], [rows, cols, [None] * len(rows)])
-    document = {"shape": [len(row_labels), len(col_labels)], "n": len(rows)}
-    output.deliver(table, out, form, as_json=as_json, document=document)
+    output.deliver(table, out, form, as_json=as_json, document={"shape": list(size), "n": len(rows)})
 
 
-def _read_table(path: str) -> Table:
-    from maxentry.cli import inputs
-
-    if path != output.STD and not Path(path).exists():
-        raise ParameterError(f"expected a shape like 30x20 or a table, got {path!r}.")
-    return inputs.read_table(path)
-
-
+@commands.command(
+    rich_help_panel="Results",
+    epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output.",
+)
 def posterior(
     out: options.Output = None,
     wide: options.Wide = True,
@@ -140,19 +135,17 @@ def posterior(
     with open_campaign(storage, name) as campaign:
         belief = campaign.posterior()
     write_posterior(
-        belief,
-        out,
-        form,
-        wide=wide,
-        what=what.value,
-        level=level,
-        as_json=as_json,
-        save=save,
-        verbose=verbose,
+        belief, out, form, wide=wide, what=what, level=level, as_json=as_json, save=save, verbose=verbose,
         campaign=campaign.name,
-    )
+    )  # fmt: skip
 
 
+@commands.command(
+    rich_help_panel="Results",
+    epilog="JSON: campaign, n, and entries (number, id, row, col, value, told_at, who, corrected; with --pending "
+    "as of ask; with --asked id, row, col, mean, sd, gain, cost, status, asked_at, expires_at, who, reason) or, "
+    "with -o, output.",
+)
 def export(
     out: options.Output = None,
     wide: Annotated[
@@ -182,16 +175,10 @@ def export(
         elif asked:
             table = Table.from_columns(campaign.asked(frame="columns"))
         else:
-            table = Table.from_columns(
-                campaign.export(wide=wide and not as_json, everything=everything, frame="columns")
-            )
+            wide = wide and not as_json
+            table = Table.from_columns(campaign.export(wide=wide, everything=everything, frame="columns"))
         document = {"campaign": campaign.name, "n": table.n}
         output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
-
-
-FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, converged, advice, interrupted"
-LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
-LARGEST = 20_000_000  # lines of a long table
 
 
 def make_map_table(
@@ -271,8 +258,7 @@ def write_posterior(
         posterior.save(save)
     entries = as_json and out is None  # JSON has everything about an entry in one place
     table = make_map_table(posterior, wide=wide and not entries, what=what, level=level, corner=corner)
-    named = {} if campaign is None else {"campaign": campaign}
-    document = named | list_facts(posterior)
+    document = ({} if campaign is None else {"campaign": campaign}) | list_facts(posterior)
     if not entries and tables.choose_format(out, form) is not Format.parquet:
         labels = 1 if wide else 2
         figures = map(tables.round_numbers, table.columns[labels:])
@@ -283,25 +269,3 @@ def write_posterior(
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(output.ExitCode.INTERRUPTED)
-
-
-def add(app: typer.Typer) -> None:
-    """Register these commands."""
-    app.command(
-        rich_help_panel="Results",
-        epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output.",
-    )(posterior)
-    app.command(
-        rich_help_panel="Results",
-        epilog="JSON: campaign, n, and entries (number, id, row, col, value, told_at, who, corrected; with --pending "
-        "as of ask; with --asked id, row, col, mean, sd, gain, cost, status, asked_at, expires_at, who, reason) or, "
-        "with -o, output.",
-    )(export)
-    app.command(
-        rich_help_panel="Without a campaign",
-        epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output.",
-    )(complete)
-    app.command(
-        rich_help_panel="Without a campaign",
-        epilog="JSON: shape, n, and entries (row, col, value) or, with -o, output.",
-    )(design)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from maxentry import tables
 from maxentry.cells import Lookup, label_text, parse_flag, parse_number
 from maxentry.cli.output import STD, warn
-from maxentry.errors import DataError
-from maxentry.labels import Axis, show
-from maxentry.tables import Format, Table
+from maxentry.errors import DataError, LabelError
+from maxentry.labels import Axis
+from maxentry.tables import DecimalComma, Format, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +56,13 @@ class Matrix:
     col_labels: list[str]
     measured: Triples
     corner: str = "row"  # the name of the column of row labels
+
+    def positions(self) -> tuple[list[int], list[int]]:
+        """Rows and columns of the measurements, by position."""
+        row_at, col_at = (
+            {label: k for k, label in enumerate(side)} for side in (self.row_labels, self.col_labels)
+        )
+        return [row_at[row] for row in self.measured.rows], [col_at[col] for col in self.measured.cols]
 
 
 def is_plate(table: Table) -> bool:
@@ -209,37 +216,27 @@ def read_labels(path: str) -> list[str]:
 
 
 def read_costs(
-    paths: Sequence[str], rows: Sequence[Hashable], cols: Sequence[Hashable]
-) -> dict[str, Any] | None:
-    """Read costs: row,cost or col,cost for a side; a matrix, or row,col,cost, for every entry."""
-    parts: dict[str, Any] = {}
+    paths: Sequence[str], rows: Sequence[Hashable], cols: Sequence[Hashable], *, partial: bool = False
+) -> dict[str, NDArray[np.float64]]:
+    """Read costs: row,cost or col,cost for a side; a matrix, or row,col,cost, for every entry.
+
+    partial: of costs for every entry, some may be missing (NaN), and those of other labels are left out.
+    """
+    parts: dict[str, NDArray[np.float64]] = {}
     for path in paths:
-        table = read_table(path)
-        part = _cost_part(table)
+        table, axes = read_table(path), _axes(rows, cols)
+        sides = [side for side in axes if table.role(side) is not None]
+        part = "entry"
+        if table.column("cost") is not None and len(sides) == 1:
+            part = sides[0]
+            axes = {part: axes[part]}
         if part in parts:
-            raise DataError(f"expected one file of {part} costs, but {path} is another.")
-        if part == "entry":
-            parts[part] = _read_grid(table, rows, cols, "cost", _parse_cost)
-        else:
-            parts[part] = _read_side(table, part, rows if part == "row" else cols)
-    for part, costs in parts.items():
-        _check_complete(part, costs, rows, cols)
-    return parts or None
-
-
-def _cost_part(table: Table) -> str:
-    by_row, by_col = table.role("row") is not None, table.role("col") is not None
-    if table.column("cost") is None or by_row == by_col:
-        return "entry"
-    return "row" if by_row else "col"
-
-
-def _parse_cost(cell: Any, table: Table, k: int) -> float | None:
-    return parse_number(cell, table.where(k), table.decimal_comma)
-
-
-def _parse_available(cell: Any, table: Table, k: int) -> bool:
-    return parse_flag(cell, table.where(k))
+            raise DataError(f"expected one file of {part} costs, got another, {path}.")
+        lenient = partial and part == "entry"
+        parts[part] = _read_grid(table, axes, "cost", parse_number, skip_others=lenient)
+        if not lenient:
+            _check_complete(part, parts[part], axes)
+    return parts
 
 
 def read_mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> NDArray[np.bool_]:
@@ -249,74 +246,66 @@ def read_mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> 
     """
     import numpy as np
 
-    table = read_table(path)
-    grid = _read_grid(table, rows, cols, "available", _parse_available)
+    table, axes = read_table(path), _axes(rows, cols)
+    grid = _read_grid(table, axes, "available", lambda cell, where, _: parse_flag(cell, where))
     flags = grid[~np.isnan(grid)]
-    if _list_columns(table, "available") and flags.size and not flags.any():
+    if _list_columns(table, axes, "available") and flags.size and not flags.any():
         return np.isnan(grid)
     return np.asarray(grid == 1, dtype=np.bool_)
 
 
-def _read_side(table: Table, side: str, labels: Sequence[Hashable]) -> NDArray[np.float64]:
-    import numpy as np
-
-    lookup = _lookup(side, labels)
-    costs = np.full(len(labels), np.nan)
-    for k, (cell, price) in enumerate(zip(table.role(side) or [], table.column("cost") or [], strict=True)):
-        cost = parse_number(price, f"{table.where(k)}, column cost", table.decimal_comma)
-        costs[lookup.find(cell)] = np.nan if cost is None else cost
-    return costs
+def _axes(rows: Sequence[Hashable], cols: Sequence[Hashable]) -> dict[str, Axis]:
+    """The axes of the matrix, by the names of their columns in a table."""
+    return {"row": Axis("row", len(rows), tuple(rows)), "col": Axis("column", len(cols), tuple(cols))}
 
 
 def _read_grid(
-    table: Table,
-    rows: Sequence[Hashable],
-    cols: Sequence[Hashable],
-    name: str,
-    parse: Callable[[Any, Table, int], float | bool | None],
-) -> NDArray[np.float64]:
-    """A matrix in the order of the labels, from a wide table or from row, col and the column `name`."""
+    table: Table, axes: Mapping[str, Axis], name: str, parse: Callable[[Any, str, DecimalComma], float | None], *,
+    skip_others: bool = False,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Numbers in the order of the labels, NaN where there is none.
+
+    The table has one line per number (a column of labels for each axis, and the column `name`), or it is a matrix.
+    """
     import numpy as np
 
-    row_at, col_at = _lookup("row", rows).find, _lookup("column", cols).find
-    grid = np.full((len(rows), len(cols)), np.nan)
-
-    def put(i: int, j: int, cell: Any, k: int) -> None:
-        value = parse(cell, table, k)
-        grid[i, j] = np.nan if value is None else value
-
-    if columns := _list_columns(table, name):
-        for k, (row, col, cell) in enumerate(zip(*columns, strict=True)):
-            put(row_at(row), col_at(col), cell, k)
-        return grid
-    places = [col_at(label) for label in table.names[1:]]
-    for k, row in enumerate(table.columns[0]):
-        i = row_at(row)
-        for j, cells in zip(places, table.columns[1:], strict=True):
-            put(i, j, cells[k], k)
+    grid = np.full([axis.size for axis in axes.values()], np.nan)
+    lookups = [Lookup(axis) for axis in axes.values()]
+    for where, labels, cell in _list_cells(table, axes, name):
+        try:
+            place = tuple(lookup.find(label) for lookup, label in zip(lookups, labels, strict=True))
+        except LabelError:
+            if skip_others:
+                continue
+            raise
+        value = parse(cell, where, table.decimal_comma)
+        grid[place] = np.nan if value is None else value
     return grid
 
 
-def _list_columns(table: Table, name: str) -> list[list[Any]] | None:
-    """Rows, columns and cells of a table with one line per entry; None where it is a matrix."""
-    columns = [table.role("row"), table.role("col"), table.column(name, "value")]
+def _list_cells(
+    table: Table, axes: Mapping[str, Axis], name: str
+) -> Iterator[tuple[str, Sequence[Hashable], Any]]:
+    """Each cell, with its place in the file and its labels."""
+    if columns := _list_columns(table, axes, name):
+        for k, (*labels, cell) in enumerate(zip(*columns, strict=True)):
+            yield f"{table.where(k)}, column {name}", labels, cell
+        return
+    for k, row in enumerate(table.columns[0]):
+        for col, cells in zip(table.names[1:], table.columns[1:], strict=True):
+            yield f"{table.where(k)}, column {col}", (row, col), cells[k]
+
+
+def _list_columns(table: Table, axes: Mapping[str, Axis], name: str) -> list[list[Any]] | None:
+    """The columns of labels and of cells, if the table has one line per cell; None where it is a matrix."""
+    columns = [*map(table.role, axes), table.column(name, "value")]
     present = [column for column in columns if column is not None]
     return present if len(present) == len(columns) else None
 
 
-def _lookup(side: str, labels: Sequence[Hashable]) -> Lookup:
-    return Lookup(Axis("row" if side == "row" else "column", len(labels), tuple(labels)))
-
-
-def _check_complete(part: str, costs: Any, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> None:
+def _check_complete(part: str, costs: NDArray[np.float64], axes: Mapping[str, Axis]) -> None:
     import numpy as np
 
-    missing = np.argwhere(np.isnan(costs))
-    if not len(missing):
-        return
-    at = missing[0]
-    if part == "entry":
-        which = f"row {show(rows[at[0]])}, column {show(cols[at[1]])}"
-    else:
-        which = f"row {show(rows[at[0]])}" if part == "row" else f"column {show(cols[at[0]])}"
-    raise DataError(f"expected a cost for every {part}, got none for {which}.")
+    for place in np.argwhere(np.isnan(costs))[:1]:
+        which = [f"{axis.name} {axis.show(k)}" for axis, k in zip(axes.values(), place, strict=True)]
+        raise DataError(f"expected a cost for every {part}, got none for {', '.join(which)}.")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -19,18 +18,15 @@ from maxentry.errors import MaxentryError, NothingToAskError
 # Typer has had Click within itself since some version: reach Click's classes by way of one it always had.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
-USAGE_WORDS = {  # what Typer says of a wrong value, in plain words
-    r"Input should be a valid integer.*": "must be a whole number.",
-    r"Input should be a valid number.*": "must be a number.",
-    r"Input should be (.*)": r"must be \1.",
-    r"Value error, ": "",
-}
-
 EPILOG = "Exit codes: " + "; ".join(f"{code:d} {meaning}" for code, meaning in EXIT_CODES.items()) + "."
 
 
 class Interrupted(Exception):
-    """Ctrl-C, which Click would not report."""
+    """Ctrl-C, which Click would not report. details: what the command adds to the JSON document."""
+
+    def __init__(self, interrupt: KeyboardInterrupt) -> None:
+        super().__init__(str(interrupt) or "interrupted.")
+        self.details = vars(interrupt)
 
 
 class Commands(TyperGroup):
@@ -66,8 +62,8 @@ class Commands(TyperGroup):
         except BrokenPipeError:
             _discard(sys.stdout)
             raise typer.Exit(ExitCode.PIPE_CLOSED) from None
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted.") from None
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted(interrupt) from None
 
 
 def _run(command: Any, *, as_json: bool) -> int:
@@ -77,21 +73,21 @@ def _run(command: Any, *, as_json: bool) -> int:
         return code if isinstance(code, int) else ExitCode.DONE
     except UsageError as error:
         return _report_usage(error, as_json)
-    except NothingToAskError as error:
-        return _report_error(error, output.describe_error(error), ExitCode.NOTHING_LEFT, as_json)
     except MaxentryError as error:
-        return _report_error(error, output.describe_error(error), ExitCode.REFUSED, as_json)
+        code = ExitCode.NOTHING_LEFT if isinstance(error, NothingToAskError) else ExitCode.REFUSED
+        return _report_error(error, output.describe_error(error), code, as_json)
     except Interrupted as error:
-        return _report_error(error, str(error), ExitCode.INTERRUPTED, as_json)
+        return _report_error(error, str(error), ExitCode.INTERRUPTED, as_json, error.details)
     except UnicodeEncodeError as error:
-        text = f"the output's encoding, {error.encoding}, has no {error.object[error.start]!a}."
-        hint = "Set PYTHONUTF8=1 in the environment for UTF-8."
-        return _report_error(error, f"{text} {hint}", ExitCode.REFUSED, as_json)
+        text = (
+            f"the output's encoding, {error.encoding}, has no {error.object[error.start]!a}. Set PYTHONUTF8=1 in the "
+            "environment for UTF-8."
+        )
+        return _report_error(error, text, ExitCode.REFUSED, as_json)
     except OSError as error:
         name = f" {error.filename}" if error.filename else ""
-        return _report_error(
-            error, f"system error{name}: {error.strerror or error}.", ExitCode.REFUSED, as_json
-        )
+        text = f"system error{name}: {error.strerror or error}."
+        return _report_error(error, text, ExitCode.REFUSED, as_json)
     except (typer.Abort, EOFError):
         return ExitCode.REFUSED
     except Exception as error:
@@ -107,25 +103,25 @@ def _report_usage(error: Any, as_json: bool) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             return ExitCode.USAGE  # the help has been printed
         sys.stderr.write(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
-    text = error.format_message()
-    for pattern, words in USAGE_WORDS.items():
-        text = re.sub(pattern, words, text)
-    return _report("UsageError", text, ExitCode.USAGE, as_json)
+    return _report("UsageError", error.format_message(), ExitCode.USAGE, as_json)
 
 
-def _report_error(error: BaseException, text: str, code: int, as_json: bool) -> int:
-    if os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0"):
+def _report_error(
+    error: Exception, text: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None
+) -> int:
+    if output.is_debugging():
         import traceback
 
         traceback.print_exception(error, file=sys.stderr)
-    return _report(type(error).__name__, text, code, as_json)
+    return _report(type(error).__name__, text, code, as_json, details)
 
 
-def _report(kind: str, text: str, code: int, as_json: bool) -> int:
+def _report(kind: str, text: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:
     try:
         sys.stdout.flush()
         if as_json:
-            output.print_json({"error": {"kind": kind, "message": text, "code": code}})
+            error = {"kind": kind, "message": text, "code": code, **(details or {})}
+            output.print_json({"error": error})
             return code
     except OSError:  # a full disk, say; stderr may still work
         _discard(sys.stdout)
@@ -159,11 +155,13 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (campaign, ask_tell, complete, status, compare, serve):
-    commands.add(app)
+about = typer.Typer()
+for part in (campaign, ask_tell, complete, status, compare, serve):
+    app.add_typer(part.commands)
+app.add_typer(about)
 
 
-@app.command(rich_help_panel="About", epilog="JSON: version, packages.")
+@about.command(rich_help_panel="About", epilog="JSON: version, packages.")
 def version(as_json: options.Json = False) -> None:
     """Show the versions of maxentry and its dependencies."""
     import platform
@@ -185,7 +183,7 @@ def version(as_json: options.Json = False) -> None:
         output.say(", ".join(f"{name} {v}" for name, v in list(versions.items())[1:]), "dim")
 
 
-@app.command(rich_help_panel="About")
+@about.command(rich_help_panel="About")
 def demo() -> None:
     """Complete the paper's simulated matrix and compare with the truth; writes demo.png."""
     from maxentry import demo as demonstration

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from maxentry.campaign.settings import Settings
 from maxentry.tables import Format
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
 
 STORAGE = "sqlite:///maxentry.db"
+SETTINGS = {f.name: f for f in fields(Settings) if f.name not in ("name", "rows", "cols")}
+
+Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def option(*names: str, **about: Any) -> Any:
@@ -30,13 +38,6 @@ class What(StrEnum):
     high = "high"
     new_low = "new_low"
     new_high = "new_high"
-
-
-class Noise(StrEnum):
-    """The law of the measurement error."""
-
-    gaussian = "gaussian"
-    student = "student"
 
 
 Output = Annotated[
@@ -76,66 +77,11 @@ WhatOption = Annotated[
     What,
     typer.Option("--what", help="What a wide table holds; new_… are of a new measurement, noise included."),
 ]
-Transform = Annotated[
-    str,
-    typer.Option(
-        "--transform",
-        help="The scale of the model: none, log, logit, percent, or logit(LOW,HIGH). Results stay in your units.",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    option("--seed", min=0, help="The same seed gives the same answer."),
-]
 Save = Annotated[
     str | None,
     option("--save", metavar="FILE.npz", help="Keep the posterior, for Posterior.load."),
 ]
 Verbose = Annotated[bool, option("--verbose", "-v", help="Say on stderr how the sampling went, in full.")]
-Rank = Annotated[
-    str, typer.Option("--rank", metavar="auto|R", help="The rank, or auto: chosen by prediction.")
-]
-NoiseOption = Annotated[Noise, typer.Option("--noise", help="student where single measurements go wrong.")]
-
-
-def parse_rank(text: str) -> int | Literal["auto"]:
-    """A rank from the command line."""
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal():
-        raise typer.BadParameter(f"expected auto or a whole number, got {text!r}.", param_hint="--rank")
-    return int(text)
-
-
-def parse_shape(text: str) -> tuple[int, int] | None:
-    """`30x20` as (30, 20), or None where the text is no shape."""
-    parts = text.lower().replace("×", "x").split("x")
-    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
-        return None
-    return int(parts[0]), int(parts[1])
-
-
-def count_labels(shape: tuple[int, int]) -> tuple[list[str], list[str]]:
-    """r1, r2, … and c1, c2, …: the labels of a matrix known by its shape alone."""
-    return [f"r{i + 1}" for i in range(shape[0])], [f"c{j + 1}" for j in range(shape[1])]
-
-
-class Acquisition(StrEnum):
-    """How entries are chosen."""
-
-    maxent = "maxent"
-    maxent_nearest = "maxent_nearest"
-    predictive_variance = "predictive_variance"
-    integrated_variance = "integrated_variance"
-    uniform = "uniform"
-    balanced = "balanced"
-
-
-class Plates(StrEnum):
-    """Whole rows or whole columns at a time."""
-
-    rows = "rows"
-    cols = "cols"
 
 
 def complete_campaign(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -175,65 +121,111 @@ Who = Annotated[
     str | None,
     option("--who", help="Who does this, for the history; your user name if not given."),
 ]
-PerRow = Annotated[int | None, option("--per-row", min=1, help="At most so many in a row.")]
-PerCol = Annotated[int | None, option("--per-col", min=1, help="At most so many in a column.")]
-WholePlates = Annotated[
-    Plates | None,
-    option("--plates", help="Whole rows or columns: N counts them."),
-]
 
 
-# Settings of a campaign, for `new` and `set`
+# Settings of a campaign
 
-LABEL_FILE = "labels, one a line; of a CSV or Parquet file the first column, or FILE:COLUMN."
 
-Source = Annotated[
-    str | None,
-    option(
-        "--from", metavar="FILE", help="A table with holes, or row, col, value: labels and values are taken."
-    ),
-]
-RowFile = Annotated[str | None, option("--rows", metavar="FILE", help=f"Row {LABEL_FILE}")]
-ColFile = Annotated[str | None, option("--cols", metavar="FILE", help=f"Column {LABEL_FILE}")]
-RowList = Annotated[list[str] | None, option("--row", help="A row label; give it again for more.")]
-ColList = Annotated[list[str] | None, option("--col", help="A column label; give it again for more.")]
-Shape = Annotated[str | None, option("--shape", metavar="30x20", help="Labels r1, r2, … and c1, c2, …")]
-Chosen = Annotated[Acquisition | None, option("--acquisition", help="How entries are chosen.")]
-NewRank = Annotated[
-    str | None, option("--rank", metavar="auto|R", help="The rank, or auto: chosen by prediction.")
-]
-NewNoise = Annotated[Noise | None, option("--noise", help="student where single measurements go wrong.")]
-NewEffects = Annotated[
-    bool | None, option("--effects/--no-effects", help="Whether rows and columns have means of their own.")
-]
-Lease = Annotated[
-    str | None, option("--lease", metavar="TIME", help="What is asked goes back after 90m, 12h, 3d, 2w.")
-]
-CostFiles = Annotated[
-    list[str] | None,
-    option(
-        "--costs", metavar="FILE",
-        help="row,cost or col,cost; or a matrix, or row,col,cost, for every entry. Given again, they add up.",
-    ),
-]  # fmt: skip
-MaskFile = Annotated[
-    str | None,
-    option(
-        "--mask",
-        metavar="FILE",
-        help="A matrix of 1 and 0, or row,col,available: only 1 can be measured. A list of "
-        "0 alone bars those entries and no others.",
-    ),
-]
-Budget = Annotated[float | None, option("--budget", help="Ask until this much is spent.")]
-TargetSd = Annotated[
-    float | None, option("--target-sd", help="Good enough: the typical sd to reach, in your units.")
-]
-Again = Annotated[bool | None, option("--again/--no-again", help="Whether what was told may be asked again.")]
-Range = Annotated[
-    str | None, option("--range", metavar="LOW,HIGH", help="Values that can be told: 0,100 or 0, or ,1.")
-]
-NInitial = Annotated[
-    int | None,
-    option("--n-initial", min=0, help="Entries of the first design; the longer side if not given."),
-]
+def add_settings(names: Iterable[str], *, defaults: bool = False) -> Callable[[Command], Command]:
+    """Give a command an option for each of these settings, built from its declaration; they arrive as keywords.
+
+    The options stand before the command's keyword-only ones. defaults: use the declared defaults, and show them in the
+    help; otherwise an option that is not given is None.
+    """
+
+    def decorate(command: Command) -> Command:
+        signature = inspect.signature(command, eval_str=True)
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        at = sum(p.kind is not p.KEYWORD_ONLY for p in own)
+        own[at:at] = [_build_parameter(name, defaults) for name in names]
+        command.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]  # which Typer reads
+        return command
+
+    return decorate
+
+
+def _build_parameter(name: str, with_default: bool) -> inspect.Parameter:
+    declared, flag = SETTINGS[name], name.replace("_", "-")
+    about, default, kind = declared.metadata, declared.default, _choose_type(name)
+    if kind is bool:
+        flag = f"{flag}/--no-{flag}"
+    if default is MISSING or not with_default:
+        default = None
+    elif issubclass(kind, StrEnum) and default is not None:
+        default = kind(default)
+    option = typer.Option(
+        default,
+        f"--{flag}",
+        help=about["help"],
+        metavar=about.get("metavar"),
+        min=about.get("least") if kind is int else None,
+    )
+    annotation = list[str] if name == "costs" else kind
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=annotation | None
+    )
+
+
+def _choose_type(name: str) -> type:
+    """What Typer reads a setting as: text if its declaration says how it is written."""
+    about = SETTINGS[name].metadata
+    if "choices" in about:
+        return StrEnum(name.capitalize(), {choice: choice for choice in about["choices"]})  # type: ignore[return-value]
+    if isinstance(SETTINGS[name].default, bool):
+        return bool
+    if "metavar" in about:
+        return str
+    return int if "least" in about else float if "positive" in about else str
+
+
+def parse_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that were given, as Python takes them; costs and masks are still names of files."""
+    parsers = {"rank": _parse_rank, "range": _parse_range, "lease": _parse_seconds}
+    return {
+        name: parsers[name](value) if name in parsers else getattr(value, "value", value)
+        for name, value in given.items()
+        if value is not None and value != []
+    }
+
+
+def _parse_rank(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal():
+        raise typer.BadParameter(f"expected auto or a whole number, got {text!r}.", param_hint="--rank")
+    return int(text)
+
+
+def _parse_range(text: str) -> tuple[float, float]:
+    low, comma, high = text.partition(",")
+    try:
+        if comma:
+            return float(low.strip() or "-inf"), float(high.strip() or "inf")
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"expected LOW,HIGH, got {text!r}.", param_hint="--range")
+
+
+def _parse_seconds(text: str) -> float:
+    """A time like 90m, 12h, 3d or 2w, in seconds."""
+    time = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smhdw]?)\s*", text.lower())
+    if time is None:
+        raise typer.BadParameter(f"expected a time like 90m, 12h or 3d, got {text!r}.", param_hint="--lease")
+    unit = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[time[2]]
+    return float(time[1]) * unit
+
+
+# A matrix known by its shape alone
+
+
+def parse_shape(text: str) -> tuple[int, int] | None:
+    """`30x20` as (30, 20), or None where the text is no shape."""
+    parts = text.lower().replace("×", "x").split("x")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        return None
+    return int(parts[0]), int(parts[1])
+
+
+def count_labels(shape: tuple[int, int]) -> tuple[list[str], list[str]]:
+    """r1, r2, … and c1, c2, …: the labels of a matrix known by its shape alone."""
+    return [f"r{i + 1}" for i in range(shape[0])], [f"c{j + 1}" for j in range(shape[1])]

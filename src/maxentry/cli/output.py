@@ -76,6 +76,14 @@ def print_json(document: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def report(document: Mapping[str, Any], text: str, as_json: bool) -> None:
+    """Report what was done: as one JSON document, or in a sentence on stderr."""
+    if as_json:
+        print_json(document)
+    else:
+        say(text)
+
+
 def deliver(
     table: Table,
     output: str | None,
@@ -145,6 +153,11 @@ def describe_error(error: MaxentryError) -> str:
         "several_measurements": f"Give --number, one of {numbers}.",
     }
     return f"{error.message} {hints.get(error.code, error.hint)}".rstrip()
+
+
+def is_debugging() -> bool:
+    """Whether the environment asks for tracebacks."""
+    return os.environ.get("MAXENTRY_DEBUG", "") not in ("", "0")
 
 
 # A table on a terminal: as many lines and columns as fit, no number and no label over two lines.

@@ -10,10 +10,16 @@ import typer
 from maxentry.cli import options, output
 from maxentry.cli.options import option
 
-PANEL = "Server"
 TOKENS = "MAXENTRY_READ_TOKEN", "MAXENTRY_WRITE_TOKEN"
 
 
+commands = typer.Typer()
+
+
+@commands.command(
+    rich_help_panel="Server",
+    epilog="The API is described at /api/v1/openapi.json. From Python: maxentry.connect('http://127.0.0.1:8765').",
+)
 def serve(
     host: Annotated[
         str, typer.Option("--host", help="The address to listen on; any but 127.0.0.1 needs tokens.")
@@ -85,11 +91,3 @@ def _token(file: str | None, variable: str) -> str | None:
     from maxentry.server.options import read_token
 
     return read_token(file) if file is not None else os.environ.get(variable) or None
-
-
-def add(app: typer.Typer) -> None:
-    """Give this command to the app."""
-    app.command(
-        rich_help_panel=PANEL,
-        epilog="The API is described at /api/v1/openapi.json. From Python: maxentry.connect('http://127.0.0.1:8765').",
-    )(serve)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,10 +12,10 @@ from maxentry.cli.options import open_campaign, option
 from maxentry.tables import Table
 from maxentry.wording import count
 
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+commands = typer.Typer()
 
 
+@commands.command("list", rich_help_panel="Campaigns", epilog="JSON: campaigns (names).")
 def list_campaigns(as_json: options.Json = False, storage: options.Storage = options.STORAGE) -> None:
     """Name the campaigns in a storage."""
     from maxentry.campaign.campaign import Campaign
@@ -28,6 +28,12 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
         print(name)
 
 
+@commands.command(
+    rich_help_panel="Campaigns",
+    epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
+    "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, and outlook (null or "
+    "error_now, error_with_pending, error_after, entries, cost, gain_per_cost).",
+)
 def status(
     n: Annotated[
         int, option("--next", min=1, help="The size of the next batch that is looked ahead to.")
@@ -46,20 +52,14 @@ def status(
         output.print_json(facts)
         return
     from rich.panel import Panel
-
-    panel = Panel(_make_grid(facts), title=facts["name"], title_align="left", expand=False)
-    output.console(stderr=False).print(panel, soft_wrap=False)
-
-
-def _make_grid(status: dict[str, Any]) -> RichTable:
     from rich.table import Table as RichTable
 
     grid = RichTable.grid(padding=(0, 2))
     grid.add_column(style="dim")
-    grid.add_column()
-    for name, text in describe_status(status):
-        grid.add_row(name, text)
-    return grid
+    for line in describe_status(facts):
+        grid.add_row(*line)
+    panel = Panel(grid, title=facts["name"], title_align="left", expand=False)
+    output.console(stderr=False).print(panel, soft_wrap=False)
 
 
 def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
@@ -95,6 +95,10 @@ def _describe_outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]
     ]
 
 
+@commands.command(
+    rich_help_panel="Campaigns",
+    epilog="JSON: campaign, n, and events (event, at, who, kind, what) or, with -o, output.",
+)
 def history(
     last: Annotated[
         int | None,
@@ -121,6 +125,7 @@ def history(
 ENDINGS = (".html", ".htm")
 
 
+@commands.command(rich_help_panel="Results", epilog="JSON: campaign, output, bytes.")
 def report(
     out: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE.html", help="The page to write; - is stdout.")
@@ -156,23 +161,5 @@ def report(
             return
         Path(out).write_text(page, encoding="utf-8")
         size = Path(out).stat().st_size
-        if as_json:
-            output.print_json({"campaign": campaign.name, "output": out, "bytes": size})
-        else:
-            output.say(f"Wrote {out} ({size / 1e6:.2g} MB).", "dim")
-
-
-def add(app: typer.Typer) -> None:
-    """Register these commands."""
-    app.command("list", rich_help_panel="Campaigns", epilog="JSON: campaigns (names).")(list_campaigns)
-    app.command(
-        rich_help_panel="Campaigns",
-        epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
-        "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, and outlook (null or "
-        "error_now, error_with_pending, error_after, entries, cost, gain_per_cost).",
-    )(status)
-    app.command(
-        rich_help_panel="Campaigns",
-        epilog="JSON: campaign, n, and events (event, at, who, kind, what) or, with -o, output.",
-    )(history)
-    app.command(rich_help_panel="Results", epilog="JSON: campaign, output, bytes.")(report)
+        document = {"campaign": campaign.name, "output": out, "bytes": size}
+        output.report(document, f"Wrote {out} ({size / 1e6:.2g} MB).", as_json)

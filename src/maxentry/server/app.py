@@ -134,7 +134,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
 def serve(storage: str, options: Options, *, announce: Callable[[str], None] | None = None) -> None:
     """Serve the campaigns of a storage until Ctrl-C or SIGTERM; `announce` is told the address."""
     _check_certificate(options)
-    with _listen(options) as listening, Storage(storage, create=True) as opened:
+    with listen(options) as listening, Storage(storage, create=True) as opened:
 
         def started() -> None:
             if announce is not None:
@@ -165,10 +165,11 @@ def _check_certificate(options: Options) -> None:
         ) from None
 
 
-def _listen(options: Options) -> socket.socket:
+def listen(options: Options) -> socket.socket:
     """Bind the socket before the storage is opened, so that a port in use is refused in one sentence."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # By its name, or asyncio does not send small answers at once: each would wait 40 ms for an acknowledgement.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":  # elsewhere it would let others take the port over
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

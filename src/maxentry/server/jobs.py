@@ -186,7 +186,6 @@ class JobQueue:
     def close(self, seconds: float = 10.0) -> None:
         """Cancel all jobs, and wait a while for those that run."""
         self.cancel_all()
-        with self._lock:
-            futures = list(self._futures)
         self._pool.shutdown(wait=False, cancel_futures=True)
-        wait(futures, timeout=seconds)
+        # Only now: to wait for one that was cancelled before it ran would take all the time.
+        wait(list(self._futures), timeout=seconds)

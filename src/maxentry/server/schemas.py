@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from maxentry.campaign.settings import CHANGEABLE, Settings
+from maxentry.campaign.settings import CHANGEABLE, Settings, setting_types
 from maxentry.campaign.tell import Receipt
 from maxentry.campaign.views import Status
 from maxentry.server.problems import HttpProblem
@@ -202,7 +202,7 @@ class SettingsBody(RequestBody):
 
 
 def _settings_body(names: Iterable[str]) -> Any:
-    hints, body = get_type_hints(Settings), dict[str, Any]()
+    hints, body = setting_types(), dict[str, Any]()
     for field in fields(Settings):
         if field.name in names:
             kind, fixed = _json_type(hints[field.name]), field.name not in CHANGEABLE
