@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from maxentry import design
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.greedy import greedy_information
-from maxentry.acquisition.plates import VarianceReduction, count_plates, first_plates, greedy_plates
+from maxentry.acquisition.plates import count_plates, first_plates, greedy_plates
 from maxentry.acquisition.problem import Criterion, Problem, Quota, Selection, check_belief
 from maxentry.acquisition.subspace_field import maximise_entropy, mean_projections, nearest_projections
 from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
@@ -87,7 +87,7 @@ def integrated_variance(
     m1, m2 = draws.shape
     Gamma = gram_matrix(draws) / (draws.p * m1 * m2)
     if problem.limits.plates is not None:
-        return greedy_plates(draws, problem, n, VarianceReduction(Gamma))
+        return greedy_plates(draws, problem, n, Gamma)
     return greedy_variance(draws, Gamma, problem, n)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.acquisition.draw_field import Field, measurement_direction, pending_directions
-from maxentry.acquisition.plates import InformationGain, greedy_plates
+from maxentry.acquisition.plates import greedy_plates
 from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
 from maxentry.belief import Array, Entries, Indices
 from maxentry.kernels import variances as kernel
@@ -48,7 +48,7 @@ SCATTERED = 0.3  # from this share of a tile on, evaluating all of it costs no m
 def greedy_information(field: Field, problem: Problem, n: int) -> Selection:
     """The greedy batch of n entries, or of n plates where the limits say so, with pending entries measured first."""
     if problem.limits.plates is not None:
-        return greedy_plates(field, problem, n, InformationGain())
+        return greedy_plates(field, problem, n)
     search = GreedySearch(field, problem, n)
     picks: list[tuple[int, float]] = []
     while len(picks) < n and (pick := search.next()) is not None:

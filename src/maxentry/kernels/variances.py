@@ -69,9 +69,14 @@ def dot8(x: Array, y: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def centre(d: Array, least: float) -> float:
-    """Subtract the mean from d and return the variance; set both to zero if the variance is below `least`."""
-    S = d.size
+def centre_entry(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
+    """Overwrite d by the draws of entry (i, j) less their mean; return their variance. Both are zero below `least`."""
+    R, S = A.shape[1], d.size
+    for s in range(S):
+        d[s] = a[i, s] + b[j, s]
+    for r in range(R):
+        for s in range(S):
+            d[s] += A[i, r, s] * B[j, r, s]
     mean = sum8(d) / S
     for s in range(S):
         d[s] -= mean
@@ -79,19 +84,6 @@ def centre(d: Array, least: float) -> float:
     if v < least:
         d[:] = 0.0
         return 0.0
-    return v
-
-
-@njit(cache=True, nogil=True)
-def centre_entry(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
-    """Overwrite d by the centred draws of entry (i, j) and return their variance, with zeros as in `centre`."""
-    R, S = A.shape[1], d.size
-    for s in range(S):
-        d[s] = a[i, s] + b[j, s]
-    for r in range(R):
-        for s in range(S):
-            d[s] += A[i, r, s] * B[j, r, s]
-    v: float = centre(d, least)
     return v
 
 
