@@ -62,15 +62,11 @@ LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
 
 
 class Wide(NamedTuple):
-    """A wide frame: one array per column of the matrix; labels are None where there are only positions."""
+    """A wide frame: its form, and one array per column of the matrix."""
 
-    kind: str | None
-    row_labels: list[Hashable] | None
-    col_labels: list[Hashable] | None
+    form: Form
     columns: list[NDArray[Any]]
-    row_name: Hashable = None  # what the frame calls its rows, and its columns
-    col_name: Hashable = None
-    numbered: bool = False  # the first column, read as values, looks like the numbers of rows
+    numbered: bool  # the first column, read as values, looks like the numbers of rows
 
 
 class Long(NamedTuple):
@@ -147,7 +143,7 @@ def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
     row_name = None if row_name in UNNAMED else row_name
     columns = [_to_array(table.column(j)) for j in values]
     numbered = row_labels is None and _looks_numbered(table.column(0), columns)
-    return Wide(table.kind, row_labels, col_labels, columns, row_name, table.across, numbered)
+    return Wide(Form(table.kind, row_labels, col_labels, row_name, table.across), columns, numbered)
 
 
 def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Hashable | None) -> Long:
@@ -321,7 +317,10 @@ def _free_name(taken: Iterable[str], wanted: Hashable = None) -> str:
 
 
 class Form(NamedTuple):
-    """The kind of frame a matrix came in (None: an array), its labels, and what it calls rows and columns."""
+    """The kind of frame a matrix came in (None: an array), its labels, and what it calls rows and columns.
+
+    Labels are None where there are only positions.
+    """
 
     kind: str | None = None
     row_labels: Sequence[Any] | None = None
@@ -333,8 +332,7 @@ class Form(NamedTuple):
     def read(cls, frame: Any) -> tuple[Form, NDArray[Any]]:
         """The form of a wide frame, and its cells."""
         wide = read_wide(frame)
-        form = cls(wide.kind, wide.row_labels, wide.col_labels, wide.row_name, wide.col_name)
-        return form, np.column_stack(wide.columns)
+        return wide.form, np.column_stack(wide.columns)
 
     def wrap(self, matrix: NDArray[Any]) -> Any:
         """The matrix in this form."""

@@ -84,9 +84,10 @@ class Observations:
             where = place(row_axis, rows[k], col_axis, cols[k])
             raise DataError(f"expected finite numbers, got {values[k]} at {where}.")
         order = _row_order(rows, cols, shape[1], known)
-        checked = {"shape": shape, "row_labels": row_axis.labels, "col_labels": col_axis.labels}
+        checked: dict[str, Any] = {"shape": shape, "values": values[order]}
         checked |= {"rows": rows[order].astype(np.int32), "cols": cols[order].astype(np.int32)}
-        for name, value in (checked | {"values": values[order]}).items():
+        checked |= {"row_labels": row_axis.labels, "col_labels": col_axis.labels}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     # Constructors
@@ -202,17 +203,18 @@ class Observations:
         numbers, which may be labels.
         """
         wide = frames.read_wide(frame, row_column)
+        form = wide.form
         m1, m2 = check_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
         row_axis, col_axis = (
-            Axis.from_labels("row", m1, wide.row_labels),
-            Axis.from_labels("column", m2, wide.col_labels),
+            Axis.from_labels("row", m1, form.row_labels),
+            Axis.from_labels("column", m2, form.col_labels),
         )
         matrix = np.empty((m1, m2))
         for j, column in enumerate(wide.columns):
             matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]
         if wide.numbered:
-            warn(_numbered_rows(0 if wide.col_labels is None else wide.col_labels[0]), stacklevel=2)
-        return cls._from_matrix(matrix, row_axis, col_axis, wide.kind, wide.row_name, wide.col_name)
+            warn(_numbered_rows(0 if form.col_labels is None else form.col_labels[0]), stacklevel=2)
+        return cls._from_matrix(matrix, row_axis, col_axis, form.kind, form.row_name, form.col_name)
 
     @classmethod
     def _wide_or_hint(cls, frame: Any, row_column: Hashable | None = None) -> Self:

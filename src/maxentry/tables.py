@@ -254,9 +254,8 @@ def _from_parquet(content: bytes, source: str) -> Table:
     except Exception as error:  # each library has errors of its own
         reason = str(error).splitlines()[0]
         raise DataError(f"{source or 'the stream'} is not a Parquet file: {reason}.") from None
-    stored = (getattr(schema, "pandas_metadata", None) or {}).get(
-        "index_columns", []
-    )  # pyarrow's schema has it
+    metadata = getattr(schema, "pandas_metadata", None) or {}  # pyarrow's schema has it
+    stored = metadata.get("index_columns", [])
     index = [name for name in columns if name in stored or name.startswith("__index_level_")]
     names = [*index, *(name for name in columns if name not in index)]
     named = ["" if name == "__index_level_0__" else name for name in names]

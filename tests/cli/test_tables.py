@@ -146,7 +146,7 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tables, "_pour", full)
+    monkeypatch.setattr(tables, "_write_to", full)
     with pytest.raises(DataError, match=r"cannot write out.csv: No space left on device"):
         tables.write(Table(["a"], [[1]]), "out.csv")
     assert Path("out.csv").read_text() == "precious"

@@ -165,14 +165,14 @@ def test_what_is_a_frame_and_what_is_long() -> None:
 )
 def test_where_the_labels_of_a_wide_frame_are(frame: Any, rows: Any, cols: Any) -> None:
     wide = read_wide(frame)
-    assert (wide.row_labels, wide.col_labels) == (rows, cols)
+    assert (wide.form.row_labels, wide.form.col_labels) == (rows, cols)
 
 
 def test_text_beside_a_labelled_index_is_not_taken_for_labels() -> None:
     frame = pd.DataFrame({"note": ["p", "q"], "x": [1, 2]}, index=["a", "b"])
     with pytest.raises(DataError, match=r"'p' \(text\) at row 'a', column 'note'"):
         Observations.of(frame)
-    assert read_wide(frame, "note").row_labels == ["p", "q"]
+    assert read_wide(frame, "note").form.row_labels == ["p", "q"]
 
 
 @pytest.mark.parametrize(

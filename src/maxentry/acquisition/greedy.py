@@ -96,9 +96,8 @@ class GreedySearch:
         while True:
             at, score = self.open.best(self.W[: self.k])
             if self._may_be_above(score):
-                while self._may_be_above(
-                    score
-                ):  # open tiles until the bound of the next is below the best score known
+                # open tiles until the bound of the next is below the best score known
+                while self._may_be_above(score):
                     score = self._open(heapq.heappop(self.tiles), score)
             elif self.open.dropped > score:
                 self.reopened = True
@@ -256,9 +255,9 @@ class Candidates:
         The `look` candidates of greatest score are updated with W first; the best is theirs, or the floor. Returns the
         best score, and the least score that was added.
         """
-        most = (
-            np.argpartition(-new.score, look - 1)[:look] if look < len(new.keys) else np.arange(len(new.keys))
-        )
+        most = np.arange(len(new.keys))
+        if look < len(most):
+            most = np.argpartition(-new.score, look - 1)[:look]
         at_first, later = new.score.copy(), W[new.version.max(initial=0) :]
         for start in range(0, len(most) if len(later) else 0, CHUNK):
             some = most[start : start + CHUNK]
@@ -395,7 +394,8 @@ class CandidateScores(NamedTuple):
 
     def select(self, which: NDArray[np.bool_]) -> CandidateScores:
         """Keep some of the candidates."""
-        return CandidateScores(*(part[which] for part in self))
+        keys, version, cost, v, score = self
+        return CandidateScores(keys[which], version[which], cost[which], v[which], score[which])
 
 
 def remaining_variances(F: Array, v: Array, W: Array) -> Array:

@@ -45,9 +45,7 @@ def _best_plate(
     field: Field, problem: Problem, Gamma: Array | None, K: Array, score: Array, seen: Indices
 ) -> int:
     """The plate of greatest score, -1 if none; scores are updated where they may be the greatest."""
-    if (
-        Gamma is not None
-    ):  # information only falls as others join, so earlier scores are bounds; this may rise
+    if Gamma is not None:  # only information falls as others join, so that earlier scores are bounds
         score[score > -np.inf] = np.inf
     fresh = np.zeros(len(score), dtype=bool)
     while True:

@@ -33,9 +33,7 @@ from maxentry.kernels.design import (
     trade_all,
 )
 
-PASSES = (
-    32  # of trades; information doubles its reach each pass, so this mixes far more rows than memory holds
-)
+PASSES = 32  # of trades; each doubles how far information reaches, so this mixes more rows than memory holds
 
 
 @accept_frames
