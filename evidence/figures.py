@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING
 
 from maxentry.compare import metrics
 from maxentry.compare.metrics import Curves, StudyCurves
-from maxentry.compare.report import (
-    SHADED,
-    SMALL,
-    Shown,
-    build_panel,
-    draw_legend,
-    draw_panels,
-    new_figure,
-    trim_axes,
-)
+from maxentry.compare.report import SHADED, Shown, build_panel, draw_legend, draw_panels
+from maxentry.plots.matplotlib import LABEL, new_figure, trim_axes
 from maxentry.plots.style import INK
 
 if TYPE_CHECKING:
@@ -28,7 +20,7 @@ def draw_curves(study: StudyCurves, shown: Shown = "error", across: int = 4) -> 
     """Draw a panel for every matrix with its foremost strategies; None if there is nothing to show."""
     foremost = {case: {name: by[name] for name in choose_foremost(by)} for case, by in study.items()}
     panels = [build_panel(case, by, shown) for case, by in foremost.items()]
-    panels = [panel for panel in panels if panel.lines]
+    panels = [panel for panel in panels if panel.series]
     return draw_panels(panels, across) if panels else None
 
 
@@ -65,12 +57,15 @@ def draw_ratios(study: StudyCurves) -> Figure | None:
             y = k + (at - (len(names) - 1) / 2) * 0.8 / len(names)
             if ratio.known:
                 ax.plot([ratio.low, ratio.high], [y, y], color=style.color, lw=1.4)
-            ax.plot([ratio.value], [y], color=style.color, marker=style.marker or "o", ms=4.5, ls="")
+            title = strategies[at].title
+            ax.plot(
+                [ratio.value], [y], color=style.color, marker=style.marker or "o", ms=4.5, ls="", label=title
+            )
     ax.set_yticks(range(len(rows)))
     ax.set_yticklabels(list(rows), parse_math=False)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     label = "error at the end / uniform's (90% interval over replicates); left of 1 is better"
-    ax.set_xlabel(label, fontsize=SMALL, color=INK)
+    ax.set_xlabel(label, **LABEL)
     trim_axes(ax)
-    draw_legend(fig, strategies, lines=False)
+    draw_legend(fig)
     return fig

@@ -5,8 +5,7 @@ from evidence.strategies.oboe import OBOE, OBOE_OWN
 from evidence.strategies.papers_own import PAPERS_OWN
 from evidence.strategies.simple import CHEAPEST, MEANS, TOP_VARIANCE
 from evidence.strategies.smurff import SMURFF_VARIANCE
-from maxentry.compare.compare import find_strategy
-from maxentry.compare.scenario import OURS, Strategy
+from maxentry.compare.scenario import OURS, Strategy, find_strategy
 
 PEERS = (TOP_VARIANCE, LEVERAGE, MEANS, CHEAPEST, OBOE, OBOE_OWN, SMURFF_VARIANCE, *PAPERS_OWN)
 STRATEGIES = (*OURS, *PEERS)

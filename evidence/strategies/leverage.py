@@ -22,7 +22,7 @@ import numpy as np
 from evidence.strategies.rule import Request, as_policy, build_choice, find_candidates, rank_setting
 from maxentry.acquisition import Problem, Selection
 from maxentry.belief import Entries
-from maxentry.compare.scenario import DASHED, Array, Case, Policy, Strategy, Style, Truth
+from maxentry.compare.scenario import Array, Case, Policy, Strategy, Style, Truth
 from maxentry.plots.style import ORANGE
 from maxentry.transform import Transform
 
@@ -77,5 +77,5 @@ LEVERAGE = Strategy(
     "leverage scores, two phases",
     start="uniform",
     policy=_policy,
-    style=Style(ORANGE, DASHED, ">"),
+    style=Style(ORANGE, "dashed", ">"),
 )

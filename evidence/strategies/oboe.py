@@ -30,8 +30,6 @@ from maxentry.acquisition import Problem, Selection
 from maxentry.belief import Entries
 from maxentry.campaign.state import State
 from maxentry.compare.scenario import (
-    DOTTED,
-    SOLID,
     Array,
     Bools,
     Case,
@@ -171,12 +169,12 @@ def _estimator(truth: Truth, case: Case, seed: int) -> Estimator:
     return estimate
 
 
-OBOE = Strategy("oboe", "Oboe's rule", policy=_policy, needs=("told",), style=Style(GREEN, SOLID, "*"))
+OBOE = Strategy("oboe", "Oboe's rule", policy=_policy, needs=("told",), style=Style(GREEN, "solid", "*"))
 OBOE_OWN = Strategy(
     "oboe_own",
     "Oboe's rule and estimate",
     policy=_policy,
     estimator=_estimator,
     needs=("told",),
-    style=Style(GREEN, DOTTED, "*"),
+    style=Style(GREEN, "dotted", "*"),
 )

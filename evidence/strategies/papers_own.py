@@ -35,9 +35,6 @@ from maxentry.acquisition.subspace_field import Subspaces, maximise_entropy, mea
 from maxentry.belief import Belief
 from maxentry.campaign.state import FIT, State, derive_rng
 from maxentry.compare.scenario import (
-    DASHDOT,
-    DASHED,
-    DOTTED,
     Array,
     Case,
     Estimates,
@@ -180,20 +177,20 @@ PAPERS_MAXENT = Strategy(
     estimator=_estimator,
     fits=True,
     baseline="papers_uniform",
-    style=Style(VERMILLION, DASHDOT, "D"),
+    style=Style(VERMILLION, "dashdot", "D"),
 )
 PAPERS_UNIFORM = Strategy(
     "papers_uniform",
     "uniform, the paper's sampler",
     start="uniform",
     estimator=_estimator,
-    style=Style(GREY, DASHED, "d"),
+    style=Style(GREY, "dashed", "d"),
 )
 PAPERS_BALANCED = Strategy(
     "papers_balanced",
     "balanced, then uniform, the paper's sampler",
     estimator=_estimator,
     baseline="papers_uniform",
-    style=Style(PURPLE, DOTTED, "d"),
+    style=Style(PURPLE, "dotted", "d"),
 )
 PAPERS_OWN = (PAPERS_MAXENT, PAPERS_UNIFORM, PAPERS_BALANCED)

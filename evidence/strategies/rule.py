@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry.acquisition import Costs, Problem, Selection
+from maxentry.acquisition import Problem, Selection
 from maxentry.belief import Entries
-from maxentry.campaign import stop
+from maxentry.campaign import policy
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.policy import Batch
 from maxentry.campaign.state import CHOICE, State, derive_rng
@@ -40,11 +40,11 @@ def as_policy(rule: Rule, name: str) -> Policy:
     ) -> Batch:  # fmt: skip
         if any(limit is not None for limit in limits.values()):
             raise ParameterError(f"expected no limits on a batch of {name}, got {', '.join(limits)}.")
-        if (reason := stop.explain_end(state, now)) is not None:
+        if (reason := policy.explain_end(state, now)) is not None:
             return Batch.none(reason)
         rng = derive_rng(state.settings.seed, CHOICE, state.version)
         choice = rule(Request(state, build_problem(state, now), n, rng, cache))
-        k = stop.count_affordable(state, now, choice.cost, None)
+        k = policy.count_affordable(state, now, choice.cost, None)
         if k == 0:
             return Batch.none("what is left of the budget does not pay for any entry that is available.")
         unknown = np.full(k, np.nan)
@@ -62,12 +62,12 @@ def build_problem(state: State, now: dt.datetime) -> Problem:
         observed=state.told,
         pending=state.pending(now),
         mask=state.mask,
-        costs=Costs(*state.costs),
+        costs=state.costs,
     )
-    left = stop.budget_left(state, now)
+    left = policy.budget_left(state, now)
     if left is None or not state.costs.given:
         return problem
-    return replace(problem, mask=stop.find_payable(problem, left))
+    return replace(problem, mask=policy.find_payable(problem, left))
 
 
 def find_candidates(problem: Problem) -> Entries:

@@ -23,8 +23,6 @@ from maxentry.belief import Belief, Entries
 from maxentry.campaign import fits
 from maxentry.campaign.state import State
 from maxentry.compare.scenario import (
-    DOTTED,
-    SOLID,
     Array,
     Case,
     Estimates,
@@ -94,7 +92,7 @@ TOP_VARIANCE = Strategy(
     "greatest variances, no joint batch",
     policy=_top_variance_policy,
     fits=True,
-    style=Style(PURPLE, SOLID, "X"),
+    style=Style(PURPLE, "solid", "X"),
 )
 CHEAPEST = Strategy(
     "cheapest",
@@ -102,12 +100,12 @@ CHEAPEST = Strategy(
     policy=_cheapest_policy,
     learns=False,
     needs=("cost",),
-    style=Style(GREY, SOLID, "P"),
+    style=Style(GREY, "solid", "P"),
 )
 MEANS = Strategy(
     "means",
     "row and column means",
     start="uniform",
     estimator=_means_estimator,
-    style=Style(GREY, DOTTED, "x"),
+    style=Style(GREY, "dotted", "x"),
 )

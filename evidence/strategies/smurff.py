@@ -27,7 +27,6 @@ from maxentry.acquisition import Selection
 from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, State, derive_seed
 from maxentry.compare.scenario import (
-    DASHED,
     Array,
     Case,
     Estimates,
@@ -158,5 +157,5 @@ SMURFF_VARIANCE = Strategy(
     estimator=_estimator,
     fits=True,
     check=check_available,
-    style=Style(PURPLE, DASHED, "h"),
+    style=Style(PURPLE, "dashed", "h"),
 )

@@ -1,14 +1,20 @@
-"""What the cell of a table says: a number, nothing, a failed measurement, yes or no, an id or a label."""
+"""What the cell of a table says: a number, nothing, a failed measurement, yes or no, an id or a label.
+
+Also: frames given by users, put in the order of labels that are known.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from maxentry.errors import DataError
+import numpy as np
+
+from maxentry import frames
+from maxentry.errors import DataError, ParameterError
 from maxentry.frames import is_missing, is_number
-from maxentry.labels import Axis, show
+from maxentry.labels import Axis, Labels, show
 from maxentry.tables import DecimalComma
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
@@ -123,3 +129,54 @@ def check_distinct(new: Iterable[Hashable], side: str, known: Iterable[Hashable]
         if other != label:
             both = f"{show(other)} and {show(label)}"
             raise DataError(f"expected {side} labels that read differently as text, got {both}.")
+
+
+# Frames in the order of known labels
+
+
+def align_matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
+    """Return the cells of a wide frame in the order of these labels; return anything else unchanged."""
+    if frames.frame_library(given) is None or not frames.is_frame(given):
+        return given
+    wide = frames.read_wide(given)
+    height = len(wide.columns[0]) if wide.columns else 0
+    i = _places(wide.form.row_labels, height, Axis("row", len(rows), rows), what)
+    j = _places(wide.form.col_labels, len(wide.columns), Axis("column", len(cols), cols), what)
+    ordered = np.empty((len(rows), len(cols)), np.result_type(*wide.columns))
+    for column, place in zip(wide.columns, j, strict=True):
+        ordered[i, place] = column
+    return ordered
+
+
+def align_vector(given: Any, labels: Labels, name: str) -> Any:
+    """Return the values of a mapping or pandas series by label in the order of these labels; else `given` itself."""
+    from narwhals import dependencies
+
+    if isinstance(given, Mapping):
+        names, values = list(given), list(given.values())
+    elif dependencies.is_pandas_series(given) and frames.index_labels(given.index) is not None:
+        names, values = given.index.tolist(), list(given)
+    else:
+        return given
+    places = _places(names, len(names), Axis(name, len(labels), labels), f"{name} costs")
+    ordered = np.empty(len(labels), dtype=object)
+    ordered[places] = values
+    return ordered.tolist()
+
+
+def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> list[int]:
+    """Return the positions of labels on the axis, each exactly once; without labels, 0 to n - 1."""
+    if labels is None:
+        if n != axis.size:
+            raise ParameterError(f"expected a {what} of {axis.size} {axis.name}s, got {n}.")
+        return list(range(n))
+    find = Lookup(axis).find
+    places = [find(label) for label in labels]
+    missing = sorted(set(range(axis.size)) - set(places))
+    if missing:
+        raise ParameterError(
+            f"expected every {axis.name} label in the {what}, got none for {axis.show(missing[0])}."
+        )
+    if len(places) != axis.size:
+        raise ParameterError(f"expected every {axis.name} label once in the {what}, got one twice.")
+    return places

@@ -13,7 +13,7 @@ from tests.campaign.stand_ins import campaign, uniform
 
 from maxentry.campaign import storage as address
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.fits import Memory
+from maxentry.campaign.fits import KEPT, Memory
 from maxentry.campaign.storage import Storage
 from maxentry.errors import StorageError
 
@@ -94,3 +94,62 @@ def test_opening_waits_for_whoever_is_writing_the_file_for_the_first_time(tmp_pa
         assert storage.names() == ["kinase"]
     end.join()
     writer.close()
+
+
+# Files that are removed, replaced or not ours
+
+
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(tmp_path: Path) -> None:
+    file = tmp_path / "lab.db"
+    with campaign(file) as c:
+        c.ask(2)
+        file.rename(tmp_path / "moved.db")
+        for attempt in (lambda: c.tell(1, 5.0), lambda: c.ask(1), lambda: c.state):
+            with pytest.raises(StorageError, match="was removed or replaced while it was in use") as refused:
+                attempt()
+            assert refused.value.code == "storage_replaced"
+        (tmp_path / "moved.db").rename(file)
+        assert c.tell(1, 5.0).told == 1
+
+
+def test_nothing_is_acknowledged_into_a_file_that_another_one_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "lab.db"
+    campaign(tmp_path / "other.db").close()
+    with campaign(file) as c:
+        c.ask(2)
+        (tmp_path / "other.db").replace(file)
+        with pytest.raises(StorageError, match="was removed or replaced"):
+            c.tell(1, 5.0)
+
+
+def test_an_older_copy_of_a_campaign_is_noticed(tmp_path: Path) -> None:
+    with campaign(tmp_path / "lab.db") as c:
+        c.ask(2)
+        with c._storage.writing() as connection:  # what a copy over the file would do
+            connection.execute(text("DELETE FROM maxentry_events WHERE number = 2"))
+        with pytest.raises(StorageError, match="an older copy was put in place"):
+            c.tell(row=0, col=0, value=1.0)
+
+
+def test_a_uuid_that_is_a_path_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAXENTRY_CACHE", str(tmp_path / "cache" / "deep"))
+    campaign(tmp_path / "lab.db").close()
+    with sqlite3.connect(tmp_path / "lab.db") as foreign:
+        foreign.execute("UPDATE maxentry_campaigns SET uuid = '../../victim'")
+    foreign.close()
+    with pytest.raises(
+        StorageError, match=r"expected a uuid for campaign 'kinase' in .*, got '../../victim'"
+    ):
+        Campaign.open(tmp_path / "lab.db")
+
+
+def test_a_cache_on_a_folder_of_the_user_deletes_nothing_of_theirs(tmp_path: Path) -> None:
+    mine = [tmp_path / f"mine{k}.npz" for k in range(9)]
+    for file in mine:
+        file.write_bytes(b"my data")
+    with Campaign.create("sqlite://", "x", 3, 3, seed=1, rank=0, cache=tmp_path) as c:
+        for k in range(9):
+            c.tell(row=[k // 3], col=[k % 3], value=[float(k)])
+            c.posterior(progress=False)
+    assert all(file.read_bytes() == b"my data" for file in mine)
+    assert len(list(tmp_path.glob("*.npz"))) == len(mine) + KEPT

@@ -10,6 +10,7 @@ from tests.campaign.examples import answer, ask, begun, truth
 from maxentry.campaign import fits as caching
 from maxentry.campaign import fits as fitting
 from maxentry.campaign.campaign import Campaign
+from maxentry.errors import DataError
 from maxentry.posterior import complete as completing
 from maxentry.posterior.posterior import Posterior
 
@@ -215,3 +216,28 @@ def test_an_interrupted_fit_chooses_nothing(monkeypatch, tmp_path: Path) -> None
     with pytest.raises(KeyboardInterrupt):
         fitting.fit_posterior(campaign.state, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("first", "extreme"),
+    [(list(range(15)), 1e60), ([2.0] * 7, 1e7), ([2.0] * 8, 1e7)],
+    ids=["16th value", "8th, after replicates", "9th, after replicates"],
+)
+def test_values_of_another_magnitude_start_the_fit_anew(first: list[float], extreme: float) -> None:
+    campaign = Campaign.create("sqlite://", "x", 5, 5, seed=1, rank=1)
+    if len(set(first)) == 1:
+        campaign.tell(row=[0] * len(first), col=[0] * len(first), value=first)
+    else:
+        campaign.tell(row=[k // 5 for k in first], col=[k % 5 for k in first], value=first)
+    campaign.tell(row=[4], col=[4], value=[extreme])
+    assert len(campaign.ask(2, frame="columns")["id"]) == 2
+    assert np.isfinite(campaign.posterior(progress=False).mean).all()
+
+
+def test_a_value_that_cannot_be_fitted_is_refused_by_its_name() -> None:
+    campaign = Campaign.create("sqlite://", "x", 5, 5, seed=1, rank=1)
+    cells = range(15)
+    campaign.tell(row=[k // 5 for k in cells], col=[k % 5 for k in cells], value=[float(k) for k in cells])
+    campaign.tell(row=[4], col=[4], value=[1e160])
+    with pytest.raises(DataError, match=r"1e\+160 in row 4, column 4"):
+        campaign.ask(2)

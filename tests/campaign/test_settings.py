@@ -88,10 +88,10 @@ def test_what_differs_is_not_equal() -> None:
         ({"mask": np.ones((3, 3))}, "booleans"),
         ({"mask": np.zeros((3, 3), dtype=bool)}, "something to measure"),
         ({"costs": {"colour": 1}}, "entry, row or col"),
-        ({"costs": {"row": [1, 2]}}, "3 row costs"),
+        ({"costs": {"row": [1, 2]}}, r"row costs of shape \(3,\), got \(2,\)"),
         ({"costs": {"row": [1, 2, -1]}}, "from zero on"),
         ({"costs": {"row": [1, 2, float("nan")]}}, "finite"),
-        ({"costs": {"row": [0, 1, 1]}}, "cost something"),
+        ({"costs": {"row": [0, 1, 1]}}, "above zero, got an entry that costs 0"),
         ({"costs": {"row": {"a": 1}}}, "every row label"),
         ({"costs": "dear"}, "numbers as entry costs"),
     ],
@@ -137,11 +137,11 @@ def test_more_rows_are_available_and_cost_the_mean() -> None:
     for wrong, match in (
         ([-1.0], "from zero on"),
         ([float("nan")], "finite"),
-        ([1.0, 2.0], "expected 1 new costs"),
+        ([1.0, 2.0], "expected 1 new row costs"),
     ):
         with pytest.raises(ParameterError, match=match):
             settings.with_rows(["c"], wrong)
-    with pytest.raises(ParameterError, match="cost something"):
+    with pytest.raises(ParameterError, match="above zero, got an entry that costs 0"):
         Settings("k", 2, 2, 1, costs={"row": [1, 1]}).with_rows(["c"], [0.0])  # type: ignore[arg-type]
     assert again(more) == more
 

@@ -190,9 +190,8 @@ class Lives(RuleBasedStateMachine):
         measured = {m["id"] for m in self.told}
         paid = [id for id in self.asked if id in measured or self.status(id) in ("told", "failed", "pending")]
         assert state.spent(self.clock.now) == len(paid)
-        observations = state.observations()
         standing = [m for m in self.told if m["value"] is not None]
-        assert (0 if observations is None else observations.n) == len(standing)
+        assert (state.observations().n if standing else len(state.values)) == len(standing)
 
     @invariant()
     def replayed(self) -> None:

@@ -8,7 +8,7 @@ from tests.campaign.examples import answer, ask, begun, truth
 
 from maxentry.acquisition import Costs, Limits, Problem
 from maxentry.belief import Entries
-from maxentry.campaign import outlook, policy, stop
+from maxentry.campaign import fits, outlook, policy
 
 NOW = dt.datetime.now(dt.UTC)
 
@@ -40,7 +40,7 @@ def test_the_outlook_is_that_of_dense_covariances() -> None:
     assert np.allclose([found.error_now, found.error_with_pending, found.error_after], expected, rtol=1e-8)
     assert found.error_now > found.error_with_pending > found.error_after > 0
     assert found.gain_per_cost == pytest.approx((expected[1] - expected[2]) / 5)
-    assert stop.expected_error(state, posterior) == pytest.approx(np.sqrt(np.mean(posterior.sd**2)))
+    assert fits.expected_error(state, posterior) == pytest.approx(np.sqrt(np.mean(posterior.sd**2)))
     assert "after 5 more" in str(found)
 
 
@@ -69,7 +69,7 @@ def test_on_another_scale_the_error_is_in_the_users_units() -> None:
 def test_what_a_budget_pays(cost: list[float], left: float, plate: list[int] | None, kept: int) -> None:
     state = begun(budget=left).state
     plates = None if plate is None else np.array(plate)
-    assert stop.count_affordable(state, NOW, np.array(cost), plates) == kept
+    assert policy.count_affordable(state, NOW, np.array(cost), plates) == kept
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_the_expected_error_comes_true_on_average() -> None:
         campaign = begun(effects=False, priors="paper", seed=seed)
         answer(campaign, ask(campaign, 50), Y)
         posterior = campaign.posterior(progress=False)
-        expected = stop.expected_error(campaign.state, posterior)
+        expected = fits.expected_error(campaign.state, posterior)
         ratios.append(np.mean((posterior.mean - X) ** 2) / expected**2)
     ratio, error = np.mean(ratios), np.std(ratios) / np.sqrt(len(ratios))
     assert abs(ratio - 1) < 4 * error
@@ -97,8 +97,8 @@ def test_the_least_cost_is_that_of_an_entry(parts: tuple[str, ...]) -> None:
     rng = np.random.default_rng(0)
     given = {"entry": rng.uniform(1, 3, (12, 9)), "row": rng.uniform(0, 9, 12), "col": rng.uniform(0, 9, 9)}
     costs = begun(costs={name: given[name] for name in parts} or None).state.costs
-    dense = Costs(*costs).at(np.arange(12)[:, None], np.arange(9))
-    assert costs.least == pytest.approx(dense.min())
+    dense = costs.at(np.arange(12)[:, None], np.arange(9))
+    assert costs.extremes((12, 9))[0] == pytest.approx(dense.min())
 
 
 def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
@@ -132,10 +132,10 @@ def test_what_rank_0_takes_for_noise_is_not_known() -> None:
         answer(campaign, ask(campaign, 12), X)
         posterior = campaign.posterior(progress=False)
         if posterior.rank_weights.get(0, 0.0) < 0.5:
-            assert stop.unseen_variance(posterior) == 0
+            assert fits.unseen_variance(posterior) == 0
             continue
         error = np.sqrt(np.mean((posterior.mean - X) ** 2))
-        ratios.append(error / stop.expected_error(campaign.state, posterior))
+        ratios.append(error / fits.expected_error(campaign.state, posterior))
         plain.append(error / np.sqrt(np.mean(posterior.sd**2)))
     assert len(ratios) >= 3
     assert np.median(ratios) < 1.3 < np.median(plain)
@@ -146,19 +146,19 @@ def test_what_rank_0_takes_for_noise_counts_as_error() -> None:
     answer(campaign, ask(campaign, 12), truth())
     posterior = campaign.posterior(progress=False)
     assert posterior.rank_weights[0] > 0.5
-    assert stop.unseen_variance(posterior) > 0
-    assert stop.expected_error(campaign.state, posterior) > 1.5 * np.sqrt(np.mean(posterior.sd**2))
+    assert fits.unseen_variance(posterior) > 0
+    assert fits.expected_error(campaign.state, posterior) > 1.5 * np.sqrt(np.mean(posterior.sd**2))
 
 
 def test_nothing_is_unseen_where_the_rank_is_given() -> None:
     campaign = begun(rank=0)
     answer(campaign, ask(campaign, 12), truth())
-    assert stop.unseen_variance(campaign.posterior(progress=False)) == 0
+    assert fits.unseen_variance(campaign.posterior(progress=False)) == 0
 
 
 @pytest.mark.parametrize("plates", [None, "rows", "cols"])
 def test_what_can_be_paid_is_that_of_a_dense_map(plates: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stop, "BLOCK_ENTRIES", 20)
+    monkeypatch.setattr(policy, "BLOCK_ENTRIES", 20)
     rng = np.random.default_rng(0)
     entry, row, mask = rng.uniform(1, 3, (12, 9)), rng.uniform(0, 1, 12), rng.random((12, 9)) < 0.7
     question = Problem((12, 9), mask=mask, costs=Costs(entry, row), limits=Limits(plates=plates))
@@ -166,7 +166,7 @@ def test_what_can_be_paid_is_that_of_a_dense_map(plates: str | None, monkeypatch
     if plates is not None:
         cost = (cost * mask).sum(1 if plates == "rows" else 0, keepdims=True)
     left = float(np.median(cost))
-    assert np.array_equal(stop.find_payable(question, left), mask & (cost <= left))
+    assert np.array_equal(policy.find_payable(question, left), mask & (cost <= left))
 
 
 def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -> None:
@@ -174,13 +174,13 @@ def test_where_nothing_is_left_the_failures_are_counted_beside_what_was_told() -
     ids = ask(campaign, 6)["id"]
     campaign.fail(ids[:2])
     at = dt.datetime.now(dt.UTC)
-    assert "all are told, failed or pending (4 pending)" in (stop.explain_end(campaign.state, at) or "")
+    assert "all are told, failed or pending (4 pending)" in (policy.explain_end(campaign.state, at) or "")
     campaign.tell(ids[2:], [1.0, 2.0, 3.0, 4.0])
     sentence = "every entry has been told (4) or has failed (2). Withdraw a failure to try it again."
-    assert (stop.explain_end(campaign.state, at) or "").endswith(sentence)
+    assert (policy.explain_end(campaign.state, at) or "").endswith(sentence)
     campaign.tell(ids[:2], [5.0, 6.0])
     assert "every entry has been told (6). The setting `again`" in (
-        stop.explain_end(campaign.state, at) or ""
+        policy.explain_end(campaign.state, at) or ""
     )
 
 

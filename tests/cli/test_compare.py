@@ -18,6 +18,7 @@ from maxentry.compare import report, runner
 from maxentry.compare.runner import Failure
 from maxentry.compare.scenario import LAW, OURS, Cell
 from maxentry.compare.store import Look, Run, Store
+from maxentry.plots.matplotlib import new_figure
 
 pytest.importorskip("matplotlib")
 KEYS = [
@@ -45,7 +46,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     Figures are empty here, since drawing takes longest; tests/compare/test_report.py draws them.
     """
-    monkeypatch.setattr(report, "draw_panels", lambda panels, across: report.new_figure(1, 1))
+    monkeypatch.setattr(report, "draw_panels", lambda panels, across: new_figure(1, 1))
     seen: dict[str, Any] = {"begun": [], "failing": ("maxent",)}
 
     def run_cells(cells: Sequence[Cell], workers: int | None = None) -> Iterator[tuple[int, Run | Failure]]:

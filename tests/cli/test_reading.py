@@ -79,19 +79,21 @@ def test_a_long_table_may_name_entries_without_a_value() -> None:
 
 
 def test_a_long_table_with_other_names() -> None:
-    found = inputs.parse_measurements(table("ligand,substrate,yield\nA,s,0.5\n"), "Ligand, substrate,yield")
+    found = inputs.parse_matrix(
+        table("ligand,substrate,yield\nA,s,0.5\n"), "Ligand, substrate,yield"
+    ).measured
     assert found == inputs.Triples(["A"], ["s"], [0.5])
 
 
 def test_decimal_commas_between_semicolons() -> None:
-    assert inputs.parse_measurements(table("row;col;value\nA;x;1,5\n")).values == [1.5]
-    assert inputs.parse_measurements(table("row;x\nA;1,5\n")).values == [1.5]
+    assert inputs.parse_matrix(table("row;col;value\nA;x;1,5\n")).measured.values == [1.5]
+    assert inputs.parse_matrix(table("row;x\nA;1,5\n")).measured.values == [1.5]
 
 
 def test_between_tabs_a_comma_must_not_look_like_that_of_thousands() -> None:
-    assert inputs.parse_measurements(table("row\tx\nA\t1,5\nB\t0,1234\n")).values == [1.5, 0.1234]
+    assert inputs.parse_matrix(table("row\tx\nA\t1,5\nB\t0,1234\n")).measured.values == [1.5, 0.1234]
     with pytest.raises(DataError, match=r"t\.csv, line 2, column x: '1,234' may mean 1234 or 1\.234"):
-        inputs.parse_measurements(table("row\tx\nA\t1,234\n"))
+        inputs.parse_matrix(table("row\tx\nA\t1,234\n"))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -33,6 +35,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MAXENTRY_TOKEN", raising=False)
 
 
+@pytest.fixture
+def connect() -> Iterator[Callable[..., RemoteCampaign]]:
+    """`maxentry.connect`, whose connections end with the test."""
+    with contextlib.ExitStack() as connections:
+        yield lambda *given: connections.enter_context(maxentry.connect(*given))
+
+
 class Losing(httpx.BaseTransport):
     """A line on which the request arrives and the first answers are lost."""
 
@@ -47,26 +56,31 @@ class Losing(httpx.BaseTransport):
             raise httpx.ReadError("connection reset", request=request)
         return answer
 
+    def close(self) -> None:
+        self.inner.close()
+
 
 @pytest.mark.parametrize("lost", [1, 3])
-def test_what_is_asked_and_told_is_done_once_though_answers_are_lost(lost: int) -> None:
+def test_what_is_asked_and_told_is_done_once_though_answers_are_lost(connect: Any, lost: int) -> None:
     with running() as (url, _):
-        maxentry.connect(url).create("x", 4, 5, seed=1, acquisition="balanced")
-        asking = RemoteCampaign(HttpSession(url, transport=Losing(lost, "/ask")))
-        ids = asking.ask(3, frame="columns")["id"]
-        telling = RemoteCampaign(HttpSession(url, transport=Losing(lost, "/tell")))
-        assert telling.tell(ids, [1.0, 2.0, 3.0], again=True).told == 3
-        status = maxentry.connect(url).status()
+        campaign = connect(url).create("x", 4, 5, seed=1, acquisition="balanced")
+        with RemoteCampaign(HttpSession(url, transport=Losing(lost, "/ask"))) as asking:
+            ids = asking.ask(3, frame="columns")["id"]
+        with RemoteCampaign(HttpSession(url, transport=Losing(lost, "/tell"))) as telling:
+            assert telling.tell(ids, [1.0, 2.0, 3.0], again=True).told == 3
+        status = campaign.status()
         assert (status.measurements, status.pending) == (3, 0)
 
 
-def test_what_cannot_be_repeated_is_not() -> None:
+def test_what_cannot_be_repeated_is_not(connect: Any) -> None:
     with running() as (url, _):
-        maxentry.connect(url).create("x", 4, 5)
-        remote = RemoteCampaign(HttpSession(url, transport=Losing(1, "/rows")))
-        with pytest.raises(StorageError, match="whether it was done is not known"):
+        campaign = connect(url).create("x", 4, 5)
+        with (
+            RemoteCampaign(HttpSession(url, transport=Losing(1, "/rows"))) as remote,
+            pytest.raises(StorageError, match="whether it was done is not known"),
+        ):
             remote.add_rows(["new"])
-        assert maxentry.connect(url).settings.shape == (5, 5)
+        assert campaign.settings.shape == (5, 5)
 
 
 def answering(*answers: Any) -> RemoteCampaign:
@@ -107,9 +121,9 @@ def test_an_error_of_another_name_is_no_class_of_ours() -> None:
         answering(httpx.Response(409, json={"error": "CampaignError", "detail": "no luck"})).list()
 
 
-def test_nobody_there() -> None:
+def test_nobody_there(connect: Any) -> None:
     with pytest.raises(StorageError, match=r"a maxentry server at http://127\.0\.0\.1:9"):
-        maxentry.connect("http://127.0.0.1:9").list()
+        connect("http://127.0.0.1:9").list()
 
 
 @pytest.mark.parametrize("url", ["lab.db", "ftp://x", "", None, "http://user:hunter2@lab.example"])
@@ -119,18 +133,18 @@ def test_addresses_that_will_not_do(url: Any) -> None:
     assert "hunter2" not in str(refusal.value)
 
 
-def test_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(tokens=TOKENS) as (url, _):
         with pytest.raises(StorageError, match="expected a token") as refusal:
-            maxentry.connect(url, "wrong-" + "x" * 30).list()
+            connect(url, "wrong-" + "x" * 30).list()
         assert "x" * 30 not in str(refusal.value)
-        reader = maxentry.connect(url, READ)
+        reader = connect(url, READ)
         assert reader.list() == []
         with pytest.raises(StorageError, match="got the one for reading"):
             reader.create("x", 2, 2)
         assert READ not in repr(reader)
         monkeypatch.setenv("MAXENTRY_TOKEN", WRITE)
-        assert maxentry.connect(url).create("x", 2, 2).name == "x"
+        assert connect(url).create("x", 2, 2).name == "x"
 
 
 @pytest.mark.parametrize(
@@ -205,9 +219,9 @@ def test_work_that_failed_or_was_cancelled_is_not() -> None:
             answering(CAMPAIGN, httpx.Response(202, json=job("running")), over).ask(progress=False)
 
 
-def test_several_threads_may_use_one_campaign() -> None:
+def test_several_threads_may_use_one_campaign(connect: Any) -> None:
     with running() as (url, _):
-        remote = maxentry.connect(url).create("x", 30, 30, seed=1, acquisition="balanced")
+        remote = connect(url).create("x", 30, 30, seed=1, acquisition="balanced")
         failures: list[BaseException] = []
 
         def work(k: int) -> None:

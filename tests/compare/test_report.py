@@ -18,8 +18,9 @@ from tests.pages import Reader
 from evidence.strategies import STRATEGIES
 from maxentry.compare import metrics, report
 from maxentry.compare.report import Picture, ResultCell, ResultTable, StudyPage
-from maxentry.compare.scenario import DEFAULT, PLAIN
+from maxentry.compare.scenario import DEFAULT, PLAIN, find_strategy
 from maxentry.errors import DataError, MaxentryError
+from maxentry.plots.matplotlib import new_figure
 from maxentry.plots.style import DARK, INK
 
 pytest.importorskip("matplotlib")
@@ -136,14 +137,12 @@ def test_a_panel_holds_the_mean_and_the_quantiles() -> None:
     panel = report.build_panel("sim30", curves)
     labels = ("sim30", "entries measured", "relative Frobenius error")
     assert (panel.title, panel.x_label, panel.y_label) == labels
-    line = panel.lines[1]
+    line, band = panel.series[2:]
     errors = np.array([[look.error for look in run.looks] for run in curves["maxent"].runs])
     np.testing.assert_array_equal(line.x, LOOKS)
-    np.testing.assert_allclose(line.mean, errors.mean(0))
-    assert line.low is not None
-    assert line.high is not None
-    np.testing.assert_allclose(line.low, np.quantile(errors, 0.25, axis=0))
-    np.testing.assert_allclose(line.high, np.quantile(errors, 0.75, axis=0))
+    np.testing.assert_allclose(line.y, errors.mean(0))
+    assert (line.name, line.kind, band.name, band.kind) == ("MaxEnt", "line", "", "band")
+    np.testing.assert_allclose([band.low, band.high], np.quantile(errors, [0.25, 0.75], axis=0))
 
 
 def test_errors_of_real_matrices_are_relative_to_their_spread() -> None:
@@ -155,24 +154,25 @@ def test_errors_of_real_matrices_are_relative_to_their_spread() -> None:
 
 
 def test_of_many_lines_only_the_foremost_are_shaded() -> None:
-    lines = report.build_panel("sim30", curves_of(*FOUR)).lines
-    shaded = {line.strategy.name: line.low is not None for line in lines}
-    assert shaded == {"uniform": True, "maxent": True, "predictive_variance": True, "balanced": False}
+    series = report.build_panel("sim30", curves_of(*FOUR)).series
+    lines, bands = ({s.color for s in series if s.kind == kind} for kind in ("line", "band"))
+    assert len(lines) == 4
+    assert lines - bands == {find_strategy("balanced").style.color}
 
 
 def test_at_equal_cost_the_curves_go_by_cost() -> None:
     spend = SIMULATED | {"spend": 5.0}
     panel = report.build_panel("sim30", curves_of("uniform", identity=spend, cost=(1, 2, 3, 4, 5, 6)))
     assert panel.x_label == "share of the budget spent"
-    assert panel.logarithmic
-    assert (panel.lines[0].x[0], panel.lines[0].x[-1]) == pytest.approx((1 / 6, 1))
+    assert panel.log_shares
+    assert (panel.series[0].x[0], panel.series[0].x[-1]) == pytest.approx((1 / 6, 1))
 
 
 def test_coverage_is_drawn_of_those_that_have_intervals() -> None:
     curves = curves_of("uniform") | curves_of("means", coverage=math.nan)
     panel = report.build_panel("sim30", curves, "coverage")
-    assert [line.strategy.name for line in panel.lines] == ["uniform"]
-    assert panel.promised == 0.9
+    assert [line.name for line in panel.series] == ["uniform", ""]
+    assert panel.series[1].y.tolist() == [0.9, 0.9]
 
 
 def test_no_two_strategies_look_alike_without_colours() -> None:
@@ -316,7 +316,7 @@ def test_reports_are_never_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         raise OSError("stopped")
 
     monkeypatch.setattr("maxentry._io.os.replace", stop)
-    figure = report.new_figure(1, 1)
+    figure = new_figure(1, 1)
     writers = (
         lambda: report.save_figure(figure, tmp_path / "curves"),
         lambda: report.write_report(StudyPage("x", []), [], tmp_path, []),
@@ -355,7 +355,7 @@ def test_without_pyarrow_raw_results_are_csv(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_picture_is_not_a_table() -> None:
-    page = StudyPage("x", [Picture("Curves", "of everything", report.new_figure(1, 1))])
+    page = StudyPage("x", [Picture("Curves", "of everything", new_figure(1, 1))])
     text = report.render_page(page, [])
     assert "<table>" not in text
     assert text.count("<svg") == 1

@@ -10,9 +10,8 @@ from evidence.sources import Simulated
 from maxentry import Campaign
 from maxentry.campaign import policy
 from maxentry.compare import runner
-from maxentry.compare.compare import find_strategy
 from maxentry.compare.runner import LEVEL, run_cell
-from maxentry.compare.scenario import LAW, Case, Cell, Estimates, Given, Strategy
+from maxentry.compare.scenario import LAW, Case, Cell, Estimates, Given, Strategy, find_strategy
 from maxentry.compare.store import Run
 from maxentry.errors import ParameterError
 

@@ -80,6 +80,16 @@ def test_the_gap_bounds_the_excess_anywhere(k):
     assert state.gap * state.objective >= excess
 
 
+def test_the_gap_at_zero_is_that_of_the_dense_dual():
+    penalty, seen, zero = 2.0, W > 0, LowRank.zero((17, 13))
+    G = 2 * W * Y
+    theta = G * penalty / np.linalg.norm(G, 2)
+    dual = np.sum(theta[seen] * Y[seen] - theta[seen] ** 2 / (4 * W[seen]))
+    objective = slow.objective(np.zeros((17, 13)), OBSERVATIONS, penalty)
+    state = certify(ENTRIES, zero, penalty, 5, 1e-6)
+    assert state.gap == pytest.approx((np.sum(W * Y**2) - dual) / objective, rel=1e-4)
+
+
 def test_dropping_and_adding_never_raise_the_objective():
     rng = np.random.default_rng(0)
     for seed in range(30):

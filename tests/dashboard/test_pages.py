@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import html
+import json
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +13,10 @@ import pytest
 from tests.server.live import CONTEXT, TOKENS, httpx, running
 
 import maxentry.server
+from maxentry.acquisition import CRITERION_NAMES
+from maxentry.campaign.settings import Settings
 from maxentry.server.routes import dashboard
+from maxentry.transform import Transform
 
 STATIC = Path(maxentry.server.__file__).parent / "static"
 
@@ -85,6 +90,16 @@ def test_without_plotly_there_is_a_page_too(monkeypatch: pytest.MonkeyPatch) -> 
     with running() as (url, _), httpx.Client(base_url=url, timeout=60, verify=CONTEXT) as client:
         page = client.get("/").text
         assert '<meta name="plotly" content="" data-sheets="">' in page
+
+
+def test_the_form_offers_every_criterion_and_scale_and_the_default_first() -> None:
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60, verify=CONTEXT) as client:
+        (text,) = re.findall(r'name="choices" content="([^"]*)"', client.get("/").text)
+    choices = {name: dict(given) for name, given in json.loads(html.unescape(text)).items()}
+    assert set(choices["acquisition"]) == set(CRITERION_NAMES)
+    assert next(iter(choices["acquisition"])) == Settings.acquisition
+    assert next(iter(choices["transform"])) == "none"
+    assert all(Transform.parse(name) for name in choices["transform"])
 
 
 def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inside_the_page() -> None:

@@ -18,9 +18,9 @@ from evidence.paper import figure_cells
 from evidence.strategies import STRATEGIES
 from evidence.suite import CASES
 from maxentry.cli.output import ExitCode
-from maxentry.compare.report import new_figure
 from maxentry.compare.store import Store
 from maxentry.errors import DataError, MissingDependencyError
+from maxentry.plots.matplotlib import new_figure
 
 FACTS = "folder runs failed missing page figures tables raw"
 NAMES = [info.name for info in datasets.catalogue()]

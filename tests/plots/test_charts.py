@@ -11,8 +11,8 @@ from maxentry import complete, plots
 from maxentry.errors import DataError
 from maxentry.model.coherence import coherence
 from maxentry.plots import charts, report
+from maxentry.plots.plot import Subject
 from maxentry.plots.records import Chart
-from maxentry.plots.subject import Subject
 
 
 def record(plot: plots.Plot) -> Chart:
@@ -59,7 +59,8 @@ def test_rank_0_has_no_low_rank_part_to_show() -> None:
 
 def test_places_are_those_of_the_predictive_law() -> None:
     posterior = small(transform="log")
-    entries, values = Subject(posterior).measurements
+    subject = Subject.check(posterior)
+    entries, values = subject.measured, subject.values
     found = charts.predict_by_posterior(posterior, entries, values, 0.9)
     X = matrices(posterior).reshape(-1, 12, 9)[:, entries.rows, entries.cols]
     expected = stats.norm.cdf(np.log(values), X, np.sqrt(posterior.belief.noise_var)[:, None]).mean(0)
@@ -113,7 +114,7 @@ def test_a_posterior_alone_is_judged_by_its_own_values_and_says_so() -> None:
 def test_a_campaign_is_judged_by_what_it_believed_before() -> None:
     campaign = asked()
     shown = record(plots.calibration(campaign))
-    found = charts.predictions_from_asks(Subject(campaign), campaign.state, 0.9)
+    found = charts.predictions_from_asks(Subject.check(campaign), 0.9)
     asks = campaign.asked(frame="columns")
     believed = [k for k, sd in enumerate(asks["sd"]) if asks["status"][k] == "told" and sd == sd]
     assert "predictions stored when they were asked for" in shown.note
@@ -146,7 +147,7 @@ def test_rhat_is_that_of_the_diagnostics() -> None:
 
 def test_reasons_can_be_checked_on_the_maps() -> None:
     campaign = asked()
-    subject = Subject(campaign)
+    subject = Subject.check(campaign)
     batch = subject.next_batch(3)
     table = report.next_section(subject, batch, lambda _: "")["batch"]
     posterior = campaign.posterior()

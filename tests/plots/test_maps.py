@@ -15,8 +15,8 @@ from maxentry.belief import Belief
 from maxentry.errors import CampaignError, ParameterError
 from maxentry.plots import heatmaps
 from maxentry.plots.heatmaps import colour_limits, side, similarity_order
+from maxentry.plots.plot import Subject
 from maxentry.plots.records import HeatMap
-from maxentry.plots.subject import Subject
 from maxentry.summary.maps import Bins
 from maxentry.transform import NONE
 
@@ -111,17 +111,13 @@ def test_nothing_of_the_size_of_a_large_matrix_is_formed() -> None:
         cols=rng.integers(m2, size=50), values=np.ones(50),
     )  # fmt: skip
     posterior = SimpleNamespace(belief=belief, shape=(m1, m2), transform=NONE, observations=data)
-    subject = Subject(posterior)  # type: ignore[arg-type]
+    subject = Subject.from_posterior(posterior)  # type: ignore[arg-type]
     tracemalloc.start()
-    shown = [
-        heatmaps.observed(subject),
-        heatmaps.mean(subject),
-        heatmaps.sd(subject),
-        heatmaps.width(subject),
-    ]
+    figures = heatmaps.observed, heatmaps.mean, heatmaps.sd, heatmaps.width
+    shown = [record(figure(subject)) for figure in figures]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert {record.values.shape for record in shown} == {(200, 200)}
+    assert {each.values.shape for each in shown} == {(200, 200)}
     assert peak < 0.05 * 8 * m1 * m2
     assert shown[1].note == "each cell the mean of 150 x 100 entries"
     assert shown[2].note.startswith("each cell the root mean square of 150 x 100 entries, from a sample of ")
@@ -159,7 +155,7 @@ def test_the_next_batch_is_what_ask_would_hand_out_and_asks_for_nothing() -> Non
     assert campaign.state.version == version
     pending = campaign.pending(frame="columns")
     assert marks["pending"] == list(zip(pending["row"], pending["col"], strict=True))
-    expected = Subject(campaign).next_batch(4)
+    expected = Subject.check(campaign).next_batch(4)
     assert marks["next"] == list(zip(expected.rows.tolist(), expected.cols.tolist(), strict=True))
     assert not set(marks["next"]) & set(marks["measured"]) | set(marks["next"]) & set(marks["pending"])
     assert shown.note == "the next 4, 3 pending; chosen by predictive variance"

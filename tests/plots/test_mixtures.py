@@ -11,10 +11,12 @@ import pytest
 from tests.campaign.examples import begun
 from tests.plots.examples import mixed, small
 
+from maxentry import plots
 from maxentry.cli import complete as cli
 from maxentry.model.coherence import coherence
-from maxentry.plots import charts, report
-from maxentry.plots.subject import Subject
+from maxentry.plots import report
+from maxentry.plots.plot import Subject
+from maxentry.plots.records import Chart
 from maxentry.posterior.diagnostics import ANNEAL_LONGER, strip_code
 from maxentry.posterior.posterior import Posterior
 from maxentry.wording import count
@@ -23,42 +25,46 @@ SHARES = "ranks 0 (50% of chains), 1 (25% of chains), 2 (25% of chains)"
 CODE = re.compile(r"dataclasses|sampling=|thin=|\.predictive_interval|\.interval|rank=")
 
 
+def chart(plot: plots.Plot) -> Chart:
+    assert isinstance(plot.record, Chart)
+    return plot.record
+
+
 def test_coherence_is_that_of_the_chains_with_a_low_rank_part() -> None:
     posterior = mixed((0.5, 0.0, 0.5))
     assert posterior.rank == 0
     which = [c for c, chain in enumerate(posterior.chains) if chain.rank == 2]
     left = posterior.draws.left[which].reshape(-1, 12, 2)
     expected = np.mean([coherence(np.linalg.qr(A)[0]) for A in left], axis=0)
-    shown = charts.coherence(Subject(posterior))
+    shown = chart(plots.coherence(posterior))
     rows, _ = shown.panels
     np.testing.assert_allclose(rows.series[1].x, np.sort(expected)[::-1] * 12 / 2, rtol=1e-6)
-    assert "chains of rank 2 (50% of all); 50% of the chains have no low-rank part" in shown.note
+    assert shown.note.endswith("Of the chains of rank 2; ranks 0 (50% of chains), 2 (50% of chains)")
 
 
 def test_of_several_ranks_the_one_with_most_chains_is_shown() -> None:
-    shown = charts.coherence(Subject(mixed((0.0, 0.25, 0.75))))
-    assert "Of the chains of rank 2 (75% of all)" in shown.note
-    assert "no low-rank part" not in shown.note
-    assert "chains of rank" not in charts.coherence(Subject(small())).note
+    shown = chart(plots.coherence(mixed((0.0, 0.25, 0.75))))
+    assert shown.note.endswith("Of the chains of rank 2; ranks 1 (25% of chains), 2 (75% of chains)")
+    assert "chains of rank" not in chart(plots.coherence(small())).note
 
 
 def test_chains_of_different_ranks_need_not_cover_the_same_range() -> None:
-    note = charts.trace(Subject(mixed())).note
-    assert "those of different ranks differ by design" in note
+    note = chart(plots.trace(mixed())).note
+    assert "those of one rank should cover the same range and not drift" in note
     assert SHARES in note
-    assert "they should cover the same range and not drift" in charts.trace(Subject(small())).note
+    assert chart(plots.trace(small())).note.endswith("; rank 2")
 
 
 def test_singular_values_say_what_the_lower_ranks_count_as() -> None:
-    note = charts.singular_values(Subject(mixed())).note
+    note = chart(plots.singular_values(mixed())).note
     assert SHARES in note
     assert note.endswith("what a chain of lower rank lacks counts as 0")
-    assert charts.singular_values(Subject(small())).note.endswith("rank 2")
+    assert chart(plots.singular_values(small())).note.endswith("rank 2")
 
 
 def trust(posterior: Posterior) -> str:
     """All that the page says of how far to trust this posterior."""
-    section = report.trust_section(Subject(posterior), lambda _: "")
+    section = report.trust_section(Subject.check(posterior), lambda _: "")
     notes = [text for card in section["figures"] for text in (card.caption, card.note)]
     return "\n".join(
         [section["sampler"], section["note"], *notes, *(f"{a}: {b}" for a, b in section["facts"])]
@@ -112,7 +118,7 @@ def test_one_is_not_many() -> None:
     assert not re.search(r"\b1 events", text)
     assert ">1 event from" in text
     campaign.tell(row=[0], col=[0], value=[1.0])
-    assert "1 measurement in 2 events" in charts.history(Subject(campaign), points=0).note
+    assert "1 measurement in 2 events" in chart(plots.history(campaign, points=0)).note
 
 
 def test_all_that_the_command_line_says_is_without_that_code(

@@ -13,7 +13,7 @@ from tests.plots.examples import asked
 from maxentry.campaign.campaign import Campaign
 from maxentry.errors import MissingDependencyError
 from maxentry.plots import report
-from maxentry.plots.subject import Subject
+from maxentry.plots.plot import Subject
 
 pytestmark = pytest.mark.usefixtures("short_fits")
 EVIL = "<script>alert('x')</script> & \"$x_1$\""
@@ -107,7 +107,7 @@ def test_a_campaign_that_is_over_says_why() -> None:
     campaign, X = begun(acquisition="balanced", budget=20), truth()
     batch = campaign.ask(20, frame="columns", progress=False)
     campaign.tell(batch["id"], X[batch["row"], batch["col"]])
-    subject = Subject(campaign)
+    subject = Subject.check(campaign)
     section = report.next_section(subject, subject.next_batch(8), lambda _: "")
     assert "budget is spent: 20 of 20" in section["why_none"]
     assert section["batch"].rows == []

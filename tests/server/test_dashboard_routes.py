@@ -10,7 +10,7 @@ from tests.server.live import begin, serving
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
 from maxentry.plots import report
-from maxentry.plots.subject import Subject
+from maxentry.plots.plot import Subject
 from maxentry.summary.reasons import Reason
 
 TRANSFORMS = {
@@ -26,7 +26,7 @@ def test_the_report_and_the_dashboard_give_the_same_reasons(transform: str, cach
         campaign = Campaign.create(storage, "trial", 12, 9, seed=3, rank=2, transform=transform)
         for _ in range(3):
             answer(campaign, ask(campaign, 8), TRANSFORMS[transform](truth()))
-        subject = Subject(campaign)
+        subject = Subject.check(campaign)
         table = report.next_section(subject, subject.next_batch(5), lambda _: "")["batch"]
         with serving(storage) as client:
             shown = client.get("/campaigns/trial/next?n=5&wait=60").json()["entries"]

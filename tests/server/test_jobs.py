@@ -290,7 +290,7 @@ def test_fits_of_campaigns_that_are_not_looked_at_are_let_go_of(monkeypatch: pyt
         at_hand = [client.get(f"{path}/entry?row=0&col=0").json()["fit"] is not None for path in paths]
         assert at_hand == [False, False, True, True]
         opened = [client.app.state.service.open(f"campaign {k}") for k in range(4)]  # type: ignore[attr-defined]
-        assert [len(one.fits.cache) > 0 for one in opened] == at_hand
+        assert [len(one.fits) > 0 for one in opened] == at_hand
         assert [len(one.maps) > 0 for one in opened] == at_hand
         assert client.get(f"{paths[0]}/map?what=mean&wait=60").json()["values"] == maps[0]
 
@@ -364,14 +364,14 @@ def test_a_job_s_error_is_a_problem() -> None:
 
 def test_those_who_want_one_fit_share_it() -> None:
     fits = CampaignFits(None)
-    assert fits.cache.get("a") is None  # this thread is to make it
+    assert fits.get("a") is None  # this thread is to make it
     made, found = object(), []
-    threads = [threading.Thread(target=lambda: found.append(fits.cache.get("a"))) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: found.append(fits.get("a"))) for _ in range(3)]
     for thread in threads:
         thread.start()
     time.sleep(0.05)
     assert found == []
-    fits.cache.put("a", made)  # type: ignore[arg-type]
+    fits.put("a", made)  # type: ignore[arg-type]
     for thread in threads:
         thread.join(60)
     assert found == [made] * 3
@@ -379,13 +379,13 @@ def test_those_who_want_one_fit_share_it() -> None:
 
 def test_who_gives_up_leaves_it_to_the_next() -> None:
     fits = CampaignFits(None)
-    assert fits.cache.get("a") is None
+    assert fits.get("a") is None
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(fits.cache.get("a")))
+    thread = threading.Thread(target=lambda: found.append(fits.get("a")))
     thread.start()
     time.sleep(0.05)
     assert found == []
-    fits.cache.release()
+    fits.release()
     thread.join(60)
     assert found == [None]
 

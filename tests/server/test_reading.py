@@ -13,6 +13,7 @@ import pytest
 from tests.server.live import begin, serving
 
 from maxentry.campaign.campaign import Campaign
+from maxentry.posterior.diagnostics import ANNEAL_LONGER, NOTHING_TO_DO, THIN_MORE, Diagnostics
 
 
 @pytest.fixture
@@ -149,6 +150,26 @@ def test_look_ups_are_those_of_the_posterior(client: httpx.Client) -> None:
     bad = client.post(f"{path}/lookup", json={"rows": [0, 1], "cols": [0, 1, 2]})
     assert bad.status_code == 422
     assert client.post(f"{path}/lookup", json={"rows": ["none"], "cols": [0]}).json()["error"] == "LabelError"
+
+
+@pytest.mark.parametrize(
+    ("advice", "remark"),
+    [
+        (NOTHING_TO_DO, ""),
+        (f"{NOTHING_TO_DO} On 3 of 90 …", "On 3 of 90 …"),
+        (f"Anneal longer ({ANNEAL_LONGER}), keep draws further apart ({THIN_MORE}).",
+         "Anneal longer, keep draws further apart."),
+    ],
+)  # fmt: skip
+def test_advice_for_those_who_do_not_write_python(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch, advice: str, remark: str
+) -> None:
+    path = begin(client, rank=1)
+    told(client, path)
+    assert client.get(f"{path}/posterior?wait=60").status_code == 200
+    monkeypatch.setattr(Diagnostics, "advice", property(lambda _: advice, lambda *_: None), raising=False)
+    found = client.get(f"{path}/posterior?wait=60").json()
+    assert (found["advice"], found["remark"]) == (advice, remark)
 
 
 # Maps

@@ -387,12 +387,12 @@ def test_no_answer_and_no_log_shows_a_secret(caplog: pytest.LogCaptureFixture, t
 def test_a_mistake_of_ours_shows_a_reference_and_nothing_else(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(**_: object) -> None:
         raise ZeroDivisionError("a secret detail")
 
     with serving() as client:
         path = begin(client)
-        monkeypatch.setattr(campaigns, "encode_labels", broken)
+        monkeypatch.setattr(campaigns.schemas, "LabelsResponse", broken)
         answer = client.get(f"{path}/labels")
         assert answer.status_code == 500
         assert answer.headers["Content-Type"] == "application/problem+json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -114,8 +115,8 @@ def test_pages_while_events_come_in(both: tuple[httpx.Client, httpx.Client]) -> 
     assert len(numbers) == one.get(path).json()["events"]
     told = [line["row"] for line in one.get(f"{path}/measurements?limit=1000").json()["items"]]
     assert len(told) == len(numbers) - 1
-    remote = maxentry.connect(str(one.base_url).removesuffix("/api/v1/"))
-    assert remote.state.version == len(numbers)
+    with maxentry.connect(str(one.base_url).removesuffix("/api/v1/")) as remote:
+        assert remote.state.version == len(numbers)
 
 
 def test_campaigns_that_are_not_in_use_are_let_go_of(
@@ -130,3 +131,13 @@ def test_campaigns_that_are_not_in_use_are_let_go_of(
         assert one.get(path).json()["told"] == 1
         assert one.get(f"/campaigns/campaign {k}").json()["id"] == path.rpartition("/")[2]
     assert len(one.app.state.service._open) == 2  # type: ignore[attr-defined]
+
+
+def test_a_server_notices_that_its_file_is_gone(tmp_path: Path) -> None:
+    with serving(str(tmp_path / "lab.db")) as client:
+        path = begin(client)
+        assert client.get("/health").status_code == 200
+        (tmp_path / "lab.db").unlink()
+        told = client.post(f"{path}/tell", json={"lines": [{"row": 0, "col": 0, "value": 1.0}]})
+        assert told.status_code == 503, told.text
+        assert client.get("/health").status_code == 503

@@ -57,7 +57,8 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
         for trusted in (None, other):
             with pytest.raises(StorageError, match=r"(?i)certificate verify failed"):
                 maxentry.connect(url, READ, certificate=trusted).list()
-        assert maxentry.connect(url, READ, certificate=ours[0]).list() == []
+        with maxentry.connect(url, READ, certificate=ours[0]) as remote:
+            assert remote.list() == []
 
 
 @pytest.mark.process
@@ -95,7 +96,8 @@ def test_it_is_served_so_from_the_command_line(ours: tuple[str, str], tmp_path: 
     with served(*words) as (url, _, said):
         assert url.startswith("https://0.0.0.0:")
         local = url.replace("0.0.0.0", "127.0.0.1")
-        assert maxentry.connect(local, WRITE, certificate=ours[0]).list() == []
+        with maxentry.connect(local, WRITE, certificate=ours[0]) as remote:
+            assert remote.list() == []
     assert "over the network as they are" not in "".join(said)
     assert "Traceback" not in "".join(said)
 

@@ -8,7 +8,6 @@ from tests.campaign.examples import answer, ask, begun, truth
 from tests.plots.examples import asked
 
 from maxentry.campaign import fits as fitting
-from maxentry.campaign import stop
 from maxentry.campaign.campaign import Campaign
 from maxentry.posterior.posterior import Posterior
 from maxentry.summary.error_curve import (
@@ -37,12 +36,12 @@ def test_the_expected_error_is_that_of_the_posterior_then() -> None:
     assert curve.missing(campaign.state, 3) == []
     points = curve.points(campaign.state)
     assert [p.measurements for p in points] == [8, 34, 40]
-    assert points[-1].error == stop.expected_error(campaign.state, campaign.posterior())
+    assert points[-1].error == fitting.expected_error(campaign.state, campaign.posterior())
     assert [p.at for p in points] == [campaign.state.standing[p.measurements - 1].told_at for p in points]
     again, X = begun(), truth()
     noise = np.random.default_rng(1)
     answer(again, ask(again, 8), X + 0.05 * noise.normal(size=X.shape))
-    assert points[0].error == pytest.approx(stop.expected_error(again.state, again.posterior()))
+    assert points[0].error == pytest.approx(fitting.expected_error(again.state, again.posterior()))
 
 
 def test_a_fit_that_was_made_anyway_adds_its_point() -> None:

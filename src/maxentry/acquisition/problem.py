@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -14,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.belief import Array, Belief, Entries, Indices, check_shape
+from maxentry.cells import align_matrix, align_vector
 from maxentry.errors import ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
+from maxentry.labels import Labels
 
 Flags = NDArray[np.bool_]
 Shape = tuple[int, int]
+COST_PARTS = ("entry", "row", "col")
 NO_LIMIT = 2**62
 
 
@@ -31,26 +34,27 @@ class Costs:
     col: Any = None  # (m2,)
 
     @property
+    def parts(self) -> dict[str, Any]:
+        """The parts that are given, by name."""
+        return {name: part for name in COST_PARTS if (part := getattr(self, name)) is not None}
+
+    @property
     def given(self) -> bool:
         """Whether any part is given."""
-        return not (self.entry is None and self.row is None and self.col is None)
+        return bool(self.parts)
 
     def at(self, rows: Any, cols: Any) -> Array:
-        """The cost of the entries (rows, cols), which broadcast as indices do."""
+        """Return the costs of the entries (rows, cols), which broadcast as indices do."""
         i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(cols))
         if not self.given:
             return np.ones(i.shape)
         cost = np.zeros(i.shape)
-        if self.entry is not None:
-            cost += np.asarray(self.entry)[i, j]
-        if self.row is not None:
-            cost += np.asarray(self.row)[i]
-        if self.col is not None:
-            cost += np.asarray(self.col)[j]
+        for name, part in self.parts.items():
+            cost += np.asarray(part)[{"entry": (i, j), "row": i, "col": j}[name]]
         return cost
 
     def least(self, rows: Indices, cols: Indices) -> float:
-        """The least cost of an entry of this block."""
+        """Return the least cost of an entry of this block."""
         if self.entry is not None:
             return float(self.at(rows[:, None], cols).min())
         if not self.given:
@@ -59,34 +63,93 @@ class Costs:
         col = 0.0 if self.col is None else float(np.asarray(self.col)[cols].min())
         return row + col
 
-    def check(self, shape: Shape) -> None:
-        """Refuse parts of another shape, infinite costs, and entries that cost nothing."""
-        m1, m2 = shape
-        parts = (("entry", self.entry, (m1, m2)), ("row", self.row, (m1,)), ("col", self.col, (m2,)))
-        for name, part, expected in parts:
-            if part is None:
-                continue
-            if np.shape(part) != expected:
-                raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}")
-            if not np.all(np.isfinite(part)):
-                values = np.asarray(part, dtype=float)
-                raise ParameterError(f"expected finite {name} costs, got {values[~np.isfinite(values)][0]}")
+    def extremes(self, shape: Shape) -> tuple[float, float]:
+        """Return the least and the greatest cost of an entry of a matrix of this shape."""
         if not self.given:
-            return
-        least, most = self._extremes(m1, m2)
-        if not least > 0:
-            raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}")
-        if not np.isfinite(most):
-            raise ParameterError("expected finite costs, got parts that add up to an infinite one")
-
-    def _extremes(self, m1: int, m2: int) -> tuple[float, float]:
-        """The least and the greatest cost of an entry."""
+            return 1.0, 1.0
+        m1, m2 = shape
         with np.errstate(over="ignore"):
             if self.entry is None:
-                parts = [np.asarray(part, dtype=float) for part in (self.row, self.col) if part is not None]
+                parts = [np.asarray(part, dtype=float) for part in self.parts.values()]
                 return sum(float(part.min()) for part in parts), float(np.sum([part.max() for part in parts]))
             cost = self.at(np.arange(m1)[:, None], np.arange(m2))
-            return float(cost.min()), float(cost.max())
+        return float(cost.min()), float(cost.max())
+
+    def check(self, shape: Shape) -> None:
+        """Refuse parts of another shape, infinite costs, and entries that cost nothing."""
+        for name, part in self.parts.items():
+            expected = _part_shape(name, shape)
+            if np.shape(part) != expected:
+                raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}.")
+            values = np.asarray(part, dtype=float)
+            if not np.isfinite(values).all():
+                raise ParameterError(f"expected finite {name} costs, got {values[~np.isfinite(values)][0]}.")
+        least, most = self.extremes(shape)
+        if not least > 0:
+            raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}.")
+        if not np.isfinite(most):
+            raise ParameterError("expected finite costs, got parts that add up to an infinite one.")
+
+    def extended(self, shape: Shape, row: Any = None, col: Any = None) -> Costs:
+        """Return the costs of a larger matrix. New rows and columns cost `row` and `col`, else the mean of the old."""
+        new = {"row": row, "col": col}
+        parts = {
+            name: _extend_part(part, _part_shape(name, shape), name, new.get(name))
+            for name, part in self.parts.items()
+        }
+        larger = Costs(**parts)
+        larger.check(shape)
+        return larger
+
+
+def read_costs(given: Any, rows: Labels, cols: Labels) -> Costs:
+    """Read costs from None, an m1 x m2 array or wide frame, or parts named entry, row and col.
+
+    Row and column parts may be arrays in the order of the labels, or mappings from each label to a number. Frames and
+    pandas' series are read by their labels.
+    """
+    if isinstance(given, Costs):
+        given = given.parts
+    parts = dict(given) if isinstance(given, Mapping) else {"entry": given}
+    unknown = [name for name in parts if name not in COST_PARTS]
+    if unknown:
+        raise ParameterError(f"expected costs named entry, row or col, got {unknown[0]!r}.")
+    ordered = {
+        "entry": align_matrix(parts.get("entry"), rows, cols, "cost"),
+        "row": align_vector(parts.get("row"), rows, "row"),
+        "col": align_vector(parts.get("col"), cols, "col"),
+    }
+    costs = Costs(**{name: _read_part(part, name) for name, part in ordered.items() if part is not None})
+    costs.check((len(rows), len(cols)))
+    return costs
+
+
+def _read_part(part: Any, name: str) -> Array:
+    """Return costs of a user as a read-only array of numbers from zero on."""
+    try:
+        array = np.array(part, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"expected numbers as {name} costs, got {part!r:.60}.") from None
+    if (array < 0).any():
+        raise ParameterError(f"expected {name} costs from zero on, got {array[array < 0][0]}.")
+    array.setflags(write=False)
+    return array
+
+
+def _part_shape(name: str, shape: Shape) -> tuple[int, ...]:
+    return {"entry": shape, "row": shape[:1], "col": shape[1:]}[name]
+
+
+def _extend_part(part: Array, shape: tuple[int, ...], name: str, new: Any) -> Array:
+    larger = np.full(shape, part.mean())
+    larger[tuple(slice(n) for n in part.shape)] = part
+    if new is not None and (more := shape[0] - len(part)):
+        added = _read_part(new, name)
+        if added.shape != (more,):
+            raise ParameterError(f"expected {more} new {name} costs, got an array of shape {added.shape}.")
+        larger[len(part) :] = added
+    larger.setflags(write=False)
+    return larger
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import numpy as np
 
 from maxentry import cells, frames
 from maxentry.campaign import fits, tell, views
-from maxentry.campaign.events import Created, Event, Record
+from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage, is_in_memory
@@ -422,8 +422,8 @@ class Campaign:
         Identify the measurement by id, by row and col, or, if there are several, by its number in `export`.
         The history keeps the old value.
         """
-        which = tell.Which(id, row, col, number)
-        self._change(lambda state, _: tell.correct(state, which, value, reason), who)
+        which: dict[str, Any] = {"id": id, "row": row, "col": col, "number": number}
+        self._change(lambda state, _: tell.correct(state, value, reason, **which), who)
 
     def fail(
         self, ids: int | Iterable[int], reason: str = "", *, retry: bool = False, who: str | None = None
@@ -443,11 +443,11 @@ class Campaign:
         cost: their row costs, if the campaign has row costs; by default the mean of the others. Their entry costs are
             the mean of the others, too.
         """
-        self._change(lambda state, _: tell.add_rows(state, labels, cost), who)
+        self._change(lambda state, _: tell.add_labels(state, RowsAdded, labels, cost), who)
 
     def add_cols(self, labels: Iterable[Hashable], *, cost: Any = None, who: str | None = None) -> None:
         """Add columns after the existing ones. They can be measured in every row; `cost` as in `add_rows`."""
-        self._change(lambda state, _: tell.add_cols(state, labels, cost), who)
+        self._change(lambda state, _: tell.add_labels(state, ColsAdded, labels, cost), who)
 
     def set(self, *, who: str | None = None, **settings: Any) -> None:
         """Change settings from now on: budget, target_sd, lease, acquisition, costs, mask, and others."""

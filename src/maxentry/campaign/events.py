@@ -10,8 +10,8 @@ import datetime as dt
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, Self
 
 from maxentry import labels as label_codec
 from maxentry.campaign import settings as settings_codec
@@ -20,38 +20,47 @@ from maxentry.errors import DataError, MaxentryError, StorageError
 from maxentry.labels import Labels
 
 
-class Event(Protocol):
-    """The interface of all events: the name of the kind, and conversion to JSON data and back."""
+@dataclass(frozen=True)
+class Event:
+    """What all events have in common: the name of the kind, and conversion to JSON data and back."""
 
     kind: ClassVar[str]
 
     def payload(self) -> dict[str, Any]:
         """Return the event as JSON data."""
+        return {f.name: _encode(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
         """Read the event from JSON data."""
+        return cls(**{name: tuple(x) if isinstance(x, list) else x for name, x in payload.items()})
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)
-class Created:
+class Created(Event):
     """The campaign was created with these settings. Always the first event, and only the first."""
 
     kind: ClassVar[str] = "created"
     settings: Settings
 
     def payload(self) -> dict[str, Any]:
-        """Return the event as JSON data."""
+        """Return the settings as JSON data."""
         return self.settings.to_json()
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """Read the event from JSON data."""
+        """Read the settings from JSON data."""
         return cls(Settings.from_json(payload))
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(Event):
     """Entries were asked for under the ids first, first + 1, …, chosen from the state after event `based_on`.
 
     Mean, sd and gain are the predictions at that time, in the user's units (NaN without a model).
@@ -70,25 +79,24 @@ class Asked:
     why: str = ""
 
     def payload(self) -> dict[str, Any]:
-        """Return the event as JSON data."""
-        numbers = {name: _finite(getattr(self, name)) for name in ("mean", "sd", "gain", "cost")}
-        places = {"first": self.first, "rows": list(self.rows), "cols": list(self.cols)}
-        expires_at = None if self.expires_at is None else self.expires_at.isoformat()
-        return places | numbers | {"based_on": self.based_on, "expires_at": expires_at, "why": self.why}
+        """Return the event as JSON data, with null for NaN."""
+        plain = super().payload()
+        return plain | {name: [x if math.isfinite(x) else None for x in plain[name]] for name in PREDICTED}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """Read the event from JSON data."""
-        data = dict(payload)
-        for name in ("mean", "sd", "gain", "cost"):
-            data[name] = tuple(math.nan if x is None else float(x) for x in data[name])
-        at = data["expires_at"]
-        data["expires_at"] = None if at is None else dt.datetime.fromisoformat(at)
-        return cls(**data | {"rows": tuple(data["rows"]), "cols": tuple(data["cols"])})
+        """Read the event from JSON data, with NaN for null."""
+        at = payload["expires_at"]
+        numbers = {name: [math.nan if x is None else float(x) for x in payload[name]] for name in PREDICTED}
+        time = {"expires_at": None if at is None else dt.datetime.fromisoformat(at)}
+        return super().read(payload | numbers | time)
+
+
+PREDICTED = ("mean", "sd", "gain", "cost")
 
 
 @dataclass(frozen=True)
-class Told:
+class Told(Event):
     """Values were recorded, each for an id or (None) for an entry that was not asked for."""
 
     kind: ClassVar[str] = "told"
@@ -97,18 +105,9 @@ class Told:
     cols: tuple[int, ...]
     values: tuple[float, ...]
 
-    def payload(self) -> dict[str, Any]:
-        """Return the event as JSON data."""
-        return {name: list(getattr(self, name)) for name in ("ids", "rows", "cols", "values")}
-
-    @classmethod
-    def read(cls, payload: dict[str, Any]) -> Self:
-        """Read the event from JSON data."""
-        return cls(**{name: tuple(column) for name, column in payload.items()})
-
 
 @dataclass(frozen=True)
-class Corrected:
+class Corrected(Event):
     """The measurement of this number (in the order of recording) got another value, or (None) was removed."""
 
     kind: ClassVar[str] = "corrected"
@@ -116,18 +115,9 @@ class Corrected:
     value: float | None
     reason: str = ""
 
-    def payload(self) -> dict[str, Any]:
-        """Return the event as JSON data."""
-        return {"number": self.number, "value": self.value, "reason": self.reason}
-
-    @classmethod
-    def read(cls, payload: dict[str, Any]) -> Self:
-        """Read the event from JSON data."""
-        return cls(**payload)
-
 
 @dataclass(frozen=True)
-class Failed:
+class Failed(Event):
     """Measuring these ids gave no value. Unless `retry`, their entries are not asked for again."""
 
     kind: ClassVar[str] = "failed"
@@ -135,79 +125,59 @@ class Failed:
     reasons: tuple[str, ...]
     retry: bool = False
 
-    def payload(self) -> dict[str, Any]:
-        """Return the event as JSON data."""
-        return {"ids": list(self.ids), "reasons": list(self.reasons), "retry": self.retry}
-
-    @classmethod
-    def read(cls, payload: dict[str, Any]) -> Self:
-        """Read the event from JSON data."""
-        return cls(**payload | {"ids": tuple(payload["ids"]), "reasons": tuple(payload["reasons"])})
-
 
 @dataclass(frozen=True)
-class Withdrawn:
+class Withdrawn(Event):
     """These ids will not be measured. Their entries may be asked for again."""
 
     kind: ClassVar[str] = "withdrawn"
     ids: tuple[int, ...]
     reason: str = ""
 
-    def payload(self) -> dict[str, Any]:
-        """Return the event as JSON data."""
-        return {"ids": list(self.ids), "reason": self.reason}
-
-    @classmethod
-    def read(cls, payload: dict[str, Any]) -> Self:
-        """Read the event from JSON data."""
-        return cls(**payload | {"ids": tuple(payload["ids"])})
-
 
 @dataclass(frozen=True)
-class _Added:
+class Added(Event):
+    """Rows or columns were added at the end; `cost` holds their costs (None: the mean of the others)."""
+
     labels: Labels
     cost: tuple[float, ...] | None = None
 
     def payload(self) -> dict[str, Any]:
         """Return the event as JSON data."""
-        cost = None if self.cost is None else list(self.cost)
-        return {"labels": label_codec.encode(self.labels), "cost": cost}
+        return super().payload() | {"labels": label_codec.encode(self.labels)}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
         """Read the event from JSON data."""
-        cost, labels = payload["cost"], label_codec.decode(payload["labels"]) or ()
-        return cls(**payload | {"labels": labels, "cost": None if cost is None else tuple(cost)})
+        return super().read(payload | {"labels": label_codec.decode(payload["labels"]) or ()})
+
+
+class RowsAdded(Added):
+    """Rows were added."""
+
+    kind = "rows_added"
+
+
+class ColsAdded(Added):
+    """Columns were added."""
+
+    kind = "cols_added"
 
 
 @dataclass(frozen=True)
-class RowsAdded(_Added):
-    """Rows were added at the end; `cost` holds their row costs (None: the mean of the others)."""
-
-    kind: ClassVar[str] = "rows_added"
-
-
-@dataclass(frozen=True)
-class ColsAdded(_Added):
-    """Columns were added at the end; `cost` holds their column costs (None: the mean of the others)."""
-
-    kind: ClassVar[str] = "cols_added"
-
-
-@dataclass(frozen=True)
-class Changed:
+class Changed(Event):
     """Settings have new values from this event on."""
 
     kind: ClassVar[str] = "changed"
     changes: Mapping[str, Any]
 
     def payload(self) -> dict[str, Any]:
-        """Return the event as JSON data."""
+        """Return the settings as JSON data."""
         return {name: settings_codec.encode_setting(name, value) for name, value in self.changes.items()}
 
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
-        """Read the event from JSON data."""
+        """Read the settings from JSON data."""
         return cls({name: settings_codec.decode_setting(name, value) for name, value in payload.items()})
 
 
@@ -252,7 +222,3 @@ def read(kind: str, text: str) -> Event:
             f"expected an event {kind!r} of a known form, got another ({type(error).__name__}: {error}). "
             "Upgrade maxentry."
         ) from error
-
-
-def _finite(numbers: tuple[float, ...]) -> list[float | None]:
-    return [x if math.isfinite(x) else None for x in numbers]

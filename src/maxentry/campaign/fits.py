@@ -10,6 +10,10 @@ With thousands of measurements, chains from an anchor up to 30% smaller would ne
 updated on the way, at *stations* about 2% apart. The first station starts from the anchor and each later one from the
 one before; after the last a few sweeps are enough. Stations are numbers of measurements, so the path does not depend
 on when the fits are made.
+
+The expected error is the root mean square error that a posterior expects of its own mean, over all entries of the
+matrix. It combines the posterior standard deviations and the variance that rank 0 may have taken for noise
+(`unseen_variance`); see docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -18,22 +22,24 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry._io import user_cache
-from maxentry.campaign.state import FIT, STATION, WARM, State, derive_seed
+from maxentry.belief import Entries
+from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
 from maxentry.errors import MaxentryError
-from maxentry.observations import Observations
 from maxentry.posterior.schedule import Kind, Sampling
+from maxentry.transform import NONE
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
+FIT_NAME = re.compile("[0-9a-f]{24}")
 KEPT = 6  # fits per campaign: the anchor, the latest station, the latest posterior, and the previous ones
 
 
@@ -78,22 +84,17 @@ Cache = Path | Memory
 
 def cache_folder(mark: str) -> Path:
     """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
-    return _root() / mark
-
-
-def _root() -> Path:
     wish = os.environ.get("MAXENTRY_CACHE")
-    return Path(wish).expanduser() if wish else user_cache()
+    return (Path(wish).expanduser() if wish else user_cache()) / mark
 
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 FIRST_ANCHOR = 8
 GROWTH = 1.3
 FIRST_STATION = 2000  # smaller fits are fast without stations
 STEP = 1.02
 # At a station only the state of the chains matters, so one draw is enough and no chain is dropped.
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
+SAMPLED = 20_000  # entries sampled for the error in the user's units, if the model has another scale
 LAW = 3  # version of cached fits; increase it when the same data give another posterior
 
 
@@ -103,7 +104,7 @@ def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | 
     a = largest_anchor(n)
     if a == n:
         return _fit(state, n, None, cache, progress)
-    if (posterior := load_fit(cache, _digest(state, n, "warm"))) is not None:
+    if (posterior := load_fit(cache, digest_fit(state, n, "warm"))) is not None:
         return posterior
     return _fit(state, n, _fit_station(state, list_stations(a, n), cache, progress), cache, progress)
 
@@ -113,10 +114,10 @@ def _fit_station(state: State, path: list[int], cache: Cache | None, progress: b
     *before, last = path
     if not before:
         return _fit(state, last, None, cache, progress)
-    station = load_fit(cache, _digest(state, last, "station"))
+    station = load_fit(cache, digest_fit(state, last, "station"))
     if station is None:
         station = _fit(state, last, _fit_station(state, before, cache, progress), cache, progress, UP_TO_DATE)
-    touch_fit(cache, _digest(state, path[0], "anchor"))  # a correction would need it
+    touch_fit(cache, digest_fit(state, path[0], "anchor"))  # a correction would need it
     return station
 
 
@@ -149,13 +150,16 @@ def _fit(
     """Return the posterior of the first n measurements, from the cache or newly sampled."""
     from maxentry.model.priors import Priors  # imported late: the sampler is slow to import
     from maxentry.posterior.complete import complete
+    from maxentry.posterior.warm_start import same_magnitude
 
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
-    name = _digest(state, n, kind)
+    name = digest_fit(state, n, kind)
     if (cached := load_fit(cache, name)) is not None:
         return cached
-    data = Observations(state.shape, *_first_measurements(state, n), state.row_labels, state.col_labels)  # type: ignore[arg-type]
+    data = state.observations(n)
+    if start is not None and not same_magnitude(start, data):
+        start = None  # the first measurements were of another size: begin anew
     posterior = complete(
         data,
         settings.rank if start is None else "auto",
@@ -175,20 +179,18 @@ def _fit(
     return posterior
 
 
-def _first_measurements(state: State, n: int) -> tuple[Indices, Indices, Array]:
-    """Return rows, columns and values of the first n measurements that were not removed."""
-    return state.told.rows[:n], state.told.cols[:n], state.values[:n]
-
-
-def _digest(state: State, n: int, kind: str) -> str:
-    """Return the cache name of a fit: a hash of everything it depends on."""
+def digest_fit(state: State, n: int, kind: str) -> str:
+    """Return a hash of everything that a fit of this kind depends on: its name in the cache."""
     s = state.settings
     model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, kind]
     digest = hashlib.sha256(json.dumps(model).encode())
-    for array in _first_measurements(state, n):
+    for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(repr((state.row_labels, state.col_labels)).encode())
     return digest.hexdigest()[:24]
+
+
+# The cache
 
 
 def load_fit(cache: Cache | None, name: str) -> Posterior | None:
@@ -227,10 +229,55 @@ def save_fit(made: Posterior, cache: Cache, name: str) -> None:
     with contextlib.suppress(MaxentryError, OSError):
         cache.mkdir(parents=True, exist_ok=True)
         made.save(_file(cache, name))
-        by_age = sorted(cache.glob("*.npz"), key=lambda f: f.stat().st_mtime)
+        # Only files of ours: the folder may be one of the user's.
+        ours = (file for file in cache.glob("*.npz") if FIT_NAME.fullmatch(file.stem))
+        by_age = sorted(ours, key=lambda f: f.stat().st_mtime)
         for old in by_age[:-KEPT]:
             old.unlink(missing_ok=True)
 
 
 def _file(cache: Path, name: str) -> Path:
     return cache / f"{name}.npz"
+
+
+# The expected error
+
+
+def expected_error(state: State, posterior: Posterior) -> float:
+    """Return the expected root mean square error over all entries, in the user's units."""
+    from maxentry.acquisition.total_variance import total_variance
+
+    belief, (m1, m2) = posterior.belief, state.shape
+    on_scale = mean_square(posterior, total_variance(belief))
+    if posterior.transform == NONE:
+        return float(np.sqrt(on_scale))
+    if m1 * m2 <= SAMPLED:
+        keys = np.arange(m1 * m2)
+    else:
+        keys = derive_rng(state.settings.seed, OUTLOOK, len(state.standing)).integers(m1 * m2, size=SAMPLED)
+    z = belief.at(*Entries.from_keys(keys, m2))
+    seen = float(np.mean(z.var(0, ddof=min(1, len(z) - 1))))
+    mapped = float(np.mean(posterior.transform.inverse(z).var(0, ddof=min(1, len(z) - 1))))
+    return float(np.sqrt(mapped * (1 + unseen_variance(posterior) / seen))) if seen > 0 else 0.0
+
+
+def mean_square(posterior: Posterior, total: float) -> float:
+    """Turn a total variance over the draws (divisor S) into the expected mean square error of an entry."""
+    belief = posterior.belief
+    S, (m1, m2) = belief.n_draws, belief.shape
+    return max(total, 0.0) * S / max(S - 1, 1) / (m1 * m2) + unseen_variance(posterior)
+
+
+def unseen_variance(posterior: Posterior) -> float:
+    """Return the variance that rank="auto" may take for noise while most of its draws have rank 0.
+
+    It is the noise variance of the rank-0 draws above that of the others. With few values, rank 0 fits only row and
+    column means, and all other structure counts as noise. Stopping for that reason would be premature, so the excess
+    counts as uncertainty. If other ranks have the majority, the spread of the draws already covers it.
+    """
+    noise, chains = posterior.belief.noise_var, posterior.chains
+    flat = np.repeat([chain.rank == 0 for chain in chains], len(noise) // len(chains))
+    if posterior.rank_choice is None or 2 * flat.sum() < len(flat):
+        return 0.0
+    others = 0.0 if flat.all() else float(noise[~flat].mean())
+    return float(flat.mean()) * max(float(noise[flat].mean()) - others, 0.0)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from maxentry.acquisition import total_variance
+from maxentry.acquisition.total_variance import TotalVariance
 from maxentry.belief import Entries
-from maxentry.campaign import fits, policy, stop
+from maxentry.campaign import fits, policy
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.state import State
 from maxentry.posterior.posterior import Posterior
@@ -49,12 +49,12 @@ class Outlook:
 
 def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
     """Compute the expected error now, with the pending entries and with a batch."""
-    totals, pending = total_variance.TotalVariance(posterior.belief), state.pending(now)
+    totals, pending = TotalVariance(posterior.belief), state.pending(now)
     with_batch = pending.joined(Entries(batch.rows, batch.cols))
     variances = [totals.now(), totals.after(pending), totals.after(with_batch)]
-    errors = np.sqrt([stop.mean_square(posterior, total) for total in variances])
+    errors = np.sqrt([fits.mean_square(posterior, total) for total in variances])
     if posterior.transform != NONE and errors[0] > 0:  # assume the same relative decrease in the user's units
-        errors *= stop.expected_error(state, posterior) / errors[0]
+        errors *= fits.expected_error(state, posterior) / errors[0]
     at_once, with_pending, after = errors.tolist()
     return Outlook(at_once, with_pending, after, len(batch.rows), float(batch.cost.sum()))
 
@@ -78,17 +78,17 @@ def look_ahead(
     state: State, n: int, now: dt.datetime, cache: Cache | None = None, *, progress: bool | None = None
 ) -> Ahead:
     """Return the outlook for the next n entries, without reserving them."""
-    if (over := stop.explain_end(state, now)) is not None:
+    if (over := policy.explain_end(state, now)) is not None:
         return Ahead(None, over)
     if (phase := policy.explain_design_phase(state, now)) is not None:
         return Ahead(None, f"ask: {phase}.")
     if 2 * len(state.told_keys) < max(state.shape):  # criteria without a model have no initial design
         return Ahead(None, f"ask: {len(state.told_keys)} told yet, too few for an outlook.")
     posterior = fits.fit_posterior(state, cache, progress=progress)
-    limits = {name: getattr(state.settings, name) for name in ("plates", "per_row", "per_col")}
+    limits = policy.resolve_limits({}, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=cache, progress=progress)
     outlook = compute_outlook(state, posterior, batch, now)
-    enough = stop.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
+    enough = policy.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
     return Ahead(outlook, enough or _advice(outlook, state.settings.target_sd))
 
 

@@ -1,8 +1,9 @@
-"""The policy: choose the next entries to measure, as a pure function of the state of a campaign.
+"""The policy: choose the next entries to measure, or say why to stop, as a pure function of the state of a campaign.
 
 First comes the initial design, balanced over rows and columns; then entries are chosen by an acquisition criterion from
 the posterior. With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this
-is its Algorithm 1 (MaxEnt).
+is its Algorithm 1 (MaxEnt). A campaign ends when no entry is left, the budget is spent, or the expected error
+(`fits.expected_error`) has reached the target.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition import Costs, Limits, Problem, choose
-from maxentry.acquisition.problem import Selection
-from maxentry.belief import Entries, Indices
-from maxentry.campaign import fits, stop
+from maxentry.acquisition import Limits, Problem, choose
+from maxentry.belief import Array, Entries, Indices
+from maxentry.campaign import fits
 from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import CHOICE, State, derive_rng
 from maxentry.posterior.posterior import Posterior
 
-Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Plates = Literal["rows", "cols"]
+BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
+ROUNDING = 1e-12  # relative: costs that add up to the budget but for rounding are within it
 
 
 class Batch(NamedTuple):
@@ -46,36 +48,40 @@ class Batch(NamedTuple):
         return cls(*Entries.none(), nothing, nothing, nothing, nothing, why)
 
 
+# Choosing
+
+
 def next_batch(
     state: State,
     n: int,
     now: dt.datetime,
     *,
-    plates: Literal["rows", "cols"] | None = None,
+    plates: Plates | None = None,
     per_row: int | None = None,
     per_col: int | None = None,
     cache: Cache | None = None,
     progress: bool | None = None,
 ) -> Batch:
     """Choose the next n entries (or plates); fewer or none if no more are left or the budget ends."""
-    if (over := stop.explain_end(state, now)) is not None:
+    if (over := explain_end(state, now)) is not None:
         return Batch.none(over)
     settings, phase = state.settings, explain_design_phase(state, now)
     criterion = settings.acquisition if phase is None else "balanced"
     posterior = None
     if phase is None and (criterion not in WITHOUT_MODEL or _has_target(state)):
         posterior = fits.fit_posterior(state, cache, progress=progress)
-        if (reached := stop.explain_target(state, posterior)) is not None:
+        if (reached := explain_target(state, posterior)) is not None:
             return Batch.none(reached)
-    question = _build_problem(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
+    problem = _build_problem(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
     rng = derive_rng(settings.seed, CHOICE, state.version)
-    belief = None if posterior is None else posterior.belief
-    chosen = choose(criterion, belief, question, n, rng=rng)
-    plate = {"rows": chosen.rows, "cols": chosen.cols, None: None}[plates]
-    k = stop.count_affordable(state, now, chosen.cost, plate)
+    chosen = choose(criterion, None if posterior is None else posterior.belief, problem, n, rng=rng)
+    k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
-        return Batch.none(_explain_budget(state, now, plates))
-    return _build_batch(chosen, k, posterior, phase or criterion)
+        what = "any entry that is available" if plates is None else f"whole {plates}"
+        left = f"what is left of the budget, {budget_left(state, now):g},"
+        return Batch.none(f"{left} does not pay for {what}.")
+    rows, cols, gain, cost = (column[:k] for column in chosen[:4])
+    return Batch(rows, cols, *_predict(posterior, rows, cols), gain, cost, phase or criterion)
 
 
 def _has_target(state: State) -> bool:
@@ -106,19 +112,19 @@ def explain_design_phase(state: State, now: dt.datetime) -> str | None:
 
 def _build_problem(state: State, now: dt.datetime, limits: Limits, replicates: bool) -> Problem:
     """Describe what may be chosen: entries that the remaining budget pays for, and replicates if allowed."""
-    question = Problem(
+    problem = Problem(
         state.shape,
         observed=state.told,
         pending=state.pending(now),
         mask=state.mask,
         again=state.settings.again and (replicates or not _anything_new(state, now)),
-        costs=Costs(*state.costs),
+        costs=state.costs,
         limits=limits,
     )
-    left = stop.budget_left(state, now)
+    left = budget_left(state, now)
     if left is None or not (state.costs.given or limits.plates):
-        return question
-    return replace(question, mask=stop.find_payable(question, left))
+        return problem
+    return replace(problem, mask=find_payable(problem, left))
 
 
 def _anything_new(state: State, now: dt.datetime) -> bool:
@@ -130,20 +136,97 @@ def _anything_new(state: State, now: dt.datetime) -> bool:
     return bool(state.mask.sum() > state.mask[i, j].sum())
 
 
-def _explain_budget(state: State, now: dt.datetime, plates: str | None) -> str:
-    what = "any entry that is available" if plates is None else f"whole {plates}"
-    return f"what is left of the budget, {stop.budget_left(state, now):g}, does not pay for {what}."
+def _find_plates(entries: Any, plates: Plates | None) -> Indices | None:
+    """Return the row or column that each entry is part of; None if entries are asked for one by one."""
+    return {"rows": entries.rows, "cols": entries.cols, None: None}[plates]
 
 
-def _build_batch(chosen: Selection, k: int, posterior: Posterior | None, why: str) -> Batch:
-    """Build a batch of the first k entries, with their mean and sd in the user's units."""
-    rows, cols = chosen.rows[:k], chosen.cols[:k]
+def _predict(posterior: Posterior | None, rows: Indices, cols: Indices) -> tuple[Array, Array]:
+    """Return the mean and sd of entries in the user's units; NaN without a posterior."""
     if posterior is None:
-        mean = sd = np.full(k, np.nan)
-    else:
-        x = posterior.transform.inverse(posterior.belief.at(rows, cols))
-        mean, sd = x.mean(0), x.std(0, ddof=min(1, len(x) - 1))
-    return Batch(rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], why)
+        return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    x = posterior.transform.inverse(posterior.belief.at(rows, cols))
+    return x.mean(0), x.std(0, ddof=min(1, len(x) - 1))
+
+
+# The end: nothing is left, the target is reached, or the budget is spent
+
+
+def explain_end(state: State, now: dt.datetime) -> str | None:
+    """Return why nothing more can be asked for; None if something can."""
+    if state.n_available(now) == 0:
+        told, failed = len(state.told_keys), len(state.barred.rows)
+        if waiting := len(state.pending_asks(now)):
+            either = "told, failed" if failed else "told"
+            return f"no entry is left to ask for: all are {either} or pending ({waiting} pending). Tell those first."
+        every = "every entry" if state.settings.mask is None else "every entry that may be measured"
+        if failed:
+            return (
+                f"no entry is left to ask for: {every} has been told ({told}) or has failed ({failed}). Withdraw a "
+                "failure to try it again."
+            )
+        return f"no entry is left to ask for: {every} has been told ({told}). The setting `again` allows replicates."
+    left = budget_left(state, now)
+    if left is not None and not _pays(left, state.least_cost):
+        return (
+            f"the budget is spent: {state.spent(now):g} of {state.settings.budget:g}, and the cheapest entry costs "
+            f"{state.least_cost:g}."
+        )
+    return None
+
+
+def explain_target(state: State, posterior: Posterior) -> str | None:
+    """Return a sentence if the campaign has reached its target; None if it has no target or not reached it."""
+    target = state.settings.target_sd
+    if target is None or (error := fits.expected_error(state, posterior)) > target:
+        return None
+    return f"the target is reached: the expected error is {error:.3g}, and {target:g} was asked for."
+
+
+def budget_left(state: State, now: dt.datetime) -> float | None:
+    """Return what is left of the budget; None without a budget."""
+    budget = state.settings.budget
+    return None if budget is None else budget - state.spent(now)
+
+
+def _pays(left: float, cost: Any) -> Any:
+    return cost <= left * (1 + ROUNDING)
+
+
+def find_payable(problem: Problem, left: float) -> Flags:
+    """Return an m1 x m2 mask of available entries that `left` pays for; with plates, for the whole plate."""
+    (m1, m2), plates = problem.shape, problem.limits.plates
+    mask = np.empty((m1, m2), dtype=bool)
+    step = max(1, BLOCK_ENTRIES // m2)
+    line = np.zeros(m2 if plates == "cols" else m1)  # the cost of each plate
+    for start in range(0, m1, step):  # in blocks: all costs at once would take eight times the mask's memory
+        rows = np.arange(start, min(start + step, m1))
+        free = problem.available(rows, np.arange(m2))
+        cost = problem.costs.at(rows[:, None], np.arange(m2))
+        mask[rows] = free
+        if plates is None:
+            mask[rows] &= _pays(left, cost)
+        elif plates == "rows":
+            line[rows] = np.where(free, cost, 0.0).sum(1)
+        else:
+            line += np.where(free, cost, 0.0).sum(0)
+    if plates is not None:
+        mask &= _pays(left, line[:, None] if plates == "rows" else line)
+    return mask
+
+
+def count_affordable(state: State, now: dt.datetime, cost: Array, plate: Indices | None = None) -> int:
+    """Return how many entries of a batch, from the first, the budget pays for; a plate counts whole or not at all."""
+    left = budget_left(state, now)
+    if left is None:
+        return len(cost)
+    k = int(_pays(left, np.cumsum(cost)).sum())
+    while plate is not None and 0 < k < len(cost) and plate[k] == plate[k - 1]:
+        k -= 1
+    return k
+
+
+# Reserving a batch
 
 
 def resolve_limits(given: dict[str, Any], settings: Settings) -> dict[str, Any]:
@@ -161,46 +244,21 @@ def select_free(
     *,
     plates: Plates | None,
     fewer_will_do: bool,
-) -> NDArray[np.bool_] | None:
+) -> Flags | None:
     """Return which entries, chosen in the state `then`, are still free in the latest one; None to choose again."""
-    free = _free(batch, then, latest, now)
-    if plates is not None:  # a plate is asked for whole or not at all
-        line = batch.rows if plates == "rows" else batch.cols
-        free &= ~np.isin(line, line[~free])
-    # A batch chosen in the latest state is within its budget already.
-    paid = latest is then or _within_budget(batch.cost[free], latest, now)
-    return free if paid and (free.all() or (fewer_will_do and free.any())) else None
-
-
-def _free(batch: Batch, then: State, latest: State, now: dt.datetime) -> NDArray[np.bool_]:
-    m2 = latest.shape[1]  # columns may have been added since
+    keys = Entries(batch.rows, batch.cols).keys(latest.shape[1])  # columns may have been added since
     taken = _asked_since(then, latest) if then.settings.again else latest.taken_keys(now)
-    gone = np.isin(Entries(batch.rows, batch.cols).keys(m2), taken)
+    free = ~np.isin(keys, taken)
     if latest.mask is not None:
-        gone |= ~latest.mask[batch.rows, batch.cols]
-    return ~gone
-
-
-def _within_budget(cost: NDArray[np.float64], latest: State, now: dt.datetime) -> bool:
-    budget = latest.settings.budget
-    return budget is None or latest.spent(now) + float(cost.sum()) <= budget * (1 + 1e-12)
-
-
-def build_event(batch: Batch, kept: NDArray[np.bool_], then: State, latest: State, now: dt.datetime) -> Asked:
-    """Build the event that asks for the entries of the batch where `kept` is true."""
-    lease = latest.settings.lease
-    return Asked(
-        first=len(latest.asked) + 1,
-        rows=_whole(batch.rows[kept]),
-        cols=_whole(batch.cols[kept]),
-        mean=_real(batch.mean, kept),
-        sd=_real(batch.sd, kept),
-        gain=_real(batch.gain, kept),
-        cost=_real(batch.cost, kept),
-        based_on=then.version,
-        expires_at=None if lease is None else now + dt.timedelta(seconds=lease),
-        why=batch.why,
-    )
+        free &= latest.mask[batch.rows, batch.cols]
+    line = _find_plates(batch, plates)
+    if line is not None:  # a plate is asked for whole or not at all
+        free &= ~np.isin(line, line[~free])
+    if not (free.all() or (fewer_will_do and free.any())):
+        return None
+    # A batch chosen in the latest state is within its budget already.
+    paid = latest is then or count_affordable(latest, now, batch.cost[free]) == free.sum()
+    return free if paid else None
 
 
 def _asked_since(then: State, latest: State) -> Indices:
@@ -209,9 +267,14 @@ def _asked_since(then: State, latest: State) -> Indices:
     return Entries.from_lists([a.row for a in since], [a.col for a in since]).keys(latest.shape[1])
 
 
-def _whole(array: Indices) -> tuple[int, ...]:
-    return tuple(int(x) for x in array)
-
-
-def _real(array: NDArray[np.float64], kept: NDArray[np.bool_]) -> tuple[float, ...]:
-    return tuple(float(x) for x in np.asarray(array, dtype=np.float64)[kept])
+def build_event(batch: Batch, kept: Flags, then: State, latest: State, now: dt.datetime) -> Asked:
+    """Build the event that asks for the entries of the batch where `kept` is true."""
+    lease = latest.settings.lease
+    columns = {name: tuple(np.asarray(getattr(batch, name))[kept].tolist()) for name in Batch._fields[:6]}
+    return Asked(
+        first=len(latest.asked) + 1,
+        **columns,
+        based_on=then.version,
+        expires_at=None if lease is None else now + dt.timedelta(seconds=lease),
+        why=batch.why,
+    )

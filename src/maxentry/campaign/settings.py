@@ -8,8 +8,10 @@ The command line builds its options from the declarations here, also for `--help
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import zlib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from numbers import Integral, Real
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from maxentry.campaign.costs import Costs
+    from maxentry.acquisition.problem import Costs
     from maxentry.labels import Labels
 
 WITHOUT_MODEL = WITHOUT_BELIEF
@@ -44,7 +46,7 @@ def _setting(
 
 
 def _no_costs() -> Costs:
-    from maxentry.campaign.costs import Costs
+    from maxentry.acquisition.problem import Costs
 
     return Costs()
 
@@ -110,7 +112,7 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        from maxentry.campaign.costs import Costs, align_mask
+        from maxentry.acquisition.problem import read_costs
         from maxentry.transform import Transform
 
         _check_name(self.name)
@@ -120,8 +122,8 @@ class Settings:
             self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
         self._set("transform", str(Transform.parse(self.transform)))
         self._set("range", _read_range(self.range))
-        self._set("costs", Costs.of(self.costs, self.rows, self.cols))
-        self._set("mask", _read_mask(align_mask(self.mask, self.rows, self.cols), self.shape))
+        self._set("costs", read_costs(self.costs, self.rows, self.cols))
+        self._set("mask", _read_mask(self.mask, self.rows, self.cols))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -204,12 +206,11 @@ def _restore(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
 def encode_setting(name: str, value: Any) -> Any:
     """Return the value of one setting as JSON data."""
     from maxentry import labels
-    from maxentry.campaign.costs import pack
 
     if name in ("rows", "cols"):
         return labels.encode(value)
     if name == "costs":
-        return value.to_json()
+        return {part: pack(array) for part, array in value.parts.items()} or None
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]  # JSON has no infinity
     return pack(value) if name == "mask" else value
@@ -218,18 +219,47 @@ def encode_setting(name: str, value: Any) -> Any:
 def decode_setting(name: str, value: Any) -> Any:
     """Read the value of one setting from JSON data."""
     from maxentry import labels
-    from maxentry.campaign.costs import Costs, unpack
+    from maxentry.acquisition.problem import Costs
 
     if name not in Settings.__dataclass_fields__:
         raise ValueError(f"no such setting as {name!r}")
     if name in ("rows", "cols"):
         return labels.decode(value)
     if name == "costs":
-        return Costs.from_json(value)
+        return Costs(**{part: unpack(array) for part, array in (value or {}).items()})
     if name == "range" and value is not None:
         low, high = value
         return (-math.inf if low is None else low), (math.inf if high is None else high)
     return unpack(value) if name == "mask" else value
+
+
+def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
+    """Pack an array of floats or booleans for JSON: little-endian bytes (booleans as bits), compressed, base64."""
+    import numpy as np
+
+    if array is None:
+        return None
+    kind = "bool" if array.dtype == np.bool_ else "float64"
+    data = np.packbits(array) if kind == "bool" else array.astype("<f8")
+    text = base64.b64encode(zlib.compress(data.tobytes())).decode("ascii")
+    return {"shape": list(array.shape), kind: text}
+
+
+def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
+    """Unpack an array; it is read-only."""
+    import numpy as np
+
+    if packed is None:
+        return None
+    shape = tuple(packed["shape"])
+    kind = "bool" if "bool" in packed else "float64"
+    data = zlib.decompress(base64.b64decode(packed[kind]))
+    if kind == "float64":
+        return np.frombuffer(data, dtype="<f8").reshape(shape)
+    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=int(np.prod(shape)))
+    array = bits.astype(bool).reshape(shape)
+    array.setflags(write=False)
+    return array
 
 
 def _check_name(name: object) -> None:
@@ -308,20 +338,23 @@ def _read_range(value: Any) -> tuple[float, float] | None:
     return low, high
 
 
-def _read_mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
+def _read_mask(mask: Any, rows: Labels, cols: Labels) -> NDArray[np.bool_] | None:
     if mask is None:
         return None
     import numpy as np
 
-    from maxentry.campaign.costs import freeze
+    from maxentry.cells import align_matrix
+    from maxentry.frames import parse_flags
 
-    array = np.array(mask)
+    ordered, shape = align_matrix(mask, rows, cols, "mask"), (len(rows), len(cols))
+    array = np.array(mask if ordered is mask else parse_flags(ordered))
     if array.dtype != np.bool_ or array.shape != shape:
         got = f"an array of {array.dtype} of shape {array.shape}"
         raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {got}.")
     if not array.any():
         raise ParameterError("expected a mask that leaves something to measure, got False everywhere.")
-    return freeze(array)
+    array.setflags(write=False)
+    return array
 
 
 CHANGEABLE = tuple(sorted(f.name for f in fields(Settings) if f.metadata.get("changeable")))
@@ -333,7 +366,7 @@ def setting_types() -> dict[str, Any]:
     import numpy as np
     from numpy.typing import NDArray
 
-    from maxentry.campaign.costs import Costs
+    from maxentry.acquisition.problem import Costs
     from maxentry.labels import Labels
 
     return get_type_hints(Settings, localns={"Costs": Costs, "Labels": Labels, "NDArray": NDArray, "np": np})

@@ -10,15 +10,15 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.acquisition.problem import Costs
 from maxentry.belief import Entries
-from maxentry.campaign.costs import Costs
 from maxentry.campaign.events import (
     Asked,
     Changed,
@@ -143,6 +143,11 @@ class State:
         return self.settings.costs
 
     @cached_property
+    def least_cost(self) -> float:
+        """The cost of the cheapest entry."""
+        return self.costs.extremes(self.shape)[0]
+
+    @cached_property
     def barred(self) -> Entries:
         """Entries that failed without `retry` and have no value since."""
         failed = {(a.row, a.col) for a in self.asked.values() if a.status == "failed" and not a.retry}
@@ -190,12 +195,11 @@ class State:
         """The ids that ever had a value, removed ones included."""
         return frozenset(m.id for m in self.measurements if m.id is not None)
 
-    def observations(self) -> Observations | None:
-        """Return the standing measurements as Observations with labels, in the user's units; None if there are none."""
-        if not self.standing:
-            return None
+    def observations(self, n: int | None = None) -> Observations:
+        """Return the first n standing measurements (None: all) with their labels, in the user's units."""
+        rows, cols = self.told
         labels = self.row_labels, self.col_labels
-        return Observations(self.shape, *self.told, self.values, *labels)  # type: ignore[arg-type]
+        return Observations(self.shape, rows[:n], cols[:n], self.values[:n], *labels)  # type: ignore[arg-type]
 
     @cached_property
     def row_counts(self) -> NDArray[np.int64]:
@@ -255,14 +259,13 @@ class State:
 
     def after(self, records: Iterable[Record]) -> State:
         """Return the state after these events, too."""
-        draft = _Draft(self)
+        measurements = list(self.measurements)
+        draft = _Draft(self.settings, self.version, self.changed_at, dict(self.asked), measurements)
         for record in records:
             draft.add(record)
-        return draft.state() if draft.version > self.version else self
-
-    def apply(self, record: Record) -> State:
-        """Return the state after this event, too."""
-        return self.after([record])
+        if draft.version == self.version:
+            return self
+        return replace(self, **vars(draft) | {"measurements": tuple(measurements)})
 
 
 def replay(records: Iterable[Record]) -> State:
@@ -274,25 +277,15 @@ def replay(records: Iterable[Record]) -> State:
     return State(first.event.settings, 1, first.at, first.at, {}, ()).after(iterator)
 
 
+@dataclass
 class _Draft:
     """A mutable state, so that applying many events copies the state only once."""
 
-    def __init__(self, state: State) -> None:
-        self.settings = state.settings
-        self.version = state.version
-        self.created_at, self.changed_at = state.created_at, state.changed_at
-        self.asked = dict(state.asked)
-        self.measurements = list(state.measurements)
-
-    def state(self) -> State:
-        return State(
-            self.settings,
-            self.version,
-            self.created_at,
-            self.changed_at,
-            self.asked,
-            tuple(self.measurements),
-        )
+    settings: Settings
+    version: int
+    changed_at: dt.datetime
+    asked: dict[int, Ask]
+    measurements: list[Measurement]
 
     def add(self, record: Record) -> None:
         if record.number != self.version + 1:
@@ -300,8 +293,9 @@ class _Draft:
         match record.event:
             case Asked() as event:
                 self.ask(event, record)
-            case Told() as event:
-                self.tell(event, record)
+            case Told(ids, rows, cols, values):
+                for id, row, col, value in zip(ids, rows, cols, values, strict=True):
+                    self.tell(id, row, col, value, record)
             case Corrected() as event:
                 self.correct(event)
             case Failed(ids, reasons, retry):
@@ -326,14 +320,12 @@ class _Draft:
             when = (record.at, event.expires_at, record.number, record.who)
             self.asked[id] = Ask(id, row, col, mean, sd, gain, cost, *when)
 
-    def tell(self, event: Told, record: Record) -> None:
-        for id, row, col, value in zip(event.ids, event.rows, event.cols, event.values, strict=True):
-            number = len(self.measurements) + 1
-            self.measurements.append(
-                Measurement(number, row, col, value, id, record.number, record.at, record.who)
-            )
-            if id is not None:
-                self.settle(id, "told")
+    def tell(self, id: int | None, row: int, col: int, value: float, record: Record) -> None:
+        number = len(self.measurements) + 1
+        when = (record.number, record.at, record.who)
+        self.measurements.append(Measurement(number, row, col, value, id, *when))
+        if id is not None:
+            self.settle(id, "told")
 
     def correct(self, event: Corrected) -> None:
         old = self.measurements[event.number - 1]

@@ -234,6 +234,9 @@ LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL error code: lock_timeout has passed
 REACHED = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 9}
 
 
+UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 class Key(NamedTuple):
     """The identity of a campaign in a storage: its row id, its uuid and its name."""
 
@@ -263,6 +266,11 @@ class Log:
 
     def append(self, news: Sequence[Event], version: int, at: dt.datetime, who: str | None) -> list[Record]:
         """Write events after event `version`, which must be the last one. They are committed with the transaction."""
+        last = select(func.max(EVENTS.c.number)).where(EVENTS.c.campaign_id == self.key.id)
+        if (stored := self.connection.execute(last).scalar() or 0) < version:
+            raise StorageError(
+                f"expected {version} events of {self.key.name!r}, got {stored}: an older copy was put in place."
+            )
         records = [Record(version + k, at, who, news_k) for k, news_k in enumerate(news, start=1)]
         rows = [
             {
@@ -291,12 +299,14 @@ class Storage:
         self.url = parse_address(where)
         self.name = display_name(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
-        path = sqlite_file(self.url)
+        self._inode: tuple[int, int] | None = None  # known once the file is there
+        self._path = path = sqlite_file(self.url)
         if path is not None:
             check_file(path, must_exist=not create)
         self._engine = self._sqlite() if self.url.get_backend_name() == "sqlite" else self._postgresql()
         try:
             self._prepare(create or is_in_memory(self.url))
+            self._inode = _inode(path)
         except BaseException:
             self.close()
             raise
@@ -310,6 +320,15 @@ class Storage:
     def close(self) -> None:
         """Close all connections. Using the storage again opens new ones; an in-memory database is lost."""
         self._engine.dispose()
+
+    def check(self) -> None:
+        """Refuse a SQLite file that was removed or replaced: open connections would still use the old one."""
+        if self._inode is not None and _inode(self._path) != self._inode:
+            raise StorageError(
+                f"{self.name} was removed or replaced while it was in use. Put it back, or open it again.",
+                code="storage_replaced",
+                path=self.name,
+            )
 
     # Campaigns
 
@@ -392,8 +411,8 @@ class Storage:
         around: a context entered within the same transaction, for instance to write more with the events.
         """
         with self.writing() as connection:
-            row = select(CAMPAIGNS.c.id).where(CAMPAIGNS.c.id == key.id)
-            if connection.execute(row.with_for_update()).scalar() is None:  # SQLite ignores FOR UPDATE
+            row = select(CAMPAIGNS.c.uuid).where(CAMPAIGNS.c.id == key.id)
+            if connection.execute(row.with_for_update()).scalar() != key.uuid:  # SQLite ignores FOR UPDATE
                 raise StorageError(f"expected the campaign {key.name!r} in {self.name}, which is gone.")
             self._check_version(connection)
             log = Log(connection, key)
@@ -412,19 +431,26 @@ class Storage:
     def _find(self, connection: Connection, name: str | None) -> Key | None:
         columns = CAMPAIGNS.c.id, CAMPAIGNS.c.uuid, CAMPAIGNS.c.name
         row = connection.execute(select(*columns).where(CAMPAIGNS.c.name == name)).first()
-        return None if row is None else Key(*row)
+        if row is None:
+            return None
+        key = Key(*row)
+        if not UUID.fullmatch(str(key.uuid)):  # it becomes the name of a folder
+            raise StorageError(f"expected a uuid for campaign {name!r} in {self.name}, got {key.uuid!r:.60}.")
+        return key
 
     # Connections
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a read-only transaction."""
+        self.check()
         with self._turn, self._sentence(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction for writing. On SQLite it takes the file's lock at once."""
+        self.check()
         with (
             self._turn,
             self._sentence(),
@@ -432,6 +458,7 @@ class Storage:
             connection.begin(),
         ):
             yield connection
+        self.check()  # what went into a file that is gone may not be acknowledged
 
     @contextmanager
     def _sentence(self) -> Iterator[None]:
@@ -493,6 +520,14 @@ class Storage:
                 create_tables(connection)
             else:
                 upgrade_tables(connection, version)
+
+
+def _inode(path: Path | None) -> tuple[int, int] | None:
+    """Return what tells a file from another one that takes its name later."""
+    try:
+        return None if path is None else (path.stat().st_dev, path.stat().st_ino)
+    except OSError:
+        return (0, 0)
 
 
 def _now(connection: Connection) -> dt.datetime:

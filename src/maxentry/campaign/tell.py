@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from maxentry import cells, tables
 from maxentry.campaign import settings
-from maxentry.campaign.events import Changed, ColsAdded, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
+from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.cells import Lookup
 from maxentry.errors import CampaignError, DataError
@@ -30,67 +29,49 @@ from maxentry.transform import Transform
 Outcome = tuple[Sequence[Event], None]
 
 
-class Which(NamedTuple):
-    """How a user identifies a measurement: by id, by row and column, or by its number."""
-
-    id: int | None
-    row: Hashable
-    col: Hashable
-    number: int | None
-
-
-def correct(state: State, which: Which, value: Any, reason: str) -> Outcome:
-    """Correct the value of a measurement; None removes it."""
-    measurement = _measurement(state, which)
-    number = cells.parse_number(value, "the correction")
-    if number is not None:
-        check_value(state, number, measurement.row, measurement.col)
-    if number == measurement.value or (number is None and measurement.struck):
+def correct(
+    state: State,
+    value: Any,
+    reason: str,
+    *,
+    id: int | None = None,
+    row: Hashable = None,
+    col: Hashable = None,
+    number: int | None = None,
+) -> Outcome:
+    """Correct the value of a measurement, named by id, by row and column, or by its number; None removes it."""
+    measurement = _find_measurement(state, id, row, col, number)
+    known = cells.parse_number(value, "the correction")
+    if known is not None:
+        check_value(state, known, measurement.row, measurement.col)
+    if known == measurement.value or (known is None and measurement.struck):
         return [], None
-    return [Corrected(measurement.number, number, str(reason))], None
+    return [Corrected(measurement.number, known, str(reason))], None
 
 
 def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
     """Mark these ids as failed."""
-    news = []
-    for id in parse_ids(ids):
-        ask = find_ask(state, id)
-        if ask.status == "told":
-            raise CampaignError(
-                f"expected a failure of an entry without a value, got id {id}, which has one.",
-                code="has_value",
-                hint="correct(id, None) removes the value.",
-                id=id,
-            )
-        if (ask.status, ask.retry) != ("failed", retry):
-            news.append(id)
-    return [Failed(tuple(news), (str(reason),) * len(news), bool(retry))] if news else [], None
+    asks = _asks_without_value(state, ids)
+    news = tuple(ask.id for ask in asks if (ask.status, ask.retry) != ("failed", retry))
+    return [Failed(news, (str(reason),) * len(news), bool(retry))] if news else [], None
 
 
 def withdraw(state: State, ids: Any, reason: str) -> Outcome:
     """Withdraw these ids: they will not be measured."""
-    news = []
-    for id in parse_ids(ids):
-        ask = find_ask(state, id)
-        if ask.status == "told":
-            raise CampaignError(f"expected to withdraw an entry without a value, got id {id}, which has one.")
-        if ask.status != "withdrawn":
-            news.append(id)
-    return [Withdrawn(tuple(news), str(reason))] if news else [], None
+    news = tuple(ask.id for ask in _asks_without_value(state, ids) if ask.status != "withdrawn")
+    return [Withdrawn(news, str(reason))] if news else [], None
 
 
-def add_rows(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
-    """Add rows. The rest is checked when the event is replayed, before the commit."""
-    known = check_labels(labels, "row")
-    cells.check_distinct(known, "row", state.row_labels)
-    return [RowsAdded(known, _costs(cost, len(known)))], None
-
-
-def add_cols(state: State, labels: Iterable[Hashable], cost: Any) -> Outcome:
-    """Add columns."""
-    known = check_labels(labels, "column")
-    cells.check_distinct(known, "column", state.col_labels)
-    return [ColsAdded(known, _costs(cost, len(known)))], None
+def add_labels(state: State, kind: type[Added], labels: Iterable[Hashable], cost: Any) -> Outcome:
+    """Add rows or columns. The rest is checked when the event is replayed, before the commit."""
+    axis = state.row_axis if kind is RowsAdded else state.col_axis
+    known = check_labels(labels, axis.name)
+    cells.check_distinct(known, axis.name, axis.labels or ())
+    try:
+        costs = None if cost is None else np.broadcast_to(np.asarray(cost, dtype=np.float64), len(known))
+    except (TypeError, ValueError):
+        raise DataError(f"expected one cost, or {len(known)}, as numbers, got {cost!r:.60}.") from None
+    return [kind(known, None if costs is None else tuple(costs.tolist()))], None
 
 
 def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
@@ -99,26 +80,27 @@ def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
     return [Changed({name: getattr(after, name) for name in changes})] if changes else [], None
 
 
-def _measurement(state: State, which: Which) -> Measurement:
-    if which.number is not None:
-        if not 1 <= which.number <= len(state.measurements):
+def _find_measurement(
+    state: State, id: int | None, row: Hashable, col: Hashable, number: int | None
+) -> Measurement:
+    if number is not None:
+        if not 1 <= number <= len(state.measurements):
             there = f"there are {len(state.measurements)}"
-            raise DataError(f"expected the number of a measurement, got {which.number!r}; {there}.")
-        return state.measurements[which.number - 1]
-    if which.id is not None:
-        ask = find_ask(state, which.id)
-        measurements = [m for m in state.measurements if m.id == ask.id]
-        name = f"id {ask.id}"
-    elif which.row is None or which.col is None:
+            raise DataError(f"expected the number of a measurement, got {number!r}; {there}.")
+        return state.measurements[number - 1]
+    if id is not None:
+        name = f"id {find_ask(state, id).id}"
+        measurements = [m for m in state.measurements if m.id == id]
+    elif row is None or col is None:
         raise DataError("expected an id, a row and a column, or a number, got none of them.")
     else:
-        row, col = Lookup(state.row_axis).find(which.row), Lookup(state.col_axis).find(which.col)
-        measurements = [m for m in state.measurements if (m.row, m.col) == (row, col)]
-        name = place(state.row_axis, row, state.col_axis, col)
+        i, j = Lookup(state.row_axis).find(row), Lookup(state.col_axis).find(col)
+        name = place(state.row_axis, i, state.col_axis, j)
+        measurements = [m for m in state.measurements if (m.row, m.col) == (i, j)]
     measurements = [m for m in measurements if not m.struck] or measurements
-    if len(measurements) != 1:
-        if not measurements:
-            raise CampaignError(f"expected a measurement of {name} to correct, got none yet.")
+    if not measurements:
+        raise CampaignError(f"expected a measurement of {name} to correct, got none yet.")
+    if len(measurements) > 1:
         numbers = [m.number for m in measurements]
         raise CampaignError(
             f"expected one measurement of {name} to correct, got {len(measurements)}.",
@@ -129,23 +111,27 @@ def _measurement(state: State, which: Which) -> Measurement:
     return measurements[0]
 
 
+def _asks_without_value(state: State, ids: Any) -> list[Ask]:
+    asks = [find_ask(state, id) for id in parse_ids(ids)]
+    for ask in asks:
+        if ask.status == "told":
+            raise _has_value(f"id {ask.id}", ask.id)
+    return asks
+
+
+def _has_value(name: str, id: int | None = None) -> CampaignError:
+    message = f"expected an entry without a value, got {name}, which has one."
+    if id is None:
+        return CampaignError(message)
+    return CampaignError(message, code="has_value", hint="correct(id, None) removes the value.", id=id)
+
+
 def parse_ids(ids: Any) -> list[int]:
     """Parse one id or several; drop repeats."""
-    many = hasattr(ids, "__iter__") and not isinstance(ids, (str, bytes)) and getattr(ids, "ndim", 1) > 0
-    known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if many else [ids])]
+    known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if _is_many(ids) else [ids])]
     if None in known:
         raise DataError("expected ids, got an empty one.")
     return list(dict.fromkeys(id for id in known if id is not None))
-
-
-def _costs(cost: Any, n: int) -> tuple[float, ...] | None:
-    if cost is None:
-        return None
-    try:
-        array = np.asarray(cost, dtype=np.float64)
-        return tuple(float(x) for x in np.broadcast_to(array, (n,)))
-    except (TypeError, ValueError):
-        raise DataError(f"expected one cost, or {n}, as numbers, got {cost!r:.60}.") from None
 
 
 Entry = tuple[int, int]  # row and column, by position
@@ -180,105 +166,100 @@ class Receipt(NamedTuple):
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
 
 
-def lines_from_table(data: Any) -> list[Line]:
-    """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
-
-    Columns: id, or row and col, or both; value; and optionally failed, status and reason.
-    """
-    table = tables.read(data)
-    columns = {name: table.role(name) for name in COLUMNS}
-    has = {name for name, column in columns.items() if column is not None}
-    if not has & {"value", "failed", "status"} or not ("id" in has or {"row", "col"} <= has):
-        names = ", ".join(table.names) or "none"
-        raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
-    cells_by_line = zip(*(column or [None] * table.n for column in columns.values()), strict=True)
-    return [_line(table.where(k), table.decimal_comma, *line) for k, line in enumerate(cells_by_line)]
-
-
-def _line(
-    where: str,
-    comma: DecimalComma,
-    id: Any,
-    row: Any,
-    col: Any,
-    value: Any,
-    failed: Any,
-    status: Any,
-    reason: Any,
-) -> Line:
-    lost = (
-        cells.is_failure(value)
-        or cells.is_failure(status)
-        or cells.parse_flag(failed, f"{where}, column failed")
-    )
-    known = None if cells.is_failure(value) else cells.parse_number(value, f"{where}, column value", comma)
-    if lost and known is not None:
-        raise DataError(f"expected a value or a failure in {where}, got both: {known:g} and failed.")
-    row, col = (None if cells.lower_text(cell) == "" else cell for cell in (row, col))
-    why = "" if cells.is_empty(reason) else str(reason).strip()
-    return Line(cells.parse_id(id, where), row, col, known, lost, why, where)
+def read_lines(
+    ids: Any = None, values: Any = None, *, row: Any = None, col: Any = None, value: Any = None
+) -> list[Line]:
+    """Read the lines of a report: ids with values, rows and columns with values, or a table."""
+    if tables.is_table(ids):
+        _refuse_beside("a table", values=values, row=row, col=col, value=value)
+        return _lines_from_table(ids)
+    if ids is not None:
+        _refuse_beside("ids", row=row, col=col, value=value)
+        return _lines_from_columns(id=ids, value=values)
+    _refuse_beside("row, col and value", values=values)
+    return _lines_from_columns(row=row, col=col, value=value)
 
 
-def lines_from_ids(ids: Any, values: Any) -> list[Line]:
-    """Read lines from one id and its value, or from as many ids as values."""
-    return _lines({"id": ids, "value": values})
+def _refuse_beside(form: str, **given: Any) -> None:
+    extra = [name for name, x in given.items() if x is not None]
+    if extra:
+        raise DataError(f"expected {form} alone, got {extra[0]} too.")
 
 
-def lines_from_entries(row: Any, col: Any, value: Any) -> list[Line]:
-    """Read lines from one entry (row and col labels) and its value, or from as many entries as values."""
-    return _lines({"row": row, "col": col, "value": value})
-
-
-def _lines(given: dict[str, Any]) -> list[Line]:
+def _lines_from_columns(**given: Any) -> list[Line]:
+    """Read lines from one entry (its id, or row and col labels) and its value, or from as many entries as values."""
     missing = [name for name, column in given.items() if column is None]
     if missing:
         raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
-    one = not _is_many(given["value"])
-    columns = {name: [x] if one else _many(x, name) for name, x in given.items()}
+    if not _is_many(given["value"]):
+        return _lines_from_table({name: [x] for name, x in given.items()})
+    single = [name for name, x in given.items() if not _is_many(x)]
+    if single:
+        raise DataError(f"expected several {single[0]}s with several values, got one: {given[single[0]]!r}.")
+    columns = {name: to_list(x) for name, x in given.items()}
     if len({len(column) for column in columns.values()}) > 1:
         got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
         raise DataError(f"expected as many values as entries, got {got}.")
-    return lines_from_table(columns)
+    return _lines_from_table(columns)
 
 
 def _is_many(x: Any) -> bool:
     return hasattr(x, "__iter__") and not isinstance(x, (str, bytes)) and getattr(x, "ndim", 1) > 0
 
 
-def _many(x: Any, name: str) -> list[Any]:
-    if not _is_many(x):
-        raise DataError(f"expected several {name}s with several values, got one: {x!r}.")
-    return to_list(x)
+def _lines_from_table(data: Any) -> list[Line]:
+    """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
+
+    Columns: id, or row and col, or both; value; and optionally failed, status and reason.
+    """
+    table = tables.read(data)
+    columns = {name: column for name in COLUMNS if (column := table.role(name)) is not None}
+    if not columns.keys() & {"value", "failed", "status"} or not (
+        "id" in columns or columns.keys() >= {"row", "col"}
+    ):
+        names = ", ".join(table.names) or "none"
+        raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
+    return [
+        _line({name: column[k] for name, column in columns.items()}, table.where(k), table.decimal_comma)
+        for k in range(table.n)
+    ]
+
+
+def _line(cell: dict[str, Any], where: str, comma: DecimalComma) -> Line:
+    value, status = cell.get("value"), cell.get("status")
+    failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
+    failed = failed or cells.is_failure(value) or cells.is_failure(status)
+    known = None if cells.is_failure(value) else cells.parse_number(value, f"{where}, column value", comma)
+    if failed and known is not None:
+        raise DataError(f"expected a value or a failure in {where}, got both: {known:g} and failed.")
+    row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
+    reason = "" if cells.is_empty(cell.get("reason")) else str(cell["reason"]).strip()
+    return Line(cells.parse_id(cell.get("id"), where), row, col, known, failed, reason, where)
 
 
 # Validating lines
 
 
-@dataclass
 class _Judge:
     """Checks lines one after the other against the state and the lines before, and collects what to record."""
 
-    state: State
-    again: bool
-    now: dt.datetime
-
-    def __post_init__(self) -> None:
-        self.rows, self.cols = Lookup(self.state.row_axis), Lookup(self.state.col_axis)
+    def __init__(self, state: State, again: bool, now: dt.datetime) -> None:
+        self.state, self.again, self.now = state, again, now
+        self.rows, self.cols = Lookup(state.row_axis), Lookup(state.col_axis)
         self.told: list[tuple[int | None, int, int, float]] = []
         self.failed: dict[int, str] = {}
         self.lost: set[Entry] = set()  # the entries of the failed ids
         self.fresh: dict[object, list[float]] = {}  # values of earlier lines, by id and by entry
         self.by_labels: set[Entry] = set()  # entries with a value from a line without an id
         self.struck: dict[object, set[float]] = {}  # values removed by a correction, by id and by entry
-        for m in self.state.measurements:
+        for m in state.measurements:
             if m.struck:
                 for key in (m.id, (m.row, m.col)):
                     self.struck.setdefault(key, set()).update(m.before)
         self.open: dict[Entry, list[Ask]] = {}
-        for ask in self.state.open:
+        for ask in state.open:
             self.open.setdefault((ask.row, ask.col), []).append(ask)
-        self.known = 0
-        self.awaited = 0
+        self.known = self.awaited = 0
 
     def take(self, line: Line) -> None:
         if line.failed:
@@ -302,9 +283,9 @@ class _Judge:
                 self.known += 1
                 return
             if earlier and not waited_for:
-                raise _contradiction(line, self.name(entry), value, earlier[-1])
+                raise self.contradiction(line, entry, value, earlier[-1])
             if value in self.struck.get(entry if line.id is None else line.id, ()):
-                raise _struck_out(line, self.name(entry), value)
+                raise self.contradiction(line, entry, value, None)
         if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
             which = self.name(entry) if line.id is None else f"id {line.id}"
             raise CampaignError(f"expected a value or a failure of {which}, got both ({line.where}).")
@@ -317,15 +298,13 @@ class _Judge:
         """Return the entry of a line."""
         if line.id is not None:
             ask = find_ask(self.state, line.id)
-            given = [
-                None if cell is None else lookup.find(cell)
-                for cell, lookup in ((line.row, self.rows), (line.col, self.cols))
-            ]
-            if given[0] not in (None, ask.row) or given[1] not in (None, ask.col):
+            row = ask.row if line.row is None else self.rows.find(line.row)
+            col = ask.col if line.col is None else self.cols.find(line.col)
+            if (row, col) != (ask.row, ask.col):
                 asked = self.name((ask.row, ask.col))
                 got = f"row {line.row!r}, column {line.col!r}"
                 raise DataError(f"expected {asked} with id {line.id}, as asked, got {got} ({line.where}).")
-            return ask.row, ask.col
+            return row, col
         if line.row is None or line.col is None:
             raise DataError(f"expected an id, or a row and a column, in {line.where}, got neither.")
         return self.rows.find(line.row), self.cols.find(line.col)
@@ -363,14 +342,14 @@ class _Judge:
                 self.known += 1
                 return
             if entry in self.fresh or (id is None and entry in self.state.by_entry):
-                raise CampaignError(_told_and_failed(self.name(entry)))
+                raise _has_value(self.name(entry))
         if id is None:
             raise DataError(
                 f"expected a failure of an entry that was asked for, got one that was not ({line.where})."
             )
         status = self.state.asked[id].status
         if status == "told" or id in self.fresh:
-            raise CampaignError(_told_and_failed(f"id {id}"))
+            raise _has_value(f"id {id}", id)
         if status == "failed" or id in self.failed:
             self.known += 1
         else:
@@ -396,6 +375,18 @@ class _Judge:
     def name(self, entry: Entry) -> str:
         row, col = entry
         return place(self.state.row_axis, row, self.state.col_axis, col)
+
+    def contradiction(self, line: Line, entry: Entry, value: float, earlier: float | None) -> CampaignError:
+        """Return the error for a value other than the earlier one, or (None) one that a correction has removed."""
+        which = self.name(entry) if line.id is None else f"id {line.id} ({self.name(entry)})"
+        if earlier is None:
+            message = f"expected a new value for {which}, got {value:g}, which was removed by a correction."
+            code, verb = "removed_value", "restore"
+        else:
+            message = f"expected the value {earlier:g} recorded for {which}, got {value:g}."
+            code, verb = "other_value", "replace"
+        hint = f"Use correct() to {verb} the value, or again=True to add another measurement."
+        return CampaignError(message, code=code, hint=hint, id=line.id, value=value)
 
 
 def judge_lines(
@@ -433,51 +424,3 @@ def find_ask(state: State, id: int) -> Ask:
         there = f"ids are 1 to {len(state.asked)}" if state.asked else "nothing was asked yet"
         raise DataError(f"expected an id that was asked, got {id}; {there}.")
     return state.asked[id]
-
-
-def _contradiction(line: Line, name: str, value: float, earlier: float) -> CampaignError:
-    return CampaignError(
-        f"expected the value {earlier:g} recorded for {_which(line, name)}, got {value:g}.",
-        code="other_value",
-        hint="Use correct() to replace the value, or again=True to add another measurement.",
-        id=line.id,
-        value=value,
-    )
-
-
-def _struck_out(line: Line, name: str, value: float) -> CampaignError:
-    return CampaignError(
-        f"expected a new value for {_which(line, name)}, got {value:g}, which was removed by a correction.",
-        code="removed_value",
-        hint="Use correct() to restore the value, or again=True to add another measurement.",
-        id=line.id,
-        value=value,
-    )
-
-
-def _which(line: Line, name: str) -> str:
-    return name if line.id is None else f"id {line.id} ({name})"
-
-
-def _told_and_failed(which: str) -> str:
-    return f"expected a failure of an entry without a value, got {which}, which has one."
-
-
-def read_lines(
-    ids: Any = None, values: Any = None, *, row: Any = None, col: Any = None, value: Any = None
-) -> list[Line]:
-    """Read the lines of a report: ids with values, rows and columns with values, or a table."""
-    if tables.is_table(ids):
-        _refuse_beside("a table", values=values, row=row, col=col, value=value)
-        return lines_from_table(ids)
-    if ids is not None:
-        _refuse_beside("ids", row=row, col=col, value=value)
-        return lines_from_ids(ids, values)
-    _refuse_beside("row, col and value", values=values)
-    return lines_from_entries(row, col, value)
-
-
-def _refuse_beside(form: str, **given: Any) -> None:
-    extra = [name for name, x in given.items() if x is not None]
-    if extra:
-        raise DataError(f"expected {form} alone, got {extra[0]} too.")

@@ -12,19 +12,18 @@ import numpy as np
 
 from maxentry import frames
 from maxentry.campaign.events import (
+    Added,
     Asked,
     Changed,
-    ColsAdded,
     Corrected,
     Created,
     Event,
     Failed,
     Record,
-    RowsAdded,
     Told,
     Withdrawn,
 )
-from maxentry.campaign.state import Ask, State
+from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.labels import show
 
 if TYPE_CHECKING:
@@ -32,6 +31,10 @@ if TYPE_CHECKING:
 
 Columns = dict[str, list[Any]]
 FrameKind = Literal["pandas", "polars", "columns"]
+ASK_COLUMNS = ("id", "row", "col", "mean", "sd", "gain", "cost")
+ASKED_COLUMNS = (*ASK_COLUMNS, "status", "asked_at", "expires_at", "who", "reason")
+MEASUREMENT_COLUMNS = ("number", "id", "row", "col", "value", "told_at", "who", "corrected")
+HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
 
 
 def as_frame(columns: Columns, kind: FrameKind | None) -> Any:
@@ -52,34 +55,25 @@ def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:
 
 def asks(chosen: Iterable[Ask], state: State) -> Columns:
     """Return asks as columns: id, row, col and predictions."""
-    listed = list(chosen)
-    columns: Columns = {
-        "id": [a.id for a in listed],
-        "row": [state.row_labels[a.row] for a in listed],
-        "col": [state.col_labels[a.col] for a in listed],
-    }
-    return columns | {name: [getattr(a, name) for a in listed] for name in ("mean", "sd", "gain", "cost")}
+    return _columns(list(chosen), ASK_COLUMNS, state)
 
 
 def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Columns:
     """Return asks as columns, with status, times, author and reason."""
     listed = list(chosen)
-    names = ("asked_at", "expires_at", "who", "reason")
-    rest: Columns = {name: [getattr(a, name) for a in listed] for name in names}
-    return asks(listed, state) | {"status": [a.status_at(now) for a in listed]} | rest
+    return _columns(listed, ASKED_COLUMNS, state) | {"status": [a.status_at(now) for a in listed]}
 
 
 def measurements(state: State, everything: bool) -> Columns:
     """Return the measurements as columns, in the order of recording; removed ones only with `everything`."""
-    listed = state.measurements if everything else state.standing
-    columns: Columns = {
-        "number": [m.number for m in listed],
-        "id": [m.id for m in listed],
-        "row": [state.row_labels[m.row] for m in listed],
-        "col": [state.col_labels[m.col] for m in listed],
-        "value": [m.value for m in listed],
-    }
-    return columns | {name: [getattr(m, name) for m in listed] for name in ("told_at", "who", "corrected")}
+    return _columns(state.measurements if everything else state.standing, MEASUREMENT_COLUMNS, state)
+
+
+def _columns(lines: Sequence[Ask | Measurement], names: tuple[str, ...], state: State) -> Columns:
+    columns = {name: [getattr(line, name) for line in lines] for name in names}
+    rows = [state.row_labels[i] for i in columns["row"]]
+    cols = [state.col_labels[j] for j in columns["col"]]
+    return columns | {"row": rows, "col": cols}
 
 
 def mean_matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -100,13 +94,8 @@ def wide(state: State, kind: FrameKind | None) -> Any:
 
 def history(records: Sequence[Record]) -> Columns:
     """Return the events as columns, one line per event."""
-    return {
-        "event": [r.number for r in records],
-        "at": [r.at for r in records],
-        "who": [r.who for r in records],
-        "kind": [r.event.kind for r in records],
-        "what": [describe(r.event) for r in records],
-    }
+    lines = [(r.number, r.at, r.who, r.event.kind, describe(r.event)) for r in records]
+    return {name: [line[k] for line in lines] for k, name in enumerate(HISTORY_COLUMNS)}
 
 
 def describe(event: Event) -> str:
@@ -115,25 +104,21 @@ def describe(event: Event) -> str:
         case Created(settings):
             return f"{settings.shape[0]} x {settings.shape[1]}, seed {settings.seed}, {settings.acquisition}"
         case Asked():
-            return f"{_ids(range(event.first, event.first + len(event.rows)))}: {event.why}".removesuffix(
-                ": "
-            )
+            return _with_reason(_ids(range(event.first, event.first + len(event.rows))), event.why)
         case Told():
             known = [id for id in event.ids if id is not None]
             free = len(event.ids) - len(known)
             return ", ".join(part for part in (_ids(known), f"{free} not asked for" if free else "") if part)
         case Corrected(number, value, reason):
             put = "struck out" if value is None else f"now {value:g}"
-            return f"measurement {number} {put}" + (f": {reason}" if reason else "")
+            return _with_reason(f"measurement {number} {put}", reason)
         case Failed(ids, reasons):
-            said = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
-            return f"{_ids(ids)}: {said}".removesuffix(": ")
+            return _with_reason(_ids(ids), "; ".join(dict.fromkeys(filter(None, reasons))))
         case Withdrawn(ids, reason):
-            return f"{_ids(ids)}: {reason}".removesuffix(": ")
-        case RowsAdded(labels) | ColsAdded(labels):
-            return ", ".join(show(x) for x in labels[:5]) + (
-                f" and {len(labels) - 5} more" if len(labels) > 5 else ""
-            )
+            return _with_reason(_ids(ids), reason)
+        case Added(labels):
+            more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
+            return ", ".join(show(x) for x in labels[:5]) + more
         case Changed(changes):
             return ", ".join(_setting(name, value) for name, value in changes.items())
         case other:
@@ -145,6 +130,10 @@ def _ids(ids: Sequence[int] | range) -> str:
         return f"id {ids[0]}" if ids else ""
     run = list(ids) == list(range(ids[0], ids[-1] + 1))
     return f"ids {ids[0]} to {ids[-1]}" if run else f"{len(ids)} ids from {min(ids)} to {max(ids)}"
+
+
+def _with_reason(what: str, reason: str) -> str:
+    return f"{what}: {reason}" if reason else what
 
 
 def _setting(name: str, value: Any) -> str:

@@ -71,11 +71,13 @@ def ask(
 
 def _say_next(table: Table, out: str | None, where: str) -> None:
     """Say what to do with the plate: in the file, or on the terminal, where it cannot be filled in."""
+    if out == output.STD or (out is None and not sys.stdout.isatty()):
+        return
     asked = count(table.n, "entry", "entries")
-    if out not in (None, output.STD):
-        told = f"maxentry tell {quote(out or '')}{where}"
+    if out is not None:
+        told = f"maxentry tell {quote(out)}{where}"
         output.say(f"{asked} asked. Fill in the column value of {out}, then: {told}")
-    elif out is None and sys.stdout.isatty():
+    else:
         one = f"maxentry tell --id {table.columns[0][0]} --value VALUE{where}"
         output.say(
             f"{asked} asked. Then: {one}; or a plate: maxentry export --pending -o plate.csv{where}", "dim"
@@ -94,7 +96,7 @@ def _say_pending(table: Table, campaign: Campaign, where: str) -> None:
 
 def _why_fewer(campaign: Campaign) -> str:
     """Say why there are fewer entries than requested."""
-    status, least = campaign.status(), campaign.state.costs.least
+    status, least = campaign.status(), campaign.state.least_cost
     if status.available and status.budget is not None and status.budget - status.spent < least * (1 - 1e-12):
         return f"the budget of {status.budget:g} pays for no more (`maxentry set --budget` raises it)"
     return "no more are left" if not status.available else "no more are left within these limits"
@@ -103,50 +105,32 @@ def _why_fewer(campaign: Campaign) -> str:
 def plate_table(columns: Mapping[str, list[Any]]) -> Table:
     """A plate to fill in: what to measure, what is predicted, and an empty value."""
     names = ("id", "row", "col", "mean", "sd", "gain", "cost")
-    # Predictions are for the eye; nobody reads them back.
-    rounded = {name: _round(columns[name]) for name in ("mean", "sd", "gain")}
+    rounded = {name: tables.round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
     table = Table.from_columns({**columns, **rounded}, *names)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])
-
-
-def _round(column: list[float | None]) -> list[float | None]:
-    return [None if x is None or x != x else float(f"{x:.4g}") for x in column]
 
 
 def check_nothing_lost(path: str | None, campaign: Campaign) -> None:
     """Refuse to overwrite a file, unless it is a plate of this campaign and all its values have been told."""
     if path is None or not Path(path).is_file():
         return
+    from maxentry.campaign.tell import lines_from_table
+
+    state = campaign.state
+    told = {(m.id, value) for m in state.measurements if m.id is not None for value in (m.value, *m.before)}
+    failed = {ask.id for ask in state.asked.values() if ask.status == "failed"}
+    advice = "Name another file, or add --overwrite."
     try:
-        lost = _find_untold(tables.read(path), campaign)
+        lines = lines_from_table(path)
+        is_plate = all(line.id is not None for line in lines)
     except MaxentryError:
-        lost = "it is not a plate of this campaign"
-    if lost:
-        raise ParameterError(f"{path} exists, and {lost}. Name another file, or add --overwrite.")
-
-
-def _find_untold(table: Table, campaign: Campaign) -> str:
-    """Say what a plate holds that the campaign does not know; empty if it knows all of it."""
-    from maxentry.cells import is_empty, is_failure, parse_id, parse_number
-
-    ids, values = table.role("id"), table.role("value")
-    if ids is None or values is None:
-        return "it is not a plate"
-    measured = campaign.export(everything=True, frame="columns")
-    known = {
-        (id, value) for id, value in zip(measured["id"], measured["value"], strict=True) if id is not None
-    }
-    asked = campaign.asked(frame="columns")
-    failed = {id for id, status in zip(asked["id"], asked["status"], strict=True) if status == "failed"}
-    for k, (cell, value) in enumerate(zip(ids, values, strict=True)):
-        if is_empty(value):
-            continue
-        id = parse_id(cell, table.where(k))
-        if is_failure(value) and id in failed:
-            continue
-        if is_failure(value) or (id, parse_number(value, "", table.decimal_comma)) not in known:
-            return f"line {table.lines[k] if table.lines else k + 1} has a value that was not told yet"
-    return ""
+        is_plate = False
+    if not is_plate:
+        raise ParameterError(f"{path} exists, and it is not a plate of this campaign. {advice}")
+    for line in lines:
+        known = line.id in failed if line.failed else line.value is None or (line.id, line.value) in told
+        if not known:
+            raise ParameterError(f"{line.where} has a value that was not told yet. {advice}")
 
 
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, told, failed, known, awaited (how many).")
@@ -164,8 +148,7 @@ def tell(
     col: Annotated[str | None, option("--col", help="… and column …")] = None,
     value: Annotated[str | None, option("--value", help="… and its value, or failed.")] = None,
     again: Annotated[
-        bool,
-        option("--again", help="Values of entries told before are further inputs."),
+        bool, option("--again", help="Values of entries told before are further inputs.")
     ] = False,
     names: options.Names = None,
     who: options.Who = None,
@@ -200,15 +183,13 @@ def _make_report(id: int | None, row: str | None, col: str | None, value: str | 
 
 
 def _parse_report(table: Table, names: str | None) -> Any:
-    """What `Campaign.tell` takes: a plate or a long table as it stands, a wide one as triples."""
+    """What `Campaign.tell` takes: a table that names ids or entries as it stands, a wide one as triples."""
     from maxentry.cli import inputs
 
-    plate = inputs.is_plate(table) or inputs.is_long(table)
-    if names is None and plate:
+    by_id, by_row, by_col = (table.role(name) is not None for name in ("id", "row", "col"))
+    if names is None and (by_id or (by_row and by_col)):
         return table
-    if names is None:
-        inputs.refuse_half_plate(table)
-    measured = inputs.parse_measurements(table, names)
+    measured = inputs.parse_matrix(table, names).measured
     return {"row": measured.rows, "col": measured.cols, "value": measured.values}
 
 
@@ -248,9 +229,7 @@ def withdraw(
     if bool(ids) == everything:
         raise typer.BadParameter("expected ids, or --all, and not both.")
     with open_campaign(storage, name) as campaign:
-        wanted = (
-            [int(id) for id in campaign.pending(frame="columns")["id"]] if everything else list(ids or [])
-        )
+        wanted = [int(id) for id in campaign.pending(frame="columns")["id"]] if everything else ids or []
         if wanted:
             campaign.withdraw(wanted, reason, who=who)
         _report_ids(campaign.name, "withdrawn", wanted, as_json)

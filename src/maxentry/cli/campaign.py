@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,9 +11,6 @@ from maxentry.campaign.settings import CHANGEABLE
 from maxentry.cli import options, output
 from maxentry.cli.options import add_settings, open_campaign, option
 from maxentry.wording import count
-
-if TYPE_CHECKING:
-    from maxentry.campaign.campaign import Campaign
 
 PANEL = "Campaigns"
 LABEL_FILE = "labels, one a line; of a CSV or Parquet file the first column, or FILE:COLUMN."
@@ -109,46 +106,34 @@ def _choose_labels(
     return ways[0] if ways else in_table
 
 
-Labels = Annotated[list[str], typer.Argument(help="The new labels.")]
-Cost = Annotated[
-    float | None, option("--cost", help="Their row or column cost; the mean of the others if not given.")
-]
+def _add_command(side: Literal["rows", "cols"], help: str) -> None:
+    """Register `add-rows` or `add-cols`."""
+
+    @commands.command(
+        f"add-{side}", help=help, rich_help_panel=PANEL,
+        epilog="JSON: campaign, rows, cols (how many there are now).",
+    )  # fmt: skip
+    def add(
+        labels: Annotated[list[str], typer.Argument(help="The new labels.")],
+        cost: Annotated[
+            float | None,
+            option("--cost", help="Their row or column cost; the mean of the others if not given."),
+        ] = None,
+        who: options.Who = None,
+        as_json: options.Json = False,
+        storage: options.Storage = options.STORAGE,
+        name: options.Name = None,
+    ) -> None:
+        with open_campaign(storage, name) as campaign:
+            extend = campaign.add_rows if side == "rows" else campaign.add_cols
+            extend(labels, cost=cost, who=who)
+            rows, cols = campaign.settings.shape
+        document = {"campaign": campaign.name, "rows": rows, "cols": cols}
+        output.report(document, f"{campaign.name}: now {rows} rows, {cols} columns.", as_json)
 
 
-@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols (how many there are now).")
-def add_rows(
-    labels: Labels,
-    cost: Cost = None,
-    who: options.Who = None,
-    as_json: options.Json = False,
-    storage: options.Storage = options.STORAGE,
-    name: options.Name = None,
-) -> None:
-    """Add rows to a campaign; they can be measured in every column."""
-    with open_campaign(storage, name) as campaign:
-        campaign.add_rows(labels, cost=cost, who=who)
-        _report_size(campaign, as_json)
-
-
-@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, rows, cols (how many there are now).")
-def add_cols(
-    labels: Labels,
-    cost: Cost = None,
-    who: options.Who = None,
-    as_json: options.Json = False,
-    storage: options.Storage = options.STORAGE,
-    name: options.Name = None,
-) -> None:
-    """Add columns to a campaign; they can be measured in every row."""
-    with open_campaign(storage, name) as campaign:
-        campaign.add_cols(labels, cost=cost, who=who)
-        _report_size(campaign, as_json)
-
-
-def _report_size(campaign: Campaign, as_json: bool) -> None:
-    rows, cols = campaign.settings.shape
-    document = {"campaign": campaign.name, "rows": rows, "cols": cols}
-    output.report(document, f"{campaign.name}: now {rows} rows, {cols} columns.", as_json)
+_add_command("rows", "Add rows to a campaign; they can be measured in every column.")
+_add_command("cols", "Add columns to a campaign; they can be measured in every row.")
 
 
 @commands.command("set", rich_help_panel=PANEL, epilog="JSON: campaign, changed.")

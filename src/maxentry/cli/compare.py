@@ -129,8 +129,8 @@ def compare(
     """
     settings = options.parse_settings(model)
     from maxentry.compare import report as reports
-    from maxentry.compare.compare import answer, choose_subject, compare_cells
-    from maxentry.compare.scenario import OURS
+    from maxentry.compare.report import answer, choose_subject
+    from maxentry.compare.scenario import OURS, compare_cells
 
     among = ctx.obj.strategies if ctx.obj else OURS
     matrix = read_matrix(table, names, costs)
@@ -236,10 +236,8 @@ class Study:
     def conclude(self, runs: Sequence[Run], written: Outputs, answers: Mapping[str, Any]) -> None:
         """Say what was done and where it is."""
         if self.as_json:
-            paths = {"page": str(written.page), "figures": list(map(str, written.figures))}
-            paths |= {"tables": str(written.tables), "raw": str(written.raw)}
-            facts = {"folder": str(self.folder), "runs": len(runs), "failed": list(map(str, self.failures))}
-            output.print_json({**facts, "missing": self.missing(runs), **paths, **answers})
+            facts = {"folder": self.folder, "runs": len(runs), "failed": self.failures}
+            output.print_json({**facts, "missing": self.missing(runs), **written._asdict(), **answers})
             return
         kept = "all" if self.kept == len(runs) else str(self.kept)
         before = f" ({kept} stored before)" if self.kept and not self.report else ""

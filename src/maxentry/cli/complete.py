@@ -26,8 +26,7 @@ commands = typer.Typer()
 
 
 @commands.command(
-    rich_help_panel="Without a campaign",
-    epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output.",
+    rich_help_panel="Without a campaign", epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output."
 )
 @options.add_settings(("rank", "noise", "transform", "effects", "seed"), defaults=True)
 def complete(
@@ -111,8 +110,7 @@ def design(
 
 
 @commands.command(
-    rich_help_panel="Results",
-    epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output.",
+    rich_help_panel="Results", epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output."
 )
 def posterior(
     out: options.Output = None,
@@ -152,10 +150,7 @@ def export(
         bool, typer.Option("--wide/--long", help="A matrix with holes, or one line a measurement.")
     ] = False,
     pending: Annotated[bool, option("--pending", help="The plate of all that is pending, instead.")] = False,
-    asked: Annotated[
-        bool,
-        option("--asked", help="All that was ever asked and its fate, instead."),
-    ] = False,
+    asked: Annotated[bool, option("--asked", help="All that was ever asked and its fate, instead.")] = False,
     everything: Annotated[bool, option("--all", help="Struck-out measurements too.")] = False,
     overwrite: Annotated[bool, option("--overwrite", help="Write the plate over any file.")] = False,
     form: options.OutputFormat = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,18 +30,18 @@ def read_table(path: str, form: Format | None = None) -> Table:
     return tables.read(path, form)
 
 
-# Measurements: a plate (by id), a long table (row, col, value), a wide one (a matrix with holes)
+# Measurements: a long table (row, col, value), or a wide one (a matrix with holes)
 
 
 @dataclass(frozen=True)
 class Triples:
-    """Measurements of entries by label, in the order of the table; labels are text, or values of Parquet."""
+    """Measurements of entries by label, in the order of the table."""
 
-    rows: list[Any]
-    cols: list[Any]
+    rows: list[str]
+    cols: list[str]
     values: list[float]
 
-    def add(self, row: Any, col: Any, value: float | None) -> None:
+    def add(self, row: str, col: str, value: float | None) -> None:
         """Append a measurement, unless its cell is empty."""
         if value is not None:
             self.rows.append(row)
@@ -65,27 +66,6 @@ class Matrix:
         return [row_at[row] for row in self.measured.rows], [col_at[col] for col in self.measured.cols]
 
 
-def is_plate(table: Table) -> bool:
-    """Whether the table has ids, and a value, a failure or a status for them."""
-    return table.role("id") is not None and any(
-        table.role(name) is not None for name in ("value", "failed", "status")
-    )
-
-
-def is_long(table: Table) -> bool:
-    """Whether the table has columns row, col (or column) and value."""
-    return all(table.role(name) is not None for name in ("row", "col", "value"))
-
-
-def refuse_half_plate(table: Table) -> None:
-    """Refuse a table that names entries as a plate does and has no column of values; it is no matrix either."""
-    by_id = table.role("id") is not None
-    if by_id or (table.role("row") is not None and table.role("col") is not None):
-        keys = "id" if by_id else "row and col"
-        names = ", ".join(table.names)
-        raise DataError(f"{table.source}: expected a column value beside {keys}, got only {names}.")
-
-
 def read_matrix(path: str, names: str | None = None) -> Matrix:
     """Read all labels and measurements of a long or a wide table."""
     return parse_matrix(read_table(path), names)
@@ -93,32 +73,19 @@ def read_matrix(path: str, names: str | None = None) -> Matrix:
 
 def parse_matrix(table: Table, names: str | None = None) -> Matrix:
     """All labels and measurements of a long or a wide table; a long one may name entries without a value."""
-    if names is None and not is_long(table):
-        return _parse_wide(table)
-    rows, cols, _ = _long_columns(table, names)
-    measured = _parse_long(table, names)
-    as_text = [label_text(x) for x in measured.rows], [label_text(x) for x in measured.cols]
-    return Matrix(
-        list(dict.fromkeys(map(label_text, rows))),
-        list(dict.fromkeys(map(label_text, cols))),
-        Triples(*as_text, measured.values),
-    )
+    long = all(table.role(name) is not None for name in ("row", "col", "value"))
+    return _parse_long(table, names) if names is not None or long else _parse_wide(table)
 
 
-def parse_measurements(table: Table, names: str | None = None) -> Triples:
-    """The measurements of a long or a wide table."""
-    return _parse_long(table, names) if names is not None or is_long(table) else _parse_wide(table).measured
-
-
-def _parse_long(table: Table, names: str | None = None) -> Triples:
-    """One line per measurement; a line with an empty value is left out."""
+def _parse_long(table: Table, names: str | None) -> Matrix:
+    """One line per measurement; a line with an empty value only names its labels."""
     rows, cols, cells = _long_columns(table, names)
+    rows, cols = ([label_text(label) for label in side] for side in (rows, cols))
     name = "value" if names is None else split_names(names)[2]
     measured = Triples([], [], [])
     for k, (row, col, cell) in enumerate(zip(rows, cols, cells, strict=True)):
-        value = parse_number(cell, f"{table.where(k)}, column {name}", table.decimal_comma)
-        measured.add(row, col, value)
-    return measured
+        measured.add(row, col, parse_number(cell, f"{table.where(k)}, column {name}", table.decimal_comma))
+    return Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)), measured)
 
 
 def _long_columns(table: Table, names: str | None) -> tuple[list[Any], list[Any], list[Any]]:
@@ -150,7 +117,10 @@ def _parse_wide(table: Table) -> Matrix:
     if len(table.names) < 2:
         only = f"only the column {table.names[0]!r}"
         raise DataError(f"{table.source}: expected row labels and at least one more column, got {only}.")
-    row_labels = [_row_label(table, k) for k in range(table.n)]
+    if None in table.columns[0]:
+        where = table.where(table.columns[0].index(None))
+        raise DataError(f"{where}: expected a row label in the first cell, got an empty cell.")
+    row_labels = [label_text(cell) for cell in table.columns[0]]
     col_labels = [label_text(name) for name in table.names[1:]]
     _check_labels("row", row_labels, table.source)
     _check_labels("column", col_labels, table.source)
@@ -176,24 +146,13 @@ def _is_fraction(label: str) -> bool:
         return False
 
 
-def _row_label(table: Table, k: int) -> str:
-    cell = table.columns[0][k]
-    if cell is None:
-        raise DataError(f"{table.where(k)}: expected a row label in the first cell, got an empty cell.")
-    return label_text(cell)
-
-
 def _check_labels(side: str, labels: list[str], source: str) -> None:
-    seen: set[str] = set()
-    for label in labels:
+    hint = " If this is a long table (one measurement per line), pass --names." if side == "row" else ""
+    for label, times in Counter(labels).items():
         if not label:
             raise DataError(f"{source}: expected a name for every column, got an empty one.")
-        if label in seen:
-            hint = (
-                " If this is a long table (one measurement per line), pass --names." if side == "row" else ""
-            )
+        if times > 1:
             raise DataError(f"{source}: {side} label {label!r} appears twice.{hint}")
-        seen.add(label)
 
 
 # Labels, costs and masks of a campaign

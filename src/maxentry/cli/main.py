@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -77,7 +77,7 @@ def _run(command: Any, *, as_json: bool) -> int:
         code = ExitCode.NOTHING_LEFT if isinstance(error, NothingToAskError) else ExitCode.REFUSED
         return _report_error(error, output.describe_error(error), code, as_json)
     except Interrupted as error:
-        return _report_error(error, str(error), ExitCode.INTERRUPTED, as_json, error.details)
+        return _report_error(error, str(error), ExitCode.INTERRUPTED, as_json, **error.details)
     except UnicodeEncodeError as error:
         text = (
             f"the output's encoding, {error.encoding}, has no {error.object[error.start]!a}. Set PYTHONUTF8=1 in the "
@@ -106,22 +106,19 @@ def _report_usage(error: Any, as_json: bool) -> int:
     return _report("UsageError", error.format_message(), ExitCode.USAGE, as_json)
 
 
-def _report_error(
-    error: Exception, text: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None
-) -> int:
+def _report_error(error: Exception, text: str, code: int, as_json: bool, **details: Any) -> int:
     if output.is_debugging():
         import traceback
 
         traceback.print_exception(error, file=sys.stderr)
-    return _report(type(error).__name__, text, code, as_json, details)
+    return _report(type(error).__name__, text, code, as_json, **details)
 
 
-def _report(kind: str, text: str, code: int, as_json: bool, details: Mapping[str, Any] | None = None) -> int:
+def _report(kind: str, text: str, code: int, as_json: bool, **details: Any) -> int:
     try:
         sys.stdout.flush()
         if as_json:
-            error = {"kind": kind, "message": text, "code": code, **(details or {})}
-            output.print_json({"error": error})
+            output.print_json({"error": {"kind": kind, "message": text, "code": code, **details}})
             return code
     except OSError:  # a full disk, say; stderr may still work
         _discard(sys.stdout)

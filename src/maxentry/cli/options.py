@@ -56,8 +56,7 @@ OutputFormat = Annotated[
     ),
 ]
 InputFormat = Annotated[
-    Format | None,
-    option("--format", help="The format of what is read, whatever the file's name."),
+    Format | None, option("--format", help="The format of what is read, whatever the file's name.")
 ]
 Json = Annotated[bool, option("--json", help="One JSON document on stdout, errors too.")]
 Names = Annotated[
@@ -78,8 +77,7 @@ WhatOption = Annotated[
     typer.Option("--what", help="What a wide table holds; new_… are of a new measurement, noise included."),
 ]
 Save = Annotated[
-    str | None,
-    option("--save", metavar="FILE.npz", help="Keep the posterior, for Posterior.load."),
+    str | None, option("--save", metavar="FILE.npz", help="Keep the posterior, for Posterior.load.")
 ]
 Verbose = Annotated[bool, option("--verbose", "-v", help="Say on stderr how the sampling went, in full.")]
 
@@ -118,8 +116,7 @@ Name = Annotated[
     ),
 ]  # fmt: skip
 Who = Annotated[
-    str | None,
-    option("--who", help="Who does this, for the history; your user name if not given."),
+    str | None, option("--who", help="Who does this, for the history; your user name if not given.")
 ]
 
 

@@ -81,7 +81,7 @@ def serve(
         from maxentry.server.app import serve as run
     except ImportError as error:
         raise MissingDependencyError(
-            f"expected {error.name} for the server, but it is not installed: pip install 'maxentry[server]'."
+            f"the server needs {error.name}: pip install 'maxentry[server]'."
         ) from None
     run(storage, given, announce=lambda address: output.say(f"maxentry at {address}; Ctrl-C ends it."))
 

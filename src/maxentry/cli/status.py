@@ -100,10 +100,7 @@ def _describe_outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]
     epilog="JSON: campaign, n, and events (event, at, who, kind, what) or, with -o, output.",
 )
 def history(
-    last: Annotated[
-        int | None,
-        option("--last", "-n", min=1, help="Only the last so many events."),
-    ] = None,
+    last: Annotated[int | None, option("--last", "-n", min=1, help="Only the last so many events.")] = None,
     out: options.Output = None,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
@@ -139,8 +136,7 @@ def report(
     ] = 8,
     unit: Annotated[str, option("--unit", help="What values are measured in, like '% yield'.")] = "",
     interactive: Annotated[
-        bool,
-        option("--interactive", help="Figures to zoom into and to point at (a page of 5 MB more)."),
+        bool, option("--interactive", help="Figures to zoom into and to point at (a page of 5 MB more).")
     ] = False,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,

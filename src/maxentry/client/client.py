@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from maxentry import cells, frames
+from maxentry.acquisition.problem import Costs
 from maxentry.campaign import events, views
 from maxentry.campaign.campaign import check_count, check_setting_names, user_name
-from maxentry.campaign.costs import Costs
 from maxentry.campaign.events import Record
 from maxentry.campaign.settings import Settings, change_settings, check_settings
 from maxentry.campaign.state import State, replay
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
     from maxentry.campaign.policy import Plates
     from maxentry.posterior.posterior import Posterior
-
-ASK_COLUMNS = ("id", "row", "col", "mean", "sd", "gain", "cost")
-ASKED_COLUMNS = (*ASK_COLUMNS, "status", "asked_at", "expires_at", "who", "reason")
-MEASUREMENT_COLUMNS = ("number", "id", "row", "col", "value", "told_at", "who", "corrected")
-HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
 
 
 def connect(
@@ -201,21 +196,21 @@ class RemoteCampaign:
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All entries that were asked for and their status, or only the pending ones, as a frame."""
         only = {"status": "pending"} if pending else {}
-        return self._table("/asked", ASKED_COLUMNS, frame, **only)
+        return self._table("/asked", views.ASKED_COLUMNS, frame, **only)
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
         """The pending entries, as `ask` returned them: id, row, col, mean, sd, gain, cost."""
-        return self._table("/asked", ASK_COLUMNS, frame, status="pending")
+        return self._table("/asked", views.ASK_COLUMNS, frame, status="pending")
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """What happened, one line an event: event, at, who, kind, what."""
-        return self._table("/history", HISTORY_COLUMNS, frame)
+        return self._table("/history", views.HISTORY_COLUMNS, frame)
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
         """The measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means."""
         if wide:
             return views.wide(self.state, frame or self._frame)
-        return self._table("/measurements", MEASUREMENT_COLUMNS, frame, everything=everything)
+        return self._table("/measurements", views.MEASUREMENT_COLUMNS, frame, everything=everything)
 
     # Ask and tell
 
@@ -238,7 +233,7 @@ class RemoteCampaign:
         key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
         while "entries" not in (document := self._session.send("POST", path, body, key=key)):
             self._session.wait_for(document, progress)  # then the same request returns its entries
-        return views.as_frame(_columns(document["entries"], ASK_COLUMNS), frame)
+        return views.as_frame(_columns(document["entries"], views.ASK_COLUMNS), frame)
 
     def tell(
         self,
@@ -403,6 +398,5 @@ def _setting(name: str, value: Any) -> Any:
     if name == "range" and value is not None:
         return [x if math.isfinite(x) else None for x in value]
     if isinstance(value, Costs):
-        parts = {part: array.tolist() for part, array in value._asdict().items() if array is not None}
-        return parts or None
+        return {part: array.tolist() for part, array in value.parts.items()} or None
     return value.tolist() if hasattr(value, "tolist") else value

@@ -5,8 +5,8 @@ runs = run_all(cells, store="my-study")
 print(answer(runs))
 """
 
-from maxentry.compare.compare import answer, compare_cells
+from maxentry.compare.report import answer
 from maxentry.compare.runner import run_all
-from maxentry.compare.scenario import Case, Cell, Given, Strategy
+from maxentry.compare.scenario import Case, Cell, Given, Strategy, compare_cells
 
 __all__ = ["Case", "Cell", "Given", "Strategy", "answer", "compare_cells", "run_all"]

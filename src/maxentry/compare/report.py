@@ -1,4 +1,7 @@
-"""What a comparison leaves in its folder: figures, one HTML page, the tables as Markdown, and the raw results."""
+"""What the runs of a comparison say: the answer in a sentence, and the files it leaves in its folder.
+
+The files are figures, one HTML page, the tables as Markdown, and the raw results.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,17 @@ import numpy as np
 
 from maxentry import tables
 from maxentry.compare import metrics
-from maxentry.compare.compare import describe
 from maxentry.compare.metrics import Curves, Interval, Measure
 from maxentry.compare.scenario import BASELINE, DEFAULT, OURS, Array, Strategy
 from maxentry.compare.store import Look, Run, atomic_path
 from maxentry.errors import DataError, MissingDependencyError
-from maxentry.plots.style import GRID, INK, inline_svg, library_versions
+from maxentry.plots.matplotlib import DPI, SMALLER, draw_panel, new_figure
+from maxentry.plots.records import Panel, Series
+from maxentry.plots.style import INK, inline_svg, library_versions
 from maxentry.plots.style import render_page as fill_template
 from maxentry.wording import count, percent
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Shown = Literal["error", "coverage"]
@@ -56,6 +59,65 @@ COVERAGE_NOTE = (
     f" {LEAST_COVERAGE:.0%}."
 )
 TIME_NOTE = "Seconds: wall time (processor time) of one ask after the initial entries, means."
+
+
+# The answer
+
+FEW = 5  # replicates: below this, intervals tell little
+NOTHING = 0.98  # relative to the spread of the values: predicting their mean has an error of 1
+
+
+def choose_subject(strategies: Iterable[Strategy]) -> Strategy:
+    """Return the strategy a comparison is about: the first active one, else the first that is not uniform."""
+    strategies = list(strategies)
+    others = [s for s in strategies if s.name != BASELINE.name]
+    return next((s for s in strategies if s.active), others[0] if others else BASELINE)
+
+
+def describe(strategy: Strategy) -> str:
+    """Return what the question is about: active sampling, or a strategy that is not active by its title."""
+    return "active sampling" if strategy.active and not strategy.mixes else strategy.title
+
+
+def answer(runs: Iterable[Run], strategy: Strategy = DEFAULT) -> str:
+    """Answer in a sentence whether this strategy would have helped. The runs are of one case."""
+    study = metrics.gather(runs, [strategy])
+    by = next(iter(study.values()), {})
+    uniform = metrics.find_baseline(by, strategy.name)
+    if uniform is None:
+        return f"There are no runs of both {strategy.title} and {BASELINE.title} sampling to compare."
+    chosen, base = metrics.pair(by[strategy.name], uniform)
+    ratio = metrics.end_ratio(chosen, base)
+    if not ratio.replicates:
+        return f"There are no replicates of both {strategy.title} and {BASELINE.title} sampling."
+    end = "at the same cost" if chosen.by_cost else f"after {np.median(base.at(-1, 'n')):,.0f} entries"
+    text = f"{_verdict(strategy, ratio)}: {end} the error of {strategy.title} is {_ratio_text(ratio)} of uniform's"
+    not_shown = ratio.effect in ("harms", "no difference shown")
+    if not_shown and not base.simulated and float(base.at(-1).mean()) >= NOTHING:
+        text += "; no structure was found: the errors are as large as the spread of the values"
+    return f"{text}."
+
+
+def _verdict(strategy: Strategy, ratio: Interval) -> str:
+    subject = describe(strategy)
+    if strategy.mixes:
+        return (
+            f"{subject[:1].upper()}{subject[1:]} has an estimate of its own, so this does not compare choices"
+        )
+    return {
+        "helps": f"Yes, {subject} would have helped",
+        "harms": f"No, {subject} would have done worse than measuring at random",
+        "no difference shown": f"No gain from {subject} is shown",
+        "unknown": f"One replicate cannot tell whether {subject} would have helped",
+    }[ratio.effect]
+
+
+def _ratio_text(ratio: Interval) -> str:
+    if not ratio.known:
+        return f"{ratio.value:.2f}"
+    value, _, interval = ratio.text().rstrip(")").partition(" (")
+    few = ", which are few" if ratio.replicates < FEW else ""
+    return f"{value} (90% interval {interval}, {ratio.replicates} replicates{few})"
 
 
 # Tables
@@ -136,18 +198,17 @@ def join_sentences(*sentences: str) -> str:
 
 def estimates_note(strategies: Iterable[Strategy]) -> str:
     """Name the strategies whose ratios mix the choice of entries with another estimate."""
-    strategies = list(strategies)
-    own = any(s.baseline != BASELINE.name for s in strategies)
-    mixed = "; ".join(s.title for s in strategies if s.mixes)
-    return join_sentences(
-        "MaxEnt with the paper's sampler is compared with uniform sampling judged by that sampler."
-        if own
-        else "",
-        f"Judged by an estimate of their own, while uniform is judged by our posterior: {mixed}. Their numbers mix"
-        " choice and estimate."
-        if mixed
-        else "",
-    )
+    strategies, notes = list(strategies), []
+    if any(s.baseline != BASELINE.name for s in strategies):
+        notes.append(
+            "MaxEnt with the paper's sampler is compared with uniform sampling judged by that sampler."
+        )
+    if mixed := "; ".join(s.title for s in strategies if s.mixes):
+        notes.append(
+            f"Judged by an estimate of their own, while uniform is judged by our posterior: {mixed}. Their numbers mix"
+            " choice and estimate."
+        )
+    return " ".join(notes)
 
 
 def ratio_cell(ratio: Interval | None) -> ResultCell:
@@ -221,59 +282,45 @@ def seconds_text(x: float) -> str:
     return "" if math.isnan(x) else f"{x:.2g}" if x < 10 else f"{x:,.0f}"
 
 
-# Figures: mean over replicates, 25% and 75% quantiles shaded. What is drawn is built as a record first (`CurvePanel`)
+# Figures
 
-DPI = 200
-MARKERS_PER_LINE = 6
-SMALL, SMALLER = 9, 8  # font sizes
 SHADED = (BASELINE.name, DEFAULT.name, "maxent")  # with more lines than these, only these are shaded
 # Errors are relative to the norm of a simulated matrix, and to the spread of a real one around its mean.
 ERROR_LABELS = {True: "relative Frobenius error", False: "RMS error / standard deviation"}
 
 
-class MeanCurve(NamedTuple):
-    """One strategy: its mean, and the quantiles to shade if any."""
-
-    strategy: Strategy
-    x: Array
-    mean: Array
-    low: Array | None
-    high: Array | None
-
-
-class CurvePanel(NamedTuple):
-    """One set of axes."""
-
-    title: str
-    x_label: str
-    y_label: str
-    lines: tuple[MeanCurve, ...]
-    promised: float | None = None  # a line across
-    logarithmic: bool = False  # the x axis
-
-
-def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> CurvePanel:
-    """Return the curves of one case."""
-    curves = {s: c for s, c in by.items() if shown != "coverage" or metrics.has_intervals(c)}
-    shaded = tuple(curves) if len(curves) <= len(SHADED) else SHADED
-    lines = tuple(_build_line(c, shown, name in shaded) for name, c in curves.items())
+def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> Panel:
+    """Return the curves of one case: means over replicates, 25% and 75% quantiles shaded."""
     by_cost = any(c.by_cost for c in by.values())
     x_label = "share of the budget spent" if by_cost else "entries measured"
     if shown == "coverage":
-        return CurvePanel(title, x_label, "coverage of 90% intervals", lines, 0.9, by_cost)
+        known = [c for c in by.values() if metrics.has_intervals(c)]
+        lines = [_line(c, c.along()[0], metrics.coverage(c)) for c in known]
+        least = min((float(np.nanmin(line.y)) for line in lines), default=1.0)
+        if lines:
+            ends = known[0].along()[0][[0, -1]]
+            lines.append(Series("", ends, np.full(2, 0.9), color=INK, dashes="dotted"))
+        limits = min(0.7, least - 0.03), 1.005
+        return Panel(
+            title, x_label, "coverage of 90% intervals", tuple(lines), y_limits=limits, log_shares=by_cost
+        )
+    series = []
+    for name, curves in by.items():
+        x, errors = curves.along()
+        series.append(_line(curves, x, errors.mean(axis=0)))
+        if name in SHADED or len(by) <= len(SHADED):
+            low, high = np.quantile(errors, [0.25, 0.75], axis=0)
+            series.append(Series("", x, series[-1].y, low, high, "band", curves.strategy.style.color))
     y_label = ERROR_LABELS[any(c.simulated for c in by.values())]
-    return CurvePanel(title, x_label, y_label, lines, None, by_cost)
+    return Panel(title, x_label, y_label, tuple(series), log_shares=by_cost)
 
 
-def _build_line(curves: Curves, shown: Shown, shaded: bool) -> MeanCurve:
-    x, values = curves.along(shown)
-    if shown == "coverage":
-        return MeanCurve(curves.strategy, x, metrics.coverage(curves), None, None)
-    low, high = np.quantile(values, [0.25, 0.75], axis=0) if shaded else (None, None)
-    return MeanCurve(curves.strategy, x, values.mean(axis=0), low, high)
+def _line(curves: Curves, x: Array, y: Array) -> Series:
+    color, dashes, marker = curves.strategy.style
+    return Series(curves.strategy.title, x, y, color=color, dashes=dashes, marker=marker)
 
 
-def draw_panels(panels: Sequence[CurvePanel], across: int) -> Figure:
+def draw_panels(panels: Sequence[Panel], across: int) -> Figure:
     """Draw panels side by side, with one legend above."""
     if not panels:
         raise DataError("expected runs to draw, got none.")
@@ -281,77 +328,26 @@ def draw_panels(panels: Sequence[CurvePanel], across: int) -> Figure:
     down = -(-len(panels) // across)
     fig = new_figure(max(5.2, 3.6 * across), 3.1 * down + 0.6)
     axes = fig.subplots(down, across, squeeze=False)
-    strategies = list({line.strategy.name: line.strategy for p in panels for line in p.lines}.values())
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     for k, (ax, panel) in enumerate(zip(axes.flat, panels, strict=False)):
-        _draw(ax, panel)
-        ax.set_title(panel.title, fontsize=10, color=INK, parse_math=False)
+        draw_panel(ax, panel, legend=False)
         if k % across and panel.y_label == panels[k - 1].y_label:
             ax.set_ylabel("")
-    draw_legend(fig, strategies)
+    draw_legend(fig)
     return fig
 
 
-def _draw(ax: Axes, panel: CurvePanel) -> None:
-    if panel.promised is not None:
-        ax.axhline(panel.promised, color=INK, lw=0.8, ls=":", zorder=1)
-    for k, line in enumerate(panel.lines):
-        style = line.strategy.style
-        if line.low is not None and line.high is not None:
-            ax.fill_between(line.x, line.low, line.high, color=style.color, alpha=0.15, lw=0, zorder=1)
-        every = max(1, len(line.x) // MARKERS_PER_LINE)
-        ax.plot(
-            line.x, line.mean, color=style.color, ls=style.dashes, marker=style.marker or None, lw=1.6, ms=4.5,
-            markevery=(k % every, every), zorder=3 if line.strategy.name == DEFAULT.name else 2,
-        )  # fmt: skip
-    if panel.promised is not None:
-        least = min(float(np.nanmin(line.mean)) for line in panel.lines)
-        ax.set_ylim(min(0.7, least - 0.03), 1.005)
-    if panel.logarithmic:
-        ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:g}%")
-        ax.xaxis.set_minor_formatter(lambda x, _: "")
-    ax.set_xlabel(panel.x_label, fontsize=SMALL, color=INK)
-    ax.set_ylabel(panel.y_label, fontsize=SMALL, color=INK)
-    ax.grid(axis="y", lw=0.4, alpha=0.5, color=GRID)
-    trim_axes(ax)
-
-
-def trim_axes(ax: Axes) -> None:
-    """Leave only the left and the lower axis."""
-    ax.tick_params(labelsize=SMALLER, colors=INK)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(INK)
-
-
-def draw_legend(fig: Figure, strategies: Sequence[Strategy], lines: bool = True) -> None:
-    """Draw one legend above the figure, of markers alone if there are no lines."""
-    from matplotlib.lines import Line2D
-
-    handles = []
-    for strategy in strategies:
-        color, dashes, marker = strategy.style
-        ls, marker = (dashes, marker) if lines else ("", marker or "o")
-        handles.append(Line2D([], [], color=color, ls=ls, marker=marker, ms=4.5))
+def draw_legend(fig: Figure) -> None:
+    """Draw one legend of all axes above the figure."""
+    pairs = (zip(*ax.get_legend_handles_labels(), strict=True) for ax in fig.axes)
+    handles = {title: handle for each in pairs for handle, title in each}
     legend = fig.legend(
-        handles, [strategy.title for strategy in strategies], loc="outside upper center", frameon=False,
-        fontsize=SMALLER, ncols=max(1, min(len(strategies), int(fig.get_figwidth() / 2.1))), handlelength=3.2,
-        labelcolor=INK,
+        handles.values(), handles.keys(), loc="outside upper center", frameon=False, fontsize=SMALLER,
+        ncols=max(1, min(len(handles), int(fig.get_figwidth() / 2.1))), handlelength=3.2, labelcolor=INK,
     )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of this size in inches."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependencyError(
-            "figures need matplotlib, which is not installed: pip install 'maxentry[studies]'."
-        ) from None
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
 def save_figure(fig: Figure, stem: Path) -> list[Path]:
@@ -429,7 +425,7 @@ def write_comparison(
     """Write the report on one matrix: would this strategy have helped?"""
     ((case, by),) = metrics.gather(runs, strategies).items()
     panels = [build_panel(f"{case}: {shown}", by, shown) for shown in ("error", "coverage")]
-    drawing = draw_panels([panel for panel in panels if panel.lines], across=2)
+    drawing = draw_panels([panel for panel in panels if panel.series], across=2)
     note = "Mean over replicates; shaded: 25% to 75% quantiles. Dotted: 90%."
     sections: list[ResultTable | Picture] = [
         Picture("Error and coverage along the way", note, drawing),

@@ -47,7 +47,8 @@ def run_cell(cell: Cell) -> Run:
     observer = Observer(cell, truth)
     look_after = case.look_after()
     with open_campaign(cell, truth) as campaign:
-        for k, n in enumerate(_batch_sizes(cell)):
+        sizes = [case.initial, *(min(case.batch, case.budget - k * case.batch) for k in range(case.batches))]
+        for k, n in enumerate(sizes):
             more = n == 0 or observer.measure(campaign, n)
             if k == 0 and strategy.policy is None and campaign.settings.acquisition != strategy.acquisition:
                 campaign.set(acquisition=strategy.acquisition)
@@ -59,11 +60,6 @@ def run_cell(cell: Cell) -> Run:
         LAW, case.name, case.identity(), strategy.name, seed, truth.M.shape, int(truth.judged.sum()), truth.scale,
         tuple(observer.looks), time.process_time() - cpu, time.perf_counter() - clock,
     )  # fmt: skip
-
-
-def _batch_sizes(cell: Cell) -> list[int]:
-    case = cell.case
-    return [case.initial, *(min(case.batch, case.budget - k * case.batch) for k in range(case.batches))]
 
 
 def open_campaign(cell: Cell, truth: Truth) -> Campaign:

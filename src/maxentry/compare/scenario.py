@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.policy import Batch
 from maxentry.campaign.settings import WITHOUT_MODEL
 from maxentry.campaign.state import State
-from maxentry.errors import ParameterError
-from maxentry.plots.style import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILLION
+from maxentry.errors import DataError, ParameterError
+from maxentry.plots.style import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILLION, Dashes
+from maxentry.transform import NONE, Transform
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -145,9 +147,8 @@ class Estimates(NamedTuple):
     high: Array | None = None
 
 
-Policy = Callable[
-    ..., Batch
-]  # the next entries from the state of a campaign, as `campaign.policy.next_batch`
+# The next entries from the state of a campaign, as `campaign.policy.next_batch`.
+Policy = Callable[..., Batch]
 # (state, rows, cols, level): intervals cover the entry if the matrix is simulated, a measurement if it is real.
 Estimator = Callable[[State, Indices, Indices, float], Estimates]
 
@@ -156,13 +157,11 @@ class Style(NamedTuple):
     """How a strategy's curve is drawn. Dashes and markers differ too, so that curves differ without colours."""
 
     color: str
-    dashes: str | tuple[int, tuple[float, ...]]
-    marker: str
+    dashes: Dashes
+    marker: str  # as matplotlib calls it
 
 
-SOLID, DASHED, DOTTED = "-", (0, (5.0, 2.0)), (0, (1.0, 1.2))
-LONG, DASHDOT = (0, (10.0, 1.5)), (0, (6.0, 1.5, 1.0, 1.5))
-PLAIN = Style(GREY, SOLID, "<")  # of strategies without a style of their own
+PLAIN = Style(GREY, "solid", "<")  # of strategies without a style of their own
 
 
 @dataclass(frozen=True)
@@ -202,21 +201,24 @@ class Strategy:
         return self.estimator is not None and self.baseline == "uniform"
 
 
-BASELINE = Strategy("uniform", "uniform", start="uniform", style=Style(INK, DASHED, ""))
+BASELINE = Strategy("uniform", "uniform", start="uniform", style=Style(INK, "dashed", ""))
 DEFAULT = Strategy(
-    "predictive_variance", "predictive variance (default)", "predictive_variance", style=Style(BLUE, SOLID, "o")
+    "predictive_variance", "predictive variance (default)", "predictive_variance", style=Style(BLUE, "solid", "o")
 )  # fmt: skip
 OURS = (
     BASELINE,
-    Strategy("balanced", "balanced", "balanced", style=Style(SKY, DOTTED, "P")),
-    Strategy("balanced_uniform", "balanced, then uniform", style=Style(SKY, DASHED, "v")),
-    Strategy("maxent", "MaxEnt", "maxent", style=Style(VERMILLION, LONG, "s")),
+    Strategy("balanced", "balanced", "balanced", style=Style(SKY, "dotted", "P")),
+    Strategy("balanced_uniform", "balanced, then uniform", style=Style(SKY, "dashed", "v")),
+    Strategy("maxent", "MaxEnt", "maxent", style=Style(VERMILLION, "long", "s")),
     Strategy(
-        "maxent_nearest", "MaxEnt, nearest projections", "maxent_nearest", style=Style(ORANGE, DOTTED, "D")
+        "maxent_nearest", "MaxEnt, nearest projections", "maxent_nearest", style=Style(ORANGE, "dotted", "D")
     ),
     DEFAULT,
     Strategy(
-        "integrated_variance", "integrated variance", "integrated_variance", style=Style(GREEN, DASHDOT, "^")
+        "integrated_variance",
+        "integrated variance",
+        "integrated_variance",
+        style=Style(GREEN, "dashdot", "^"),
     ),
 )
 
@@ -237,3 +239,154 @@ def run_key(identity: Mapping[str, Any], strategy: str, seed: int, law: int) -> 
     """Return a digest of everything a result depends on."""
     parts = [dict(identity), strategy, seed, law]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+# The cells of a comparison on a user's matrix
+
+Labels = tuple[Sequence[str], Sequence[str]]
+
+USUAL = ("uniform", "balanced", "predictive_variance")
+PER_INITIAL = 3  # default budget: this many entries for each initial one
+MOST = 0.6  # of the known entries, by default: errors are judged on the others too
+BATCHES, QUICK_BATCHES = 10, 2
+LEAST_SIDE = 3
+
+
+class Sizes(NamedTuple):
+    """How many entries are measured at first, how many at a time after that, and how many in all after that."""
+
+    initial: int
+    batch: int
+    budget: int
+
+
+def compare_cells(
+    M: Array,
+    *,
+    name: str = "your matrix",
+    initial: int | None = None,
+    budget: int | None = None,
+    batch: int | None = None,
+    strategies: Sequence[str] = (),
+    replicates: int = 5,
+    costs: Array | None = None,
+    labels: Labels | None = None,
+    quick: bool = False,
+    among: Sequence[Strategy] = OURS,
+    **model: Any,
+) -> list[Cell]:
+    """Return the runs of these strategies, and of uniform sampling to compare with, on the known entries of M.
+
+    labels: names of rows and columns, for error messages. quick: fewer batches, unless their size is given.
+    costs: strategies are then compared when they have spent what initial + budget entries cost on average.
+    among: the strategies that names refer to.
+    model: settings of the campaigns, as `Campaign.create` takes them (rank, noise, effects, transform).
+    """
+    if replicates < 1:
+        raise ParameterError(f"expected at least 1 replicate, got {replicates}.")
+    wanted = _add_baselines([find_strategy(name, among) for name in strategies or USUAL], among)
+    for strategy in wanted:
+        _check_applicable(strategy, costs)
+    _check_scale(np.asarray(M, dtype=np.float64), model.get("transform", NONE), labels)
+    M, costs = _drop_empty(M, costs)
+    Campaign.create("sqlite://", "study", *M.shape, **model).close()  # refuses settings that cannot work
+    sizes = choose_sizes(M, initial, budget, batch, QUICK_BATCHES if quick else BATCHES)
+    looks, spend = BATCHES + 1, None
+    if costs is not None:  # cheap entries may be many: go on until all are measured or the money is spent
+        spend = float(sizes.initial + sizes.budget)
+        sizes = sizes._replace(budget=int(np.isfinite(M).sum()) - sizes.initial)
+        looks = -(-sizes.budget // sizes.batch) + 1
+    case = Case(name, Given(M, costs), *sizes, looks=looks, model=tuple(sorted(model.items())), spend=spend)
+    return [Cell(case, strategy, seed) for strategy in wanted for seed in range(replicates)]
+
+
+def find_strategy(name: str, among: Iterable[Strategy] = OURS) -> Strategy:
+    """Return the strategy of this name."""
+    known = {strategy.name: strategy for strategy in among}
+    if name not in known:
+        raise ParameterError(f"expected one of the strategies {', '.join(known)}, got {name!r}.")
+    return known[name]
+
+
+def _add_baselines(strategies: Sequence[Strategy], among: Sequence[Strategy]) -> list[Strategy]:
+    """Put uniform first, and add what each is compared with."""
+    if all(strategy.name == BASELINE.name for strategy in strategies):
+        raise ParameterError(
+            f"expected a strategy to compare with {BASELINE.name}, got only {BASELINE.name}."
+        )
+    names = (BASELINE.name, *(s.baseline for s in strategies), *(s.name for s in strategies))
+    return [find_strategy(name, among) for name in dict.fromkeys(names)]
+
+
+def choose_sizes(
+    M: Array,
+    initial: int | None = None,
+    budget: int | None = None,
+    batch: int | None = None,
+    batches: int = BATCHES,
+) -> Sizes:
+    """Use what was asked for; by default the longer side at first, then three times that, at most 60% in all.
+
+    If more than these 60% are asked for at first, what follows may go up to all but one.
+    """
+    known = int(np.isfinite(M).sum())
+    for name, n in (("initial", initial), ("budget", budget), ("batch", batch)):
+        if n is not None and n < 1:
+            raise ParameterError(f"expected {name} to be at least 1, got {n}.")
+    first = max(M.shape) if initial is None else initial
+    left = known - 1 - first
+    if budget is None and (initial is None or first < int(MOST * known)):
+        left = int(MOST * known) - first
+    if left < 1 and initial is None:
+        raise DataError(
+            f"expected more known entries, got {known} of {M.shape[0]} x {M.shape[1]}: the first design alone takes "
+            f"{first}, and errors are judged on entries that are left over. Ask for fewer initial entries."
+        )
+    more = min(PER_INITIAL * first, left) if budget is None else budget
+    if more > left or more < 1:
+        raise ParameterError(
+            f"expected initial entries and budget to leave known entries to judge by, got {first} and "
+            f"{'at least 1' if budget is None else budget} of {known} known entries."
+        )
+    return Sizes(first, -(-more // batches) if batch is None else batch, more)
+
+
+def _drop_empty(M: Array, costs: Array | None) -> tuple[Array, Array | None]:
+    """Drop rows and columns without a known entry: nothing can be measured or judged there."""
+    M = np.asarray(M, dtype=np.float64)
+    if M.ndim != 2:
+        raise DataError(f"expected a matrix, got an array of {M.ndim} dimensions.")
+    if costs is not None and costs.shape != M.shape:
+        raise DataError(f"expected costs of the shape {M.shape}, got {costs.shape}.")
+    known = np.isfinite(M)
+    i, j = np.flatnonzero(known.any(1)), np.flatnonzero(known.any(0))
+    if min(len(i), len(j)) < LEAST_SIDE:
+        raise DataError(
+            f"expected known entries in at least {LEAST_SIDE} rows and {LEAST_SIDE} columns, got {len(i)} and "
+            f"{len(j)}."
+        )
+    part = np.where(known, M, np.nan)[np.ix_(i, j)]
+    if np.nanmin(part) == np.nanmax(part):
+        raise DataError(f"expected values that differ, got only {np.nanmin(part):g}.")
+    return part, None if costs is None else costs[np.ix_(i, j)]
+
+
+def _check_applicable(strategy: Strategy, costs: Array | None) -> None:
+    if "told" in strategy.needs:
+        raise ParameterError(f"expected strategies that need no training rows, got {strategy.name!r}.")
+    if "cost" in strategy.needs and costs is None:
+        raise ParameterError(f"the strategy {strategy.name!r} needs costs of the entries, got none.")
+    if strategy.check is not None:
+        strategy.check()
+
+
+def _check_scale(M: Array, transform: str | Transform, labels: Labels | None) -> None:
+    """Refuse values outside the model's scale now, rather than in each run that measures them."""
+    known = ~np.isnan(M)
+    at = np.argwhere(known)
+
+    def where(k: int) -> str:
+        i, j = at[k]
+        return f"row {labels[0][i]!r}, column {labels[1][j]!r}" if labels else f"row {i}, column {j}"
+
+    Transform.parse(transform).forward(M[known], where)

@@ -119,22 +119,13 @@ class Store:
         """Store a run, unless one with the same key is already there."""
         if self.get(run.key) is not None:
             return
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+        with _writing(self.path, " Earlier results are kept."):
             _append(self.path, json.dumps(run.to_json(), allow_nan=False).encode())
-        except OSError as error:
-            raise StorageError(
-                f"cannot write {self.path}: {error.strerror or error}. Earlier results are kept."
-            ) from None
 
     def check_writable(self) -> None:
         """Raise before any work if results cannot be written."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab"):
-                pass
-        except OSError as error:
-            raise StorageError(f"cannot write {self.path}: {error.strerror or error}.") from None
+        with _writing(self.path), self.path.open("ab"):
+            pass
 
     def _refresh(self) -> None:
         """Read the lines added since the last time."""
@@ -162,29 +153,14 @@ class Store:
 
 def _append(path: Path, line: bytes) -> None:
     """Write one line at the end in one piece, on a new line if the last one was cut off."""
-    with path.open("a+b", buffering=0) as stream, _exclusive(stream):
-        size = stream.seek(0, os.SEEK_END)
-        cut_off = False
-        if size:
-            stream.seek(size - 1)
-            cut_off = stream.read(1) != b"\n"
-        text = (b"\n" if cut_off else b"") + line + b"\n"
-        if stream.write(text) != len(text):
+    with path.open("a+b", buffering=0) as stream:
+        with suppress(OSError):  # without file locks, appending in one piece has to do
+            _lock(stream)
+        if stream.seek(0, os.SEEK_END):
+            stream.seek(-1, os.SEEK_END)
+            line = line if stream.read(1) == b"\n" else b"\n" + line
+        if stream.write(line + b"\n") != len(line) + 1:
             raise OSError("the disk is full")
-
-
-@contextmanager
-def _exclusive(stream: FileIO) -> Iterator[None]:
-    """Keep other processes from writing. Without file locks, appending in one piece has to do."""
-    try:
-        _lock(stream, True)
-    except OSError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        _lock(stream, False)
 
 
 if sys.platform == "win32":
@@ -192,23 +168,30 @@ if sys.platform == "win32":
 
     FAR = 2**40  # locks on Windows also stop readers, so lock a place where nothing is ever written
 
-    def _lock(stream: FileIO, on: bool) -> None:
+    def _lock(stream: FileIO) -> None:
         stream.seek(FAR)
-        msvcrt.locking(stream.fileno(), msvcrt.LK_LOCK if on else msvcrt.LK_UNLCK, 1)
+        msvcrt.locking(stream.fileno(), msvcrt.LK_LOCK, 1)
 
 else:
     import fcntl
 
-    def _lock(stream: FileIO, on: bool) -> None:
-        fcntl.flock(stream, fcntl.LOCK_EX if on else fcntl.LOCK_UN)
+    def _lock(stream: FileIO) -> None:
+        """Keep other processes from writing until the file is closed."""
+        fcntl.flock(stream, fcntl.LOCK_EX)
+
+
+@contextmanager
+def _writing(path: Path, more: str = "") -> Iterator[None]:
+    """Create the file's folder if needed, and refuse in a sentence what cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise StorageError(f"cannot write {path}: {error.strerror or error}.{more}") from None
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path that becomes `path` when all is written; create its folder if needed."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with write_atomically(path) as part:
-            yield part
-    except OSError as error:
-        raise StorageError(f"cannot write {path}: {error.strerror or error}.") from None
+    with _writing(path), write_atomically(path) as part:
+        yield part

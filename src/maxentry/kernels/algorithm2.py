@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from maxentry.kernels.rng import draw_inverse_gamma, fill_normal
 
 Array = NDArray[np.float64]
+MAX_TRIES = 100_000  # of a slice or a rejection: numbers need a few dozen; NaN would go on for ever
 Counts = NDArray[np.int64]
 
 # The quadrant law QL(mu, delta2), Eq. (ql)
@@ -53,11 +54,15 @@ def slice_step(d: Array, mu: Array, delta2: float, rng: np.random.Generator) -> 
         level = here - rng.standard_exponential()
         low = d[k] - width * rng.random()
         high = low + width
-        while log_conditional(low, k, d, mu, delta2) > level:
+        for _ in range(MAX_TRIES):
+            if not log_conditional(low, k, d, mu, delta2) > level:
+                break
             low -= width
-        while log_conditional(high, k, d, mu, delta2) > level:
+        for _ in range(MAX_TRIES):
+            if not log_conditional(high, k, d, mu, delta2) > level:
+                break
             high += width
-        while True:
+        for _ in range(MAX_TRIES):
             x = low + (high - low) * rng.random()
             if log_conditional(x, k, d, mu, delta2) > level:
                 d[k] = x
@@ -90,12 +95,14 @@ def draw_cosine_defect(kappa: float, q: int, rng: np.random.Generator) -> float:
         return 0.0 if rng.random() * (1.0 + math.exp(-2.0 * kappa)) < 1.0 else 2.0
     b = (q - 1.0) / (2.0 * kappa + math.sqrt(4.0 * kappa * kappa + (q - 1.0) ** 2))
     s0 = 2.0 * b / (1.0 + b)
-    while True:
+    s = s0
+    for _ in range(MAX_TRIES):
         z = rng.beta(0.5 * (q - 1.0), 0.5 * (q - 1.0))
         s = 2.0 * b * z / (1.0 - (1.0 - b) * z)
         log_ratio = kappa * (s0 - s) + (q - 1.0) * math.log((s0 + s - s0 * s) / (s0 * (2.0 - s0)))
         if log_ratio >= -rng.standard_exponential():
             return s
+    return s
 
 
 @njit(cache=True, nogil=True)

@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 from maxentry.kernels.simd import LANES, broadcast, fma, load, multiply, store
 
 Array = NDArray[np.float64]
+MAX_JITTERS = (
+    700  # from 1e-290 tenfold each: beyond every number; only NaN gets there, and is found after the sweeps
+)
 
 
 @njit(cache=True, nogil=True)
@@ -105,7 +108,9 @@ def cholesky_qr(A: Array, R: int, ones: Array, C: Array, W: Array, h: Array) -> 
     for a in range(R):
         largest = max(largest, C[a, a])
     jitter = 0.0
-    while not cholesky(C, R):  # ends: the jitter grows without bound, also from zero
+    for _ in range(MAX_JITTERS):
+        if cholesky(C, R):
+            break
         jitter = max(1e-15 * largest, 10.0 * jitter, 1e-290)
         weighted_gram(A, R, ones, ones, C, h)
         for a in range(R):

@@ -7,32 +7,11 @@
 `pip install 'maxentry[plots]'` installs both. Neither is loaded before it draws.
 """
 
-from maxentry.plots.api import (
-    Plot,
-    calibration,
-    coherence,
-    history,
-    mean,
-    next_batch,
-    observed,
-    rhat,
-    sd,
-    singular_values,
-    trace,
-    width,
-)
+from maxentry.plots.charts import calibration, coherence, history, rhat, singular_values, trace
+from maxentry.plots.heatmaps import mean, next_batch, observed, sd, width
+from maxentry.plots.plot import Plot
 
 __all__ = [
-    "Plot",
-    "calibration",
-    "coherence",
-    "history",
-    "mean",
-    "next_batch",
-    "observed",
-    "rhat",
-    "sd",
-    "singular_values",
-    "trace",
-    "width",
-]
+    "Plot", "calibration", "coherence", "history", "mean", "next_batch", "observed", "rhat", "sd", "singular_values",
+    "trace", "width",
+]  # fmt: skip

@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
+from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Array, Chart, Indices, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
-from maxentry.plots.subject import Subject
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 from maxentry.posterior.draws import gram_matrices
 from maxentry.posterior.draws import singular_values as spectrum
@@ -38,6 +38,7 @@ from maxentry.wording import count, one_line
 
 if TYPE_CHECKING:
     from maxentry.campaign.state import State
+    from maxentry.plots.plot import Source
     from maxentry.posterior.posterior import Posterior
 
 LEVELS = np.concatenate([np.arange(0.05, 0.96, 0.05), [0.99]])
@@ -63,27 +64,32 @@ class Predictions(NamedTuple):
     high: Array
 
 
-def calibration(subject: Subject, held_out: Any = None, level: float = 0.9) -> Chart:
-    """Values against their intervals; and coverage by level, with the range it would be in by chance."""
+def calibration(source: Source, held_out: Any = None, *, level: float = 0.9, unit: str = "") -> Plot:
+    """Are intervals right: values against their intervals, and coverage by level.
+
+    held_out: values that were not fitted, in any form that `complete` takes. Without them, a campaign is judged by the
+    predictions it made before entries were measured, and a posterior by the values it was fitted to.
+    """
     check_level(level)
-    predictions, source = _predictions(subject, held_out, level)
+    subject = Subject.check(source, unit)
+    predictions, about = _predictions(subject, held_out, level)
     covered = float(np.mean(np.abs(2 * predictions.place - 1) <= level))
     n = len(predictions.value)
-    note = f"{source}; {covered:.0%} of {n:,} inside their {100 * level:g}% intervals"
+    note = f"{about}; {covered:.0%} of {n:,} inside their {100 * level:g}% intervals"
     panels = _value_panel(subject, predictions, level), coverage_panel(predictions.place)
-    return Chart(subject.title("Calibration"), note, panels)
+    return Plot(Chart(subject.title("Calibration"), note, panels))
 
 
 def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predictions, str]:
     if held_out is not None:
         entries, values = _read_held_out(subject, held_out)
         return predict_by_posterior(subject.posterior, entries, values, level), "values held out of the fit"
-    if subject.state is not None:
-        stored = predictions_from_asks(subject, subject.state, level)
+    if isinstance(subject.source, tuple):
+        stored = predictions_from_asks(subject, level)
         if len(stored.value) >= FEWEST:
             return stored, "measured values against the predictions stored when they were asked for"
-    source = "values that were fitted, so they look better than new ones would"
-    return predict_by_posterior(subject.posterior, *subject.measurements, level), source
+    predictions = predict_by_posterior(subject.posterior, subject.measured, subject.values, level)
+    return predictions, "values that were fitted, so they look better than new ones would"
 
 
 def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
@@ -123,8 +129,9 @@ def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, 
     return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)
 
 
-def predictions_from_asks(subject: Subject, state: State, level: float) -> Predictions:
+def predictions_from_asks(subject: Subject, level: float) -> Predictions:
     """Measured values in the normal distribution predicted when they were asked for, with today's noise."""
+    _, state = subject.require_campaign("has asked for entries")
     pairs = measurements_with_prediction(state)
     entries = Entries.from_lists([m.row for m, _ in pairs], [m.col for m, _ in pairs])
     value, mean, sd = (np.array(x, dtype=np.float64) for x in (
@@ -190,8 +197,9 @@ def coverage_panel(place: Array) -> Panel:
 # The sampler
 
 
-def trace(subject: Subject) -> Chart:
-    """Noise, overall mean and leading singular value, a line for each chain; they should overlap and not drift."""
+def trace(source: Source, *, unit: str = "") -> Plot:
+    """The chains of the sampler: noise, overall mean and leading singular value. They should overlap and not drift."""
+    subject = Subject.check(source, unit)
     posterior = subject.posterior
     draws = posterior.draws
     quantities = {"noise sd": np.sqrt(draws.eta2), "overall mean": draws.mu}
@@ -206,17 +214,9 @@ def trace(subject: Subject) -> Chart:
     chains = len(draws.mu)
     number = f"{CHAINS} of {chains}" if chains > CHAINS else f"{chains}"
     scale = f"; on the {subject.transform} scale" if subject.scale_note else ""
-    note = f"{number} chains, a line each: {_trace_advice(posterior)}{scale}"
-    return Chart(subject.title("Traces"), note, panels)
-
-
-def _trace_advice(posterior: Posterior) -> str:
-    if len(posterior.rank_weights) == 1:
-        return "they should cover the same range and not drift"
-    return (
-        "those of one rank should cover the same range and not drift, those of different ranks differ by design; "
-        f"{rank_shares(posterior)}"
-    )
+    advice = "those of one rank should cover the same range and not drift"
+    note = f"{number} chains, a line each: {advice}; {rank_shares(posterior)}{scale}"
+    return Plot(Chart(subject.title("Traces"), note, panels))
 
 
 def rank_shares(posterior: Posterior) -> str:
@@ -236,8 +236,9 @@ def _chain_lines(values: Array, color: str) -> Series:
     return Series("", x, y.ravel(), kind="line", color=color)
 
 
-def rhat(subject: Subject) -> Chart:
-    """R-hat of every monitored quantity, group by group; 1 is perfect agreement of the chains."""
+def rhat(source: Source) -> Plot:
+    """R-hat of all monitored quantities, group by group; 1 is perfect agreement of the chains."""
+    subject = Subject.check(source)
     diagnostics = subject.posterior.diagnostics
     groups = tuple(dict.fromkeys(diagnostics.groups))
     limit = RHAT_LIMITS[diagnostics.kind]
@@ -257,19 +258,20 @@ def rhat(subject: Subject) -> Chart:
     verdict = "converged" if diagnostics.converged else "not converged"
     what = "medians of X and of eta2" if diagnostics.kind == "population" else "all"
     note = f"{verdict}; dotted: {limit:g}, below which {what} should lie"
-    return Chart(subject.title("R-hat"), note, (Panel("", "R-hat", "", series, groups),))
+    return Plot(Chart(subject.title("R-hat"), note, (Panel("", "R-hat", "", series, groups),)))
 
 
 # The low-rank part
 
 
-def singular_values(subject: Subject, level: float = 0.9) -> Chart:
-    """Singular values of the low-rank part, without row and column means, with intervals."""
+def singular_values(source: Source, *, level: float = 0.9, unit: str = "") -> Plot:
+    """The singular values of the low-rank part, without row and column means, with intervals."""
     check_level(level)
+    subject = Subject.check(source, unit)
     posterior = subject.posterior
     title, draws = subject.title("Singular values"), posterior.draws
     if draws.rank == 0:
-        return Chart(title, RANK_0, ())
+        return Plot(Chart(title, RANK_0, ()))
     with threadpool_limits(1):
         values = spectrum(gram_matrices(draws.left), gram_matrices(draws.right)).reshape(-1, draws.rank)
     middle = np.median(values, axis=0)
@@ -283,18 +285,21 @@ def singular_values(subject: Subject, level: float = 0.9) -> Chart:
     y_label = f"singular value ({unit})" if unit else "singular value"
     mixed = "; what a chain of lower rank lacks counts as 0" if len(posterior.rank_weights) > 1 else ""
     note = f"medians with {100 * level:g}% intervals; {rank_shares(posterior)}{mixed}"
-    return Chart(title, note, (Panel("", "number", y_label, (series,), from_zero=True, whole=True),))
+    panel = Panel("", "number", y_label, (series,), from_zero=True, whole=True)
+    return Plot(Chart(title, note, (panel,)))
 
 
-def coherence(subject: Subject, level: float = 0.9) -> Chart:
-    """How much each row and column has of the low-rank part: diagonals of the projections (paper, section 3.2).
+def coherence(source: Source, *, level: float = 0.9) -> Plot:
+    """Which rows and columns are unlike the others: their coherence with the low-rank part, highest first.
 
-    Where ranks are mixed, of the chains of one rank: the one with the most chains among those with a low-rank part.
+    Coherences are the diagonals of the projections (paper, section 3.2). Where ranks are mixed, they are of the chains
+    of one rank: the one with the most chains among those with a low-rank part.
     """
     check_level(level)
+    subject = Subject.check(source)
     posterior, title = subject.posterior, subject.title("Coherence")
     if (R := leading_rank(posterior)) == 0:
-        return Chart(title, RANK_0, ())
+        return Plot(Chart(title, RANK_0, ()))
     left, right = factors_of_rank(posterior, R)
     panels = (
         _coherence_panel("rows", coherence_intervals(left, level), subject.row_labels, R, BLUE),
@@ -304,7 +309,9 @@ def coherence(subject: Subject, level: float = 0.9) -> Chart:
         f"means with {100 * level:g}% intervals, highest first; dotted: all alike. What has a high coherence is hard"
         " to predict from the others, and worth measuring"
     )
-    return Chart(title, note + _which_chains(posterior, R), panels)
+    if len(posterior.rank_weights) > 1:
+        note += f". Of the chains of rank {R}; {rank_shares(posterior)}"
+    return Plot(Chart(title, note, panels))
 
 
 def coherence_intervals(factors: NDArray[np.floating], level: float) -> tuple[Array, Array, Array]:
@@ -312,14 +319,6 @@ def coherence_intervals(factors: NDArray[np.floating], level: float) -> tuple[Ar
     parts = [(block.mean(0), *quantiles(block, level)) for block in coherence_blocks(factors)]
     mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
     return mean, low, high
-
-
-def _which_chains(posterior: Posterior, rank: int) -> str:
-    weights = posterior.rank_weights
-    if len(weights) == 1:
-        return ""
-    without = f"; {weights[0]:.0%} of the chains have no low-rank part" if 0 in weights else ""
-    return f". Of the chains of rank {rank} ({weights[rank]:.0%} of all){without}"
 
 
 def _coherence_panel(
@@ -348,20 +347,24 @@ def _coherence_panel(
 # History
 
 
-def history(subject: Subject, points: int = POINTS) -> Chart:
-    """The expected error and the errors of predictions as measurements came in; and entries over time."""
-    _, state = subject.require_campaign("has a history")
+def history(campaign: Source, *, points: int = POINTS, unit: str = "") -> Plot:
+    """The expected error as measurements came in, how far off predictions were, and the pace of asking and telling.
+
+    points: how many points the curve of the expected error has, a fit each the first time; 0: none.
+    """
+    subject = Subject.check(campaign, unit)
+    opened, state = subject.require_campaign("has a history")
     if isinstance(points, bool) or not isinstance(points, int) or points < 0:
         raise ParameterError(f"expected a whole number of points from 0 on, got {points!r}.")
-    panels = [_error_panel(subject, state, points), _pace_panel(subject, state)]
+    curve = ErrorCurve(opened.cache if isinstance(opened.cache, Path) else None)
+    panels = _error_panel(subject, state, curve, points), _pace_panel(subject, state)
     shown = tuple(panel for panel in panels if panel.series)
     note = f"{count(len(state.standing), 'measurement')} in {count(state.version, 'event')}"
-    return Chart(subject.title("History"), note if shown else "no entries asked for or measured yet", shown)
+    note = note if shown else "no entries asked for or measured yet"
+    return Plot(Chart(subject.title("History"), note, shown))
 
 
-def _error_panel(subject: Subject, state: State, points: int) -> Panel:
-    campaign, _ = subject.require_campaign("has a history")
-    curve = ErrorCurve(campaign.cache if isinstance(campaign.cache, Path) else None)
+def _error_panel(subject: Subject, state: State, curve: ErrorCurve, points: int) -> Panel:
     curve.complete(state, lambda: subject.posterior, points)
     known = curve.points_at(state, curve_sizes(state, points))
     x, errors = (np.array([p[k] for p in known], dtype=np.float64) for k in (0, 1))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
+from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Array, HeatMap, Indices, Kind, Marks, Side
 from maxentry.plots.style import Scale
-from maxentry.plots.subject import Subject
 from maxentry.summary import maps
 from maxentry.summary.maps import Bins, PosteriorMap, restrict
 from maxentry.wording import one_line, percent
 
 if TYPE_CHECKING:
     from maxentry.campaign.policy import Batch
+    from maxentry.plots.plot import Source
 
 Order = Literal["clustered"] | None
+BinPair = tuple[Bins, Bins]  # of the rows, of the columns
 
 SAMPLED = 3  # rows (and columns) of a large cell that are evaluated at least
 DOTTED = 2500  # cells of a map on which each measured entry can have a dot
@@ -27,74 +30,103 @@ PROFILE = 200  # columns by which rows are compared, evenly spread; and rows for
 TREE, BEST_TREE = 2000, 400  # rows up to which a tree is made; up to which its best order is searched
 
 
-def observed(subject: Subject, order: Order = None) -> HeatMap:
-    """The measured values, replicates as their mean; where cells stand for many entries, the share measured."""
-    return _measurement_map(subject, *_bins(subject, order))
+def observed(source: Source, *, order: Order = None, unit: str = "") -> Plot:
+    """Which entries were measured, and their values; where cells stand for many entries, the share measured."""
+    subject = Subject.check(source, unit)
+    return Plot(_measurement_map(subject, _bins(subject, order)))
 
 
-def _measurement_map(subject: Subject, rows: Bins, cols: Bins) -> HeatMap:
+def _measurement_map(subject: Subject, bins: BinPair) -> HeatMap:
     shape, keys = subject.shape, subject.measured_keys
     share = 100.0 * len(keys) / (shape[0] * shape[1])
     note = f"{len(keys):,} of {shape[0]:,} x {shape[1]:,} entries measured ({share:.3g}%)"
+    rows, cols = bins
     if rows.binned or cols.binned:
-        measured = Entries.from_keys(keys, shape[1])
-        counts = maps.sum_entries(measured, np.ones(len(keys)), rows, cols)
-        values = 100 * counts / (rows.sizes[:, None] * cols.sizes)
-        ends = 0.0, max(float(values.max()), 1e-9)
-        unit = "% of entries measured"
-        return _heat_map(subject, "Measured entries", note, unit, values, rows, cols, "share", ends)
-    values = maps.mean_values(*subject.measurements, rows, cols)
+        counts = maps.sum_entries(Entries.from_keys(keys, shape[1]), np.ones(len(keys)), rows, cols)
+        shares = 100 * counts / (rows.sizes[:, None] * cols.sizes)
+        return _heat_map(subject, "Measured entries", note, "% of entries measured", shares, bins, "share")
+    values = maps.mean_values(subject.measured, subject.values, rows, cols)
     unit = subject.with_unit("measured value")
-    record = _heat_map(subject, "Measured entries", note, unit, values, rows, cols, "value")
-    failed = _failure_marks(subject, rows, cols)
+    record = _heat_map(subject, "Measured entries", note, unit, values, bins, "value")
+    failed = _failure_marks(subject, bins)
     return record._replace(marks=(failed,) if len(failed.rows) else ())
 
 
-def mean(subject: Subject, order: Order = None) -> HeatMap:
-    """The posterior mean of every entry."""
-    return _posterior_map(subject, "Posterior mean", "posterior mean", "mean", *_bins(subject, order))
+def mean(source: Source, *, order: Order = None, unit: str = "") -> Plot:
+    """The completed matrix: the posterior mean of every entry, dots where measured.
+
+    order: "clustered" puts rows and columns that are alike beside each other.
+    unit: what values are measured in ("% yield"), for the colour bar.
+
+    Rows and columns beyond 200 are put together in cells, whose averages are shown.
+    """
+    subject = Subject.check(source, unit)
+    return Plot(_posterior_map(subject, "mean", _bins(subject, order)))
 
 
-def sd(subject: Subject, order: Order = None) -> HeatMap:
-    """The posterior standard deviation of every entry, without the noise of a measurement."""
-    return _sd(subject, *_bins(subject, order))
+def sd(source: Source, *, order: Order = None, unit: str = "") -> Plot:
+    """How far each entry may be off: the posterior standard deviation, without the noise of a measurement."""
+    subject = Subject.check(source, unit)
+    return Plot(_posterior_map(subject, "sd", _bins(subject, order)))
 
 
-def _sd(subject: Subject, rows: Bins, cols: Bins) -> HeatMap:
-    return _posterior_map(subject, "Uncertainty", "posterior sd", "sd", rows, cols)
-
-
-def width(subject: Subject, order: Order = None, level: float = 0.9) -> HeatMap:
-    """The width of the interval that holds each entry with this probability."""
+def width(source: Source, *, level: float = 0.9, order: Order = None, unit: str = "") -> Plot:
+    """The width of the interval that holds each entry with probability `level`."""
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
-    unit = f"width of {100 * level:g}% interval"
-    return _posterior_map(subject, "Interval width", unit, "width", *_bins(subject, order), level)
+    subject = Subject.check(source, unit)
+    return Plot(_posterior_map(subject, "width", _bins(subject, order), level))
 
 
-def next_batch(subject: Subject, n: int = 8, order: Order = None, batch: Batch | None = None) -> HeatMap:
-    """Where a campaign would measure next, and what it waits for, on the map of uncertainty."""
-    batch = subject.next_batch(n) if batch is None else batch
+def _posterior_map(subject: Subject, what: PosteriorMap, bins: BinPair, level: float = 0.9) -> HeatMap:
+    rows, cols = bins
+    values, share = maps.posterior_cells(subject.posterior, what, rows, cols, level, least=SAMPLED)
+    notes, marks = [subject.scale_note], []
+    if rows.binned or cols.binned:
+        sample = "" if share == 1 else f", from a sample of {percent(share)}"
+        average = "mean" if what == "mean" else "root mean square"
+        notes.insert(0, f"each cell the {average} of {rows.sizes.max()} x {cols.sizes.max()} entries{sample}")
+    elif rows.n * cols.n <= DOTTED:
+        measured = Entries.from_keys(subject.measured_keys, subject.shape[1])
+        marks.append(_marks(subject, "measured", measured, ["measured"] * len(measured.rows), bins))
+    title, unit = {
+        "mean": ("Posterior mean", "posterior mean"),
+        "sd": ("Uncertainty", "posterior sd"),
+        "width": ("Interval width", f"width of {100 * level:g}% interval"),
+    }[what]
+    note, unit = "; ".join(filter(None, notes)), subject.with_unit(unit)
+    scale: Scale = "value" if what == "mean" else "uncertainty"
+    return _heat_map(subject, title, note, unit, values, bins, scale)._replace(marks=tuple(marks))
+
+
+def next_batch(campaign: Source, n: int = 8, *, order: Order = None, unit: str = "") -> Plot:
+    """The n entries that `ask` would hand out next (nothing is asked for), and what is pending, on the map."""
+    subject = Subject.check(campaign, unit)
+    return batch_map(subject, subject.next_batch(n), order)
+
+
+def batch_map(subject: Subject, batch: Batch, order: Order = None) -> Plot:
+    """A batch, and what the campaign waits for, on the map of uncertainty."""
     many = len(batch.rows)
     with_model = bool(np.isfinite(batch.sd).any()) or (not many and len(subject.measured_keys) > 0)
-    rows, cols = _bins(subject, order)
-    base = _sd(subject, rows, cols) if with_model else _measurement_map(subject, rows, cols)
+    bins = _bins(subject, order)
+    base = _posterior_map(subject, "sd", bins) if with_model else _measurement_map(subject, bins)
     waiting = subject.pending
     pending = Entries.from_lists([a.row for a in waiting], [a.col for a in waiting])
     hints = [_prediction(batch, k) for k in range(many)]
     marks = [
         *(m for m in base.marks if m.kind == "measured"),
-        _marks(subject, "pending", pending, [f"pending, id {a.id}" for a in waiting], rows, cols),
-        _marks(subject, "next", Entries(batch.rows, batch.cols), hints, rows, cols),
-        _failure_marks(subject, rows, cols),
+        _marks(subject, "pending", pending, [f"pending, id {a.id}" for a in waiting], bins),
+        _marks(subject, "next", Entries(batch.rows, batch.cols), hints, bins),
+        _failure_marks(subject, bins),
     ]
     note = f"the next {many}" if many else f"none next: {batch.why}"
     note += f", {len(waiting)} pending" if waiting else ""
     if many and batch.why:  # a sentence, or the name of a criterion
         note += f"; {batch.why if ' ' in batch.why else 'chosen by ' + batch.why.replace('_', ' ')}"
     title = subject.title("Next batch")
-    return base._replace(title=title, note=note, marks=tuple(m for m in marks if len(m.rows)))
+    return Plot(base._replace(title=title, note=note, marks=tuple(m for m in marks if len(m.rows))))
 
 
 def _prediction(batch: Batch, k: int) -> str:
@@ -104,37 +136,20 @@ def _prediction(batch: Batch, k: int) -> str:
     return f"{place}, predicted {batch.mean[k]:.4g} ± {batch.sd[k]:.3g}"
 
 
-def _posterior_map(
-    subject: Subject, title: str, unit: str, what: PosteriorMap, rows: Bins, cols: Bins, level: float = 0.9
-) -> HeatMap:
-    values, share = maps.posterior_cells(subject.posterior, what, rows, cols, level, least=SAMPLED)
-    notes, marks = [subject.scale_note], []
-    if rows.binned or cols.binned:
-        sample = "" if share == 1 else f", from a sample of {percent(share)}"
-        average = "mean" if what == "mean" else "root mean square"
-        notes.insert(0, f"each cell the {average} of {rows.sizes.max()} x {cols.sizes.max()} entries{sample}")
-    elif rows.n * cols.n <= DOTTED:
-        measured = Entries.from_keys(subject.measured_keys, subject.shape[1])
-        marks.append(_marks(subject, "measured", measured, ["measured"] * len(measured.rows), rows, cols))
-    note, unit = "; ".join(filter(None, notes)), subject.with_unit(unit)
-    scale: Scale = "value" if what == "mean" else "uncertainty"
-    return _heat_map(subject, title, note, unit, values, rows, cols, scale)._replace(marks=tuple(marks))
-
-
 def _heat_map(
-    subject: Subject, title: str, note: str, unit: str, values: Array, rows: Bins, cols: Bins, scale: Scale,
-    ends: tuple[float, float] | None = None,
-) -> HeatMap:  # fmt: skip
+    subject: Subject, title: str, note: str, unit: str, values: Array, bins: BinPair, scale: Scale
+) -> HeatMap:
     known = values[np.isfinite(values)]
-    logarithmic = bool(
-        scale != "share" and subject.transform.kind == "log" and known.size and known.min() > 0
-    )
-    if ends is None:
-        ends = colour_limits(np.log(values)) if logarithmic else colour_limits(values)
-        ends = (float(np.exp(ends[0])), float(np.exp(ends[1]))) if logarithmic else ends
-    titles = subject.axis_titles
-    sides = side(rows, titles[0], subject.row_labels), side(cols, titles[1], subject.col_labels)
-    return HeatMap(subject.title(title), note, unit, values, *sides, scale, ends, logarithmic)
+    logarithmic = False
+    if scale == "share":
+        limits = 0.0, max(float(values.max()), 1e-9)
+    elif subject.transform.kind == "log" and known.size and known.min() > 0:
+        low, high = colour_limits(np.log(values))
+        limits, logarithmic = (float(np.exp(low)), float(np.exp(high))), True
+    else:
+        limits = colour_limits(values)
+    rows, cols = map(side, bins, subject.axis_titles, (subject.row_labels, subject.col_labels))
+    return HeatMap(subject.title(title), note, unit, values, rows, cols, scale, limits, logarithmic)
 
 
 def colour_limits(values: Array) -> tuple[float, float]:
@@ -152,25 +167,23 @@ def colour_limits(values: Array) -> tuple[float, float]:
     return low, high
 
 
-def _marks(
-    subject: Subject, kind: Kind, entries: Entries, hints: Sequence[str], rows: Bins, cols: Bins
-) -> Marks:
+def _marks(subject: Subject, kind: Kind, entries: Entries, hints: Sequence[str], bins: BinPair) -> Marks:
     names = tuple(
         f"{subject.entry_name(i, j)}: {hint}"
         for i, j, hint in zip(entries.rows, entries.cols, hints, strict=True)
     )
+    rows, cols = bins
     return Marks(kind, rows.cells_at(entries.rows), cols.cells_at(entries.cols), names)
 
 
-def _failure_marks(subject: Subject, rows: Bins, cols: Bins) -> Marks:
-    failed = subject.failed
-    return _marks(subject, "failed", failed, ["failed"] * len(failed.rows), rows, cols)
+def _failure_marks(subject: Subject, bins: BinPair) -> Marks:
+    return _marks(subject, "failed", subject.failed, ["failed"] * len(subject.failed.rows), bins)
 
 
 # Rows and columns of a map
 
 
-def _bins(subject: Subject, order: Order) -> tuple[Bins, Bins]:
+def _bins(subject: Subject, order: Order) -> BinPair:
     if order not in (None, "clustered"):
         raise ParameterError(f"expected order to be None or 'clustered', got {order!r}.")
     orders = map(np.arange, subject.shape) if order is None else cluster_order(subject.posterior.belief)
@@ -181,18 +194,12 @@ def _bins(subject: Subject, order: Order) -> tuple[Bins, Bins]:
 def side(bins: Bins, title: str, labels: Sequence[Any] | None) -> Side:
     """The names of cells: "A … F" for rows in their own order, "A + 5" for rows in another."""
     in_order = bool((np.diff(bins.order) > 0).all())
-
-    def name(k: int) -> str:
-        i = int(bins.order[k])
-        return one_line(i if labels is None else labels[i])
-
-    def cell_name(first: int, last: int) -> str:
-        if last == first + 1:
-            return name(first)
-        return f"{name(first)} … {name(last - 1)}" if in_order else f"{name(first)} + {last - first - 1}"
-
-    ends = zip(bins.edges[:-1].tolist(), bins.edges[1:].tolist(), strict=True)
-    return Side(title, tuple(cell_name(*pair) for pair in ends), len(bins.order))
+    names = [one_line(i if labels is None else labels[i]) for i in bins.order.tolist()]
+    cells = []
+    for first, last in pairwise(bins.edges.tolist()):
+        others = f" … {names[last - 1]}" if in_order else f" + {last - first - 1}"
+        cells.append(names[first] + (others if last > first + 1 else ""))
+    return Side(title, tuple(cells), len(names))
 
 
 def cluster_order(belief: Belief) -> tuple[Indices, Indices]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxentry.errors import MissingDependencyError
-from maxentry.plots.records import LONGEST, Chart, HeatMap, Marks, Panel, Record, Series, log_ticks
-from maxentry.plots.style import GREY, INK, MARK, MARK_BLUE, PLOTLY
+from maxentry.plots.records import LONGEST, Chart, HeatMap, Marks, Panel, Record, Series, Side, log_ticks
+from maxentry.plots.style import GREY, INK, MARK, MARK_BLUE, MARK_SIZES, PLOTLY
 from maxentry.wording import number, shorten
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot"}
+DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "long": "longdash", "dashdot": "dashdot"}
 MARKS: dict[str, dict[str, Any]] = {
     "measured": {"symbol": "circle", "color": MARK, "line": {"color": "white", "width": 0.5}},
     "pending": {"symbol": "square-open", "color": MARK_BLUE, "line": {"width": 2}},
@@ -90,8 +90,8 @@ def _heat_map(record: HeatMap) -> Figure:
     fig.update_layout(
         _layout(
             record,
-            xaxis=_side(record.cols.names, record.cols.heading, COLUMN_TICKS) | {"side": "bottom"},
-            yaxis=_side(record.rows.names, record.rows.heading) | {"autorange": "reversed"},
+            xaxis=_side(record.cols, COLUMN_TICKS) | {"side": "bottom"},
+            yaxis=_side(record.rows, ROW_TICKS) | {"autorange": "reversed"},
             legend={"orientation": "h", "y": -0.18, "x": 1, "xanchor": "right"},
             height=int(np.clip(18 * record.values.shape[0], 240, 620)) + 150,
         )
@@ -99,14 +99,13 @@ def _heat_map(record: HeatMap) -> Figure:
     return fig
 
 
-def _side(names: tuple[str, ...], title: str, most: int = ROW_TICKS) -> dict[str, Any]:
-    every = -(-len(names) // most)
-    at = list(range(0, len(names), every))
+def _side(side: Side, most: int) -> dict[str, Any]:
+    at = list(side.ticks(most))
     return {
         "tickvals": at,
-        "ticktext": [escape(shorten(names[k], LONGEST)) for k in at],
+        "ticktext": [escape(shorten(side.names[k], LONGEST)) for k in at],
         "tickfont": {"size": 10},
-        "title": {"text": escape(title)},
+        "title": {"text": escape(side.heading)},
         "showgrid": False,
         "zeroline": False,
     }
@@ -114,8 +113,7 @@ def _side(names: tuple[str, ...], title: str, most: int = ROW_TICKS) -> dict[str
 
 def _marks(go: Any, marks: Marks, record: HeatMap) -> Any:
     n1, n2 = record.values.shape
-    share = {"measured": 0.3, "pending": 0.7, "next": 0.7, "failed": 0.5}[marks.kind]
-    size = float(np.clip(share * min(620 / n2, np.clip(18 * n1, 240, 620) / n1), 3, 18))
+    size = float(np.clip(MARK_SIZES[marks.kind] * min(620 / n2, np.clip(18 * n1, 240, 620) / n1), 3, 18))
     numbered = marks.numbered
     return go.Scatter(
         x=marks.cols, y=marks.rows, mode="markers+text" if numbered else "markers", name=marks.kind,
@@ -143,37 +141,33 @@ def _chart(record: Chart) -> Figure:
         for series in panel.series:
             for trace in _series(go, series, along_x=bool(panel.names)):
                 fig.add_trace(trace, 1, k)
-        fig.update_xaxes(**_x_axis(panel), row=1, col=k)
-        fig.update_yaxes(**_y_axis(panel), row=1, col=k)
+        x, y = _axes(panel)
+        fig.update_xaxes(**x, row=1, col=k)
+        fig.update_yaxes(**y, row=1, col=k)
     tallest = max((20 * len(panel.names) for panel in record.panels if panel.names), default=0)
     legend = {"orientation": "h", "y": -0.32, "x": 0}
     fig.update_layout(_layout(record, height=max(380, tallest + 160), legend=legend))
     return fig
 
 
-def _x_axis(panel: Panel) -> dict[str, Any]:
-    axis: dict[str, Any] = {"title": {"text": escape(panel.x_label)}, "gridcolor": LINES, "zeroline": False}
-    if panel.logarithmic:
-        axis["type"] = "log"
-    if panel.names and panel.from_zero:
-        axis["rangemode"] = "tozero"
+def _axes(panel: Panel) -> tuple[dict[str, Any], dict[str, Any]]:
+    common: dict[str, Any] = {"gridcolor": LINES, "zeroline": False}
+    common |= {"type": "log"} if panel.logarithmic else {"range": [0, 1]} if panel.unit_square else {}
+    x, y = (common | {"title": {"text": escape(label)}} for label in (panel.x_label, panel.y_label))
+    if panel.names:
+        y |= _side(Side("", panel.names, len(panel.names)), ROW_TICKS) | {
+            "range": [len(panel.names) - 0.5, -0.5]
+        }
+    if panel.log_shares:
+        x |= {"type": "log", "tickformat": ".0%"}
+    if panel.y_limits is not None:
+        y["range"] = list(panel.y_limits)
+    if panel.from_zero:
+        (x if panel.names else y)["rangemode"] = "tozero"
     if panel.whole:
         n = max(len(series.y) for series in panel.series)
-        axis |= {"range": [0.5, n + 0.5], "dtick": -(-n // 12), "tick0": 1}
-    return axis | ({"range": [0, 1]} if panel.unit_square else {})
-
-
-def _y_axis(panel: Panel) -> dict[str, Any]:
-    axis: dict[str, Any] = {"title": {"text": escape(panel.y_label)}, "gridcolor": LINES, "zeroline": False}
-    if panel.names:
-        return axis | _side(panel.names, "") | {"range": [len(panel.names) - 0.5, -0.5]}
-    if panel.logarithmic:
-        axis["type"] = "log"
-    elif panel.unit_square:
-        axis["range"] = [0, 1]
-    elif panel.from_zero:
-        axis["rangemode"] = "tozero"
-    return axis
+        x |= {"range": [0.5, n + 0.5], "dtick": -(-n // 12), "tick0": 1}
+    return x, y
 
 
 def _series(go: Any, series: Series, *, along_x: bool) -> list[Any]:
@@ -184,7 +178,10 @@ def _series(go: Any, series: Series, *, along_x: bool) -> list[Any]:
         return [lower, go.Scatter(x=series.x, y=series.high, fill="tonexty", **edge, **common)]
     mode = {"dots": "markers", "line and dots": "lines+markers"}.get(series.kind, "lines")
     thin = len(series.y) > 100
-    bars = _bars(series, along_x=along_x)
+    bars = {}
+    if (reach := series.reach(along_x=along_x)) is not None:
+        bar = {"type": "data", "symmetric": False, "thickness": 1, "width": 0, "color": series.color}
+        bars = {"error_x" if along_x else "error_y": bar | {"arrayminus": reach[0], "array": reach[1]}}
     hover = (
         {"customdata": [escape(x) for x in series.labels], "hovertemplate": "%{customdata}<extra></extra>"}
         if series.labels
@@ -198,12 +195,3 @@ def _series(go: Any, series: Series, *, along_x: bool) -> list[Any]:
             **bars, **hover, **common,
         )
     ]  # fmt: skip
-
-
-def _bars(series: Series, *, along_x: bool) -> dict[str, Any]:
-    if series.low is None or series.high is None:
-        return {}
-    middle = np.asarray(series.x if along_x else series.y, dtype=np.float64)
-    up, down = np.clip(series.high - middle, 0, None), np.clip(middle - series.low, 0, None)
-    bar = {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1, "width": 0}
-    return {"error_x" if along_x else "error_y": bar | {"color": series.color}}

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.plots.style import BLUE, Scale
+from maxentry.plots.style import BLUE, Dashes, Scale
 from maxentry.wording import shorten
 
 Array = NDArray[np.float64]
@@ -90,8 +90,16 @@ class Series(NamedTuple):
     high: Array | None = None
     kind: Literal["line", "dots", "line and dots", "steps", "band"] = "line"
     color: str = BLUE
-    dashes: Literal["solid", "dashed", "dotted"] = "solid"
+    dashes: Dashes = "solid"
     labels: tuple[str, ...] = ()  # shown when one points at a point
+    marker: str = ""  # now and then along a line in print, so that lines differ without colours
+
+    def reach(self, *, along_x: bool) -> tuple[Array, Array] | None:
+        """How far intervals go below and above their points."""
+        if self.low is None or self.high is None:
+            return None
+        middle = np.asarray(self.x if along_x else self.y, dtype=np.float64)
+        return np.clip(middle - self.low, 0, None), np.clip(self.high - middle, 0, None)
 
 
 class Panel(NamedTuple):
@@ -106,6 +114,8 @@ class Panel(NamedTuple):
     unit_square: bool = False  # both axes from 0 to 1
     whole: bool = False  # x counts from 1
     logarithmic: bool = False  # both axes
+    log_shares: bool = False  # x is a share, on a logarithmic scale
+    y_limits: tuple[float, float] | None = None
 
 
 class Chart(NamedTuple):

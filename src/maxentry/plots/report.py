@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from itertools import count as count_up
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from maxentry.plots import charts, heatmaps, matplotlib, plotly
+from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, Record
 from maxentry.plots.style import inline_svg, library_versions, render_page
-from maxentry.plots.subject import Subject
 from maxentry.posterior.diagnostics import strip_code
 from maxentry.posterior.posterior import MOSTLY_MEANS, summary_lines
 from maxentry.summary.error_curve import POINTS
@@ -44,7 +45,12 @@ def render_report(
     """
     subject = Subject.check(campaign, unit)
     ahead, batch = campaign.outlook(n), subject.next_batch(n)
-    draw = _draw_interactive() if interactive else _draw_static()
+    drawing = _draw_interactive if interactive else _draw_static
+    ids = count_up()
+
+    def draw(record: Record) -> str:
+        return drawing(record, f"f{next(ids)}")
+
     return render_page(
         "report.html",
         title=campaign.name,
@@ -72,7 +78,8 @@ class Card(NamedTuple):
     kind: str = ""  # the class in the style sheet
 
 
-def _card(record: Record, draw: Draw, about: str = "", kind: str = "") -> Card:
+def _card(plot: Plot, draw: Draw, about: str = "", kind: str = "") -> Card:
+    record = plot.record
     note = " ".join(sentence(text) for text in (about, record.note) if text)
     pieces: list[Record] = [record]
     if isinstance(record, Chart):  # panel by panel, so that they stand below each other on a narrow screen
@@ -81,38 +88,23 @@ def _card(record: Record, draw: Draw, about: str = "", kind: str = "") -> Card:
     return Card(record.title.partition(":")[0], note, drawings, isinstance(record, Chart), kind)
 
 
-def _draw_static() -> Draw:
-    """Figures as SVG inside the page."""
-    ids = (f"f{k}" for k in range(1000))
-
-    def draw(record: Record) -> str:
-        label = f"{record.title}. {record.note}".removesuffix(". ")
-        with warnings.catch_warnings():  # letters that matplotlib's font lacks are drawn by the browser's
-            warnings.filterwarnings("ignore", message="Glyph .* missing")
-            return inline_svg(matplotlib.draw(_bare(record)), next(ids), label)
-
-    return draw
+def _draw_static(record: Record, name: str) -> str:
+    """Draw a figure as SVG inside the page, without title and note, which stand in the page as text."""
+    label = f"{record.title}. {record.note}".removesuffix(". ")
+    with warnings.catch_warnings():  # letters that matplotlib's font lacks are drawn by the browser's
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        return inline_svg(matplotlib.draw(record._replace(title="", note="")), name, label)
 
 
-def _draw_interactive() -> Draw:
-    """Figures by plotly, whose script is in the page once."""
-    ids = (f"f{k}" for k in range(1000))
-
-    def draw(record: Record) -> str:
-        fig = plotly.draw(_bare(record))
-        fig.update_layout(margin={"t": 45, "b": 70}, title=None)
-        text: str = fig.to_html(
-            include_plotlyjs=False, full_html=False, div_id=next(ids),
-            config={"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
-        )  # fmt: skip
-        return text
-
-    return draw
-
-
-def _bare(record: Record) -> Record:
-    """A record without title and note, which stand in the page as text."""
-    return record._replace(title="", note="")
+def _draw_interactive(record: Record, name: str) -> str:
+    """Draw a figure by plotly, whose script is in the page once."""
+    fig = plotly.draw(record)
+    fig.update_layout(margin={"t": 45, "b": 70}, title=None)
+    text: str = fig.to_html(
+        include_plotlyjs=False, full_html=False, div_id=name,
+        config={"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+    )  # fmt: skip
+    return text
 
 
 # Sections
@@ -120,15 +112,13 @@ def _bare(record: Record) -> Record:
 
 def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
     """Where the campaign stands: counts, money, and the expected error."""
-    assert subject.campaign is not None
-    status = subject.campaign.status()
-    entries = (
-        f"{count(status.told, 'entry', 'entries')} ({100 * status.told / (status.rows * status.cols):.3g}%)"
-    )
+    campaign, _ = subject.require_campaign("has a status")
+    status = campaign.status()
+    share = 100 * status.told / (status.rows * status.cols)
     budget = "" if status.budget is None else f" of {status.budget:g}"
     facts = [
         ("matrix", f"{status.rows:,} x {status.cols:,}"),
-        ("measured", entries),
+        ("measured", f"{count(status.told, 'entry', 'entries')} ({share:.3g}%)"),
         ("pending", str(status.pending)),
         *((name, str(n)) for name, n in (("failed", status.failed), ("expired", status.expired)) if n),
         ("left to ask for", f"{status.available:,}"),
@@ -178,7 +168,7 @@ def next_section(subject: Subject, batch: Batch, draw: Draw) -> dict[str, Any]:
         rows.append(
             [str(k + 1), *map(one_line, labels), *figures, *cost, describe(reason, subject.transform)]
         )
-    card = _card(heatmaps.next_batch(subject, len(batch.rows), batch=batch), draw, kind="whole")
+    card = _card(heatmaps.batch_map(subject, batch), draw, kind="whole")
     return {"next": card, "batch": Table(columns, rows), "why_none": sentence(batch.why)}
 
 
@@ -200,18 +190,17 @@ def describe(reason: Reason, transform: Transform = NONE) -> str:
 
 
 def _history(subject: Subject, points: int, draw: Draw) -> dict[str, Any]:
-    assert subject.campaign is not None
-    told = subject.campaign.history(frame="columns")
+    campaign, _ = subject.require_campaign("has a history")
+    told = campaign.history(frame="columns")
+    columns = (told[name] for name in ("event", "at", "who", "kind", "what"))
     rows = [
         [str(event), f"{at:%Y-%m-%d %H:%M}", who or "", kind, what]
-        for event, at, who, kind, what in zip(
-            told["event"], told["at"], told["who"], told["kind"], told["what"], strict=True
-        )
+        for event, at, who, kind, what in zip(*columns, strict=True)
     ]
     n = count(len(rows), "event")
     which = f"The last {EVENTS} of {n}" if len(rows) > EVENTS else f"All {n}" if len(rows) > 1 else n
     return {
-        "history": _card(charts.history(subject, points), draw),
+        "history": _card(charts.history(subject, points=points), draw),
         "which_events": which,
         "events": Table(["event", "at (UTC)", "who", "kind", "what"], rows[: -EVENTS - 1 : -1]),
     }
@@ -222,16 +211,14 @@ def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
     posterior = subject.posterior
     diagnostics = posterior.diagnostics
     verdict = "The sampler has converged." if diagnostics.converged else "The sampler has not converged."
-    records = [
-        charts.calibration(subject), charts.rhat(subject), charts.singular_values(subject), charts.trace(subject),
-        charts.coherence(subject),
-    ]  # fmt: skip
+    kinds = charts.calibration, charts.rhat, charts.singular_values, charts.trace, charts.coherence
+    figures = [_card(chart(subject), draw) for chart in kinds]
     return {
         "sampler": f"{verdict} {strip_code(diagnostics.advice)}",
         "note": rank_0_note(posterior),
-        "figures": [_card(r, draw, kind="across" if len(r.panels) > 1 else "") for r in records],
+        "figures": [f._replace(kind="across") if len(f.drawings) > 1 else f for f in figures],
         "facts": [
-            line for line in summary_lines(posterior) if line[0] not in ("note", "advice")
+            fact for fact in summary_lines(posterior) if fact[0] not in ("note", "advice")
         ],  # said above
     }
 
@@ -241,19 +228,20 @@ def rank_0_note(posterior: Posterior) -> str:
     alone = posterior.rank_weights.get(0, 0.0)
     if alone < MOSTLY_MEANS:
         return ""
-    included = "intervals of new measurements include it, intervals of the entries do not"
-    if alone == 1.0:
-        return f"The data show little beyond row and column means. Any other structure counts as noise: {included}."
+    evidence = "The data show little beyond row and column means."
+    if alone < 1:
+        evidence = (
+            "The data do not settle how much structure there is beyond row and column means:"
+            f" {alone:.0%} of the chains have none, {1 - alone:.0%} have a low-rank part."
+        )
     return (
-        f"The data do not settle how much structure there is beyond row and column means: {alone:.0%} of the chains"
-        f" have none, {1 - alone:.0%} have a low-rank part. For the former any other structure counts as noise:"
-        f" {included}."
+        f"{evidence} Without a low-rank part, any other structure counts as noise: intervals of new measurements"
+        " include it, intervals of the entries do not."
     )
 
 
 def _settings(subject: Subject) -> Facts:
-    assert subject.state is not None
-    settings = subject.state.settings
+    settings = subject.require_campaign("has settings")[1].settings
     shown: dict[str, Any] = {k: v for k, v in vars(settings).items() if k not in NOT_SHOWN and v is not None}
     shown["acquisition"] = settings.acquisition.replace("_", " ")
     shown |= {"mask": "given"} if settings.mask is not None else {}

@@ -30,7 +30,9 @@ DARK = {
     PURPLE: "#e59ac4", SKY: "#8fd0f7", ORANGE: "#ffbf3f",
 }  # fmt: skip
 MARK, MARK_BLUE = "#101010", "#0060a0"  # on a map, whose colours are the same on a dark page
+MARK_SIZES = {"measured": 0.35, "pending": 0.7, "next": 0.7, "failed": 0.5}  # of a cell
 
+Dashes = Literal["solid", "dashed", "dotted", "long", "dashdot"]
 Scale = Literal["value", "uncertainty", "share"]
 MATPLOTLIB: dict[Scale, str] = {"value": "viridis", "uncertainty": "Oranges", "share": "Blues"}
 PLOTLY: dict[Scale, str] = {"value": "Viridis", "uncertainty": "Oranges", "share": "Blues"}
@@ -64,7 +66,7 @@ def render_page(template: str, folder: Path = TEMPLATES, **context: Any) -> str:
 def style_sheet() -> str:
     """The style sheet of all pages: light and dark, on phones and on paper."""
     text = (TEMPLATES / "style.css").read_text(encoding="utf-8")
-    dark = " ".join(f"{_variable(light)}: {color};" for light, color in DARK.items())
+    dark = " ".join(f"--c-{light.lstrip('#')}: {color};" for light, color in DARK.items())
     return text.replace("/* dark colours of figures */", dark)
 
 
@@ -75,10 +77,6 @@ def library_versions() -> str:
         with suppress(PackageNotFoundError):  # a checkout that was not installed has none
             versions.append(f"{name} {version(name)}")
     return ", ".join(versions)
-
-
-def _variable(color: str) -> str:
-    return f"--c-{color.lstrip('#').lower()}"
 
 
 # Figures inside pages
@@ -100,13 +98,9 @@ def inline_svg(fig: Figure, prefix: str, label: str) -> str:
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = re.sub(r'href="#', f'href="#{prefix}-', text)
     text = re.sub(r"url\(#", f"url(#{prefix}-", text)
-    text = re.sub(r'style="[^"]*"', _use_variables, text)
-    size = (
-        r'<svg (.*?)width="[\d.]+pt"(.*?)height="[\d.]+pt"|<svg (.*?)height="[\d.]+pt"(.*?)width="[\d.]+pt"'
-    )
-    opening = f'<svg role="img" aria-label="{escape(label)}" '
-    return re.sub(size, lambda m: opening + "".join(g or "" for g in m.groups()), text, count=1)
-
-
-def _use_variables(style: re.Match[str]) -> str:
-    return re.sub(r"#([0-9a-f]{6})\b", r"var(--c-\1, #\1)", style.group())
+    for style in set(re.findall(r'style="[^"]*"', text)):
+        text = text.replace(style, re.sub(r"#([0-9a-f]{6})\b", r"var(--c-\1, #\1)", style))
+    text = re.sub(
+        r'\b(?:width|height)="[\d.]+pt" ', "", text, count=2
+    )  # of the whole, which then fits its place
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)

@@ -159,7 +159,7 @@ def run_chains(
                 return _run_chain(
                     chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress, team, observer
                 )
-        except ZeroDivisionError:
+        except (ZeroDivisionError, FloatingPointError):
             raise ParameterError(
                 "the priors and the values must be of like size for double precision; rescale one of them"
             ) from None
@@ -211,13 +211,15 @@ def _run_chain(
     betas = sampling.betas()
 
     def sweeps(state: GibbsState, n: int, here: DrawBuffers, thin: int) -> GibbsState:
-        return gibbs.step(state, data, rank, hyper, rng, np.ones(n), here, thin, workspace, team)
+        return _check_finite(
+            gibbs.step(state, data, rank, hyper, rng, np.ones(n), here, thin, workspace, team)
+        )
 
     for start in range(0, betas.size, chunk):
         if stop.is_set():
             return Chain(rank, state, _stream(rng))
         part = betas[start : start + chunk]
-        state = gibbs.step(state, data, rank, hyper, rng, part, nothing, 0, workspace, team)
+        state = _check_finite(gibbs.step(state, data, rank, hyper, rng, part, nothing, 0, workspace, team))
         progress.advance(part.size)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):
@@ -233,6 +235,12 @@ def _run_chain(
         done[c] = start + n
         progress.advance(n * sampling.thin)
     return Chain(rank, state, _stream(rng))
+
+
+def _check_finite(state: GibbsState) -> GibbsState:
+    if not np.isfinite(state.scalars).all():
+        raise FloatingPointError
+    return state
 
 
 def run_with_observer(

@@ -23,7 +23,7 @@ from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.posterior.streaming import Watched
-from maxentry.posterior.warm_start import restart_chains
+from maxentry.posterior.warm_start import check_units, restart_chains
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
@@ -85,6 +85,7 @@ def complete(
     _check_types(effects, priors, start, seed, threads, dtype)
     if start is not None:
         priors = start.fit.priors if priors is None else priors
+        check_units(start, observations)
     fit = ModelSpec(noise, bool(effects), priors, None if start is None else start.fit.units, scale)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)

@@ -30,6 +30,7 @@ from maxentry.kernels.gibbs import Scratch, Side
 from maxentry.kernels.rng import fill_normal
 from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
+from maxentry.labels import place
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
 
@@ -98,7 +99,8 @@ def prepare(
         units = standard_units(observations.values, effects) if standardise else Units(0.0, 1.0)
     if not 1e-150 < units.scale < 1e150:
         raise DataError(
-            f"expected values with a spread between 1e-150 and 1e150, got {units.scale:.3g}; rescale them"
+            f"expected values with a spread between 1e-150 and 1e150, got {units.scale:.3g} "
+            f"({name_farthest(observations, units.shift)}); correct or rescale them"
         )
     z = observations.values - units.shift
     z /= units.scale  # in place: copies of many observations would show
@@ -113,6 +115,13 @@ def standard_units(values: Array, effects: bool) -> Units:
     if largest <= 1e-12 * abs(shift):
         return Units(shift, abs(shift) or 1.0)
     return Units(shift, largest * float(np.sqrt(np.mean(((values - shift) / largest) ** 2))))
+
+
+def name_farthest(observations: Observations, centre: float) -> str:
+    """Name the value that is farthest from the centre, for messages."""
+    o = observations
+    k = int(np.abs(o.values - centre).argmax())
+    return f"{o.values[k]:.6g} in {place(o.row_axis, int(o.rows[k]), o.col_axis, int(o.cols[k]))}"
 
 
 def hyperparameters(priors: Priors) -> Array:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.errors import LabelError, ParameterError
+from maxentry.errors import DataError, LabelError, ParameterError
 from maxentry.observations import Observations
-from maxentry.posterior.chains import Chain, ModelSpec
-from maxentry.posterior.gibbs import GibbsState
+from maxentry.posterior.chains import Chain, ModelSpec, transform_values
+from maxentry.posterior.gibbs import GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.schedule import WORK, Sampling, sweep_work
 
 if TYPE_CHECKING:
@@ -25,6 +25,31 @@ Indices = NDArray[np.int64]
 FEW = 0.03  # share of new observations up to which chains hardly have to move
 COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains
 FEW_SETTLE, FEW_THIN = 6, 1
+UNITS_RANGE = (
+    1e6  # of the spread of new data over that of the old; beyond it double precision runs out of digits
+)
+
+
+def check_units(start: Posterior, observations: Observations) -> None:
+    """Refuse data of another order of magnitude than those of `start`, in whose units its chains are."""
+    if same_magnitude(start, observations):
+        return
+    z, old = transform_values(start.fit.transform, observations), start.fit.units or Units(0.0, 1.0)
+    raise DataError(
+        f"expected values like those of start= (spread {old.scale:.3g}), got {name_farthest(z, old.shift)}; "
+        "correct the value, or leave start= out"
+    )
+
+
+def same_magnitude(start: Posterior, observations: Observations) -> bool:
+    """Whether the chains of `start` can go on with these data without running out of digits."""
+    fit = start.fit
+    if fit.units is None or fit.priors is not None:
+        return True
+    values = transform_values(fit.transform, observations).values
+    new, old = standard_units(values, fit.effects), fit.units
+    near = abs(new.shift - old.shift) < UNITS_RANGE * old.scale
+    return near and 1 / UNITS_RANGE < new.scale / old.scale < UNITS_RANGE
 
 
 def restart_chains(

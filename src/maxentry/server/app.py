@@ -28,8 +28,8 @@ from maxentry.server.jobs import Unfinished
 from maxentry.server.options import Options
 from maxentry.server.problems import PROBLEMS, HttpProblem, ProblemDocument
 from maxentry.server.routes import ask_tell, campaigns, dashboard, jobs, posterior
-from maxentry.server.routes.dependencies import check_parameters, respond_later
-from maxentry.server.schemas import Health
+from maxentry.server.routes.dependencies import check_parameters
+from maxentry.server.schemas import Health, JobResponse
 from maxentry.server.security import API, AccessControl, SafeResponses, WholeBodies, allowed_hosts
 from maxentry.server.service import Service
 
@@ -76,71 +76,55 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
     for part in (campaigns, ask_tell, posterior, jobs, dashboard):
         app.include_router(part.router, prefix=API, responses=PROBLEMS, dependencies=strict)
 
-    @app.get(f"{API}/health", tags=["server"], responses={422: PROBLEMS[422]}, dependencies=strict)
+    open_answers = {status: PROBLEMS[status] for status in (422, 503)}
+
+    @app.get(f"{API}/health", tags=["server"], responses=open_answers, dependencies=strict)
     def health() -> Health:
-        """The server is running. Needs no token, and shows nothing of campaigns."""
+        """The server is running and its storage is there. Needs no token, and shows nothing of campaigns."""
+        service.storage.check()
         return Health(status="ok", version=__version__)
 
     dashboard.add_pages(app)
-    _add_problems(app)
+    app.add_exception_handler(Unfinished, _accept)
+    for kind in (HttpProblem, MaxentryError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _refuse)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_problems(app: FastAPI) -> None:
-    """Answer every error with a problem document, and work that is not done yet with 202."""
+async def _refuse(_: Request, error: Exception) -> Response:
+    return problems.from_error(error).response()
 
-    async def refuse(_: Request, error: Exception) -> Response:
-        return problems.from_error(error).response()
 
-    async def refuse_form(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        return problems.invalid(error.errors()).response()
-
-    async def refuse_address(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        headers = dict(error.headers or {})
-        return problems.from_status(error.status_code, str(error.detail), headers).response()
-
-    async def accept(_: Request, error: Exception) -> Response:
-        assert isinstance(error, Unfinished)
-        return respond_later(error.job)
-
-    app.add_exception_handler(Unfinished, accept)
-    for kind in (HttpProblem, MaxentryError):
-        app.add_exception_handler(kind, refuse)
-    app.add_exception_handler(RequestValidationError, refuse_form)
-    app.add_exception_handler(HTTPException, refuse_address)
+async def _accept(_: Request, error: Exception) -> Response:
+    """Work that goes on in the background: 202 with the job."""
+    assert isinstance(error, Unfinished)
+    body = JobResponse.model_validate(error.job).model_dump_json()
+    headers = {"Location": f"{API}/jobs/{error.job.id}", "Retry-After": "1"}
+    return Response(body, 202, headers, "application/json")
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
     """The description in OpenAPI, with the problem document and the tokens."""
-    if app.openapi_schema is None:
-        document = FastAPI.openapi(app)
-        parts = document.setdefault("components", {})
-        schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
-        parts.setdefault("schemas", {})["ProblemDocument"] = schema
-        text = "The token for reading, or the one for writing."
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "description": text}}
-        if app.state.options.tokens.needed:
-            document["security"] = [{"token": []}]
-    assert app.openapi_schema is not None
-    return app.openapi_schema
+    document = FastAPI.openapi(app)
+    parts = document["components"]
+    parts["schemas"]["ProblemDocument"] = ProblemDocument.model_json_schema()
+    text = "The token for reading, or the one for writing."
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer", "description": text}}
+    if app.state.options.tokens.needed:
+        document["security"] = [{"token": []}]
+    return document
 
 
 # Running it
 
 
-def serve(storage: str, options: Options, *, announce: Callable[[str], None] | None = None) -> None:
+def serve(storage: str, options: Options, *, announce: Callable[[str], None]) -> None:
     """Serve the campaigns of a storage until Ctrl-C or SIGTERM; `announce` is told the address."""
     _check_certificate(options)
     with listen(options) as listening, Storage(storage, create=True) as opened:
-
-        def started() -> None:
-            if announce is not None:
-                announce(address(options, listening.getsockname()[1]))
-
-        server = Server(create_app(opened, options), options, started)
+        where = address(options, listening.getsockname()[1])
+        server = Server(create_app(opened, options), options, lambda: announce(where))
         logging.getLogger("maxentry.server").setLevel(logging.INFO)
         server.run(sockets=[listening])
 

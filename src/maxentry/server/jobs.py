@@ -46,7 +46,7 @@ class Job:
         self.began_at = dt.datetime.now(dt.UTC)
         self.ended_at: dt.datetime | None = None
         self._cancelled = threading.Event()
-        self._why_cancelled = problems.cancellation()
+        self._why_cancelled = HttpProblem("cancelled", "this was cancelled before it was done.")
         self._lock = threading.Lock()
 
     @property
@@ -138,7 +138,7 @@ class JobQueue:
     def get(self, id: str) -> Job:
         """Return the job of this id; a problem if there is none, or it was forgotten."""
         if (job := self._jobs.get(id)) is None:
-            raise problems.no_job()
+            raise HttpProblem("no-job", "expected the id of a job, got one that is not known (any more).")
         return job
 
     def recent(self) -> list[Job]:

@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import secrets
-from collections.abc import Sequence
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from maxentry import errors
 from maxentry.errors import MaxentryError
-from maxentry.server.json import AsciiJson
 
 LOG = logging.getLogger("maxentry.server")
 MEDIA_TYPE = "application/problem+json"
 LONGEST_DETAIL = 2000  # characters
 
-# The most particular class first: the first that fits is used.
-STATUS: tuple[tuple[type[MaxentryError], int, str], ...] = (
-    (errors.NothingToAskError, 409, "Nothing left to ask"),
-    (errors.CampaignError, 409, "Contradicts what the campaign knows"),
-    (errors.StorageError, 503, "The storage does not answer"),
-    (errors.MissingDependencyError, 500, "The server lacks a package"),
-    (errors.LabelError, 422, "Unknown label"),
-    (errors.DataError, 422, "Data that cannot be used"),
-    (errors.RankError, 422, "A rank that cannot be used"),
-    (errors.ParameterError, 422, "An option that cannot be used"),
-    (errors.SizeError, 422, "Too large"),
-    (MaxentryError, 422, "Refused"),
-)
+# The status and the title of each kind of problem. An error of the package is of the kind of its class's code.
+KINDS: dict[str, tuple[int, str]] = {
+    "nothing-to-ask": (409, "Nothing left to ask"),
+    "campaign": (409, "Contradicts what the campaign knows"),
+    "storage": (503, "The storage does not answer"),
+    "missing-dependency": (500, "The server lacks a package"),
+    "label": (422, "Unknown label"),
+    "data": (422, "Data that cannot be used"),
+    "rank": (422, "A rank that cannot be used"),
+    "parameter": (422, "An option that cannot be used"),
+    "size": (422, "Too large"),
+    "error": (422, "Refused"),
+    "no-json": (400, "Not JSON"),
+    "refused": (400, "Refused"),
+    "token": (401, "A token is needed"),
+    "read-only": (403, "Only for reading"),
+    "other-site": (403, "From another site"),
+    "no-address": (404, "Nothing here"),
+    "no-campaign": (404, "No such campaign"),
+    "no-id": (404, "No such id"),
+    "no-job": (404, "No such job"),
+    "no-method": (405, "No such method here"),
+    "too-slow": (408, "Too slow"),
+    "cancelled": (409, "Cancelled"),
+    "too-large": (413, "Too large"),
+    "media-type": (415, "A body of another type"),
+    "packed": (415, "A compressed body"),
+    "wrong-host": (421, "Not a name of this server"),
+    "invalid-request": (422, "A request of the wrong form"),
+    "unknown-parameter": (422, "Unknown parameter"),
+    "too-many-requests": (429, "Too many requests"),
+    "unexpected": (500, "A bug in the server"),
+    "closing": (503, "Shutting down"),
+}
 
 
 class HttpProblem(Exception):
-    """A refusal: HTTP status, kind (a word for programs), title and detail (a sentence for people)."""
+    """A refusal: its kind (one of KINDS), and a detail (a sentence for people)."""
 
-    def __init__(
-        self,
-        status: int,
-        kind: str,
-        title: str,
-        detail: str,
-        headers: dict[str, str] | None = None,
-        **members: Any,
-    ) -> None:
+    def __init__(self, kind: str, detail: str, headers: dict[str, str] | None = None, **members: Any) -> None:
         super().__init__(detail)
-        self.status, self.kind, self.title, self.detail = status, kind, title, detail
-        self.headers, self.members = headers or {}, members
+        self.kind, self.detail, self.headers, self.members = kind, detail, headers or {}, members
+        self.status, self.title = KINDS[kind]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as plain data."""
@@ -60,8 +73,8 @@ class HttpProblem(Exception):
         }
 
     def response(self) -> Response:
-        """Return the document as the answer to a request."""
-        return AsciiJson(self.to_dict(), self.status, self.headers, MEDIA_TYPE)
+        """Return the document as the answer to a request, in ASCII: texts from requests may hold half a character."""
+        return Response(json.dumps(self.to_dict()), self.status, self.headers, MEDIA_TYPE)
 
 
 class ProblemDocument(BaseModel):
@@ -101,20 +114,29 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 def from_error(error: BaseException) -> HttpProblem:
     """Turn an error into a problem."""
-    if isinstance(error, HttpProblem):
-        return error
-    if not isinstance(error, MaxentryError):
-        return bug(error)
-    status, title = next((status, title) for kind, status, title in STATUS if isinstance(error, kind))
-    name = type(error).__name__
-    if status >= 500:
+    match error:
+        case HttpProblem():
+            return error
+        case RequestValidationError():
+            return _from_validation(error)
+        case HTTPException():
+            return _from_framework(error)
+        case MaxentryError():
+            return _from_package(error)
+    reference = secrets.token_hex(4)
+    LOG.error("unexpected, reference %s", reference, exc_info=error)
+    detail = f"this is a bug in maxentry; the server's log has it under the reference {reference}."
+    return HttpProblem("unexpected", detail, reference=reference)
+
+
+def _from_package(error: MaxentryError) -> HttpProblem:
+    kind, name = type(error).code.replace("_", "-"), type(error).__name__
+    if KINDS[kind][0] >= 500:
         # The database's own words may name machines and users: they go to the log alone.
         LOG.error("%s: %s", name, error)
         detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
-        return HttpProblem(status, "storage", title, detail, {"Retry-After": "5"}, error="StorageError")
-    return HttpProblem(
-        status, type(error).code.replace("_", "-"), title, _describe(error), error=name, code=error.code
-    )
+        return HttpProblem(kind, detail, {"Retry-After": "5"}, error="StorageError")
+    return HttpProblem(kind, _describe(error), error=name, code=error.code)
 
 
 def _describe(error: MaxentryError) -> str:
@@ -134,78 +156,46 @@ def _describe(error: MaxentryError) -> str:
     return f"{cut} {hint}".rstrip()
 
 
-def bug(error: BaseException) -> HttpProblem:
-    """A bug: the log has it, under a reference that the answer names."""
-    reference = secrets.token_hex(4)
-    LOG.error("unexpected, reference %s", reference, exc_info=error)
-    detail = f"this is a bug in maxentry; the server's log has it under the reference {reference}."
-    return HttpProblem(500, "unexpected", "A bug in the server", detail, reference=reference)
+def _from_validation(error: RequestValidationError) -> HttpProblem:
+    """A request of the wrong form: the first mistake as a sentence, the first twenty as data."""
+    mistakes = error.errors()
+    if mistakes[0]["type"] == "json_invalid":
+        return no_json()
+    lines = [
+        {"where": ".".join(map(str, mistake["loc"])) or "the request", "expected": str(mistake["msg"])}
+        for mistake in mistakes[:20]
+    ]
+    expected = lines[0]["expected"]
+    detail = f"{lines[0]['where']}: {expected[:1].lower()}{expected[1:]}."
+    return HttpProblem("invalid-request", detail, error="ParameterError", errors=lines)
 
 
-def no_campaign(name: str, names: list[str]) -> HttpProblem:
-    """No campaign has this name or id."""
-    known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-    detail = f"expected the name of a campaign ({known or 'there is none yet'}), got {name!r:.220}."
-    return HttpProblem(404, "no-campaign", "No such campaign", detail, error="CampaignError")
-
-
-def no_job() -> HttpProblem:
-    """No job has this id, or it was forgotten."""
-    return HttpProblem(
-        404, "no-job", "No such job", "expected the id of a job, got one that is not known (any more)."
-    )
-
-
-def too_busy(detail: str, seconds: float = 5.0) -> HttpProblem:
-    """The client is to come back after so many seconds."""
-    after = {"Retry-After": str(max(1, round(seconds)))}
-    return HttpProblem(429, "too-many-requests", "Too many requests", detail, after)
-
-
-def closing() -> HttpProblem:
-    """The server shuts down; another one may do the work."""
-    detail = "expected a running server, got one that is shutting down: try again."
-    return HttpProblem(503, "closing", "Shutting down", detail, {"Retry-After": "5"}, error="StorageError")
-
-
-def cancellation() -> HttpProblem:
-    """A job was cancelled before it was done."""
-    return HttpProblem(409, "cancelled", "Cancelled", "this was cancelled before it was done.")
+def _from_framework(error: HTTPException) -> HttpProblem:
+    """A refusal by FastAPI or Starlette."""
+    if error.status_code == 400:  # a body that FastAPI could not decode
+        return no_json()
+    known = {
+        404: ("no-address", "expected an address of this server, got one without anything."),
+        405: ("no-method", "expected another method for this address."),
+    }
+    kind, detail = known.get(error.status_code, ("refused", str(error.detail)))
+    problem = HttpProblem(kind, detail, dict(error.headers or {}))
+    problem.status = error.status_code
+    return problem
 
 
 def no_json() -> HttpProblem:
     """A body that is not JSON."""
     detail = "expected a body in JSON, got one that cannot be read as JSON."
-    return HttpProblem(400, "no-json", "Not JSON", detail, error="ParameterError")
+    return HttpProblem("no-json", detail, error="ParameterError")
 
 
-def invalid(mistakes: Sequence[dict[str, Any]]) -> HttpProblem:
-    """A request of the wrong form: the first mistake as a sentence, the first twenty as data."""
-    if mistakes and mistakes[0].get("type") == "json_invalid":
-        return no_json()
-    lines = [
-        {"where": ".".join(map(str, mistake["loc"])) or "the request", "expected": str(mistake["msg"])}
-        for mistake in mistakes[:20]
-    ] or [{"where": "the request", "expected": "another form"}]
-    where, expected = lines[0]["where"], lines[0]["expected"]
-    detail = f"{where}: {expected[:1].lower()}{expected[1:]}."
-    title = "A request of the wrong form"
-    return HttpProblem(422, "invalid-request", title, detail, error="ParameterError", errors=lines)
+def too_busy(detail: str, seconds: float = 5.0) -> HttpProblem:
+    """The client is to come back after so many seconds."""
+    return HttpProblem("too-many-requests", detail, {"Retry-After": str(max(1, round(seconds)))})
 
 
-def unknown_parameter(name: str, known: list[str]) -> HttpProblem:
-    """A query parameter that the route does not have."""
-    expected = f"no parameters but {', '.join(known)}" if known else "no parameters"
-    detail = f"expected {expected} at this address, got {name[:100]!r}."
-    title = "Unknown parameter"
-    return HttpProblem(422, "unknown-parameter", title, detail, error="ParameterError", known=known)
-
-
-def from_status(status: int, detail: str, headers: dict[str, str]) -> HttpProblem:
-    """A refusal by the web framework."""
-    kind, title, sentence = {
-        404: ("no-address", "Nothing here", "expected an address of this server, got one without anything."),
-        405: ("no-method", "No such method here", "expected another method for this address."),
-        400: ("no-json", "Not JSON", no_json().detail),
-    }.get(status, ("refused", "Refused", detail))
-    return HttpProblem(status, kind, title, sentence, headers)
+def closing() -> HttpProblem:
+    """The server shuts down; another one may do the work."""
+    detail = "expected a running server, got one that is shutting down: try again."
+    return HttpProblem("closing", detail, {"Retry-After": "5"}, error="StorageError")

@@ -10,7 +10,9 @@ from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -24,13 +26,17 @@ from pydantic import (
 
 from maxentry.campaign.settings import CHANGEABLE, Settings, setting_types
 from maxentry.campaign.tell import Receipt
-from maxentry.campaign.views import Status
+from maxentry.campaign.views import Columns, Status
+from maxentry.errors import DataError
+from maxentry.labels import decode, encode
+from maxentry.server.jobs import JobProgress
 from maxentry.server.problems import HttpProblem
 from maxentry.summary.error_curve import ErrorPoint
 from maxentry.summary.reasons import Reason as EntryReason
 
 LARGEST = 2**53  # programs differ in how they read larger whole numbers
-DEEPEST = 20
+DEEPEST = 20  # of lists in lists
+ANONYMOUS = "http"  # in the history, where a request does not say who makes it
 
 Label = Annotated[
     str | StrictBool | StrictInt | StrictFloat | dict[str, Any],
@@ -45,6 +51,8 @@ Value = Annotated[
 Who = Annotated[
     str | None,
     Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Who does this, for the history."),
+    Field(validate_default=True),
+    AfterValidator(lambda who: who or ANONYMOUS),
 ]
 Id = Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=100_000)]
@@ -54,6 +62,25 @@ Reason = Annotated[str, Field(max_length=2000)]
 
 def _example(**body: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [body]})
+
+
+def parse_label(cell: Any) -> Any:
+    """Read one label of a request."""
+    if not isinstance(cell, dict):
+        return cell
+    try:
+        label = (decode([cell]) or ())[0]
+        if isinstance(label, np.datetime64) and _year(label) != _year(np.datetime64(cell["datetime64"])):
+            raise OverflowError  # NumPy itself would silently return another time
+        return label
+    except (ValueError, TypeError, LookupError, AttributeError, ImportError, OverflowError, RecursionError):
+        raise DataError(
+            f"expected a label as text, as a number or like {{'date': '2030-01-31'}}, got {cell!r:.60}."
+        ) from None
+
+
+def _year(time: np.datetime64) -> int:
+    return int(time.astype("datetime64[Y]").astype(int))
 
 
 # Requests
@@ -237,6 +264,7 @@ class CreateRequest(_settings_body(SETTINGS)):  # type: ignore[misc]
 
 # Responses
 
+Name = Annotated[Label, BeforeValidator(lambda label: (encode((label,)) or ())[0])]
 Number = float | None  # NaN and infinity are written as null
 Time = Annotated[str, BeforeValidator(lambda x: x.isoformat() if isinstance(x, dt.datetime) else x)]
 Item = TypeVar("Item")
@@ -258,6 +286,11 @@ def _response(record: type, only: Iterable[str] = (), **first: Any) -> Any:
     return create_model(record.__name__, __base__=ResponseBody, __doc__=record.__doc__, **body)
 
 
+def to_records(columns: Columns) -> list[dict[str, Any]]:
+    """Turn columns into one record a line."""
+    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+
 class Page(ResponseBody, Generic[Item]):
     """Some lines of a longer list; `next` is the number after which the next page begins, null on the last."""
 
@@ -277,21 +310,15 @@ class StatusResponse(_response(Status, id=str)):  # type: ignore[misc]
 class LabelsResponse(ResponseBody):
     """The labels of rows and columns."""
 
-    rows: list[Label]
-    cols: list[Label]
-
-
-class MatrixResponse(LabelsResponse):
-    """The measurements as a matrix."""
-
-    values: list[list[Number]]
+    rows: list[Name]
+    cols: list[Name]
 
 
 class ChosenEntry(ResponseBody):
     """An entry, its prediction when it was chosen, and its cost."""
 
-    row: Label
-    col: Label
+    row: Name
+    col: Name
     mean: Number
     sd: Number
     gain: Number
@@ -341,14 +368,8 @@ class EntryMeasurement(Measured):
 class MeasurementLine(Measured):
     """A measurement and its entry."""
 
-    row: Label
-    col: Label
-
-
-class MeasurementsResponse(ResponseBody):
-    """All measurements."""
-
-    lines: list[MeasurementLine]
+    row: Name
+    col: Name
 
 
 class HistoryLine(ResponseBody):
@@ -387,12 +408,8 @@ class VersionResponse(ResponseBody):
     version: int
 
 
-class ProgressResponse(ResponseBody):
+class JobProgressResponse(_response(JobProgress)):  # type: ignore[misc]
     """The progress of a job; total is 0 before it begins."""
-
-    what: str
-    done: int
-    total: int
 
 
 class JobResponse(ResponseBody):
@@ -403,7 +420,7 @@ class JobResponse(ResponseBody):
     campaign: str
     campaign_id: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
-    progress: ProgressResponse
+    progress: JobProgressResponse
     began_at: Time
     ended_at: Time | None
     result: Annotated[
@@ -443,14 +460,15 @@ class PosteriorResponse(ResponseBody):
     converged: bool
     median_rhat: Number
     advice: str
+    remark: str = Field(description="The advice without Python code; empty if there is nothing to do.")
     summary: str
 
 
 class PredictedEntry(ResponseBody):
     """Mean, sd and interval of an entry, and the interval of a new measurement of it (new_low, new_high)."""
 
-    row: Label
-    col: Label
+    row: Name
+    col: Name
     mean: Number
     sd: Number
     low: Number
@@ -470,8 +488,8 @@ class LookupResponse(ResponseBody):
 class EntryResponse(ResponseBody):
     """One entry: its asks and measurements, and its prediction if a posterior is at hand."""
 
-    row: Label
-    col: Label
+    row: Name
+    col: Name
     may_be_measured: bool
     cost: float
     measurements: list[EntryMeasurement]
@@ -489,8 +507,8 @@ class MapResponse(ResponseBody):
     cols: list[int]
     row_starts: list[int]
     col_starts: list[int]
-    row_labels: list[Label]
-    col_labels: list[Label]
+    row_labels: list[Name]
+    col_labels: list[Name]
     binned: bool
     share: float = Field(description="The share of the window's entries that the cells were computed from.")
     least: Number

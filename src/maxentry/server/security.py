@@ -1,7 +1,7 @@
 """Middlewares that every request passes: security headers, tokens, other sites, rates, and the body.
 
-Starlette checks the host and the size of the body (`app.py`). It refuses in plain text, which `SafeResponses` turns
-into a problem document.
+`SafeResponses` is the outermost: it answers what the others raise. Starlette checks the host and the size of the body
+(`app.py`), and refuses in plain text, which becomes a problem document, too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,12 @@ class SafeResponses:
 
     def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
         self._app = app
-        self._refusals = {400: _wrong_host(), 413: _too_large(limits.body)}
+        host = "expected to be called by a name of this machine; --allow-host adds others."
+        size = f"expected a body of at most {limits.body} bytes, got a larger one: send it in parts."
+        self._refusals = {
+            400: HttpProblem("wrong-host", host),
+            413: HttpProblem("too-large", size, {"Connection": "close"}),
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -103,16 +108,6 @@ def allowed_hosts(options: Options) -> list[str]:
     return [f"[{name}]" if ":" in name else name for name in names]
 
 
-def _wrong_host() -> HttpProblem:
-    detail = "expected to be called by a name of this machine; --allow-host adds others."
-    return HttpProblem(421, "wrong-host", "Not a name of this server", detail)
-
-
-def _too_large(limit: int) -> HttpProblem:
-    detail = f"expected a body of at most {limit} bytes, got a larger one: send it in parts."
-    return HttpProblem(413, "too-large", "Too large", detail, {"Connection": "close"})
-
-
 class AccessControl:
     """Refuses pages of other sites, requests without the token they need, and too many requests."""
 
@@ -123,11 +118,7 @@ class AccessControl:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] == "http":
-            try:
-                self._check(scope)
-            except HttpProblem as problem:
-                await problem.response()(scope, receive, send)
-                return
+            self._check(scope)
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
@@ -142,25 +133,19 @@ class AccessControl:
         if path in OPEN or path.startswith("/static/"):
             return
         if access == "none":
-            raise _demand_token(token)
+            detail = (
+                f"expected a token (Authorization: Bearer …), got {'none' if token is None else 'another'}."
+            )
+            raise HttpProblem("token", detail, {"WWW-Authenticate": 'Bearer realm="maxentry"'})
         reads = method in READING or (method == "POST" and path.endswith(READ_BY_POST))
         if access == "read" and not reads:
-            detail = "expected the token for writing, got the one for reading."
-            raise HttpProblem(403, "read-only", "Only for reading", detail)
+            raise HttpProblem("read-only", "expected the token for writing, got the one for reading.")
 
 
 def parse_bearer(header: str | None) -> str | None:
     """The token in an `Authorization: Bearer …` header, if it is one."""
     kind, _, token = (header or "").partition(" ")
     return token.strip() or None if kind.lower() == "bearer" else None
-
-
-def _demand_token(token: str | None) -> HttpProblem:
-    got = "none" if token is None else "another"
-    detail = f"expected a token (Authorization: Bearer …), got {got}."
-    return HttpProblem(
-        401, "token", "A token is needed", detail, {"WWW-Authenticate": 'Bearer realm="maxentry"'}
-    )
 
 
 def _follows_link(method: str, path: str, headers: Headers) -> bool:
@@ -174,10 +159,8 @@ def _check_origin(headers: Headers) -> None:
     origin, host = headers.get("origin"), headers.get("host", "")
     foreign = origin is not None and (not host or _netloc(origin) != host.lower())
     if foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-        detail = (
-            "expected a request of this server's own pages or of a program, got one of another site's page."
-        )
-        raise HttpProblem(403, "other-site", "From another site", detail)
+        detail = "expected a request of this server's own pages or of a program, got one of another site."
+        raise HttpProblem("other-site", detail)
 
 
 def _netloc(origin: str) -> str:
@@ -227,39 +210,29 @@ class WholeBodies:
             return
         try:
             body = await self._read(Request(scope, receive))
-        except HttpProblem as problem:
-            await problem.response()(scope, receive, send)
+        except ClientDisconnect:  # nobody waits for an answer, and nothing may be done
             return
-        if body is None:  # the client is gone: nobody waits for an answer, and nothing may be done
-            return
-        delivered = False
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive_whole() -> Message:
-            nonlocal delivered
-            if delivered:
-                return await receive()  # the disconnect
-            delivered = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return messages.pop() if messages else await receive()  # then the disconnect
 
         await self._app(scope, receive_whole, send)
 
-    async def _read(self, request: Request) -> bytes | None:
-        """Read the body; None if the client disconnected."""
+    async def _read(self, request: Request) -> bytes:
         headers = request.headers
         encoding = headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             detail = f"expected a body that is not compressed, got one of {encoding!r:.60}."
-            raise HttpProblem(415, "packed", "A compressed body", detail, {"Accept-Encoding": "identity"})
+            raise HttpProblem("packed", detail, {"Accept-Encoding": "identity"})
         try:
             async with asyncio.timeout(self._seconds):
                 body = await request.body()
-        except ClientDisconnect:
-            return None
         except TimeoutError:
             detail = f"expected the whole body within {self._seconds:g} seconds, got a part of it."
-            raise HttpProblem(408, "too-slow", "Too slow", detail) from None
+            raise HttpProblem("too-slow", detail) from None
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if request.method in ("POST", "PUT", "PATCH") and body and kind not in BODY_TYPES:
             detail = f"expected a body of {' or '.join(BODY_TYPES)}, got {kind or 'no type'!r:.60}."
-            raise HttpProblem(415, "media-type", "A body of another type", detail)
+            raise HttpProblem("media-type", detail)
         return body

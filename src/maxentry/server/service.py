@@ -8,22 +8,24 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from starlette.concurrency import run_in_threadpool
+
 from maxentry.campaign import fits
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
 from maxentry.campaign.storage import Storage
-from maxentry.errors import SizeError
+from maxentry.errors import CampaignError, SizeError
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import Watch
-from maxentry.server import idempotency, problems
-from maxentry.server.jobs import Job, JobQueue
+from maxentry.server import idempotency
+from maxentry.server.jobs import Job, JobQueue, Unfinished
 from maxentry.server.options import ServerLimits
+from maxentry.server.problems import HttpProblem
 from maxentry.summary.error_curve import ErrorCurve
 from maxentry.summary.maps import MapCache
 
 MOST_OPEN = 1000  # campaigns that are kept open; others are opened again
 MOST_FITTED = 8  # open campaigns with fits and maps in memory; those of others are in their caches
-ANONYMOUS = "http"  # in the history, where a request does not say who makes it
 
 
 class OpenCampaign(NamedTuple):
@@ -53,13 +55,10 @@ class Service:
         self.jobs.close(seconds)
         self.storage.close()
 
-    def create(
-        self, name: str, rows: Any, cols: Any, who: str | None = None, **settings: Any
-    ) -> OpenCampaign:
+    def create(self, name: str, rows: Any, cols: Any, **settings: Any) -> OpenCampaign:
         """Create a campaign."""
-        m1, m2 = (x if isinstance(x, int) else len(x) for x in (rows, cols))
-        self.check_size(m1, m2)
-        return self._add(Campaign.create(self.storage, name, rows, cols, who=who or ANONYMOUS, **settings))
+        self.check_size(*(x if isinstance(x, int) else len(x) for x in (rows, cols)))
+        return self._add(Campaign.create(self.storage, name, rows, cols, **settings))
 
     def check_size(self, m1: int, m2: int) -> None:
         """Refuse a matrix with more entries than the server allows."""
@@ -75,7 +74,11 @@ class Service:
         names = self.storage.names()
         name = reference if reference in names else self.storage.name_of(reference)
         if name is None:
-            raise problems.no_campaign(reference, names)
+            some = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+            detail = (
+                f"expected the name of a campaign ({some or 'there is none yet'}), got {reference!r:.220}."
+            )
+            raise HttpProblem("no-campaign", detail, error="CampaignError")
         key = self.storage.find(name)
         return self._find(key.uuid) or self._add(Campaign(self.storage, key))
 
@@ -91,7 +94,7 @@ class Service:
             if id not in self._open:
                 folder = campaign.cache if isinstance(campaign.cache, Path) else None
                 fits = CampaignFits(folder, lambda: self._limit_fits(id))
-                campaign.cache = fits.cache
+                campaign.cache = fits
                 self._open[id] = OpenCampaign(campaign, id, fits, ErrorCurve(folder), MapCache())
             self._open.move_to_end(id)
             while len(self._open) > MOST_OPEN:
@@ -119,20 +122,39 @@ class Service:
             try:
                 return work(watch)
             finally:
-                opened.fits.cache.release()
+                opened.fits.release()
 
         full_key = None if key is None else (kind, opened.id, key)
         return self.jobs.start(Job(kind, opened.campaign.name, opened.id), run, full_key)
 
-    def fit(self, opened: OpenCampaign) -> Job:
-        """Start the job that fits the posterior of all measurements."""
-        state = opened.campaign.state
+    async def finish(
+        self, kind: str, opened: OpenCampaign, work: Callable[[Watch], Any], key: Hashable, seconds: float
+    ) -> Any:
+        """Start a job and wait for its result; `Unfinished` if that takes longer than so many seconds."""
+        job = await run_in_threadpool(self.start, kind, opened, work, key)
+        return await job.finish(seconds)
+
+    async def fit(
+        self, opened: OpenCampaign, state: State, seconds: float, stale: bool
+    ) -> VersionedPosterior:
+        """Return the posterior, fitted if need be, or with `stale` the last one at hand."""
+        if not state.standing:
+            raise CampaignError("expected at least one measurement before there is a posterior, got none.")
+        fit = await run_in_threadpool(opened.fits.latest if stale else opened.fits.current, state)
+        if fit is not None:
+            return fit
 
         def work(watch: Watch) -> Any:
             opened.curve.add(state, opened.fits.fit(state, watch))
             return {"version": state.version, "measurements": len(state.standing)}
 
-        return self.start("fit", opened, work, state.version)
+        job = await run_in_threadpool(self.start, "fit", opened, work, state.version)
+        await job.finish(seconds)
+        # Measurements that came in the meantime are for the next request: this is the fit that was waited for.
+        fit = await run_in_threadpool(opened.fits.latest, state)
+        if fit is None:  # its memory was needed for other campaigns: the next request makes it again
+            raise Unfinished(job)
+        return fit
 
 
 # Fits
@@ -145,19 +167,29 @@ class VersionedPosterior(NamedTuple):
     version: int
     current: bool
 
+    @property
+    def measurements(self) -> int:
+        """How many measurements it knows."""
+        return self.posterior.observations.n
 
-class CampaignFits:
-    """The posteriors of one campaign; `on_fit` is called whenever one comes into memory."""
+
+class CampaignFits(fits.Memory):
+    """The posteriors of one campaign: those used last in memory, and more in a folder.
+
+    A thread that wants a fit another one is making waits for it. `on_fit` is called whenever one comes into memory.
+    """
 
     def __init__(self, folder: Path | None, on_fit: Callable[[], None] = lambda: None) -> None:
-        self.cache = SharedFits(folder, on_fit)
+        super().__init__()
+        self._folder, self._on_fit = folder, on_fit
         self._latest: VersionedPosterior | None = None
-        self._lock = threading.Lock()
+        self._makers: dict[str, int] = {}  # the thread that makes each fit
+        self._changed = threading.Condition()
 
     def current(self, state: State) -> VersionedPosterior | None:
         """Return the posterior of all measurements if it is in memory."""
         try:
-            return VersionedPosterior(fits.fit_posterior(state, _MemoryOnly(self.cache)), state.version, True)
+            return VersionedPosterior(fits.fit_posterior(state, _MemoryOnly(self)), state.version, True)
         except _NotInMemoryError:
             return None
 
@@ -168,51 +200,34 @@ class CampaignFits:
     def fit(self, state: State, watch: Watch) -> Posterior:
         """Return the posterior of all measurements, fitted if need be; `watch` sees the progress."""
         # `progress` reaches `progress.track` as it is, which takes a function too.
-        posterior = fits.fit_posterior(state, self.cache, progress=watch)  # type: ignore[arg-type]
-        self._remember(posterior, state)
+        posterior = fits.fit_posterior(state, self, progress=watch)  # type: ignore[arg-type]
+        self.remember(state)
         return posterior
 
     def remember(self, state: State) -> None:
-        """Remember the posterior of this state as the last one, if other work has fitted it."""
+        """Remember the posterior of this state as the last one, if it has been fitted."""
         if state.standing and (fit := self.current(state)) is not None:
-            self._remember(fit.posterior, state)
+            with self._changed:
+                if self._latest is None or self._latest.version <= state.version:
+                    self._latest = fit._replace(current=False)
 
-    def clear(self) -> None:
-        """Free the memory."""
-        self.cache.clear()
-        with self._lock:
-            self._latest = None
-
-    def _remember(self, posterior: Posterior, state: State) -> None:
-        with self._lock:
-            if self._latest is None or self._latest.version <= state.version:
-                self._latest = VersionedPosterior(posterior, state.version, False)
-
-
-class SharedFits(fits.Memory):
-    """The fits used last, in memory and in a folder. A thread that wants a fit another one is making waits for it."""
-
-    def __init__(self, folder: Path | None, on_fit: Callable[[], None] = lambda: None) -> None:
-        super().__init__()
-        self._folder, self._on_fit = folder, on_fit
-        self._makers: dict[str, int] = {}  # the thread that makes each fit
-        self._changed = threading.Condition()
+    # As the cache of a campaign
 
     def get(self, name: str) -> Posterior | None:
         """Return the fit of this name; None if the caller is to make it."""
         me = threading.get_ident()
         with self._changed:
-            while (fit := super().get(name)) is None and self._makers.get(name, me) != me:
+            while (fit := self.peek(name)) is None and self._makers.get(name, me) != me:
                 self._changed.wait()
             if fit is None:
                 self._makers[name] = me
-        if (
-            fit is None
-            and self._folder is not None
-            and (fit := fits.load_fit(self._folder, name)) is not None
-        ):
+        if fit is None and (fit := fits.load_fit(self._folder, name)) is not None:
             self._hold(name, fit)
         return fit
+
+    def peek(self, name: str) -> Posterior | None:
+        """Return the fit of this name if it is in memory, without waiting."""
+        return super().get(name)
 
     def put(self, name: str, made: Posterior) -> None:
         """Store a fit, for those who wait and for later."""
@@ -223,12 +238,12 @@ class SharedFits(fits.Memory):
     def used(self, name: str) -> None:
         """Mark a fit as recently used, in the folder too."""
         super().used(name)
-        if self._folder is not None:
-            fits.touch_fit(self._folder, name)
+        fits.touch_fit(self._folder, name)
 
-    def peek(self, name: str) -> Posterior | None:
-        """Return the fit of this name if it is in memory, without waiting."""
-        return super().get(name)
+    def clear(self) -> None:
+        """Free the memory."""
+        super().clear()
+        self._latest = None
 
     def release(self) -> None:
         """Leave the fits that this thread was making, if any, to other threads."""
@@ -250,14 +265,14 @@ class _NotInMemoryError(Exception):
 
 
 class _MemoryOnly(fits.Memory):
-    """A view of the shared fits that makes none: a fit that is missing raises an error."""
+    """A view of a campaign's fits that makes none: a fit that is missing raises an error."""
 
-    def __init__(self, fits: SharedFits) -> None:
+    def __init__(self, fits: CampaignFits) -> None:
         super().__init__()
-        self._shared = fits
+        self._fits_in_use = fits
 
     def get(self, name: str) -> Posterior:
         """Return the fit of this name."""
-        if (fit := self._shared.peek(name)) is None:
+        if (fit := self._fits_in_use.peek(name)) is None:
             raise _NotInMemoryError
         return fit

@@ -1,7 +1,7 @@
 """How a campaign went: the expected error as measurements came in, and how far off its predictions were.
 
 The expected error after n measurements needs a posterior of the first n. Points are taken at anchors
-(`campaign/fits.py`), which cost one fit each instead of two, and at the present. One point is `campaign/stop.py`
+(`campaign/fits.py`), which cost one fit each instead of two, and at the present. One point is its
 `expected_error`; each is computed once and kept in the cache. Predictions of asked entries are in the events.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import hashlib
 import json
 import threading
 from collections import defaultdict
@@ -53,12 +52,16 @@ class ErrorCurve:
 
     def add(self, state: State, posterior: Posterior) -> None:
         """Add the point of this state, whose posterior is at hand."""
-        from maxentry.campaign import stop  # here, since loading the sampler takes its time
+        from maxentry.campaign import fits  # here, since loading the sampler takes its time
 
-        error = stop.expected_error(state, posterior)
+        error = fits.expected_error(state, posterior)
         with self._lock:
             self._known[_key(state, len(state.standing))] = error
-            _write(self._folder, self._read())
+            if self._folder is not None:
+                with contextlib.suppress(OSError):  # it is only a cache
+                    self._folder.mkdir(parents=True, exist_ok=True)
+                    with write_atomically(self._folder / FILE) as draft:
+                        draft.write_text(json.dumps(self._read()))
 
     def points(self, state: State) -> list[ErrorPoint]:
         """The points known by now, the first first; computes none."""
@@ -102,39 +105,24 @@ class ErrorCurve:
 
 def curve_sizes(state: State, points: int = POINTS) -> list[int]:
     """Numbers of measurements that a curve shows: anchors, and all; none while too few are told for a posterior."""
-    from maxentry.campaign.fits import FIRST_ANCHOR, largest_anchor
+    from maxentry.campaign import fits
 
-    n, least = len(state.standing), max(FIRST_ANCHOR, max(state.shape) / 2)
+    n, least = len(state.standing), max(fits.FIRST_ANCHOR, max(state.shape) / 2)
     if points == 0 or len(state.told_keys) < max(state.shape) / 2 or n == 0:
         return []
     anchors: list[int] = []
-    a = largest_anchor(max(int(NEAR * n), 1))
+    a = fits.largest_anchor(max(int(NEAR * n), 1))
     while a >= least:
         anchors.insert(0, a)
-        a = largest_anchor(a - 1)
+        a = fits.largest_anchor(a - 1)
     some = np.unique(np.linspace(0, len(anchors) - 1, min(points - 1, len(anchors))).astype(int))
     return [*(anchors[k] for k in some), n]
 
 
 def _key(state: State, n: int) -> str:
-    """A digest of everything that the error after n measurements depends on."""
-    from maxentry.campaign.fits import LAW
+    from maxentry.campaign import fits
 
-    s = state.settings
-    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n]
-    digest = hashlib.sha256(json.dumps(model).encode())
-    for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:24]
-
-
-def _write(folder: Path | None, errors: dict[str, float]) -> None:
-    """Store the errors; it is only a cache, so a folder that cannot be written is ignored."""
-    if folder is not None:
-        with contextlib.suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            with write_atomically(folder / FILE) as draft:
-                draft.write_text(json.dumps(errors))
+    return fits.digest_fit(state, n, "expected error")
 
 
 # Predictions and what came of them

@@ -10,7 +10,7 @@ cell: over all of them while they are few, else over a sample that is evenly spr
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -161,12 +161,12 @@ def posterior_cells(
     share = len(row_at) * len(col_at) / (len(rows.order) * len(cols.order))
     if what == "width":
         low, high = interval_map(sample, level, None, transform)
-        return Cells(np.sqrt(cell_means((high - low) ** 2, row_starts, col_starts)), share)
-    mean = mean_map(sample, transform)
-    if what == "mean":
-        return Cells(cell_means(mean, row_starts, col_starts), share)
-    variance = sd_map(sample, mean, transform) ** 2
-    return Cells(np.sqrt(cell_means(variance, row_starts, col_starts)), share)
+        values = (high - low) ** 2
+    else:
+        values = mean_map(sample, transform)
+        values = values if what == "mean" else sd_map(sample, values, transform) ** 2
+    means = cell_means(values, row_starts, col_starts)
+    return Cells(means if what == "mean" else np.sqrt(means), share)
 
 
 def posterior_map(posterior: Posterior, what: PosteriorMap, window: Window, level: float) -> BinnedMap:
@@ -178,29 +178,23 @@ class MapCache:
     """The posterior maps of a campaign that were used last. Threads share it, and each map is computed once."""
 
     def __init__(self) -> None:
-        self._maps: OrderedDict[tuple[Any, ...], tuple[Posterior, BinnedMap]] = OrderedDict()
         self._lock = threading.Lock()
+        self._compute = lru_cache(CACHED_MAPS)(posterior_map)
 
     def __len__(self) -> int:
-        return len(self._maps)
+        return self._compute.cache_info().currsize
 
     def posterior_map(
         self, posterior: Posterior, what: PosteriorMap, window: Window, level: float
     ) -> BinnedMap:
         """The map, from the cache or computed; one is computed at a time, however many clients want it."""
-        key = id(posterior), what, window, level if what == "width" else None
         with self._lock:
-            # The posterior is stored beside its map, so that no other posterior can get its id.
-            cached = self._maps.pop(key, None) or (posterior, posterior_map(posterior, what, window, level))
-            self._maps[key] = cached
-            while len(self._maps) > CACHED_MAPS:
-                self._maps.popitem(last=False)
-        return cached[1]
+            return self._compute(posterior, what, window, level if what == "width" else 0.0)
 
     def clear(self) -> None:
         """Drop the maps, and the posteriors they belong to."""
         with self._lock:
-            self._maps.clear()
+            self._compute.cache_clear()
 
 
 def sample_size(rows: Bins, cols: Bins, entries: float) -> int:

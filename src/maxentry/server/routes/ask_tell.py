@@ -10,12 +10,10 @@ from starlette.concurrency import run_in_threadpool
 
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
-from maxentry.campaign.tell import Line, Receipt
-from maxentry.campaign.tell import read_lines as read_lines
+from maxentry.campaign.tell import Line, Receipt, read_lines
 from maxentry.progress import Watch
 from maxentry.server import idempotency, schemas
 from maxentry.server.idempotency import Claim, EventSpan, Repeated
-from maxentry.server.json import parse_label, to_records
 from maxentry.server.problems import HttpProblem
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
@@ -25,7 +23,8 @@ from maxentry.server.routes.dependencies import (
     Wait,
     version_of,
 )
-from maxentry.server.service import ANONYMOUS, OpenCampaign
+from maxentry.server.schemas import parse_label, to_records
+from maxentry.server.service import OpenCampaign
 from maxentry.tables import decode
 
 router = APIRouter(tags=["the lab loop"])
@@ -52,39 +51,22 @@ async def ask(
     """
     limits = {"plates": body.plates, "per_row": body.per_row, "per_col": body.per_col}
     claim = Claim.from_request(key, ["ask", body.n, limits])
+
+    def work(watch: Watch) -> dict[str, list[int]]:
+        before, campaign = here.campaign.state, idempotency.with_claim(here.campaign, claim)
+        try:
+            batch = campaign.ask(body.n, **limits, who=body.who, progress=watch, frame="columns")  # type: ignore[arg-type]
+            return {"ids": list(batch["id"])}
+        except Repeated as repeated:
+            return {"ids": _ids(here, repeated.span)}
+        finally:
+            here.fits.remember(before)
+
     span = await run_in_threadpool(idempotency.find, service.storage, here.campaign.key, claim)
-    if span is None:
-
-        def work(watch: Watch) -> Any:
-            return {"ids": _ask(here, body, limits, claim, watch)}
-
-        job = await run_in_threadpool(service.start, "ask", here, work, claim)
-        ids = (await job.finish(wait))["ids"]
-    else:
-        ids = _ids(here, span)
-    return await run_in_threadpool(_batch, here, ids)
-
-
-def _ask(
-    here: OpenCampaign, body: schemas.AskRequest, limits: dict[str, Any], claim: Claim | None, watch: Watch
-) -> list[int]:
-    """Ask the campaign; return the ids, also of a request that was done before."""
-    before = here.campaign.state
-    try:
-        campaign = idempotency.with_claim(here.campaign, claim)
-        batch = campaign.ask(
-            body.n,
-            **limits,
-            who=body.who or ANONYMOUS,
-            progress=watch,  # type: ignore[arg-type]
-            frame="columns",
-        )
-        return list(batch["id"])
-    except Repeated as repeated:
-        return _ids(here, repeated.span)
-    finally:
-        here.fits.cache.release()
-        here.fits.remember(before)
+    if span is not None:
+        return await run_in_threadpool(_batch, here, _ids(here, span))
+    result = await service.finish("ask", here, work, claim, wait)
+    return await run_in_threadpool(_batch, here, result["ids"])
 
 
 def _ids(here: OpenCampaign, span: EventSpan) -> list[int]:
@@ -96,9 +78,8 @@ def _ids(here: OpenCampaign, span: EventSpan) -> list[int]:
 def _batch(here: OpenCampaign, ids: list[int]) -> schemas.BatchResponse:
     state = here.campaign.state
     lines = to_records(views.asks([state.asked[id] for id in ids], state))
-    return schemas.BatchResponse(
-        campaign=here.campaign.name, entries=[schemas.BatchEntry(**line) for line in lines]
-    )
+    entries = [schemas.BatchEntry(**line) for line in lines]
+    return schemas.BatchResponse(campaign=here.campaign.name, entries=entries)
 
 
 @router.get("/campaigns/{campaign}/batch")
@@ -109,7 +90,7 @@ def batch(
     known = here.campaign.state.asked
     if unknown := [id for id in ids if id not in known]:
         detail = f"expected ids from 1 to {len(known)}, got {unknown[0]}."
-        raise HttpProblem(404, "no-id", "No such id", detail, error="DataError")
+        raise HttpProblem("no-id", detail, error="DataError")
     return _batch(here, ids)
 
 
@@ -125,7 +106,7 @@ async def tell_csv(
     here: CampaignDep,
     key: IdempotencyKey = None,
     again: Annotated[bool, Query()] = False,
-    who: Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = None,
+    who: Annotated[schemas.Who, Query()] = None,
 ) -> schemas.ReceiptResponse:
     """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
     text = decode(await request.body(), "the body")
@@ -146,7 +127,9 @@ def _tell(
     content = [line._replace(where="")._asdict() for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     try:
-        receipt = idempotency.with_claim(here.campaign, claim).tell_lines(lines, again, who or ANONYMOUS)
+        receipt = idempotency.with_claim(here.campaign, claim).tell_lines(
+            lines, again, who or schemas.ANONYMOUS
+        )
     except Repeated as repeated:
         receipt = _past_receipt(here, lines, repeated.span)
     return schemas.ReceiptResponse(**receipt._asdict())
@@ -165,27 +148,20 @@ def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Rec
 @router.post("/campaigns/{campaign}/fail")
 def fail(here: CampaignDep, body: schemas.FailRequest) -> schemas.VersionResponse:
     """Say that measuring was tried and gave no value."""
-    here.campaign.fail(body.ids, body.reason, retry=body.retry, who=body.who or ANONYMOUS)
+    here.campaign.fail(body.ids, body.reason, retry=body.retry, who=body.who)
     return version_of(here)
 
 
 @router.post("/campaigns/{campaign}/withdraw")
 def withdraw(here: CampaignDep, body: schemas.WithdrawRequest) -> schemas.VersionResponse:
     """Say that entries will not be measured; they may be asked for again."""
-    here.campaign.withdraw(body.ids, body.reason, who=body.who or ANONYMOUS)
+    here.campaign.withdraw(body.ids, body.reason, who=body.who)
     return version_of(here)
 
 
 @router.post("/campaigns/{campaign}/correct")
 def correct(here: CampaignDep, body: schemas.CorrectRequest) -> schemas.VersionResponse:
     """Correct a value; null strikes it out."""
-    here.campaign.correct(
-        body.id,
-        body.value,  # type: ignore[arg-type]
-        row=parse_label(body.row),
-        col=parse_label(body.col),
-        number=body.number,
-        reason=body.reason,
-        who=body.who or ANONYMOUS,
-    )
+    which = body.model_dump() | {"row": parse_label(body.row), "col": parse_label(body.col)}
+    here.campaign.correct(**which)
     return version_of(here)

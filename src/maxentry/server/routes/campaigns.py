@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,16 +10,19 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
+from pydantic_core import to_json
 
+from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Record, write
+from maxentry.campaign.views import Columns
 from maxentry.errors import DataError, SizeError
 from maxentry.server import schemas
-from maxentry.server.json import encode_labels, parse_label, to_csv, to_records
 from maxentry.server.routes.ask_tell import tell_columns
-from maxentry.server.routes.dependencies import CampaignDep, PageDep, ServiceDep, version_of
+from maxentry.server.routes.dependencies import CampaignDep, PageDep, ServiceDep, StateDep, version_of
+from maxentry.server.schemas import parse_label, to_records
 from maxentry.server.security import API
-from maxentry.server.service import ANONYMOUS, OpenCampaign
+from maxentry.server.service import OpenCampaign
 
 router = APIRouter(tags=["campaigns"])
 LAST_EVENT = 2**31 - 1  # that a database can be asked for
@@ -48,7 +52,7 @@ def create(service: ServiceDep, body: schemas.CreateRequest, response: Response)
         body.name,
         _labels(body.rows),
         _labels(body.cols),
-        body.who,
+        who=body.who,
         seed=body.seed,
         values=None if body.values is None else tell_columns(body.values),
         exist_ok=body.exist_ok,
@@ -65,9 +69,9 @@ def status(here: CampaignDep) -> schemas.StatusResponse:
 
 
 @router.get("/campaigns/{campaign}/settings")
-def settings(here: CampaignDep) -> dict[str, Any]:
+def settings(state: StateDep) -> dict[str, Any]:
     """The settings as they are now; for mask and costs, which are as large as the matrix, whether there are any."""
-    current = here.campaign.state.settings
+    current = state.settings
     left_out = ("rows", "cols", "mask", "costs")
     return {name: value for name, value in vars(current).items() if name not in left_out} | {
         "shape": current.shape,
@@ -79,60 +83,50 @@ def settings(here: CampaignDep) -> dict[str, Any]:
 @router.patch("/campaigns/{campaign}/settings")
 def change(here: CampaignDep, body: schemas.ChangeRequest) -> schemas.VersionResponse:
     """Change settings from now on; null takes one back."""
-    here.campaign.set(who=body.who or ANONYMOUS, **_settings(body.settings()))
+    here.campaign.set(who=body.who, **_settings(body.settings()))
     return version_of(here)
 
 
 @router.get("/campaigns/{campaign}/labels")
-def labels(here: CampaignDep) -> schemas.LabelsResponse:
+def labels(state: StateDep) -> schemas.LabelsResponse:
     """The labels of rows and columns."""
-    return schemas.LabelsResponse(**_axes(here))
+    return schemas.LabelsResponse(rows=list(state.row_labels), cols=list(state.col_labels))  # type: ignore[arg-type]
 
 
 @router.post("/campaigns/{campaign}/rows")
 def add_rows(
-    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest
+    service: ServiceDep, here: CampaignDep, state: StateDep, body: schemas.AddLabelsRequest
 ) -> schemas.VersionResponse:
     """Add rows after the existing ones."""
-    m1, m2 = here.campaign.state.shape
-    service.check_size(m1 + len(body.labels), m2)
-    here.campaign.add_rows(_labels(body.labels), cost=body.cost, who=body.who or ANONYMOUS)
+    service.check_size(state.shape[0] + len(body.labels), state.shape[1])
+    here.campaign.add_rows(_labels(body.labels), cost=body.cost, who=body.who)
     return version_of(here)
 
 
 @router.post("/campaigns/{campaign}/cols")
 def add_cols(
-    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest
+    service: ServiceDep, here: CampaignDep, state: StateDep, body: schemas.AddLabelsRequest
 ) -> schemas.VersionResponse:
     """Add columns after the existing ones."""
-    m1, m2 = here.campaign.state.shape
-    service.check_size(m1, m2 + len(body.labels))
-    here.campaign.add_cols(_labels(body.labels), cost=body.cost, who=body.who or ANONYMOUS)
+    service.check_size(state.shape[0], state.shape[1] + len(body.labels))
+    here.campaign.add_cols(_labels(body.labels), cost=body.cost, who=body.who)
     return version_of(here)
 
 
 @router.get("/campaigns/{campaign}/history", response_model=schemas.Page[schemas.HistoryLine])
-def history(here: CampaignDep, page: PageDep) -> dict[str, Any]:
+def history(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     """What happened, one line an event."""
-    total = here.campaign.state.version
     records, following = _records(here, page)
-    return page.body(to_records(views.history(records)), total, following)
+    return page.body(to_records(views.history(records)), state.version, following)
 
 
 @router.get("/campaigns/{campaign}/events", response_model=schemas.EventPage)
-def events(here: CampaignDep, page: PageDep) -> dict[str, Any]:
+def events(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     """Events as they are stored, for a replay elsewhere; `now` is the time by the storage's clock."""
-    state = here.campaign.state
     records, following = _records(here, page)
     lines = [
-        {
-            "number": record.number,
-            "at": record.at,
-            "who": record.who,
-            "kind": record.event.kind,
-            "payload": json.loads(write(record.event)),
-        }
-        for record in records
+        {"number": number, "at": at, "who": who, "kind": event.kind, "payload": json.loads(write(event))}
+        for number, at, who, event in records
     ]
     return page.body(lines, state.version, following) | {"now": here.campaign.now(state)}
 
@@ -140,13 +134,13 @@ def events(here: CampaignDep, page: PageDep) -> dict[str, Any]:
 @router.get("/campaigns/{campaign}/asked", response_model=schemas.Page[schemas.AskedEntry])
 def asked(
     here: CampaignDep,
+    state: StateDep,
     page: PageDep,
     status: Annotated[
         Literal["pending", "told", "failed", "withdrawn", "expired"] | None, Query(description="Only these.")
     ] = None,
 ) -> dict[str, Any]:
     """The entries that were asked for, and their status."""
-    state = here.campaign.state
     now = here.campaign.now(state)
     chosen = [ask for ask in state.asked.values() if status is None or ask.status_at(now) == status]
     asks, following = page.cut(chosen, lambda ask: ask.id)
@@ -155,12 +149,11 @@ def asked(
 
 @router.get("/campaigns/{campaign}/measurements", response_model=schemas.Page[schemas.MeasurementLine])
 def measurements(
-    here: CampaignDep,
+    state: StateDep,
     page: PageDep,
     everything: Annotated[bool, Query(description="Those struck out, too (null).")] = False,
 ) -> dict[str, Any]:
     """The measurements, in the order in which they were told."""
-    state = here.campaign.state
     chosen = state.measurements if everything else state.standing
     lines, following = page.cut(chosen, lambda m: m.number)
     columns = views.measurements(replace(state, measurements=tuple(lines)), True)
@@ -181,7 +174,7 @@ def measurements(
     },
 )
 def export(
-    here: CampaignDep,
+    state: StateDep,
     wide: Annotated[
         bool, Query(description="One line for each row of the matrix, replicates as their mean.")
     ] = False,
@@ -189,21 +182,32 @@ def export(
     form: Annotated[Literal["csv", "json"], Query()] = "csv",
 ) -> Response:
     """All measurements in one piece."""
-    state = here.campaign.state
     if wide and state.shape[0] * state.shape[1] > LARGEST_MATRIX:
         raise SizeError(
             f"expected a matrix of at most {LARGEST_MATRIX} entries; ask for the long form instead."
         )
     if form == "csv":
-        columns: dict[str, Any] = here.campaign.export(wide=wide, everything=everything, frame="columns")
+        columns = views.wide(state, "columns") if wide else views.measurements(state, everything)
         headers = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
-        return Response(to_csv(columns), media_type="text/csv", headers=headers)
+        return Response(_to_csv(columns), media_type="text/csv", headers=headers)
     if wide:
-        matrix = schemas.MatrixResponse(**_axes(here), values=views.mean_matrix(state).tolist())
-        return Response(matrix.model_dump_json(), media_type="application/json")
-    columns = here.campaign.export(everything=everything, frame="columns")
-    lines = schemas.MeasurementsResponse.model_validate({"lines": to_records(columns)})
-    return Response(lines.model_dump_json(), media_type="application/json")
+        body = labels(state).model_dump() | {"values": views.mean_matrix(state).tolist()}
+    else:
+        lines = to_records(views.measurements(state, everything))
+        body = {"lines": [schemas.MeasurementLine(**line) for line in lines]}
+    return Response(to_json(body, inf_nan_mode="null"), media_type="application/json")
+
+
+def _to_csv(columns: Columns) -> bytes:
+    """Write columns as CSV: times as in JSON, numbers as Python writes them, nothing for a missing value."""
+
+    def text(x: Any) -> str:
+        return "" if x is None or x != x else x.isoformat() if hasattr(x, "isoformat") else str(x)
+
+    stream = io.BytesIO()
+    table = tables.Table.from_columns({name: [text(x) for x in column] for name, column in columns.items()})
+    tables.write(table, stream, tables.Format.csv)
+    return stream.getvalue()
 
 
 def _records(here: OpenCampaign, page: PageDep) -> tuple[Sequence[Record], int | None]:
@@ -211,11 +215,6 @@ def _records(here: OpenCampaign, page: PageDep) -> tuple[Sequence[Record], int |
     after = min(page.after, LAST_EVENT)
     records = here.campaign.records(after, page.limit + 1)
     return page.cut(records, lambda record: record.number)
-
-
-def _axes(here: OpenCampaign) -> dict[str, Any]:
-    state = here.campaign.state
-    return {"rows": encode_labels(state.row_labels), "cols": encode_labels(state.col_labels)}
 
 
 def _labels(given: int | list[Any]) -> Any:

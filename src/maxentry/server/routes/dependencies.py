@@ -1,4 +1,4 @@
-"""What routes share: the service, the campaign of the address, pages, keys, and waiting for a fit."""
+"""What routes share: the campaign of the address, its state and its fit, idempotency keys, and pages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import Depends, Header, Path, Query, Request
 from fastapi.dependencies.models import Dependant
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from maxentry.errors import CampaignError
-from maxentry.server import problems, schemas
-from maxentry.server.jobs import Job, Unfinished
-from maxentry.server.security import API
+from maxentry.campaign.state import State
+from maxentry.server import schemas
+from maxentry.server.problems import HttpProblem
 from maxentry.server.service import OpenCampaign, Service, VersionedPosterior
 
 T = TypeVar("T")
@@ -25,7 +23,9 @@ async def check_parameters(request: Request) -> None:
     """Refuse parameters that the route does not have: a misspelt one would otherwise be ignored in silence."""
     known = _parameter_names(request.scope["route"].dependant)
     if unknown := [name for name in request.query_params if name not in known]:
-        raise problems.unknown_parameter(unknown[0], known)
+        expected = f"no parameters but {', '.join(known)}" if known else "no parameters"
+        detail = f"expected {expected} at this address, got {unknown[0][:100]!r}."
+        raise HttpProblem("unknown-parameter", detail, error="ParameterError", known=known)
 
 
 def _parameter_names(part: Dependant) -> list[str]:
@@ -51,6 +51,12 @@ def _open_campaign(
 
 CampaignDep = Annotated[OpenCampaign, Depends(_open_campaign)]
 
+
+def _read_state(here: CampaignDep) -> State:
+    return here.campaign.state
+
+
+StateDep = Annotated[State, Depends(_read_state)]
 Wait = Annotated[
     float, Query(ge=0, le=60, description="Seconds to wait for work before it goes on in the background.")
 ]
@@ -58,6 +64,15 @@ Stale = Annotated[
     bool, Query(description="Accept the last fit at hand if the latest measurements are not fitted yet.")
 ]
 Level = Annotated[float, Query(gt=0, lt=1, description="The probability of the intervals.")]
+
+
+async def _get_fit(
+    service: ServiceDep, here: CampaignDep, state: StateDep, wait: Wait = 5.0, stale: Stale = False
+) -> VersionedPosterior:
+    return await service.fit(here, state, wait, stale)
+
+
+FitDep = Annotated[VersionedPosterior, Depends(_get_fit)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -112,31 +127,6 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
         "headers": {name: {"schema": {"type": "string"}} for name in ("Location", "Retry-After")},
     }
 }
-
-
-def respond_later(job: Job) -> Response:
-    """The response while a job goes on in the background."""
-    body = schemas.JobResponse.model_validate(job).model_dump_json()
-    headers = {"Location": f"{API}/jobs/{job.id}", "Retry-After": "1"}
-    return Response(body, 202, headers, "application/json")
-
-
-async def get_fit(
-    service: Service, here: OpenCampaign, wait: float, stale: bool = False
-) -> VersionedPosterior:
-    """The posterior, fitted if need be; `Unfinished` if that takes longer than `wait`."""
-    state = await run_in_threadpool(lambda: here.campaign.state)
-    if not state.standing:
-        raise CampaignError("expected at least one measurement before there is a posterior, got none.")
-    fit = await run_in_threadpool(here.fits.latest if stale else here.fits.current, state)
-    if fit is None:
-        job = await run_in_threadpool(service.fit, here)
-        await job.finish(wait)
-        # Measurements that came in the meantime are for the next request: this is the fit that was waited for.
-        fit = await run_in_threadpool(here.fits.latest, state)
-        if fit is None:  # its memory was needed for other campaigns: the next request makes it again
-            raise Unfinished(job)
-    return fit
 
 
 def version_of(here: OpenCampaign) -> schemas.VersionResponse:

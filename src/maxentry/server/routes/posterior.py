@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
@@ -14,58 +14,50 @@ from maxentry.campaign import views
 from maxentry.campaign.state import State
 from maxentry.cells import Lookup
 from maxentry.errors import DataError
+from maxentry.labels import Axis
+from maxentry.posterior.diagnostics import NOTHING_TO_DO, strip_code
 from maxentry.progress import Watch
 from maxentry.server import schemas
-from maxentry.server.json import encode_labels, parse_label, to_records
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
     CampaignDep,
+    FitDep,
     Level,
     ServiceDep,
     Stale,
+    StateDep,
     Wait,
-    get_fit,
 )
+from maxentry.server.schemas import parse_label, to_records
 from maxentry.server.service import OpenCampaign, VersionedPosterior
 from maxentry.summary import maps
-from maxentry.summary.maps import BinnedMap, MapName, StateMap, Window
+from maxentry.summary.maps import BinnedMap, MapName, PosteriorMap, StateMap, Window
 
 router = APIRouter(tags=["what is believed"])
 Position = Annotated[int, Query(ge=0, le=schemas.LARGEST)]
 Size = Annotated[int | None, Query(ge=1, le=schemas.LARGEST)]
 
 
-@router.get("/campaigns/{campaign}/posterior", responses=ACCEPTED)
-async def posterior(
-    service: ServiceDep, here: CampaignDep, wait: Wait = 5.0, stale: Stale = False
-) -> schemas.PosteriorResponse:
+@router.get("/campaigns/{campaign}/posterior", response_model=schemas.PosteriorResponse, responses=ACCEPTED)
+def posterior(fit: FitDep) -> dict[str, Any]:
     """The model, estimated from all measurements."""
-    return await run_in_threadpool(_describe, await get_fit(service, here, wait, stale))
-
-
-def _describe(fit: VersionedPosterior) -> schemas.PosteriorResponse:
     posterior, diagnostics = fit.posterior, fit.posterior.diagnostics
-    return schemas.PosteriorResponse(
-        fit=fit_response(fit),
-        shape=list(posterior.shape),
-        rank=posterior.rank,
-        rank_weights={str(rank): float(weight) for rank, weight in posterior.rank_weights.items()},
-        noise_sd=posterior.noise_sd,
-        noise_df=posterior.noise_df,
-        transform=str(posterior.transform),
-        chains=diagnostics.n_chains,
-        draws=diagnostics.n_draws,
-        converged=bool(diagnostics.converged),
-        median_rhat=diagnostics.median_rhat,
-        advice=str(diagnostics.advice),
-        summary=repr(posterior),
-    )
-
-
-def fit_response(fit: VersionedPosterior) -> schemas.FitResponse:
-    """What a posterior is based on."""
-    measurements = fit.posterior.observations.n
-    return schemas.FitResponse(version=fit.version, current=fit.current, measurements=measurements)
+    return {
+        "fit": fit,
+        "shape": posterior.shape,
+        "rank": posterior.rank,
+        "rank_weights": {str(rank): float(weight) for rank, weight in posterior.rank_weights.items()},
+        "noise_sd": posterior.noise_sd,
+        "noise_df": posterior.noise_df,
+        "transform": str(posterior.transform),
+        "chains": diagnostics.n_chains,
+        "draws": diagnostics.n_draws,
+        "converged": bool(diagnostics.converged),
+        "median_rhat": diagnostics.median_rhat,
+        "advice": diagnostics.advice,
+        "remark": strip_code(diagnostics.advice).removeprefix(NOTHING_TO_DO).strip(),
+        "summary": repr(posterior),
+    }
 
 
 @router.get(
@@ -79,105 +71,94 @@ def fit_response(fit: VersionedPosterior) -> schemas.FitResponse:
         **ACCEPTED,
     },
 )
-async def draws(service: ServiceDep, here: CampaignDep, wait: Wait = 5.0, stale: Stale = False) -> Response:
+def draws(fit: FitDep) -> Response:
     """The posterior itself."""
-    fit = await get_fit(service, here, wait, stale)
     headers = {
         "Content-Disposition": 'attachment; filename="posterior.npz"',
         "X-Fit-Version": str(fit.version),
     }
-    content = await run_in_threadpool(_save, fit)
-    return Response(content, media_type="application/octet-stream", headers=headers)
-
-
-def _save(fit: VersionedPosterior) -> bytes:
     with tempfile.TemporaryDirectory(prefix="maxentry-") as folder:
         path = Path(folder) / "posterior.npz"
         fit.posterior.save(path)
-        return path.read_bytes()
+        return Response(path.read_bytes(), media_type="application/octet-stream", headers=headers)
 
 
-@router.get("/campaigns/{campaign}/entry")
+@router.get("/campaigns/{campaign}/entry", response_model=schemas.EntryResponse)
 def entry(
     here: CampaignDep,
+    state: StateDep,
     row: Annotated[str, Query(examples=["L3"])],
     col: Annotated[str, Query(examples=["S1"])],
     level: Level = 0.9,
-) -> schemas.EntryResponse:
+) -> dict[str, Any]:
     """One entry, by its labels as text: its asks and measurements, and its prediction by the last fit at hand.
 
     Never waits for a fit: `believed` is null before there is one.
     """
-    state = here.campaign.state
-    return entry_response(
-        here, state, Lookup(state.row_axis).find(row), Lookup(state.col_axis).find(col), level
-    )
+    i, j = Lookup(state.row_axis).find(row), Lookup(state.col_axis).find(col)
+    return describe_entry(here, state, i, j, level)
 
 
-def entry_response(here: OpenCampaign, state: State, i: int, j: int, level: float) -> schemas.EntryResponse:
+def describe_entry(here: OpenCampaign, state: State, i: int, j: int, level: float) -> dict[str, Any]:
     """Everything about the entry at (i, j); its prediction is null without a fit, or with one that lacks the entry."""
     asks = [ask for ask in state.asked.values() if (ask.row, ask.col) == (i, j)]
-    columns = views.asks_in_full(asks, state, here.campaign.now(state))
     mask, fit = state.settings.mask, here.fits.latest(state)
     if fit is not None and not (i < fit.posterior.shape[0] and j < fit.posterior.shape[1]):
         fit = None
-    return schemas.EntryResponse(
-        row=encode_labels([state.row_labels[i]])[0],
-        col=encode_labels([state.col_labels[j]])[0],
-        may_be_measured=bool(mask is None or mask[i, j]),
-        cost=float(state.costs.at(np.array([i]), np.array([j]))[0]),
-        measurements=[
-            schemas.EntryMeasurement.model_validate(m) for m in state.measurements if (m.row, m.col) == (i, j)
-        ],
-        asks=[schemas.AskedEntry(**line) for line in to_records(columns)],
-        fit=None if fit is None else fit_response(fit),
-        believed=None if fit is None else _predict(fit, state, [i], [j], level)[0],
-    )
+    return {
+        "row": state.row_labels[i],
+        "col": state.col_labels[j],
+        "may_be_measured": bool(mask is None or mask[i, j]),
+        "cost": float(state.costs.at(np.array([i]), np.array([j]))[0]),
+        "measurements": [m for m in state.measurements if (m.row, m.col) == (i, j)],
+        "asks": to_records(views.asks_in_full(asks, state, here.campaign.now(state))),
+        "fit": fit,
+        "believed": None if fit is None else _predict(fit, state, [i], [j], level)[0],
+    }
 
 
-@router.post("/campaigns/{campaign}/lookup", responses=ACCEPTED)
+@router.post("/campaigns/{campaign}/lookup", response_model=schemas.LookupResponse, responses=ACCEPTED)
 async def lookup(
     service: ServiceDep,
     here: CampaignDep,
+    state: StateDep,
     body: schemas.LookupRequest,
     wait: Wait = 5.0,
     stale: Stale = False,
-) -> schemas.LookupResponse:
+) -> dict[str, Any]:
     """Mean, sd and intervals of entries by label. (This only reads: a token for reading is enough.)"""
-    rows, cols = ([parse_label(x) for x in side] for side in (body.rows, body.cols))
-    if len(rows) != len(cols) and 1 not in (len(rows), len(cols)):
-        raise DataError(
-            f"expected as many rows as columns, or one of either, got {len(rows)} and {len(cols)}."
-        )
-    state = await run_in_threadpool(lambda: here.campaign.state)
+    m, n = len(body.rows), len(body.cols)
+    if m != n and 1 not in (m, n):
+        raise DataError(f"expected as many rows as columns, or one of either, got {m} and {n}.")
 
-    def find() -> tuple[list[int], list[int]]:
-        row, col, n = Lookup(state.row_axis), Lookup(state.col_axis), max(len(rows), len(cols))
-        i, j = [row.find(x) for x in rows], [col.find(x) for x in cols]
-        return i * n if len(i) == 1 else i, j * n if len(j) == 1 else j
+    def find(axis: Axis, labels: list[Any]) -> list[int]:
+        lookup = Lookup(axis)
+        positions = [lookup.find(parse_label(label)) for label in labels]
+        return positions * max(m, n) if len(positions) == 1 else positions
 
-    i, j = await run_in_threadpool(find)
-    fit = await get_fit(service, here, wait, stale)
+    i = await run_in_threadpool(find, state.row_axis, body.rows)
+    j = await run_in_threadpool(find, state.col_axis, body.cols)
+    fit = await service.fit(here, state, wait, stale)
     items = await run_in_threadpool(_predict, fit, state, i, j, body.level)
-    return schemas.LookupResponse(fit=fit_response(fit), level=body.level, items=items)
+    return {"fit": fit, "level": body.level, "items": items}
 
 
 def _predict(
     fit: VersionedPosterior, state: State, i: list[int], j: list[int], level: float
-) -> list[schemas.PredictedEntry]:
+) -> list[dict[str, Any]]:
     """Mean, sd and intervals of the entries at these positions."""
     rows, cols = [state.row_labels[k] for k in i], [state.col_labels[k] for k in j]
     prediction = fit.posterior.predict(rows, cols, level)
     names = ("mean", "sd", "low", "high", "new_low", "new_high")
-    columns = {"row": list(prediction.rows), "col": list(prediction.cols)}
     numbers = {name: getattr(prediction, name).ravel().tolist() for name in names}
-    return [schemas.PredictedEntry(**line) for line in to_records(columns | numbers)]
+    return to_records({"row": rows, "col": cols} | numbers)
 
 
-@router.get("/campaigns/{campaign}/map", responses=ACCEPTED)
+@router.get("/campaigns/{campaign}/map", response_model=schemas.MapResponse, responses=ACCEPTED)
 async def heat_map(
     service: ServiceDep,
     here: CampaignDep,
+    state: StateDep,
     what: Annotated[MapName, Query(description="What the cells show.")] = "mean",
     row: Position = 0,
     rows: Size = None,
@@ -187,48 +168,43 @@ async def heat_map(
     level: Level = 0.9,
     wait: Wait = 5.0,
     stale: Stale = False,
-) -> schemas.MapResponse:
+) -> dict[str, Any]:
     """A window of the matrix for a heat map: mean, sd, width of the interval, values, counts, pending entries.
 
     Where the window has more rows or columns than `cells`, each cell stands for several. `share` is the share of the
     entries that cells of a posterior were computed from: 1 for means, less for the spread of large windows.
     """
-    state = await run_in_threadpool(lambda: here.campaign.state)
-    cells = min(cells, service.limits.tile)
-    if what not in ("mean", "sd", "width"):
-        window = Window.select(state.shape, row, rows, col, cols, cells)
-        pending = state.pending(await run_in_threadpool(here.campaign.now, state))
-        shown = await run_in_threadpool(maps.state_map, state, cast(StateMap, what), window, pending)
-        return _map_response(shown, state, None)
-    fit = await get_fit(service, here, wait, stale)
-    window = Window.select(fit.posterior.shape, row, rows, col, cols, cells)
-    shown = await run_in_threadpool(here.maps.posterior_map, fit.posterior, what, window, level)
-    return _map_response(shown, state, fit)
+    of_model = what in ("mean", "sd", "width")
+    fit = await service.fit(here, state, wait, stale) if of_model else None
+    shape = state.shape if fit is None else fit.posterior.shape
+    window = Window.select(shape, row, rows, col, cols, min(cells, service.limits.tile))
 
+    def draw() -> BinnedMap:
+        if fit is not None:
+            return here.maps.posterior_map(fit.posterior, cast(PosteriorMap, what), window, level)
+        pending = state.pending(here.campaign.now(state))
+        return maps.state_map(state, cast(StateMap, what), window, pending)
 
-def _map_response(shown: BinnedMap, state: State, fit: VersionedPosterior | None) -> schemas.MapResponse:
-    """A map with the labels of the first row and column of each cell."""
-    body = shown.to_dict()
-    rows = [state.row_labels[i] for i in body["row_starts"] if i < len(state.row_labels)]
-    cols = [state.col_labels[j] for j in body["col_starts"] if j < len(state.col_labels)]
-    return schemas.MapResponse(
-        **body,
-        row_labels=encode_labels(rows),
-        col_labels=encode_labels(cols),
-        fit=None if fit is None else fit_response(fit),
-    )
+    body = (await run_in_threadpool(draw)).to_dict()
+    labels = {  # of the first row and column of each cell
+        "row_labels": [state.row_labels[i] for i in body["row_starts"] if i < state.shape[0]],
+        "col_labels": [state.col_labels[j] for j in body["col_starts"] if j < state.shape[1]],
+    }
+    return body | labels | {"fit": fit}
 
 
 @router.get("/campaigns/{campaign}/outlook", responses=ACCEPTED)
 async def outlook(
-    service: ServiceDep, here: CampaignDep, n: Annotated[int, Query(ge=1, le=100_000)] = 8, wait: Wait = 5.0
+    service: ServiceDep,
+    here: CampaignDep,
+    state: StateDep,
+    n: Annotated[int, Query(ge=1, le=100_000)] = 8,
+    wait: Wait = 5.0,
 ) -> schemas.OutlookResponse:
     """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
 
     def work(watch: Watch) -> schemas.OutlookResponse:
         return schemas.OutlookResponse(**here.campaign.outlook(n, progress=watch).to_dict())  # type: ignore[arg-type]
 
-    version = await run_in_threadpool(lambda: here.campaign.state.version)
-    job = await run_in_threadpool(service.start, "outlook", here, work, (version, n))
-    result: schemas.OutlookResponse = await job.finish(wait)
+    result: schemas.OutlookResponse = await service.finish("outlook", here, work, (state.version, n), wait)
     return result

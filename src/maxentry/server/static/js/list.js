@@ -88,10 +88,11 @@ export function labelsIn(text, letter) {
   return lines;
 }
 
-const ACQUISITIONS = [
-  ["predictive_variance", "predictive variance (default): hardest to foresee"], ["integrated_variance", "integrated variance: teaches most about the whole"],
-  ["maxent", "maxent: the paper's"], ["maxent_nearest", "maxent, nearest projections"], ["balanced", "balanced: every row and column alike"], ["uniform", "uniform: by lot"],
-];
+/** The values that a setting may have, each with its words; the server puts them into the page. */
+function choose(setting) {
+  const choices = JSON.parse(document.querySelector("meta[name=choices]").content)[setting];
+  return h("select", {}, choices.map(([value, said]) => h("option", { value }, said)));
+}
 
 function begin() {
   const text = (properties) => h("input", { type: "text", autocomplete: "off", ...properties });
@@ -99,9 +100,9 @@ function begin() {
     name: text({ required: true, maxLength: 200, name: "name" }),
     rows: h("textarea", { rows: 5, required: true, name: "rows" }),
     cols: h("textarea", { rows: 5, required: true, name: "cols" }),
-    acquisition: h("select", {}, ACQUISITIONS.map(([value, said]) => h("option", { value }, said))),
+    acquisition: choose("acquisition"),
     rank: text({ placeholder: "auto" }),
-    transform: h("select", {}, ["none", "log", "logit", "percent"].map((value) => h("option", { value }, value))),
+    transform: choose("transform"),
     seed: h("input", { type: "number", min: 0, step: 1 }),
     budget: h("input", { type: "number", min: 0, step: "any" }),
     target_sd: h("input", { type: "number", min: 0, step: "any" }),
