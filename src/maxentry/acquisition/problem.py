@@ -48,9 +48,9 @@ class Costs:
         i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(cols))
         if not self.given:
             return np.ones(i.shape)
-        cost = np.zeros(i.shape)
+        cost, places = np.zeros(i.shape), {"entry": (i, j), "row": (i,), "col": (j,)}
         for name, part in self.parts.items():
-            cost += np.asarray(part)[{"entry": (i, j), "row": i, "col": j}[name]]
+            cost += np.asarray(part)[places[name]]
         return cost
 
     def least(self, rows: Indices, cols: Indices) -> float:
