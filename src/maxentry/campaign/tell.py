@@ -172,7 +172,7 @@ def read_lines(
     """Read the lines of a report: ids with values, rows and columns with values, or a table."""
     if tables.is_table(ids):
         _refuse_beside("a table", values=values, row=row, col=col, value=value)
-        return _lines_from_table(ids)
+        return lines_from_table(ids)
     if ids is not None:
         _refuse_beside("ids", row=row, col=col, value=value)
         return _lines_from_columns(id=ids, value=values)
@@ -192,7 +192,7 @@ def _lines_from_columns(**given: Any) -> list[Line]:
     if missing:
         raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
     if not _is_many(given["value"]):
-        return _lines_from_table({name: [x] for name, x in given.items()})
+        return lines_from_table({name: [x] for name, x in given.items()})
     single = [name for name, x in given.items() if not _is_many(x)]
     if single:
         raise DataError(f"expected several {single[0]}s with several values, got one: {given[single[0]]!r}.")
@@ -200,14 +200,14 @@ def _lines_from_columns(**given: Any) -> list[Line]:
     if len({len(column) for column in columns.values()}) > 1:
         got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
         raise DataError(f"expected as many values as entries, got {got}.")
-    return _lines_from_table(columns)
+    return lines_from_table(columns)
 
 
 def _is_many(x: Any) -> bool:
     return hasattr(x, "__iter__") and not isinstance(x, (str, bytes)) and getattr(x, "ndim", 1) > 0
 
 
-def _lines_from_table(data: Any) -> list[Line]:
+def lines_from_table(data: Any) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
     Columns: id, or row and col, or both; value; and optionally failed, status and reason.
