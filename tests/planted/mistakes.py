@@ -409,7 +409,7 @@ CAMPAIGN = [
     ),
     Mistake(
         "acquisition/problem.py",
-        "cost = self.at(np.arange(i, min(i + step, m1))[:, None], np.arange(m2))",
+        "cost = self.at(np.arange(m1)[:, None], np.arange(m2))",
         "cost = np.asarray(self.entry)",
         "the cheapest entry forgets the costs of its row and column",
         "campaign/test_stop.py",
