@@ -51,6 +51,7 @@ from maxentry._io import max_threads
 from maxentry.belief import Array, Belief, Entries, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
+from maxentry.progress import checkpoint
 
 WORTHWHILE = 100  # the aligned bound costs as much as evaluating this many times R (m1 + m2) entries
 ROUNDING = 1e-10
@@ -254,6 +255,7 @@ class DrawField:
         B = self.B.reshape(m2, -1).T
         step = max(1, BLOCK_NUMBERS // max(m2, R * self.p))
         for i in range(0, m1, step):
+            checkpoint()
             some = slice(*np.searchsorted(keys, (i * m2, (i + step) * m2)))
             for k, w_k in enumerate(w):
                 A = self.A[i : i + step] * w_k

@@ -28,6 +28,7 @@ from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
 from maxentry.belief import Array, Entries, Indices
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
+from maxentry.progress import checkpoint
 
 Flags = NDArray[np.bool_]
 TILE = 128  # rows or columns of a tile, at least
@@ -94,10 +95,12 @@ class GreedySearch:
     def next(self) -> tuple[int, float] | None:
         """Choose one entry: its key and gain; None where no more are available."""
         while True:
+            checkpoint()
             at, score = self.open.best(self.W[: self.k])
             if self._may_be_above(score):
                 # open tiles until the bound of the next is below the best score known
                 while self._may_be_above(score):
+                    checkpoint()
                     score = self._open(heapq.heappop(self.tiles), score)
             elif self.open.dropped > score:
                 self.reopened = True
@@ -292,6 +295,7 @@ class Candidates:
             return at, float(self.score[at]) if at >= 0 else -np.inf
         ordered = False
         while True:
+            checkpoint()
             self._hold(W)
             held = len(self.F)
             at = kernel.best_candidate(

@@ -16,6 +16,7 @@ from maxentry.acquisition.draw_field import Field, all_directions, cholesky_fact
 from maxentry.acquisition.problem import Problem, Selection
 from maxentry.belief import Array, Entries, Indices
 from maxentry.kernels.variances import EQUAL
+from maxentry.progress import checkpoint
 
 
 def greedy_plates(field: Field, problem: Problem, n: int, Gamma: Array | None = None) -> Selection:
@@ -57,6 +58,7 @@ def _best_plate(
         if len(stale) == 0:
             return best
         for k in stale:
+            checkpoint()
             entries = plate_entries(problem, int(k))
             score[k], seen[k] = _score(field, problem, Gamma, K, entries), len(entries.rows)
             fresh[k] = True
