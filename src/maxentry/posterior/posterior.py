@@ -243,16 +243,11 @@ class Posterior:
                 observer=None if watched is None else watched.observer(self.fit),
             )  # fmt: skip
         places = list(run.places)
+        both = self.draws.append(draws_in_user_units(run, self.fit), places)
         return Posterior(
-            self.observations,
-            self.fit,
-            self.sampling,
-            run.chains,
-            self.draws.append(draws_in_user_units(run, self.fit), places),
-            self.rank_choice,
-            run.interrupted,
+            self.observations, self.fit, self.sampling, run.chains, both, self.rank_choice, run.interrupted,
             None if watched is None else watched.select_chains(places),
-        )
+        )  # fmt: skip
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle); `Posterior.load` reads it, and `more` can continue it."""
