@@ -52,8 +52,12 @@ class Costs:
         if not self.given:
             return np.ones(i.shape)
         cost = np.zeros(i.shape)
-        for name, part in self.parts.items():
-            cost += np.asarray(part)[{"entry": (i, j), "row": i, "col": j}[name]]
+        if self.entry is not None:
+            cost += np.asarray(self.entry)[i, j]
+        if self.row is not None:
+            cost += np.asarray(self.row)[i]
+        if self.col is not None:
+            cost += np.asarray(self.col)[j]
         return cost
 
     def least(self, rows: Indices, cols: Indices) -> float:
