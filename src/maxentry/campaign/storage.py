@@ -187,12 +187,11 @@ EVENTS = Table(
 )
 
 
-def _who(connection: Connection) -> None:
-    """Migrate version 1 to 2: add the column `who` to the events."""
+def _add_who(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE maxentry_events ADD COLUMN who VARCHAR(200)"))
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _who}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who}  # by the version that they start from
 
 
 def read_version(connection: Connection, where: str) -> int | None:
@@ -210,20 +209,6 @@ def read_version(connection: Connection, where: str) -> int | None:
     return int(version)
 
 
-def create_tables(connection: Connection) -> None:
-    """Create the tables of the current version."""
-    METADATA.create_all(connection)
-    connection.execute(insert(SCHEMA).values(version=VERSION))
-
-
-def upgrade_tables(connection: Connection, version: int) -> None:
-    """Migrate older tables step by step to the current version, in the connection's transaction."""
-    while version < VERSION:
-        MIGRATIONS[version](connection)
-        version += 1
-        connection.execute(update(SCHEMA).values(version=version))
-
-
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
 BUSY = int(1000 * PATIENCE)  # the same in milliseconds, for SQLite
 HELD = 30.0  # seconds after which PostgreSQL ends an idle transaction, so that a hung client does not hold a lock
@@ -232,9 +217,6 @@ LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL error code: lock_timeout has passed
 # Connection options for PostgreSQL, unless the address sets them: give up connecting after 10 seconds, and drop a
 # connection after two minutes without an answer.
 REACHED = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 9}
-
-
-UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Key(NamedTuple):
@@ -486,9 +468,12 @@ class Storage:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             version = read_version(connection, self.name)  # another process may have created or migrated them
             if version is None:
-                create_tables(connection)
-            else:
-                upgrade_tables(connection, version)
+                METADATA.create_all(connection)
+                connection.execute(insert(SCHEMA).values(version=VERSION))
+                return
+            for step in range(version, VERSION):
+                MIGRATIONS[step](connection)
+                connection.execute(update(SCHEMA).values(version=step + 1))
 
 
 def _inode(path: Path | None) -> tuple[int, int] | None:
