@@ -11,6 +11,8 @@ from maxentry import acquisition
 from maxentry.acquisition import Limits, Problem, draw_field, greedy, total_variance
 from maxentry.acquisition.greedy import GreedySearch
 from maxentry.belief import Entries
+from maxentry.errors import DataError
+from maxentry.progress import cancellable
 
 SHAPE = (12, 10)
 
@@ -185,3 +187,28 @@ def test_integrated_variance_may_rise_as_others_join():
             later = [slow.gain_of("integrated_variance", after, [a], eta2) for a in range(20)]
             rose |= any(y > x * (1 + 1e-6) for x, y in zip(alone, later, strict=True))
     assert rose
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"),
+    [(name, Limits(plates=plates)) for name in acquisition.CRITERIA for plates in (None, "rows")
+     if plates is None or name not in ("uniform", "balanced")],
+)  # fmt: skip
+def test_a_choice_can_be_cancelled(name, limits):
+    def stop():
+        raise Stop
+
+    with cancellable(stop), pytest.raises(Stop):
+        choose(name, belief(SHAPE), problem(SHAPE, limits=limits), 3)
+
+
+@pytest.mark.parametrize("size", [1e90, np.nan])
+def test_draws_that_are_no_numbers_to_compute_with_are_refused(size):
+    b = belief(SHAPE)
+    b.left[0, 0, 0] = size
+    with pytest.raises(DataError, match=r"expected draws below 1e\+70 to choose by"):
+        choose("predictive_variance", b, problem(SHAPE), 3)

@@ -5,8 +5,8 @@ import pytest
 from tests.completion.conditions import simulated
 from tests.reference import nuclear_norm_slow as slow
 
+from maxentry.completion.nuclear_norm import add, certify, drop, sweep
 from maxentry.completion.result import LowRank, WeightedEntries
-from maxentry.completion.solver import add, certify, drop, sweep
 from maxentry.kernels import ridge
 
 OBSERVATIONS = simulated(17, 13, 2, 0.5, 0.2, replicates=40)[0]

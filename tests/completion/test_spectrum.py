@@ -1,12 +1,15 @@
 """Leading triplets outside subspaces: all ways give the same, and tied singular values stop none."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import ArpackNoConvergence, svds
 
-from maxentry.completion import solver
 from maxentry.completion.result import LowRank
+
+solver = import_module("maxentry.completion.nuclear_norm")  # the package has the function of this name
 
 
 def problem():

@@ -4,7 +4,7 @@ from scipy.stats import ortho_group
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
 from maxentry.errors import ParameterError
-from maxentry.model.laws import uniform_frame
+from maxentry.model.smg import uniform_frame
 
 M, R, N = 5, 2, 4000
 

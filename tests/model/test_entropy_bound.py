@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from maxentry.errors import ParameterError
-from maxentry.model.coherence import coherence, cross_coherence
-from maxentry.model.entropy import R_N, entropy_bound, observational_entropy
-from maxentry.model.laws import uniform_frame
+from maxentry.model.entropy import R_N, coherence, cross_coherence, entropy_bound, observational_entropy
+from maxentry.model.smg import uniform_frame
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

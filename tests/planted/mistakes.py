@@ -125,7 +125,7 @@ KERNELS = [
 ]
 MODEL = [
     Mistake(
-        "model/coherence.py",
+        "model/entropy.py",
         'np.einsum("ir,ir->i", U, U)',
         "np.abs(U).sum(1)",
         "coherence is a sum of squares",
@@ -146,7 +146,7 @@ MODEL = [
         "model/test_entropy.py",
     ),
     Mistake(
-        "model/laws.py",
+        "model/smg.py",
         "np.where(np.diagonal(T) < 0, -1.0, 1.0)",
         "np.where(np.diagonal(T) < 0, 1.0, 1.0)",
         "frames are not uniform: their signs are LAPACK's",
@@ -206,14 +206,14 @@ COMPLETION = [
         "completion/test_fold_in.py",
     ),
     Mistake(
-        "completion/solver.py",
+        "completion/nuclear_norm.py",
         "t = slope / (2.0 * float(w @ z**2))",
         "t = slope / float(w @ z**2)",
         "the line search overshoots by a factor of two",
         "completion/test_kernels.py",
     ),
     Mistake(
-        "completion/solver.py",
+        "completion/nuclear_norm.py",
         "gap = max(primal - dual, 0.0) / primal",
         "gap = max(primal - dual, 0.0) / (2 * primal)",
         "the certificate promises twice as much as it should",
@@ -302,8 +302,8 @@ POSTERIOR = [
     ),
     Mistake(
         "posterior/complete.py",
-        "for_rank, for_chains = seeds.spawn(2)",
-        "for_rank = for_chains = seeds",
+        "for_rank, for_chains = np.random.SeedSequence(seed).spawn(2)",
+        "for_rank = for_chains = np.random.SeedSequence(seed)",
         "the choice of the rank and the chains share their numbers",
         "posterior frozen/test_draws.py",
     ),
@@ -322,7 +322,7 @@ POSTERIOR = [
         "posterior/test_diagnostics.py",
     ),
     Mistake(
-        "posterior/file_format.py",
+        "posterior/posterior.py",
         'arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}',
         'arrays |= {f"chain0_{name}": array for name, array in chain.state._asdict().items()}',
         "a posterior is saved without where its chains stand",
@@ -392,7 +392,7 @@ POSTERIOR = [
         "posterior/test_watched.py",
     ),
     Mistake(
-        "posterior/warm_start.py",
+        "posterior/complete.py",
         "moved[to] = factor",
         "moved[: len(factor)] = factor",
         "a warm start gives rows the factors of others",

@@ -9,7 +9,7 @@ from tests.posterior.examples import matrices
 
 from maxentry import complete, plots
 from maxentry.errors import DataError
-from maxentry.model.coherence import coherence
+from maxentry.model.entropy import coherence
 from maxentry.plots import charts, report
 from maxentry.plots.plot import Subject
 from maxentry.plots.records import Chart

@@ -13,7 +13,7 @@ from tests.plots.examples import mixed, small
 
 from maxentry import plots
 from maxentry.cli import complete as cli
-from maxentry.model.coherence import coherence
+from maxentry.model.entropy import coherence
 from maxentry.plots import report
 from maxentry.plots.plot import Subject
 from maxentry.plots.records import Chart

@@ -12,7 +12,6 @@ from maxentry import Posterior, Sampling, complete
 from maxentry.errors import ParameterError
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import draws_in_user_units
-from maxentry.posterior.draws import MEMORY
 from maxentry.posterior.gibbs import DrawBuffers
 from maxentry.progress import track
 
@@ -138,17 +137,21 @@ def kept_of(have):
 
 def test_an_interrupt_keeps_the_largest_rectangle_of_draws():
     fitted = complete(Y, 1, sampling=SHORT, seed=1)
-    alive = dict(enumerate(fitted.chains))
-    run = chains._salvage_draws(alive, kept_of([5, 3, 3, 0]), [5, 3, 3, 0], MEMORY)
+
+    def salvage(done):
+        run = chains.ChainRun(fitted.chains, kept_of(done), (0, 1, 2, 3), True)
+        return chains._salvage_draws(run, done)
+
+    run = salvage([5, 3, 3, 0])
     assert run.interrupted
     assert run.places == (0, 1, 2)
     np.testing.assert_array_equal(run.buffers.row[:, :, 0], [[0, 1, 2], [10, 11, 12], [20, 21, 22]])
     assert run.chains == tuple(fitted.chains[c] for c in (0, 1, 2))
-    run = chains._salvage_draws(alive, kept_of([5, 1, 0, 0]), [5, 1, 0, 0], MEMORY)
+    run = salvage([5, 1, 0, 0])
     assert run.places == (0,)
     assert run.buffers.row.shape[:2] == (1, 5)
     with pytest.raises(KeyboardInterrupt):
-        chains._salvage_draws(alive, kept_of([0, 0, 0, 0]), [0, 0, 0, 0], MEMORY)
+        salvage([0, 0, 0, 0])
 
 
 def test_an_interrupt_that_leaves_only_rank_zero_keeps_a_posterior_of_use():
@@ -157,7 +160,7 @@ def test_an_interrupt_that_leaves_only_rank_zero_keeps_a_posterior_of_use():
     begun = chains.spawn_chains(np.random.SeedSequence(0), data, [0, 0, 1], priors)
     with track(0, "", False) as silent:
         run = chains.run_chains(begun, data, priors, SHORT, silent)
-    left = chains._salvage_draws(dict(enumerate(run.chains[:2])), run.buffers, [6, 6, 0], MEMORY)
+    left = chains._salvage_draws(run, [6, 6, 0])
     kept = Posterior(
         fitted.observations, fitted.fit, SHORT, left.chains, draws_in_user_units(left, fitted.fit), None, True
     )

@@ -8,7 +8,7 @@ from tests.posterior.examples import SHORT, low_rank, matrices
 
 from maxentry import Sampling, complete
 from maxentry.errors import LabelError, MaxentryError, ParameterError, SizeError
-from maxentry.posterior import posterior as module
+from maxentry.posterior import intervals as module
 from maxentry.posterior.intervals import NoiseLaw, interval_map
 from maxentry.posterior.rhat_ess import split_rhat
 

@@ -7,7 +7,7 @@ from tests.posterior.examples import MANY, SHORT, equal, largest_z, low_rank, ma
 
 from maxentry import Observations, Priors, Sampling, complete
 from maxentry.errors import ParameterError
-from maxentry.posterior.warm_start import MeasurementMatch, change_fraction
+from maxentry.posterior.complete import MeasurementMatch, change_fraction
 
 X, Y = low_rank((14, 10), rank=1, noise=0.2, missing=0.2, seed=3)
 ROWS = [f"r{i}" for i in range(14)]
@@ -90,7 +90,7 @@ def entries_of(posterior):
 
 @pytest.mark.slow
 def test_few_new_measurements_need_few_sweeps_by_rhat(monkeypatch):
-    monkeypatch.setattr("maxentry.posterior.warm_start.COSTLY", 0.0)
+    monkeypatch.setattr("maxentry.posterior.complete.COSTLY", 0.0)
     annealed = Sampling(chains=32, anneal=100, settle=100, draws=12, thin=1)
     cold = complete(SMALL, 2, sampling=annealed, seed=2)
     before = complete(some_missing(SMALL, N_NEW, 0), 2, sampling=annealed, seed=1)
@@ -106,7 +106,7 @@ def test_few_new_measurements_need_few_sweeps_by_rhat(monkeypatch):
 
 def test_few_sweeps_are_enough_for_student_noise_too(monkeypatch):
     """Whose weights go on with the chains: were they one again, outliers would be heard in full for a while."""
-    monkeypatch.setattr("maxentry.posterior.warm_start.COSTLY", 0.0)
+    monkeypatch.setattr("maxentry.posterior.complete.COSTLY", 0.0)
     rng = np.random.default_rng(0)
     far = SMALL + np.where(rng.random(SMALL.shape) < 0.08, 4 * rng.standard_normal(SMALL.shape), 0.0)
     annealed = Sampling(chains=32, anneal=100, settle=100, draws=12, thin=1)
@@ -129,7 +129,7 @@ def test_few_sweeps_are_enough_for_student_noise_too(monkeypatch):
 def test_where_much_is_new_or_sweeps_are_cheap_chains_settle_for_longer(monkeypatch):
     before = complete(some_missing(SMALL, N_NEW, 0), 2, sampling=SHORT, seed=1)
     assert complete(SMALL, start=before, seed=3).sampling.settle > 6
-    monkeypatch.setattr("maxentry.posterior.warm_start.COSTLY", 0.0)
+    monkeypatch.setattr("maxentry.posterior.complete.COSTLY", 0.0)
     assert complete(SMALL, start=before, seed=3).sampling.settle == 6
     stale = complete(some_missing(SMALL, 200, 0), 2, sampling=SHORT, seed=1)
     assert complete(SMALL, start=stale, seed=3).sampling.settle > 6

@@ -90,7 +90,7 @@ def test_what_cannot_be_watched_is_refused() -> None:
 
 def test_the_error_of_a_mean_is_never_below_that_of_independent_states() -> None:
     """Two chains may end with the same mean by chance."""
-    two = Watched.from_labels(Observations((2, 2), [0], [0], [1.0]), [0], [0]).for_chains(2)
+    two = Watched.from_labels(Observations((2, 2), [0], [0], [1.0]), ([0], [0])).for_chains(2)
     two.count[:], two.squares[:], two.chain_mean[:] = 8, 7.5, 0.25
     assert two.sd == pytest.approx([1.0])
     assert two.mcse == pytest.approx([1 / 4])

@@ -4,8 +4,8 @@ It shares no draw with the compiled sweep but the rejection sampler of the von M
 """
 
 import numpy as np
+from tests.reference import algorithm2_laws as mf
 
-from maxentry.model import laws as mf
 from maxentry.posterior.algorithm2 import Algorithm2State
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxentry.belief import Belief
-from maxentry.model.coherence import coherence
+from maxentry.model.entropy import coherence
 from maxentry.posterior.posterior import Posterior
 
 

@@ -13,6 +13,7 @@ from tests.server.live import begin, serving
 
 from maxentry.campaign import fits as fitting
 from maxentry.errors import DataError
+from maxentry.progress import checkpoint
 from maxentry.server import service
 from maxentry.server.jobs import MOST_RESULTS, Job, JobQueue
 from maxentry.server.options import ServerLimits
@@ -427,3 +428,20 @@ def test_old_results_are_let_go() -> None:
     jobs.start(Job("next", "a", "1"), lambda watch: "made")
     assert [job.result for job in made[:3]] == [None, None, "made"]
     jobs.close()
+
+
+def test_work_without_progress_is_cancelled_at_its_next_checkpoint() -> None:
+    queue, begun = JobQueue(1, 1), threading.Event()
+
+    def search(_: object) -> None:
+        for _ in range(600):  # a minute at most, should nothing cancel it
+            begun.set()
+            checkpoint()
+            time.sleep(0.1)
+
+    job = queue.start(Job("ask", "x", "1"), search)
+    assert begun.wait(30)
+    job.cancel()
+    queue.close(30)
+    assert job.status == "cancelled"
+    assert not queue.running

@@ -16,7 +16,7 @@ import maxentry
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.belief import Belief
 from maxentry.campaign.campaign import Campaign
-from maxentry.model.coherence import coherence
+from maxentry.model.entropy import coherence
 from maxentry.summary.reasons import STANDS_OUT, information_gain, mean_coherences, reasons
 
 TRANSFORMS = {

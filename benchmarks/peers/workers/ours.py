@@ -68,7 +68,7 @@ class Sampler:
         )  # fmt: skip
         for start in range(0, sweeps, block):
             now = betas[start : start + block]
-            part = kept.part(0, now.size)
+            part = kept.at(slice(0, now.size))
             begin = common.now()
             state = gibbs.step(state, self.data, self.rank, hyper, rng, now, part, 1)
             yield begin, common.now(), part

@@ -32,6 +32,7 @@ from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
 from maxentry.belief import Belief, Entries
 from maxentry.design.uniform import find_available
 from maxentry.errors import ParameterError
+from maxentry.progress import checkpoint
 
 Indices = NDArray[np.int64]
 
@@ -151,6 +152,7 @@ def lay_out_within_limits(
     """
     quota, chosen = Quota(problem.shape, problem.limits), Entries.none()
     while True:
+        checkpoint()
         part = OpenPart.from_problem(problem, quota, problem.taken.joined(chosen))
         if min(part.shape) == 0:
             return chosen

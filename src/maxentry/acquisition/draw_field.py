@@ -51,6 +51,7 @@ from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import rotate_moments
+from maxentry.progress import checkpoint
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -257,6 +258,7 @@ class DrawField:
         B = self.B.reshape(m2, -1).T
         step = max(1, BLOCK_NUMBERS // max(m2, R * self.p))
         for i in range(0, m1, step):
+            checkpoint()
             some = slice(*np.searchsorted(keys, (i * m2, (i + step) * m2)))
             for k, w_k in enumerate(w):
                 A = self.A[i : i + step] * w_k

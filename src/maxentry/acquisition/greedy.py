@@ -28,6 +28,7 @@ from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
 from maxentry.belief import Entries
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
+from maxentry.progress import checkpoint
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -95,6 +96,7 @@ class GreedySearch:
     def next(self) -> tuple[int, float] | None:
         """Choose one entry: its key and gain; None where no more are available."""
         while True:
+            checkpoint()
             at, score = self.open.best(self.W[: self.k])
             if self._may_be_above(score):
                 self._open_above(score)
@@ -112,6 +114,7 @@ class GreedySearch:
     def _open_above(self, score: float) -> None:
         """Open tiles until the bound of the next is below the best score known."""
         while self._may_be_above(score):
+            checkpoint()
             score = self._open(heapq.heappop(self.tiles), score)
 
     def _open(self, tile: SearchTile, score: float) -> float:
@@ -309,6 +312,7 @@ class Candidates:
             return at, float(self.score[at]) if at >= 0 else -np.inf
         ordered = False
         while True:
+            checkpoint()
             self._hold(W)
             held = len(self.F)
             at = kernel.best_candidate(

@@ -18,6 +18,7 @@ from maxentry.acquisition.draw_field import Field, all_directions, cholesky_fact
 from maxentry.acquisition.problem import Problem, Selection
 from maxentry.belief import Entries
 from maxentry.kernels.variances import EQUAL
+from maxentry.progress import checkpoint
 
 Array = NDArray[np.float64]
 
@@ -58,6 +59,7 @@ def _best_plate(
         if len(stale) == 0:
             return best
         for k in stale:
+            checkpoint()
             entries = plate_entries(problem, int(k))
             score[k], seen[k] = _score(field, problem, gain, K, entries), len(entries.rows)
             fresh[k] = True

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from maxentry.belief import Belief, Entries, check_shape
 from maxentry.cells import align_matrix, align_vector
-from maxentry.errors import ParameterError
+from maxentry.errors import DataError, ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
 from maxentry.labels import Labels
 
 Array = NDArray[np.float64]
+LARGEST_DRAW = 1e70  # criteria compute fourth powers
 Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, int]
@@ -318,4 +319,11 @@ def check_belief(belief: Belief | None, problem: Problem) -> Belief:
     eta2 = float(np.mean(belief.noise_var))
     if not (np.isfinite(eta2) and eta2 > 0):
         raise ParameterError(f"expected noise of mean variance above zero, got {eta2:g}")
+    arrays = belief.left, belief.right, belief.row, belief.col
+    left, right, *effects = (np.maximum(x.max(initial=0.0), -x.min(initial=0.0)) for x in arrays)
+    size = float(np.max([float(left) * float(right), *effects]))
+    if not size < LARGEST_DRAW:  # NaN, too
+        raise DataError(
+            f"expected draws below {LARGEST_DRAW:g} to choose by, got {size:g}; rescale the values"
+        )
     return belief

@@ -29,8 +29,8 @@ from maxentry.acquisition.draw_field import cholesky_factor, measurement_directi
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
 from maxentry.belief import Belief, Entries
-from maxentry.model.coherence import coherence
-from maxentry.model.entropy import features, score_factors
+from maxentry.model.entropy import coherence, features, score_factors
+from maxentry.progress import checkpoint
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -100,6 +100,7 @@ def _frames(belief: Belief) -> _Frames:
     L, R = _with_effects(belief, slice(0, 1))
     step = max(1, BLOCK_NUMBERS // max(L.size + R.size, 1))
     for start in range(0, S, step):
+        checkpoint()
         u, d, v = _svd(*_with_effects(belief, slice(start, start + step)))
         significant = d > NEGLIGIBLE * d.max(axis=1, keepdims=True, initial=0.0)
         q = np.maximum(significant.sum(1), 1)
@@ -170,6 +171,7 @@ def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> Subspa
     precision = eta2 * np.eye(q)
     step = max(1, BLOCK_NUMBERS // q)
     for start in range(0, len(observed.rows), step):
+        checkpoint()
         some = slice(start, start + step)
         F = prior.features(observed.rows[some], observed.cols[some])
         precision += F.T @ F
@@ -230,6 +232,7 @@ class SubspaceField:
         flat = np.ascontiguousarray(W.transpose(1, 0, 2)).reshape(q, n * p)
         B, step = np.empty((len(X), p, p)), max(1, BLOCK_NUMBERS // max(n * p, 1))
         for start in range(0, len(X), step):
+            checkpoint()
             some = X[start : start + step]
             T = (some @ flat).reshape(len(some), n, p)
             B[start : start + step] = T.swapaxes(1, 2) @ T

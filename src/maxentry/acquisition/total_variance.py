@@ -35,6 +35,7 @@ from maxentry.acquisition.draw_field import DrawField, all_directions, measureme
 from maxentry.acquisition.problem import Problem, Quota, Selection
 from maxentry.belief import Belief, Entries
 from maxentry.kernels.variances import CLOSED, EQUAL
+from maxentry.progress import checkpoint
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -89,6 +90,7 @@ def _gram_of_entries(draws: DrawField) -> Array:
     G = np.zeros((S, S))
     step = max(1, BLOCK_NUMBERS // (m2 * S))
     for start in range(0, m1, step):
+        checkpoint()
         rows, cols = np.divmod(np.arange(start * m2, min(start + step, m1) * m2), m2)
         F = draws.features(rows, cols)
         G += F.T @ F
@@ -117,6 +119,7 @@ def _products(A: Array, a: Array, part: slice, *, effects_first: bool) -> Array:
     products = np.zeros((q * width, q * S))
     step = max(1, BLOCK_NUMBERS // (q * S))
     for i in range(0, m, step):
+        checkpoint()
         effects = [a[i : i + step, None, :], np.ones_like(a[i : i + step, None, :])]
         L = np.concatenate([A[i : i + step], *(effects if effects_first else effects[::-1])], axis=1)
         products += L[:, :, part].reshape(len(L), -1).T @ L.reshape(len(L), -1)
@@ -182,6 +185,7 @@ class VarianceSearch:
         self.v, self.h = np.empty(len(keys)), np.empty(len(keys))
         self.F = np.empty((len(keys), start.draws.p)) if _hold_features(start.draws, len(keys)) else None
         for n in range(0, len(keys), CHUNK):
+            checkpoint()
             some = slice(n, n + CHUNK)
             F = start.features(keys[some])
             self.v[some], self.h[some] = start.bounds(F)
@@ -190,6 +194,7 @@ class VarianceSearch:
 
     def next(self) -> tuple[int, float] | None:
         """Choose one entry: its key and gain; None where no more are available."""
+        checkpoint()
         self._update()
         if not self.is_open.any():
             return None
@@ -205,6 +210,7 @@ class VarianceSearch:
         score = np.where(self.is_open, self.h / (self.v + self.eta2) / self.cost, CLOSED)
         look = 64
         while True:
+            checkpoint()
             top = score[self.exact].max(initial=-np.inf)
             unsure = np.flatnonzero(~self.exact & (score >= (top if top > 0 else 0.0) * (1 - EQUAL)))
             if len(unsure) == 0:
@@ -268,6 +274,7 @@ def _make_shortlist(
     most = max(1, HELD_BYTES // (8 * start.draws.p))
     step = max(1, (m1 * m2 if all_listed else 64 * CHUNK) // m2)
     for i in range(0, m1, step):
+        checkpoint()
         rows, cols = np.arange(i, min(i + step, m1)), np.arange(m2)
         free = np.flatnonzero(problem.available(rows, cols) & quota.at(rows, cols)) + i * m2
         if chosen and not problem.again:
@@ -311,6 +318,7 @@ def _bounds(
     least = float(listed.min()) if len(listed) >= most else -np.inf
     hopeful = np.flatnonzero(bound > least)
     for n in range(0, len(hopeful), CHUNK):
+        checkpoint()
         some = hopeful[n : n + CHUNK]
         v_some, h = start.bounds(start.features(keys[some]))
         bound[some] = h / (v_some + eta2) / cost[some]

@@ -149,8 +149,7 @@ def _fit(
 ) -> Posterior:
     """Return the posterior of the first n measurements, from the cache or newly sampled."""
     from maxentry.model.priors import Priors  # imported late: the sampler is slow to import
-    from maxentry.posterior.complete import complete
-    from maxentry.posterior.warm_start import same_magnitude
+    from maxentry.posterior.complete import complete, same_magnitude
 
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"

@@ -1,4 +1,4 @@
-"""`complete` and `design` without a campaign; `posterior` and `export` of one."""
+"""Results: `posterior`, `export` and `report` of a campaign; `complete` and `design` without one."""
 
 from __future__ import annotations
 
@@ -23,6 +23,112 @@ FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, converged, 
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
 LARGEST = 20_000_000  # lines of a long table
 commands = typer.Typer()
+
+
+@commands.command(
+    rich_help_panel="Results", epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output."
+)
+def posterior(
+    out: options.Output = None,
+    wide: options.Wide = True,
+    what: options.WhatOption = options.What.mean,
+    level: options.Level = 0.9,
+    save: options.Save = None,
+    verbose: options.Verbose = False,
+    form: options.OutputFormat = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """The completed matrix, in your units, and how far each value can be trusted."""
+    output.check_writable(out, form)
+    output.check_writable(save)
+    from maxentry.posterior.intervals import check_level
+
+    check_level(level)
+    with open_campaign(storage, name) as campaign:
+        belief = campaign.posterior()
+    write_posterior(
+        belief, out, form, wide=wide, what=what, level=level, as_json=as_json, save=save, verbose=verbose,
+        campaign=campaign.name,
+    )  # fmt: skip
+
+
+@commands.command(
+    rich_help_panel="Results",
+    epilog="JSON: campaign, n, and entries (number, id, row, col, value, told_at, who, corrected; with --pending "
+    "as of ask; with --asked id, row, col, mean, sd, gain, cost, status, asked_at, expires_at, who, reason) or, "
+    "with -o, output.",
+)
+def export(
+    out: options.Output = None,
+    wide: Annotated[
+        bool, typer.Option("--wide/--long", help="A matrix with holes, or one line a measurement.")
+    ] = False,
+    pending: Annotated[bool, option("--pending", help="The plate of all that is pending, instead.")] = False,
+    asked: Annotated[bool, option("--asked", help="All that was ever asked and its fate, instead.")] = False,
+    everything: Annotated[bool, option("--all", help="Struck-out measurements too.")] = False,
+    overwrite: Annotated[bool, option("--overwrite", help="Write the plate over any file.")] = False,
+    form: options.OutputFormat = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """What was told, as a table; or the plate of what is pending."""
+    if wide + pending + asked > 1:
+        raise typer.BadParameter("expected one of --wide, --pending and --asked, got several.")
+    output.check_writable(out, form)
+    with open_campaign(storage, name) as campaign:
+        if pending and not overwrite:
+            check_nothing_lost(out, campaign)
+        if pending:
+            table = plate_table(campaign.pending(frame="columns"))
+        elif asked:
+            table = Table.from_columns(campaign.asked(frame="columns"))
+        else:
+            wide = wide and not as_json
+            table = Table.from_columns(campaign.export(wide=wide, everything=everything, frame="columns"))
+        document = {"campaign": campaign.name, "n": table.n}
+        output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
+
+
+@commands.command(rich_help_panel="Results", epilog="JSON: campaign, output, bytes.")
+def report(
+    out: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE.html", help="The page to write; - is stdout.")
+    ] = "report.html",
+    n: Annotated[int, typer.Option("--next", min=1, help="The size of the next batch that is shown.")] = 8,
+    points: Annotated[
+        int,
+        typer.Option(
+            "--points", min=0, help="Moments at which the expected error is computed: a fit each, once."
+        ),
+    ] = 8,
+    unit: Annotated[str, option("--unit", help="What values are measured in, like '% yield'.")] = "",
+    interactive: Annotated[
+        bool, option("--interactive", help="Figures to zoom into and to point at (a page of 5 MB more).")
+    ] = False,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """Write one page that needs nothing else: what is known, what to measure next and why, how far to trust it."""
+    if out != output.STD and not out.lower().endswith((".html", ".htm")):
+        raise typer.BadParameter(f"expected a file that ends in .html, got {out!r}.", param_hint="--output")
+    if out == output.STD and as_json:
+        raise typer.BadParameter("--json and the page cannot both go to stdout. Name a file with -o.")
+    output.check_writable(out)
+    with open_campaign(storage, name) as campaign:
+        from maxentry.plots.report import render_report
+
+        page = render_report(campaign, n=n, points=points, interactive=interactive, unit=unit)
+        if out == output.STD:
+            print(page, end="")
+            return
+        Path(out).write_text(page, encoding="utf-8")
+        size = Path(out).stat().st_size
+        document = {"campaign": campaign.name, "output": out, "bytes": size}
+        output.report(document, f"Wrote {out} ({size / 1e6:.2g} MB).", as_json)
 
 
 @commands.command(
@@ -109,71 +215,7 @@ def design(
     output.deliver(table, out, form, as_json=as_json, document={"shape": list(size), "n": len(rows)})
 
 
-@commands.command(
-    rich_help_panel="Results", epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output."
-)
-def posterior(
-    out: options.Output = None,
-    wide: options.Wide = True,
-    what: options.WhatOption = options.What.mean,
-    level: options.Level = 0.9,
-    save: options.Save = None,
-    verbose: options.Verbose = False,
-    form: options.OutputFormat = None,
-    as_json: options.Json = False,
-    storage: options.Storage = options.STORAGE,
-    name: options.Name = None,
-) -> None:
-    """The completed matrix, in your units, and how far each value can be trusted."""
-    output.check_writable(out, form)
-    output.check_writable(save)
-    from maxentry.posterior.intervals import check_level
-
-    check_level(level)
-    with open_campaign(storage, name) as campaign:
-        belief = campaign.posterior()
-    write_posterior(
-        belief, out, form, wide=wide, what=what, level=level, as_json=as_json, save=save, verbose=verbose,
-        campaign=campaign.name,
-    )  # fmt: skip
-
-
-@commands.command(
-    rich_help_panel="Results",
-    epilog="JSON: campaign, n, and entries (number, id, row, col, value, told_at, who, corrected; with --pending "
-    "as of ask; with --asked id, row, col, mean, sd, gain, cost, status, asked_at, expires_at, who, reason) or, "
-    "with -o, output.",
-)
-def export(
-    out: options.Output = None,
-    wide: Annotated[
-        bool, typer.Option("--wide/--long", help="A matrix with holes, or one line a measurement.")
-    ] = False,
-    pending: Annotated[bool, option("--pending", help="The plate of all that is pending, instead.")] = False,
-    asked: Annotated[bool, option("--asked", help="All that was ever asked and its fate, instead.")] = False,
-    everything: Annotated[bool, option("--all", help="Struck-out measurements too.")] = False,
-    overwrite: Annotated[bool, option("--overwrite", help="Write the plate over any file.")] = False,
-    form: options.OutputFormat = None,
-    as_json: options.Json = False,
-    storage: options.Storage = options.STORAGE,
-    name: options.Name = None,
-) -> None:
-    """What was told, as a table; or the plate of what is pending."""
-    if wide + pending + asked > 1:
-        raise typer.BadParameter("expected one of --wide, --pending and --asked, got several.")
-    output.check_writable(out, form)
-    with open_campaign(storage, name) as campaign:
-        if pending and not overwrite:
-            check_nothing_lost(out, campaign)
-        if pending:
-            table = plate_table(campaign.pending(frame="columns"))
-        elif asked:
-            table = Table.from_columns(campaign.asked(frame="columns"))
-        else:
-            wide = wide and not as_json
-            table = Table.from_columns(campaign.export(wide=wide, everything=everything, frame="columns"))
-        document = {"campaign": campaign.name, "n": table.n}
-        output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
+# A completed matrix as a table
 
 
 def make_map_table(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from maxentry.cli import ask_tell, campaign, compare, complete, options, output, serve, status
+from maxentry.cli import ask_tell, campaign, compare, complete, options, output, serve
 from maxentry.cli.output import EXIT_CODES, ExitCode
 from maxentry.errors import MaxentryError, NothingToAskError
 
@@ -153,7 +153,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 about = typer.Typer()
-for part in (campaign, ask_tell, complete, status, compare, serve):
+for part in (campaign, ask_tell, complete, compare, serve):
     app.add_typer(part.commands)
 app.add_typer(about)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,26 +16,6 @@ from maxentry.kernels import ridge as kernel
 from maxentry.model.effects import Effects
 
 Floats = NDArray[np.float64]
-
-
-class Measurements(Protocol):
-    """What a completion reads of observations."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(m1, m2)."""
-
-    @property
-    def rows(self) -> NDArray[np.int32]:
-        """Row of each measurement."""
-
-    @property
-    def cols(self) -> NDArray[np.int32]:
-        """Column of each measurement."""
-
-    @property
-    def values(self) -> Floats:
-        """The measurements."""
 
 
 class LowRank(NamedTuple):

@@ -33,27 +33,3 @@ def fill_bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
         T[k, k] = math.sqrt(2.0 * rng.standard_gamma(0.5 * (df - k)))
         for j in range(k + 1, R):
             T[k, j] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def fill_wishart(df: float, factor: Array, out: Array, rng: np.random.Generator) -> None:
-    """Fill `out` with a draw of Wishart(df, factor factor'); `factor` may be any square root of the scale."""
-    R = factor.shape[0]
-    T = np.empty((R, R))
-    fill_bartlett(df, T, rng)
-    for i in range(R):
-        for j in range(R):
-            s = 0.0
-            for k in range(j, R):
-                s += factor[i, k] * T[k, j]
-            out[i, j] = s
-    for i in range(R):
-        for j in range(R):
-            T[i, j] = out[i, j]
-    for i in range(R):
-        for j in range(i + 1):
-            s = 0.0
-            for k in range(R):
-                s += T[i, k] * T[j, k]
-            out[i, j] = s
-            out[j, i] = s

@@ -1,1 +1,1 @@
-"""The paper's model: SMG draws, priors, row and column effects, coherence and observational entropy."""
+"""The paper's model: SMG draws, priors, row and column effects, and observational entropy."""

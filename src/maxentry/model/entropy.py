@@ -1,4 +1,4 @@
-"""Observational entropy for given subspaces: Lemma 1, Proposition 1 and Lemma 2 of the paper.
+"""Coherence and observational entropy for given subspaces: Lemma 1, Proposition 1 and Lemma 2 of the paper.
 
     U, V        m1 x R and m2 x R     frames; P_U = U U', P_V = V V' (or any factors of P_U and P_V)
     rows, cols  N                     the entries Omega = {(i_n, j_n)}, repeats allowed
@@ -7,6 +7,10 @@
     R_N         N x N                 Phi Phi', with entries nu_{i_n,i_n'}(U) nu_{j_n,j_n'}(V)
     gamma2      -                     eta2 / sigma2
     S           R^2 x R^2             (Phi'Phi + gamma2 I)^-1; Cov(vec M | y) = eta2 S
+
+Coherence is mu_i = ||P e_i||^2 and cross-coherence nu_{i,k} = e_k' P e_i. Projections are idempotent, so
+mu_i = nu_{i,i}. A posterior mean of projections is not idempotent, and there the two differ. The lemmas need
+nu_{i,i}, which keeps R_N a covariance matrix, so that is what `coherence` computes.
 
 Given U and V, vec(M) ~ N(0, sigma2 I), so y on Omega is Gaussian with covariance sigma2 R_N + eta2 I.
 """
@@ -18,10 +22,21 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from maxentry.errors import ParameterError
-from maxentry.model.coherence import coherence, cross_coherence
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+def coherence(U: Floats) -> Floats:
+    """mu_i for every i, from a frame U (m x R)."""
+    mu: Floats = np.einsum("ir,ir->i", U, U)
+    return mu
+
+
+def cross_coherence(U: Floats, i: Indices, k: Indices) -> Floats:
+    """nu_{i,k} for every pair of the index arrays `i` and `k`, as a len(i) x len(k) table, from a frame U."""
+    nu: Floats = U[i] @ U[k].T
+    return nu
 
 
 def R_N(U: Floats, V: Floats, rows: Indices, cols: Indices) -> Floats:

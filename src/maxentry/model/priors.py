@@ -12,7 +12,6 @@ from numbers import Real
 import numpy as np
 
 from maxentry.errors import ParameterError, RankError
-from maxentry.model import laws
 
 
 def _check_positive(what: str, value: float) -> None:
@@ -38,7 +37,7 @@ class InverseGamma:
 
     def draw(self, rng: np.random.Generator) -> float:
         """One draw from this law."""
-        return float(laws.draw_inverse_gamma(self.shape, self.scale, rng))
+        return float(self.scale / rng.standard_gamma(self.shape, size=()))
 
 
 @dataclass(frozen=True, slots=True)

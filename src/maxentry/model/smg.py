@@ -1,4 +1,4 @@
-"""The singular matrix-variate Gaussian (paper, Definition 1) and the paper's simulated data.
+"""The singular matrix-variate Gaussian (SMG; paper, Definition 1), uniform frames, and the paper's simulated data.
 
 X = P_U Z P_V with Z_ij iid N(0, sigma2) is the same as X = U M V' with M = U' Z V, whose R x R entries are
 again iid N(0, sigma2), because U and V have orthonormal columns. Nothing of size m1 x m2 is needed to draw X.
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import DataError, ParameterError, RankError
-from maxentry.model.laws import uniform_frame
 from maxentry.model.priors import InverseGamma
 
 Floats = NDArray[np.float64]
@@ -51,6 +50,19 @@ class Simulation(NamedTuple):
     values: Floats  # (N,) y_n = x_{i_n j_n} + e_n
     sigma2: float
     eta2: float
+
+
+def uniform_frame(m: int, R: int, rng: np.random.Generator) -> Floats:
+    """Draw an R-frame from the uniform (Haar) law on V(R, m), the prior of the subspaces.
+
+    QR of a Gaussian matrix, with the signs that make the triangular factor's diagonal positive: without
+    them the law depends on the QR routine's own choice of signs.
+    """
+    if not 1 <= R <= m:
+        raise ParameterError(f"a frame needs 1 <= R <= m, got m = {m} and R = {R}")
+    Q, T = np.linalg.qr(rng.standard_normal((m, R)))
+    frame: Floats = Q * np.where(np.diagonal(T) < 0, -1.0, 1.0)
+    return frame
 
 
 def draw_smg(m1: int, m2: int, R: int, sigma2: float, rng: np.random.Generator) -> SMG:

@@ -1,7 +1,12 @@
 """The paper's Algorithm 2 (BayeSMG), with its three slips corrected: the reference sampler, not the default.
 
 Model: y = x_ij + noise, X = U D V', U and V uniform frames, D ~ QL(0, sigma2), inverse gamma priors on
-both variances. A sweep draws
+both variances. QL is the paper's quadrant law, Eq. (ql), and MF the matrix von Mises-Fisher law, Eq. (mf):
+
+    QL(mu, delta2)   R, d_k >= 0     exp(-sum (d_k - mu_k)^2 / (2 delta2)) prod_{k<l} |d_k^2 - d_l^2|
+    MF(m, R, F)      m x R frame W   etr(F'W)
+
+A sweep draws
 
     Y missing  ~ N(X, eta2)                                      at the current X
     U          ~ MF(m1, R, Y V D / eta2)                         by a Gibbs pass
@@ -24,9 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.kernels import algorithm2 as kernel
-from maxentry.model import laws
-from maxentry.model.laws import uniform_frame
-from maxentry.model.priors import Priors
+from maxentry.model.priors import InverseGamma, Priors
+from maxentry.model.smg import uniform_frame
 
 Array = NDArray[np.float64]
 
@@ -93,10 +97,9 @@ def init(
     if not 1 <= R <= min(m1, m2):
         raise RankError(f"the rank of a {m1} x {m2} matrix must lie in 1..{min(m1, m2)}, got {R}")
     if X0 is None:
-        sigma2 = float(laws.draw_inverse_gamma(priors.signal.shape, priors.signal.scale, rng))
-        eta2 = float(laws.draw_inverse_gamma(priors.noise.shape, priors.noise.scale, rng))
+        sigma2, eta2 = priors.signal.draw(rng), priors.noise.draw(rng)
         U, V = uniform_frame(m1, R, rng), uniform_frame(m2, R, rng)
-        return Algorithm2State(U, laws.draw_quadrant_at_zero(R, sigma2, rng), V, sigma2, eta2)
+        return Algorithm2State(U, draw_core(R, sigma2, rng), V, sigma2, eta2)
     X = np.asarray(X0, dtype=float)
     if X.shape != (m1, m2) or not np.isfinite(X).all():
         raise DataError(f"X0 must be a finite {m1} x {m2} matrix, got shape {X.shape} or values not finite")
@@ -105,9 +108,15 @@ def init(
     X = left[:, :R] * D @ right[:R]
     rss = data.within + float((data.counts * (data.mean - X) ** 2).sum())
     noise, signal = priors.noise, priors.signal
-    eta2 = float(laws.draw_inverse_gamma(noise.shape + data.counts.sum() / 2, noise.scale + rss / 2, rng))
-    sigma2 = float(laws.draw_inverse_gamma(signal.shape + R**2 / 2, signal.scale + (D**2).sum() / 2, rng))
+    eta2 = InverseGamma(noise.shape + data.counts.sum() / 2, noise.scale + rss / 2).draw(rng)
+    sigma2 = InverseGamma(signal.shape + R**2 / 2, signal.scale + (D**2).sum() / 2).draw(rng)
     return Algorithm2State(left[:, :R], D, right[:R].T, sigma2, eta2)
+
+
+def draw_core(R: int, sigma2: float, rng: np.random.Generator) -> Array:
+    """Draw D ~ QL(0, sigma2): the singular values of an R x R matrix of iid N(0, sigma2), in random order."""
+    M = np.sqrt(sigma2) * rng.standard_normal((R, R))
+    return rng.permutation(np.linalg.svd(M, compute_uv=False))
 
 
 def step(

@@ -112,6 +112,16 @@ class ChainRun:
         """The rank of each chain."""
         return tuple(chain.rank for chain in self.chains)
 
+    def select(self, which: list[int], n_draws: int) -> ChainRun:
+        """Keep the first draws of some chains, factors cut to their largest rank."""
+        store, buffers, chains = self.draw_store, self.buffers, tuple(self.chains[c] for c in which)
+        top = max(chain.rank for chain in chains)
+        left, right = (store.selected(array, which, n_draws, top) for array in (buffers.left, buffers.right))
+        row, col = (store.selected(array, which, n_draws, None) for array in (buffers.row, buffers.col))
+        scalars = np.ascontiguousarray(buffers.scalars[which, :n_draws])
+        places = tuple(self.places[c] for c in which)
+        return ChainRun(chains, DrawBuffers(left, right, row, col, scalars), places, self.interrupted, store)
+
 
 def spawn_chains(
     seed: np.random.SeedSequence, data: GibbsData, ranks: Sequence[int], priors: PriorsOf
@@ -153,7 +163,7 @@ def run_chains(
     each = max(1, threads // len(chains))
 
     def work(c: int) -> Chain:
-        chain, mine = chains[c], buffers.chain(c)
+        chain, mine = chains[c], buffers.at(c)
         try:
             with _thread_team(each, data, chain.rank) as team:
                 return _run_chain(
@@ -167,11 +177,12 @@ def run_chains(
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(work, c) for c in range(len(chains))]
         interrupted = _wait(futures, stop)
-        if not interrupted:
-            finished = tuple(future.result() for future in futures)
-            return ChainRun(finished, buffers, tuple(range(len(chains))), draw_store=draw_store)
-    alive = [c for c, future in enumerate(futures) if not future.cancelled() and not future.exception()]
-    return _salvage_draws({c: futures[c].result() for c in alive}, buffers, done, draw_store)
+    ends = [None if future.cancelled() or future.exception() else future.result() for future in futures]
+    last = tuple(end or chain for end, chain in zip(ends, chains, strict=True))
+    run = ChainRun(last, buffers, tuple(range(len(chains))), interrupted, draw_store)
+    if not interrupted:
+        return run
+    return _salvage_draws(run, [n if end else 0 for n, end in zip(done, ends, strict=True)])
 
 
 def _allocate_buffers(
@@ -206,7 +217,7 @@ def _run_chain(
     rng, state, rank = chain.generator(), chain.state, chain.rank
     workspace = Workspace.allocate(data, rank)
     hyper = gibbs.hyperparameters(priors)
-    nothing = buffers.part(0, 0)
+    nothing = buffers.at(slice(0, 0))
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
     betas = sampling.betas()
 
@@ -226,7 +237,7 @@ def _run_chain(
         if stop.is_set():
             break
         n = min(draws, sampling.draws - start)
-        here = buffers.part(start, start + n)
+        here = buffers.at(slice(start, start + n))
         state = (
             sweeps(state, n * sampling.thin, here, sampling.thin)
             if observer is None
@@ -252,8 +263,8 @@ def run_with_observer(
     for d in range(len(buffers.row)):
         for start in range(0, thin, most):
             n = min(most, thin - start)
-            state = sweeps(state, n, states.part(0, n), 1)
-            observer(states.part(0, n))
+            state = sweeps(state, n, states.at(slice(0, n)), 1)
+            observer(states.at(slice(0, n)))
         for array, new in zip(buffers, states, strict=True):
             array[d] = new[n - 1]
     return state
@@ -263,8 +274,7 @@ def _state_store(buffers: DrawBuffers, most: int) -> DrawBuffers:
     """Buffers for at most this many states, of the shapes that `buffers` has."""
     numbers = sum(array[:1].size for array in buffers)
     n = max(1, min(most, OBSERVED_NUMBERS // max(numbers, 1)))
-    left, right, row, col, scalars = (np.zeros((n, *array.shape[1:]), array.dtype) for array in buffers)
-    return DrawBuffers(left, right, row, col, scalars)
+    return DrawBuffers._make(np.zeros((n, *array.shape[1:]), array.dtype) for array in buffers)
 
 
 def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:
@@ -286,34 +296,13 @@ def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:
         raise
 
 
-def _salvage_draws(
-    chains: dict[int, Chain], buffers: DrawBuffers, done: list[int], draw_store: DrawStore
-) -> ChainRun:
+def _salvage_draws(run: ChainRun, done: list[int]) -> ChainRun:
     """Keep the largest rectangle of draws after an interrupt: d draws of every chain that has at least d."""
-    have = np.array([done[c] if c in chains else 0 for c in range(len(done))])
+    have = np.array(done)
     best = max(range(1, have.max() + 1), key=lambda d: d * int((have >= d).sum()), default=0)
     if best == 0:
         raise KeyboardInterrupt("interrupted before the first draw; nothing to keep")
-    which = [int(c) for c in np.flatnonzero(have >= best)]
-    every = [chains.get(c) for c in range(len(done))]
-    return _select_draws(every, buffers, which, best, True, draw_store)  # type: ignore[arg-type]
-
-
-def _select_draws(
-    chains: Sequence[Chain],
-    buffers: DrawBuffers,
-    which: list[int],
-    n_draws: int,
-    interrupted: bool,
-    draw_store: DrawStore,
-) -> ChainRun:
-    """Keep the first draws of some chains, factors cut to their largest rank."""
-    mine = tuple(chains[c] for c in which)
-    top = max(chain.rank for chain in mine)
-    left, right = (draw_store.selected(array, which, n_draws, top) for array in (buffers.left, buffers.right))
-    row, col = (draw_store.selected(array, which, n_draws, None) for array in (buffers.row, buffers.col))
-    scalars = np.ascontiguousarray(buffers.scalars[which, :n_draws])
-    return ChainRun(mine, DrawBuffers(left, right, row, col, scalars), tuple(which), interrupted, draw_store)
+    return run.select(np.flatnonzero(have >= best).tolist(), best)
 
 
 def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
@@ -330,11 +319,7 @@ def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
     keep = np.flatnonzero(~((above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS)))
     if keep.size == ranks.size:
         return run
-    which = [int(c) for c in keep]
-    left = _select_draws(
-        run.chains, run.buffers, which, run.buffers.row.shape[1], run.interrupted, run.draw_store
-    )
-    return replace(left, places=tuple(run.places[c] for c in which))
+    return run.select(keep.tolist(), run.buffers.row.shape[1])
 
 
 def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:

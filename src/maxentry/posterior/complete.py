@@ -1,7 +1,8 @@
 """`complete`: a partially observed matrix goes in, its posterior comes out.
 
-The steps: read the observations, check the options, choose the rank (or take over the chains of `start=`), run the
-chains, drop stuck ones, and convert the draws to the user's units.
+The steps: read the observations, check the options, choose the rank, run the chains, drop stuck ones, and convert the
+draws to the user's units. A warm start (`start=`) continues the chains of an earlier posterior instead, after
+measurements, rows or columns were added.
 """
 
 from __future__ import annotations
@@ -9,23 +10,33 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maxentry.errors import ParameterError
+from maxentry.errors import DataError, LabelError, ParameterError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.posterior import chains, file_format, gibbs
-from maxentry.posterior.chains import ModelSpec, draws_in_user_units, transform_values
-from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
-from maxentry.posterior.posterior import Posterior
+from maxentry.posterior import chains, gibbs
+from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, transform_values
+from maxentry.posterior.draws import MEMORY, FolderStore
+from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
+from maxentry.posterior.posterior import REST, Posterior
 from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
-from maxentry.posterior.schedule import Kind, Sampling
+from maxentry.posterior.schedule import WORK, Kind, Sampling, sweep_work
 from maxentry.posterior.streaming import Watched
-from maxentry.posterior.warm_start import check_units, restart_chains
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+FEW = 0.03  # share of new observations up to which chains hardly have to move
+COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains
+FEW_SETTLE, FEW_THIN = 6, 1
+UNITS_RANGE = (
+    1e6  # of the spread of new data over that of the old; beyond it double precision runs out of digits
+)
 
 
 def complete(
@@ -90,52 +101,34 @@ def complete(
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
     draw_store = MEMORY if store is None else FolderStore.create(store)
-    watching = None if watch is None else Watched.from_labels(observations, *_pair(watch))
-    seeds = np.random.SeedSequence(seed)
-    for_rank, for_chains = seeds.spawn(2)
-    choice = None
+    watching = None if watch is None else Watched.from_labels(observations, watch)
+    data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
+    for_rank, for_chains = np.random.SeedSequence(seed).spawn(2)
     if start is not None:
-        choice, plan, started = (
-            start.rank_choice,
-            *restart_chains(start, observations, fit, sampling, for_chains),
-        )
+        choice = start.rank_choice
+        plan, started = restart_chains(start, observations, fit, sampling, for_chains)
     else:
-        if rank == "auto":
-            choice = _choose_rank(observations, fit, for_rank, progress, threads)
+        choice = _choose_rank(observations, fit, for_rank, progress, threads) if rank == "auto" else None
         top = choice.best if choice else int(rank)
         plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
         if choice and not isinstance(sampling, Sampling):
             plan = plan.in_memory(observations.shape, choice.largest)
         ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
-        started = chains.spawn_chains(
-            for_chains, fit.data(observations), ranks, fit.priors_of(observations.shape)
-        )
+        started = chains.spawn_chains(for_chains, data, ranks, priors_of)
     watched = None if watching is None else watching.for_chains(len(started))
     with draw_store.filled():
+        observer = None if watched is None else watched.observer(fit)
         run = _run(
-            started, observations, fit, plan, "sampling", progress, threads, dtype, draw_store, watched
-        )
+            started, data, priors_of, plan, "sampling", progress,
+            threads=threads, dtype=dtype, draw_store=draw_store, observer=observer,
+        )  # fmt: skip
         watched = None if watched is None else watched.select_chains(list(run.places))
-        posterior = Posterior(
-            observations,
-            fit,
-            plan,
-            run.chains,
-            draws_in_user_units(run, fit),
-            choice,
-            run.interrupted,
-            watched,
-        )
+        draws = draws_in_user_units(run, fit)
+        posterior = Posterior(observations, fit, plan, run.chains, draws, choice, run.interrupted, watched)
         if isinstance(draw_store, FolderStore):
-            draw_store.flush(file_format.REST)
+            draw_store.flush(REST)
             posterior.save_rest(draw_store)
     return posterior
-
-
-def _pair(watch: Any) -> tuple[Any, Any]:
-    if not (isinstance(watch, tuple) and len(watch) == 2):
-        raise ParameterError(f"watch must be a pair (rows, cols), a tuple, got {watch!r:.60}")
-    return watch
 
 
 def _check_types(
@@ -144,20 +137,21 @@ def _check_types(
     def whole(value: object, least: int) -> bool:
         return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
-    expected = {
-        "effects must be True or False": (effects, isinstance(effects, bool | np.bool_)),
-        "priors must be Priors(...) or None": (priors, priors is None or isinstance(priors, Priors)),
-        "start must be a Posterior or None": (start, start is None or isinstance(start, Posterior)),
-        "seed must be a whole number of at least 0 or None": (seed, seed is None or whole(seed, 0)),
-        "threads must be a whole number of at least 1 or None": (
+    rules = (
+        ("effects must be True or False", effects, isinstance(effects, bool | np.bool_)),
+        ("priors must be Priors(...) or None", priors, priors is None or isinstance(priors, Priors)),
+        ("start must be a Posterior or None", start, start is None or isinstance(start, Posterior)),
+        ("seed must be a whole number of at least 0 or None", seed, seed is None or whole(seed, 0)),
+        (
+            "threads must be a whole number of at least 1 or None",
             threads,
             threads is None or whole(threads, 1),
         ),
-        "dtype must be np.float64 or np.float32": (dtype, dtype in (np.float64, np.float32)),
-    }
-    for sentence, (value, good) in expected.items():
+        ("dtype must be np.float64 or np.float32", dtype, dtype in (np.float64, np.float32)),
+    )
+    for rule, value, good in rules:
         if not good:
-            raise ParameterError(f"{sentence}, got {value!r}")
+            raise ParameterError(f"{rule}, got {value!r}")
 
 
 def _check_options(
@@ -188,24 +182,16 @@ def _check_options(
 
 
 def _run(
-    started: tuple[chains.Chain, ...], observations: Observations, fit: ModelSpec, plan: Sampling, what: str,
-    progress: bool | None, threads: int | None, dtype: type[np.floating] = np.float64, draw_store: DrawStore = MEMORY,
-    watched: Watched | None = None,
-) -> chains.ChainRun:  # fmt: skip
-    data, priors = fit.data(observations), fit.priors_of(observations.shape)
+    started: tuple[Chain, ...],
+    data: GibbsData,
+    priors_of: chains.PriorsOf,
+    plan: Sampling,
+    what: str,
+    progress: bool | None,
+    **options: Any,
+) -> chains.ChainRun:
     with track(len(started) * plan.sweeps, what, progress) as bar:
-        observer = None if watched is None else watched.observer(fit)
-        run = chains.run_chains(
-            started,
-            data,
-            priors,
-            plan,
-            bar,
-            threads=threads,
-            dtype=dtype,
-            draw_store=draw_store,
-            observer=observer,
-        )
+        run = chains.run_chains(started, data, priors_of, plan, bar, **options)
     return chains.drop_stuck_chains(run, data) if plan.kind == "population" else run
 
 
@@ -221,11 +207,140 @@ def _choose_rank(
 
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
         plan = Sampling.scout(train.shape, train.n, rank)
-        data, priors = fit.data(train), fit.priors_of(train.shape)
-        started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors)
-        run = _run(started, train, fit, plan, f"trying rank {rank}", progress, threads)
+        data, priors_of = fit.data(train), fit.priors_of(train.shape)
+        started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
+        run = _run(started, data, priors_of, plan, f"trying rank {rank}", progress, threads=threads)
         if run.interrupted:
             raise KeyboardInterrupt
-        return draws_in_user_units(run, fit).belief().mean_at(held.rows, held.cols)
+        posterior = Posterior(train, fit, plan, run.chains, draws_in_user_units(run, fit))
+        return posterior.belief.mean_at(held.rows, held.cols)
 
     return choose_rank(z, fit.effects, predict, seed)
+
+
+# Warm starts. New rows and columns start at zero and new Student weights at one, until their first draw. Nothing is
+# annealed again.
+
+
+def check_units(start: Posterior, observations: Observations) -> None:
+    """Refuse data of another order of magnitude than those of `start`, in whose units its chains are."""
+    if same_magnitude(start, observations):
+        return
+    z, old = transform_values(start.fit.transform, observations), start.fit.units or Units(0.0, 1.0)
+    raise DataError(
+        f"expected values like those of start= (spread {old.scale:.3g}), got {name_farthest(z, old.shift)}; "
+        "correct the value, or leave start= out"
+    )
+
+
+def same_magnitude(start: Posterior, observations: Observations) -> bool:
+    """Whether the chains of `start` can go on with these data without running out of digits."""
+    fit = start.fit
+    if fit.units is None or fit.priors is not None:
+        return True
+    values = transform_values(fit.transform, observations).values
+    new, old = standard_units(values, fit.effects), fit.units
+    near = abs(new.shift - old.shift) < UNITS_RANGE * old.scale
+    return near and 1 / UNITS_RANGE < new.scale / old.scale < UNITS_RANGE
+
+
+def restart_chains(
+    start: Posterior,
+    observations: Observations,
+    fit: ModelSpec,
+    sampling: str | Sampling,
+    seed: np.random.SeedSequence,
+) -> tuple[Sampling, tuple[Chain, ...]]:
+    """Return how long to run, and the chains of `start` on the new observations with fresh random streams."""
+    rows, cols = _positions(start.observations, observations)
+    plan = Sampling.resolve(sampling, observations.shape, observations.n, start.rank)
+    if not isinstance(sampling, Sampling):
+        plan = _shorten(plan, start, observations, rows, cols)
+    plan = replace(plan, anneal=0, chains=len(start.chains))
+    (m1, m2), restarted = observations.shape, []
+    match = None
+    if fit.noise == "student":
+        match = MeasurementMatch.find(start.observations, observations, rows, cols)
+    for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
+        old = chain.state
+        left, right = _move_rows(old.left, rows, m1), _move_rows(old.right, cols, m2)
+        weights = np.empty(0) if match is None else match.move(old.weights)
+        stream = dict(np.random.PCG64(child).state)
+        restarted.append(Chain(chain.rank, GibbsState(left, right, old.scalars.copy(), weights), stream))
+    return plan, tuple(restarted)
+
+
+def _shorten(
+    plan: Sampling, start: Posterior, observations: Observations, rows: Indices, cols: Indices
+) -> Sampling:
+    """Shorten a default plan: the chains start near the new posterior.
+
+    Draws are independent mostly because chains are many, not because those of one chain are far apart. Where few
+    observations are new and sweeps are costly, a few sweeps to settle and draws of consecutive sweeps are enough.
+    """
+    costly = sweep_work(observations.shape, observations.n, start.rank) > COSTLY
+    few = costly and change_fraction(start.observations, observations, rows, cols) <= FEW
+    if plan.kind == "population" and few:
+        return replace(plan, settle=FEW_SETTLE, thin=FEW_THIN)
+    return replace(plan, settle=max(1, (plan.anneal + plan.settle) // 6), thin=max(1, plan.thin // 2))
+
+
+def change_fraction(old: Observations, new: Observations, rows: Indices, cols: Indices) -> float:
+    """Return the share of measurements that only one of the two has: added, corrected or removed.
+
+    rows, cols: positions of the old rows and columns in the new matrix.
+    """
+    if abs(new.n - old.n) > FEW * new.n:  # more than few anyway
+        return abs(new.n - old.n) / new.n
+    match = MeasurementMatch.find(old, new, rows, cols)
+    same = int((old.values[match.before] == new.values[match.after]).sum())
+    return (old.n + new.n - 2 * same) / new.n
+
+
+class MeasurementMatch(NamedTuple):
+    """Positions of the measurements that two sets of observations share; replicates are matched in order."""
+
+    before: Indices
+    after: Indices
+    n: int  # measurements of the new ones
+
+    @classmethod
+    def find(cls, old: Observations, new: Observations, rows: Indices, cols: Indices) -> MeasurementMatch:
+        """Match by entry; rows, cols: positions of the old rows and columns in the new matrix."""
+        m2 = new.shape[1]
+        keys = rows[old.rows] * m2 + cols[old.cols]
+        order = np.argsort(keys, kind="stable")
+        earlier, later = keys[order], new.rows.astype(np.int64) * m2 + new.cols  # sorted, both
+        which = np.arange(new.n) - np.searchsorted(later, later)  # of the measurements of one entry
+        at = np.searchsorted(earlier, later) + which
+        there = np.flatnonzero(earlier[np.minimum(at, old.n - 1)] == later)
+        there = there[at[there] < old.n]
+        return cls(order[at[there]], there, new.n)
+
+    def move(self, weights: Array) -> Array:
+        """Student weights at their new positions; new measurements start at weight one."""
+        moved = np.ones(self.n)
+        if weights.size:
+            moved[self.after] = weights[self.before]
+        return moved
+
+
+def _positions(old: Observations, new: Observations) -> tuple[Indices, Indices]:
+    """Positions of the old rows and columns in the new matrix."""
+    if any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
+        raise ParameterError(
+            f"start= is of a {old.shape} matrix, so the data must be as large, got {new.shape}"
+        )
+    try:
+        rows = new.row_index(list(old.row_axis.labels or range(old.shape[0])))
+        cols = new.col_index(list(old.col_axis.labels or range(old.shape[1])))
+    except LabelError as error:
+        raise ParameterError(f"start= has rows or columns that the data do not have: {error}") from error
+    return rows, cols
+
+
+def _move_rows(factor: Array, to: Indices, m: int) -> Array:
+    """Move the rows of a factor to their new positions; new rows start at zero."""
+    moved = np.zeros((m, factor.shape[1]))
+    moved[to] = factor
+    return moved

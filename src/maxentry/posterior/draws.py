@@ -30,7 +30,6 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from maxentry.belief import Belief
 from maxentry.errors import DataError, ParameterError
 
 MAX_ENTRIES = 200  # entries of X that are monitored
@@ -68,11 +67,6 @@ class Draws(NamedTuple):
     def rank(self) -> int:
         """R."""
         return int(self.left.shape[3])
-
-    def belief(self) -> Belief:
-        """Pool the draws of all chains, as views."""
-        left, right, row, col = (array.reshape(self.mu.size, *array.shape[2:]) for array in self[:4])
-        return Belief(left, right, row, col, self.mu.ravel(), self.eta2.ravel())
 
     def append(self, later: Draws, places: list[int]) -> Draws:
         """Append later draws of the chains at `places`."""

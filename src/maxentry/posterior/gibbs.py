@@ -78,15 +78,9 @@ class DrawBuffers(NamedTuple):
     col: NDArray[np.floating]  # (D, m2)
     scalars: Array  # (D, 8)
 
-    def chain(self, c: int) -> DrawBuffers:
-        """Views of chain c, where the arrays have one more axis in front."""
-        left, right, row, col = (array[c] for array in self[:4])
-        return DrawBuffers(left, right, row, col, self.scalars[c])
-
-    def part(self, start: int, stop: int) -> DrawBuffers:
-        """Views of the draws from start to stop."""
-        left, right, row, col = (array[start:stop] for array in self[:4])
-        return DrawBuffers(left, right, row, col, self.scalars[start:stop])
+    def at(self, index: int | slice) -> DrawBuffers:
+        """Views of some draws; of one chain, where the arrays have one more axis in front."""
+        return DrawBuffers._make(array[index] for array in self)
 
 
 def prepare(

@@ -1,8 +1,12 @@
-"""Intervals of entries and of new measurements, from draws in factor form; dense maps block by block."""
+"""What the draws say of entries: their mean, sd and intervals, and intervals of new measurements.
+
+Dense maps (`Maps`) are computed block by block, and refused where they would not fit. `predict` is for chosen entries.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,13 +15,14 @@ from scipy.special import ndtri, stdtrit
 
 from maxentry import frames
 from maxentry.belief import BLOCK_NUMBERS, Belief
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, SizeError
 from maxentry.observations import Observations
 from maxentry.transform import NONE, Transform
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.integer]
 
+LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 COPIES = 4  # noisy copies of each draw in a predictive interval
 
 
@@ -109,6 +114,61 @@ def sd_map(belief: Belief, mean: Array, transform: Transform) -> Array:
         for s in range(belief.n_draws):
             squares[rows, cols] += (transform.inverse(belief.block(s, rows, cols)) - mean[rows, cols]) ** 2
     return np.sqrt(squares / max(belief.n_draws - 1, 1))
+
+
+class Maps:
+    """The mean, sd, intervals and samples of every entry, m1 x m2 arrays in the user's units."""
+
+    def __init__(self, belief: Belief, noise: NoiseLaw, transform: Transform) -> None:
+        self._belief, self._noise, self._transform = belief, noise, transform
+
+    @cached_property
+    def mean(self) -> Array:
+        """Posterior mean of every entry; read-only, since it is cached: `.copy()` to change it."""
+        self.check_size()
+        return _read_only(mean_map(self._belief, self._transform))
+
+    @cached_property
+    def sd(self) -> Array:
+        """Posterior standard deviation of every entry; read-only like the mean."""
+        self.check_size()
+        return _read_only(sd_map(self._belief, self.mean, self._transform))
+
+    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high): each entry, without noise, lies between with this probability."""
+        return self._ends(level, None)
+
+    def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """(low, high): a new measurement of the entry falls between with this probability."""
+        return self._ends(level, self._noise)
+
+    def _ends(self, level: float, noise: NoiseLaw | None) -> tuple[Array, Array]:
+        check_level(level)
+        self.check_size()
+        return interval_map(self._belief, level, noise, self._transform)
+
+    def sample(self, n: int = 1, seed: int | None = None) -> Array:
+        """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
+        self.check_size(n)
+        rng, S = np.random.default_rng(seed), self._belief.n_draws
+        which = rng.choice(S, n, replace=n > S)
+        return np.stack([self._transform.inverse(self._belief.draw(int(s))) for s in which])
+
+    def check_size(self, copies: int = 1) -> None:
+        """Refuse maps that would not fit in memory."""
+        m1, m2 = self._belief.shape
+        if m1 * m2 * copies > LARGEST_MAP:
+            raise SizeError(
+                f"a dense map of {m1} x {m2} entries{f', {copies} times,' if copies > 1 else ''} would take "
+                f"{8e-9 * m1 * m2 * copies:.3g} GB; ask for the entries you need with .predict(rows, cols)"
+            )
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
 
 
 def predict(

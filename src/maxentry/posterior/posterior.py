@@ -1,31 +1,41 @@
 """`Posterior`: the draws of a fit, and the answers users take from them, in their units and by their labels.
 
-Draws are kept as factors. Dense maps (`Maps`) are computed only on request, and refused where they would not fit.
+Draws are kept as factors; `intervals` computes maps and predictions from them.
+
+A posterior is saved in one .npz file: arrays, and a JSON text for the rest. No pickle, so no code runs on load. With
+`complete(..., store=folder)`, large draws are in files of the folder, mapped into memory (`FolderStore`), and such an
+.npz file holds the rest.
 """
 
 from __future__ import annotations
 
+import json
+import zipfile
 from collections import Counter
 from copy import copy
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from html import escape
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxentry import frames
+from maxentry import labels as axis_labels
+from maxentry._io import write_atomically
 from maxentry.belief import Belief
-from maxentry.errors import MissingDependencyError, ParameterError, SizeError
+from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
-from maxentry.posterior import chains as running
-from maxentry.posterior import file_format, intervals
-from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
+from maxentry.posterior import intervals
+from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, run_chains
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
-from maxentry.posterior.intervals import Prediction
+from maxentry.posterior.gibbs import GibbsState, Units
+from maxentry.posterior.intervals import Maps, Prediction
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched, entry_positions
@@ -34,7 +44,13 @@ from maxentry.transform import NONE, Transform
 
 Array = NDArray[np.float64]
 Map = Literal["mean", "sd", "low", "high"]
-LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
+FORMAT = 2  # of saved posteriors; 1 had no transform
+REST = "posterior.npz"  # the file of a folder that has all but the large draws
+LARGE = ("left", "right", "row", "col")  # of the draws: those that a folder has in files of their own
+NOT_OURS = (
+    ValueError, KeyError, TypeError, AttributeError, NotImplementedError, zipfile.BadZipFile, EOFError,
+)  # fmt: skip
+WATCHED = ("rows", "cols", "count", "chain_mean", "squares")
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
 LEFT_OUT = (
     "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
@@ -109,8 +125,10 @@ class Posterior:
 
     @cached_property
     def belief(self) -> Belief:
-        """The pooled draws, on the scale of the transform: the input of `acquisition`."""
-        return self.draws.belief()
+        """The pooled draws of all chains, on the scale of the transform: the input of `acquisition`."""
+        d = self.draws
+        left, right, row, col = (array.reshape(d.mu.size, *array.shape[2:]) for array in d[:4])
+        return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel())
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
@@ -220,7 +238,7 @@ class Posterior:
         data, priors = self.fit.data(self.observations), self.fit.priors_of(self.shape)
         watched = None if self.watched is None else self.watched.select_chains(list(range(len(self.chains))))
         with track(len(self.chains) * plan.sweeps, "sampling", progress) as bar:
-            run = running.run_chains(
+            run = run_chains(
                 self.chains, data, priors, plan, bar, threads=threads, dtype=self.draws.left.dtype.type,
                 observer=None if watched is None else watched.observer(self.fit),
             )  # fmt: skip
@@ -238,22 +256,55 @@ class Posterior:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle); `Posterior.load` reads it, and `more` can continue it."""
-        file_format.save(self._parts(), path)
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise DataError(
+                f"expected a folder to write {target.name} into, got {target.parent}, which does not exist"
+            )
+        if target.is_dir():
+            raise DataError(f"expected the name of a file to write, got {target}, which is a folder")
+        _write(target, _meta(self), _arrays(self))
 
     def save_rest(self, folder: FolderStore) -> None:
-        """Write all but the draws into the folder that holds them (called by `complete`)."""
-        file_format.save_rest(self._parts(), folder)
-
-    def _parts(self) -> file_format.Parts:
-        return file_format.Parts(
-            self.observations, self.fit, self.sampling, self.chains, self.draws, self.rank_choice,
-            self.interrupted, self.watched,
-        )  # fmt: skip
+        """Write all but the large draws into the folder that holds them (called by `complete`)."""
+        large = {name: getattr(self.draws, name) for name in LARGE}
+        files = {name: {"shape": array.shape, "dtype": str(array.dtype)} for name, array in large.items()}
+        rest = {
+            name: array for name, array in _arrays(self).items() if name.removeprefix("draws_") not in large
+        }
+        _write(folder.path / REST, _meta(self) | {"files": files}, rest)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Posterior:
         """Read a posterior written by `save`, or one in a folder, by `complete(..., store=folder)`."""
-        return Posterior(*file_format.load(path))
+        if not isinstance(path, str | PathLike):
+            raise ParameterError(f"expected the path of a posterior, got {path!r}")
+        folder = FolderStore(Path(path).expanduser())
+        try:
+            target = folder.path / REST if folder.path.is_dir() else folder.path
+            if target.exists() and not zipfile.is_zipfile(target):
+                raise ValueError("it is no .npz file")
+            with np.load(target, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            meta = json.loads(str(arrays["meta"]))
+            for name, known in meta.get("files", {}).items():
+                arrays[f"draws_{name}"] = folder.read(name, tuple(known["shape"]), known["dtype"])
+            written = meta["maxentry_posterior"]
+            if written in (1, FORMAT):
+                return _restore(meta, arrays)
+        except FileNotFoundError as error:
+            missing = error.filename or path
+            raise DataError(
+                f"expected a posterior written by maxentry, got {missing}, which does not exist"
+            ) from None
+        except OSError as error:
+            raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+        except NOT_OURS as error:
+            raise DataError(f"expected a posterior written by maxentry, got {path} ({error})") from error
+        raise DataError(
+            f"expected a posterior of format 1 to {FORMAT}, got {path} of format {written}: "
+            "it was written by another version of maxentry."
+        )
 
     def to_arviz(self) -> Any:
         """ArviZ's InferenceData of mu, eta2, sigma2, singular values and a fixed random subset of entries.
@@ -271,60 +322,6 @@ class Posterior:
             for name, value in summary_lines(self)
         )
         return f"<table><caption>Posterior</caption>{rows}</table>"
-
-
-class Maps:
-    """The mean, sd, intervals and samples of every entry, m1 x m2 arrays in the user's units."""
-
-    def __init__(self, belief: Belief, noise: intervals.NoiseLaw, transform: Transform) -> None:
-        self._belief, self._noise, self._transform = belief, noise, transform
-
-    @cached_property
-    def mean(self) -> Array:
-        """Posterior mean of every entry; read-only, since it is cached: `.copy()` to change it."""
-        self.check_size()
-        return _read_only(intervals.mean_map(self._belief, self._transform))
-
-    @cached_property
-    def sd(self) -> Array:
-        """Posterior standard deviation of every entry; read-only like the mean."""
-        self.check_size()
-        return _read_only(intervals.sd_map(self._belief, self.mean, self._transform))
-
-    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
-        """(low, high): each entry, without noise, lies between with this probability."""
-        intervals.check_level(level)
-        self.check_size()
-        return intervals.interval_map(self._belief, level, None, self._transform)
-
-    def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
-        """(low, high): a new measurement of the entry falls between with this probability."""
-        intervals.check_level(level)
-        self.check_size()
-        return intervals.interval_map(self._belief, level, self._noise, self._transform)
-
-    def sample(self, n: int = 1, seed: int | None = None) -> Array:
-        """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
-        self.check_size(n)
-        rng, S = np.random.default_rng(seed), self._belief.n_draws
-        which = rng.choice(S, n, replace=n > S)
-        return np.stack([self._transform.inverse(self._belief.draw(int(s))) for s in which])
-
-    def check_size(self, copies: int = 1) -> None:
-        """Refuse maps that would not fit in memory."""
-        m1, m2 = self._belief.shape
-        if m1 * m2 * copies > LARGEST_MAP:
-            raise SizeError(
-                f"a dense map of {m1} x {m2} entries{f', {copies} times,' if copies > 1 else ''} would take "
-                f"{8e-9 * m1 * m2 * copies:.3g} GB; ask for the entries you need with .predict(rows, cols)"
-            )
-
-
-def _read_only(array: Array) -> Array:
-    array.flags.writeable = False
-    return array
 
 
 def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
@@ -398,3 +395,85 @@ def to_arviz(posterior: Posterior) -> Any:
     if int(arviz.__version__.split(".")[0]) >= 1:
         return arviz.from_dict({"posterior": found}, coords=coords, dims=dims)
     return arviz.from_dict(posterior=found, coords=coords, dims=dims)
+
+
+# Saved posteriors
+
+
+def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
+    text = np.array(json.dumps(meta, default=lambda number: number.item()))  # NumPy's numbers as Python's
+    try:  # beside the target, then renamed: a crash leaves the old file or the new one, never half
+        with write_atomically(target) as temporary, temporary.open("xb") as file:
+            np.savez(file, meta=text, **arrays)
+    except OSError as error:
+        raise DataError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Posterior:
+    observations = Observations(
+        tuple(meta["shape"]), arrays["rows"], arrays["cols"], arrays["values"],
+        axis_labels.decode(meta["row_labels"]), axis_labels.decode(meta["col_labels"]), meta["frame_kind"],
+        meta.get("row_name"), meta.get("col_name"),
+    )  # fmt: skip
+    chains = tuple(
+        Chain(
+            c["rank"], GibbsState(*(arrays[f"chain{k}_{name}"] for name in GibbsState._fields)), c["stream"]
+        )
+        for k, c in enumerate(meta["chains"])
+    )
+    draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
+    choice, watched = meta["rank_choice"], None
+    if choice is not None:
+        tables: dict[str, Any] = {name: tuple(choice[name]) for name in ("ranks", "errors", "weights")}
+        choice = RankChoice(**tables, n_held_out=choice["n_held_out"])
+    if "watched_rows" in arrays:
+        watched = Watched(**{name: arrays[f"watched_{name}"] for name in WATCHED}, observations=observations)
+    return Posterior(
+        observations, _restore_fit(meta["fit"]), Sampling(**meta["sampling"]), chains, draws,
+        choice, meta["interrupted"], watched,
+    )  # fmt: skip
+
+
+def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
+    given: dict[str, Any] = meta["priors"] or {}
+    laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
+    return ModelSpec(
+        meta["noise"], meta["effects"], Priors(**laws) if laws else None, Units(*meta["units"]),
+        Transform.parse(meta.get("transform", "none")),
+    )  # fmt: skip
+
+
+def _arrays(p: Posterior) -> dict[str, Any]:
+    data = p.observations
+    arrays: dict[str, Any] = {"rows": data.rows, "cols": data.cols, "values": data.values}
+    arrays |= {f"draws_{name}": array for name, array in p.draws._asdict().items() if array is not None}
+    for c, chain in enumerate(p.chains):
+        arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
+    if p.watched is not None:
+        arrays |= {f"watched_{name}": getattr(p.watched, name) for name in WATCHED}
+    return arrays
+
+
+def _meta(p: Posterior) -> dict[str, Any]:
+    data, fit = p.observations, p.fit
+    return {
+        "maxentry_posterior": FORMAT,
+        "shape": data.shape,
+        "row_labels": axis_labels.encode(data.row_labels),
+        "col_labels": axis_labels.encode(data.col_labels),
+        "frame_kind": data.frame_kind,
+        # a frame's name of its rows that is no text is not worth a format of its own
+        "row_name": data.row_name if isinstance(data.row_name, str) else None,
+        "col_name": data.col_name if isinstance(data.col_name, str) else None,
+        "fit": {
+            "noise": fit.noise,
+            "effects": fit.effects,
+            "priors": None if fit.priors is None else asdict(fit.priors),
+            "units": fit.units,
+            "transform": str(fit.transform),
+        },
+        "sampling": asdict(p.sampling),
+        "chains": [{"rank": chain.rank, "stream": chain.stream} for chain in p.chains],
+        "rank_choice": None if p.rank_choice is None else asdict(p.rank_choice),
+        "interrupted": p.interrupted,
+    }

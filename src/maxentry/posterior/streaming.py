@@ -42,9 +42,11 @@ class Watched:
     observations: Observations
 
     @classmethod
-    def from_labels(cls, observations: Observations, rows: Any, cols: Any) -> Watched:
-        """Watch the entries (rows[k], cols[k]), given by label; no chains yet."""
-        i, j = entry_positions(observations, rows, cols)
+    def from_labels(cls, observations: Observations, watch: tuple[Any, Any]) -> Watched:
+        """Watch the entries (rows[k], cols[k]) of a pair (rows, cols), given by label; no chains yet."""
+        if not (isinstance(watch, tuple) and len(watch) == 2):
+            raise ParameterError(f"watch must be a pair (rows, cols), a tuple, got {watch!r:.60}")
+        i, j = entry_positions(observations, *watch)
         nothing = np.zeros((0, i.size))
         return cls(i.ravel(), j.ravel(), np.zeros(0, np.int64), nothing, nothing, observations)
 

@@ -76,9 +76,9 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
     for part in (campaigns, ask_tell, posterior, jobs, dashboard):
         app.include_router(part.router, prefix=API, responses=PROBLEMS, dependencies=strict)
 
-    open_answers = {status: PROBLEMS[status] for status in (422, 503)}
+    refusals: dict[int | str, Any] = {status: PROBLEMS[status] for status in (422, 503)}
 
-    @app.get(f"{API}/health", tags=["server"], responses=open_answers, dependencies=strict)
+    @app.get(f"{API}/health", tags=["server"], responses=refusals, dependencies=strict)
     def health() -> Health:
         """The server is running and its storage is there. Needs no token, and shows nothing of campaigns."""
         service.storage.check()
@@ -124,9 +124,12 @@ def serve(storage: str, options: Options, *, announce: Callable[[str], None]) ->
     _check_certificate(options)
     with listen(options) as listening, Storage(storage, create=True) as opened:
         where = address(options, listening.getsockname()[1])
-        server = Server(create_app(opened, options), options, lambda: announce(where))
+        app = create_app(opened, options)
+        server = Server(app, options, lambda: announce(where))
         logging.getLogger("maxentry.server").setLevel(logging.INFO)
         server.run(sockets=[listening])
+    if app.state.service.jobs.running:  # in compiled code, which cannot be interrupted
+        os._exit(0)
 
 
 def address(options: Options, port: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Literal, NamedTuple
 
-from maxentry.progress import Progress, Watch
+from maxentry.progress import Progress, Watch, cancellable
 from maxentry.server import problems
 from maxentry.server.problems import HttpProblem
 
@@ -65,7 +65,9 @@ class Job:
             with self._lock:
                 self._check()
                 self.status = "running"
-            self._end("done", result=work(self.watch))
+            with cancellable(self._check):
+                result = work(self.watch)
+            self._end("done", result=result)
         except Cancelled:
             self._end("cancelled", self._why_cancelled)
         except BaseException as error:  # whatever it was, whoever waits must be told
@@ -183,7 +185,12 @@ class JobQueue:
                 if not job.over:
                     job.cancel(problems.closing())
 
-    def close(self, seconds: float = 10.0) -> None:
+    @property
+    def running(self) -> bool:
+        """Whether a thread still works on a job."""
+        return any(future.running() for future in list(self._futures))
+
+    def close(self, seconds: float = 2.0) -> None:
         """Cancel all jobs, and wait a while for those that run."""
         self.cancel_all()
         self._pool.shutdown(wait=False, cancel_futures=True)

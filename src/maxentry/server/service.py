@@ -50,7 +50,7 @@ class Service:
         self._lock = threading.Lock()
         idempotency.create_table(storage)
 
-    def close(self, seconds: float = 10.0) -> None:
+    def close(self, seconds: float = 2.0) -> None:
         """Cancel the jobs and close the storage."""
         self.jobs.close(seconds)
         self.storage.close()
