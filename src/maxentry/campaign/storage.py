@@ -219,6 +219,9 @@ LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL error code: lock_timeout has passed
 REACHED = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 9}
 
 
+UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
 class Key(NamedTuple):
     """The identity of a campaign in a storage: its row id, its uuid and its name."""
 
@@ -345,13 +348,18 @@ class Storage:
         keys = self.keys()
         matching = [key for key in keys if name is None or key.name == name]
         if len(matching) == 1:
-            return matching[0]
+            key = matching[0]
+            if not UUID.fullmatch(str(key.uuid)):  # it becomes the name of a folder
+                raise StorageError(
+                    f"expected a uuid for campaign {key.name!r} in {self.name}, got {key.uuid!r:.60}."
+                )
+            return key
         if not keys:
             raise CampaignError(f"expected a campaign in {self.name}, got none yet.", code="no_campaigns")
         names = [key.name for key in keys]
         listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
         if name is None:
-            message = f"expected the name of one campaign in {self.name} ({listed}), got none."
+            message = f"expected the name of one campaign in {self.name}, got none of {listed}."
             raise CampaignError(message, code="name_missing", names=names)
         message = f"expected a campaign {name!r} in {self.name}, got {listed}."
         raise CampaignError(message, code="unknown_campaign", name=name, names=names)

@@ -81,7 +81,7 @@ class Service:
                 f"expected the name of a campaign ({some or 'there is none yet'}), got {reference!r:.220}."
             )
             raise HttpProblem("no-campaign", detail, error="CampaignError")
-        return self._find(key.uuid) or self._add(Campaign(self.storage, key))
+        return self._find(key.uuid) or self._add(Campaign(self.storage, self.storage.find(key.name)))
 
     def _find(self, id: str) -> OpenCampaign | None:
         with self._lock:
