@@ -17,9 +17,8 @@ from tests.campaign.conftest import cache  # noqa: E402, F401
 from tests.server.live import READ, TOKENS, WRITE, running  # noqa: E402
 
 import maxentry  # noqa: E402
-from maxentry.client import http  # noqa: E402
-from maxentry.client.client import RemoteCampaign  # noqa: E402
-from maxentry.client.http import HttpSession  # noqa: E402
+from maxentry.client import client  # noqa: E402
+from maxentry.client.client import HttpSession, RemoteCampaign  # noqa: E402
 from maxentry.errors import (  # noqa: E402
     CampaignError,
     DataError,
@@ -31,7 +30,7 @@ from maxentry.errors import (  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http.time, "sleep", lambda _: None)
+    monkeypatch.setattr(client.time, "sleep", lambda _: None)
     monkeypatch.delenv("MAXENTRY_TOKEN", raising=False)
 
 
@@ -250,7 +249,7 @@ def test_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> None:
         raise ImportError
 
-    monkeypatch.setattr(http, "import_module", missing)
+    monkeypatch.setattr(client, "import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[client\]"):
         maxentry.connect("http://127.0.0.1:9")
 

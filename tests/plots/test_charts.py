@@ -149,7 +149,7 @@ def test_reasons_can_be_checked_on_the_maps() -> None:
     campaign = asked()
     subject = Subject.check(campaign)
     batch = subject.next_batch(3)
-    table = report.next_section(subject, batch, lambda _: "")["batch"]
+    table = report.next_section(subject, 3, lambda _: "")["batch"]
     posterior = campaign.posterior()
     typical = np.median(posterior.sd)
     for k, line in enumerate(table.rows):

@@ -38,7 +38,7 @@ def test_maps_of_a_small_matrix_are_the_posteriors(transform: str) -> None:
         shown = record(plot)
         np.testing.assert_allclose(shown.values, expected, rtol=1e-9)
         assert shown.logarithmic == (transform == "log")
-        assert not shown.binned
+        assert not shown.rows.binned
         assert ("log scale" in shown.note) == (transform == "log")
 
 
@@ -88,7 +88,7 @@ def test_large_maps_average_entries_of_each_cell(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Bins, "split", lambda order: split(order, 4))
     shown = record(plots.mean(posterior))
     assert shown.values.shape == (4, 4)
-    assert shown.binned
+    assert shown.rows.binned
     edges = [9 * k // 4 for k in range(5)]
     for a in range(4):
         for b in range(4):

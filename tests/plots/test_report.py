@@ -108,7 +108,7 @@ def test_a_campaign_that_is_over_says_why() -> None:
     batch = campaign.ask(20, frame="columns", progress=False)
     campaign.tell(batch["id"], X[batch["row"], batch["col"]])
     subject = Subject.check(campaign)
-    section = report.next_section(subject, subject.next_batch(8), lambda _: "")
+    section = report.next_section(subject, 8, lambda _: "")
     assert "budget is spent: 20 of 20" in section["why_none"]
     assert section["batch"].rows == []
 
@@ -119,7 +119,9 @@ def test_the_same_campaign_at_the_same_time_gives_the_same_page() -> None:
 
 
 @pytest.mark.parametrize("module", ["matplotlib.figure", "jinja2"])
-def test_without_a_library_the_extra_is_named(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_library_the_extra_is_named(
+    module: str, undrawn: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[plots\]"):
         report.render_report(asked(), points=0)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxentry.errors import ParameterError
 from maxentry.posterior.diagnostics import Statistics, diagnose, judge_long
 from maxentry.posterior.draws import (
     MAX_ENTRIES,
@@ -288,13 +287,3 @@ def test_the_record_can_be_read():
     for text in (record.summary(), record._repr_html_()):
         assert all(group in text for group in ("X observed", "singular values", "projections", "worst R-hat"))
     assert len(repr(record)) < 150
-
-
-def test_arrays_that_do_not_belong_together_are_refused():
-    draws = independent(np.random.default_rng(0))
-    with pytest.raises(ParameterError, match=r"row should have shape \(48, 8, 20\), got \(48, 8, 15\)"):
-        judged(draws._replace(row=draws.col), "population")
-    with pytest.raises(ParameterError, match="sigma2 are needed at rank 2"):
-        judged(draws._replace(sigma2=None), "population")
-    with pytest.raises(ParameterError, match="'short'"):
-        judged(draws, "short")

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from maxentry.compare.report import Outputs
-    from maxentry.compare.runner import Engine, Failure
-    from maxentry.compare.scenario import Cell, Strategy
-    from maxentry.compare.store import Run
+    from maxentry.compare import Cell, Engine, Failure, Outputs, Run, Strategy
 
     Array = NDArray[np.float64]
 
@@ -128,9 +125,7 @@ def compare(
     Results are stored as they come: after Ctrl-C, the same command continues where it stopped.
     """
     settings = options.parse_settings(model)
-    from maxentry.compare import report as reports
-    from maxentry.compare.report import answer, choose_subject
-    from maxentry.compare.scenario import OURS, compare_cells
+    from maxentry.compare import OURS, answer, choose_subject, compare_cells, write_comparison
 
     among = ctx.obj.strategies if ctx.obj else OURS
     matrix = read_matrix(table, names, costs)
@@ -148,7 +143,7 @@ def compare(
     ran = {run.strategy for run in runs}
     subject = choose_subject(cell.strategy for cell in cells if cell.strategy.name in ran)
     sentence = answer(runs, subject)
-    written = reports.write_comparison(runs, study.folder, subject, sentence, study.caveats(runs), among)
+    written = write_comparison(runs, study.folder, subject, sentence, study.caveats(runs), among)
     study.conclude(runs, written, {"answer": sentence, **sizes, "ratios": list_ratios(runs, among)})
     if not as_json:
         print(sentence)
@@ -191,8 +186,7 @@ class Study:
 
     def run(self) -> list[Run]:
         """Return the results in the order of the cells; with --report, only those that are stored."""
-        from maxentry.compare.runner import RunsFailed, find_runs, run_all
-        from maxentry.compare.store import Store
+        from maxentry.compare import RunsFailed, Store, find_runs, run_all
 
         if not self.cells:
             raise ParameterError("expected strategies that are run on these matrices, got none of them.")
@@ -284,7 +278,7 @@ def list_ratios(runs: Sequence[Run], strategies: Sequence[Strategy]) -> list[dic
 
 def _choose_folder(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
     """Return where a comparison is stored. Another table of the same name gets a folder of its own."""
-    from maxentry.compare.store import Store
+    from maxentry.compare import Store
 
     stem = "stdin" if path == output.STD else Path(path).stem
     folder = default_folder(out, "compare-" + (re.sub(r"[^\w.-]+", "_", stem) or "table"), quick)
@@ -339,7 +333,7 @@ def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
     labels = matrix.row_labels, matrix.col_labels
     shape = len(labels[0]), len(labels[1])
     total, times = np.zeros(shape), np.zeros(shape)
-    np.add.at(total, matrix.positions(), matrix.measured.values)
+    np.add.at(total, matrix.positions(), matrix.values)
     np.add.at(times, matrix.positions(), 1)
     M = np.where(times > 0, total / np.maximum(times, 1), np.nan)
     # A file name that is not valid UTF-8 can be opened, but neither written nor drawn.

@@ -363,15 +363,15 @@ def _use_one_thread() -> None:
 
 def start_worker(parent: int) -> None:
     """Set up a worker process: it prints nothing, and ends when its parent does."""
+
+    def exit_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_CHECK_S)
+        os._exit(1)
+
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
     if os.name == "posix":  # elsewhere a process does not learn that its parent has ended
-        threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
-
-
-def _exit_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(PARENT_CHECK_S)
-    os._exit(1)
+        threading.Thread(target=exit_with_parent, daemon=True).start()
 
 
 @contextmanager

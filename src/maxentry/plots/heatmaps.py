@@ -103,11 +103,7 @@ def _posterior_map(subject: Subject, what: PosteriorMap, bins: BinPair, level: f
 def next_batch(campaign: Source, n: int = 8, *, order: Order = None, unit: str = "") -> Plot:
     """The n entries that `ask` would hand out next (nothing is asked for), and what is pending, on the map."""
     subject = Subject.check(campaign, unit)
-    return batch_map(subject, subject.next_batch(n), order)
-
-
-def batch_map(subject: Subject, batch: Batch, order: Order = None) -> Plot:
-    """A batch, and what the campaign waits for, on the map of uncertainty."""
+    batch = subject.next_batch(n)
     many = len(batch.rows)
     with_model = bool(np.isfinite(batch.sd).any()) or (not many and len(subject.measured_keys) > 0)
     bins = _bins(subject, order)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -90,6 +90,7 @@ class Subject:
     axis_titles: tuple[str, str]
     unit: str  # of the values
     source: Posterior | tuple[Campaign, State]
+    batches: dict[int, Batch] = field(default_factory=dict)  # the next ones, by size
 
     @classmethod
     def check(cls, source: Any, unit: str = "") -> Subject:
@@ -168,8 +169,10 @@ class Subject:
         campaign, state = self.require_campaign("knows what comes next")
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
-        limits = policy.resolve_limits({}, state.settings)
-        return policy.next_batch(state, int(n), self.now, **limits, cache=campaign.cache)
+        if n not in self.batches:
+            limits = policy.resolve_limits({}, state.settings)
+            self.batches[n] = policy.next_batch(state, int(n), self.now, **limits, cache=campaign.cache)
+        return self.batches[n]
 
     # Words
 

@@ -74,11 +74,6 @@ class HeatMap(NamedTuple):
     logarithmic: bool = False
     marks: tuple[Marks, ...] = ()
 
-    @property
-    def binned(self) -> bool:
-        """Whether a cell stands for several entries."""
-        return self.rows.binned or self.cols.binned
-
 
 class Series(NamedTuple):
     """Points, or a line through them with gaps at NaN. `low` and `high` are the ends of an interval about each."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from maxentry.plots import charts, heatmaps, matplotlib, plotly
+from maxentry import plots
+from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, Record
 from maxentry.plots.style import inline_svg, library_versions, render_page
@@ -26,7 +27,6 @@ from maxentry.wording import count, number, one_line, sentence
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
     from maxentry.campaign.outlook import Ahead
-    from maxentry.campaign.policy import Batch
     from maxentry.posterior.posterior import Posterior
 
 EVENTS = 30  # of the history, the last ones
@@ -44,7 +44,7 @@ def render_report(
     interactive: figures to zoom into and to point at; plotly.js (5 MB) is in the page then. unit: of the values.
     """
     subject = Subject.check(campaign, unit)
-    ahead, batch = campaign.outlook(n), subject.next_batch(n)
+    ahead = campaign.outlook(n)
     drawing = _draw_interactive if interactive else _draw_static
     ids = count_up()
 
@@ -58,7 +58,7 @@ def render_report(
         advice=sentence(ahead.advice),
         **_standing(subject, ahead),
         maps=_map_cards(subject, draw),
-        **next_section(subject, batch, draw),
+        **next_section(subject, n, draw),
         **_history(subject, points, draw),
         trust=trust_section(subject, draw) if len(subject.measured_keys) else None,
         settings=_settings(subject),
@@ -136,12 +136,12 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
 
 
 def _map_cards(subject: Subject, draw: Draw) -> list[Card]:
-    cards = [_card(heatmaps.observed(subject), draw)]
+    cards = [_card(plots.observed(subject), draw)]
     if len(subject.measured_keys):
         cards += [
-            _card(heatmaps.mean(subject), draw, "the best guess of every entry"),
-            _card(heatmaps.sd(subject), draw, "how far that guess may be off, as one standard deviation"),
-            _card(heatmaps.width(subject), draw, "each entry lies in an interval of this width with probability 90%"),
+            _card(plots.mean(subject), draw, "the best guess of every entry"),
+            _card(plots.sd(subject), draw, "how far that guess may be off, as one standard deviation"),
+            _card(plots.width(subject), draw, "each entry lies in an interval of this width with probability 90%"),
         ]  # fmt: skip
     return cards
 
@@ -153,8 +153,9 @@ class Table(NamedTuple):
     rows: list[list[str]]
 
 
-def next_section(subject: Subject, batch: Batch, draw: Draw) -> dict[str, Any]:
-    """The next entries on the map, and why each is worth measuring."""
+def next_section(subject: Subject, n: int, draw: Draw) -> dict[str, Any]:
+    """The next n entries on the map, and why each is worth measuring."""
+    batch = subject.next_batch(n)
     _, state = subject.require_campaign("knows what comes next")
     with_model, with_costs = bool(np.isfinite(batch.sd).any()), state.costs.given
     posterior = subject.posterior if with_model else None
@@ -168,7 +169,7 @@ def next_section(subject: Subject, batch: Batch, draw: Draw) -> dict[str, Any]:
         rows.append(
             [str(k + 1), *map(one_line, labels), *figures, *cost, describe(reason, subject.transform)]
         )
-    card = _card(heatmaps.batch_map(subject, batch), draw, kind="whole")
+    card = _card(plots.next_batch(subject, n), draw, kind="whole")
     return {"next": card, "batch": Table(columns, rows), "why_none": sentence(batch.why)}
 
 
@@ -200,7 +201,7 @@ def _history(subject: Subject, points: int, draw: Draw) -> dict[str, Any]:
     n = count(len(rows), "event")
     which = f"The last {EVENTS} of {n}" if len(rows) > EVENTS else f"All {n}" if len(rows) > 1 else n
     return {
-        "history": _card(charts.history(subject, points=points), draw),
+        "history": _card(plots.history(subject, points=points), draw),
         "which_events": which,
         "events": Table(["event", "at (UTC)", "who", "kind", "what"], rows[: -EVENTS - 1 : -1]),
     }
@@ -211,7 +212,7 @@ def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
     posterior = subject.posterior
     diagnostics = posterior.diagnostics
     verdict = "The sampler has converged." if diagnostics.converged else "The sampler has not converged."
-    kinds = charts.calibration, charts.rhat, charts.singular_values, charts.trace, charts.coherence
+    kinds = plots.calibration, plots.rhat, plots.singular_values, plots.trace, plots.coherence
     figures = [_card(chart(subject), draw) for chart in kinds]
     return {
         "sampler": f"{verdict} {strip_code(diagnostics.advice)}",

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from maxentry import frames
-from maxentry.errors import ParameterError
 from maxentry.posterior.draws import Draws, monitor
 from maxentry.posterior.rhat_ess import MIN_DRAWS, drift, ess_between, ess_bulk, ess_tail, split_rhat
 from maxentry.posterior.schedule import Kind
@@ -144,15 +143,10 @@ def diagnose(
     `rows`, `cols` are the indices of the observed entries; `seed` fixes which quantities are monitored. The
     cost is O(chains draws (m1 + m2) R^2).
     """
-    if kind not in get_args(Kind):
-        raise ParameterError(f'kind should be "long" or "population", got {kind!r}')
-    labels = tuple(
-        range(m) if names is None else names
-        for m, names in zip(draws.shape, (row_labels, col_labels), strict=True)
-    )
-    rng = np.random.default_rng(seed)
-    observed = np.unique(np.asarray(rows, dtype=np.int64) * draws.shape[1] + cols)
-    names, groups, watched = monitor(draws, observed, rng, (labels[0], labels[1]))
+    m1, m2 = draws.shape
+    labels = (row_labels or range(m1), col_labels or range(m2))
+    observed = np.unique(np.asarray(rows, dtype=np.int64) * m2 + cols)
+    names, groups, watched = monitor(draws, observed, np.random.default_rng(seed), labels)
     bulk, tail = ess_between(watched) if kind == "population" else (ess_bulk(watched), ess_tail(watched))
     n_chains, n_draws = watched.shape[:2]
     statistics = Statistics(
@@ -169,10 +163,9 @@ def diagnose(
         rank=draws.rank,
         n_observed=observed.size,
     )
-    verdict = judge_population(statistics) if kind == "population" else judge_long(statistics)
+    judge = judge_population if kind == "population" else judge_long
     return Diagnostics(
-        kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, verdict.converged, verdict.advice,
-        frame_kind,
+        kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, *judge(statistics), frame_kind
     )  # fmt: skip
 
 

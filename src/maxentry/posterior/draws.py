@@ -98,7 +98,6 @@ def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: L
 
     `observed`: the observed entries as sorted distinct keys i m2 + j.
     """
-    check_shapes(draws)
     seen, unseen = choose_entries(draws.shape, observed, rng)
     i, j = (np.concatenate(pair) for pair in zip(seen, unseen, strict=True))
     names = [f"X[{labels[0][a]}, {labels[1][b]}]" for a, b in zip(i, j, strict=True)]
@@ -112,17 +111,6 @@ def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: L
             groups += [group] * len(name)
             parts.append(values)
     return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2))
-
-
-def check_shapes(draws: Draws) -> None:
-    """Refuse arrays whose shapes do not fit together."""
-    (m1, m2), rank, run = draws.shape, draws.rank, draws.mu.shape
-    expected = Draws((*run, m1, rank), (*run, m2, rank), (*run, m1), (*run, m2), run, run, run, run)  # type: ignore[arg-type]
-    for name, array, shape in zip(Draws._fields, draws, expected, strict=True):
-        if array is None and rank and name == "sigma2":
-            raise ParameterError(f"draws of {name} are needed at rank {rank}, got None")
-        if array is not None and array.shape != shape:
-            raise ParameterError(f"draws of {name} should have shape {shape}, got {array.shape}")
 
 
 def choose_entries(

@@ -228,7 +228,7 @@ class Posterior:
         maps_of = {"mean": self.arrays.mean, "sd": self.arrays.sd, "low": low, "high": high}
         measures = {name: grid.ravel() for name, grid in maps_of.items()} | {"observed": times}
         i, j = np.divmod(np.arange(m1 * m2), m2)
-        return frames.long_frame(i, j, measures, data.row_labels, data.col_labels, data.frame_kind)
+        return data.form.entries(i, j, measures)
 
     # Continue, save, show
 
@@ -243,16 +243,11 @@ class Posterior:
                 observer=None if watched is None else watched.observer(self.fit),
             )  # fmt: skip
         places = list(run.places)
+        both = self.draws.append(draws_in_user_units(run, self.fit), places)
         return Posterior(
-            self.observations,
-            self.fit,
-            self.sampling,
-            run.chains,
-            self.draws.append(draws_in_user_units(run, self.fit), places),
-            self.rank_choice,
-            run.interrupted,
+            self.observations, self.fit, self.sampling, run.chains, both, self.rank_choice, run.interrupted,
             None if watched is None else watched.select_chains(places),
-        )
+        )  # fmt: skip
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle); `Posterior.load` reads it, and `more` can continue it."""

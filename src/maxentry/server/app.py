@@ -180,7 +180,6 @@ class Server(uvicorn.Server):
             log_level="info",
             access_log=False,
             server_header=False,
-            date_header=True,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=GRACE,
             limit_concurrency=MOST_CONNECTIONS,

@@ -79,8 +79,7 @@ class ServerLimits:
 
     body: bytes of a request. body_seconds: time for them to arrive. rate: requests a second of one client (0: any
     number), after a burst of so many at once. workers: fits and choices at the same time. waiting: how many more may
-    wait. entries: of the largest matrix. page: lines of an answer. tile: cells on a side of a map. streams: open
-    streams of events.
+    wait. entries: of the largest matrix. tile: cells on a side of a map. streams: open streams of events.
     """
 
     body: int = 16 * 2**20
@@ -90,7 +89,6 @@ class ServerLimits:
     workers: int = 2
     waiting: int = 32
     entries: int = 25_000_000
-    page: int = 1000
     tile: int = 500
     streams: int = 64
 

@@ -88,27 +88,13 @@ class ProblemDocument(BaseModel):
     code: str | None = None
 
 
-# What the description of every route says of its refusals.
+# What the description of every route says of its refusals: the titles of each status.
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {
-        "description": text,
+        "description": ", or: ".join(title for known, title in KINDS.values() if known == status),
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
     }
-    for status, text in {
-        400: "Not JSON.",
-        401: "A token is needed.",
-        403: "The token only allows reading, or another site's page made the request.",
-        404: "No such campaign or job.",
-        405: "No such method here.",
-        408: "The request was not complete in time.",
-        409: "It contradicts what the campaign knows; nothing was changed.",
-        413: "The body is too large.",
-        415: "A body of another media type.",
-        421: "Not a name of this server.",
-        422: "It cannot be used; nothing was changed.",
-        429: "Too many requests, or too much work waiting.",
-        503: "The storage does not answer, or the server is shutting down.",
-    }.items()
+    for status in sorted({status for status, _ in KINDS.values()})
 }
 
 

@@ -48,14 +48,12 @@ Value = Annotated[
         description="A number; null while it is awaited; 'failed' if measuring gave no value.", examples=[3.2]
     ),
 ]
-Who = Annotated[
+Person = Annotated[
     str | None,
     Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Who does this, for the history."),
-    Field(validate_default=True),
-    AfterValidator(lambda who: who or ANONYMOUS),
 ]
+Who = Annotated[Person, Field(validate_default=True), AfterValidator(lambda who: who or ANONYMOUS)]
 Id = Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)]
-Ids = Annotated[list[Id], Field(min_length=1, max_length=100_000)]
 Count = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
 Reason = Annotated[str, Field(max_length=2000)]
 
@@ -108,15 +106,20 @@ def _check_portable(x: Any, depth: int = 0) -> None:
         _check_portable(item, depth + 1)
 
 
-class TellLine(RequestBody):
-    """One measurement: of an id that was asked, or of a row and a column."""
+class EntryReference(RequestBody):
+    """An entry, by an id that was asked or by row and column; and a reason, for the history."""
 
     id: Id | None = None
     row: Label | None = None
     col: Label | None = None
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class TellLine(EntryReference):
+    """One measurement: of an id that was asked, or of a row and a column."""
+
     value: Value = None
     failed: StrictBool = False
-    reason: Reason = ""
 
 
 class TellRequest(RequestBody):
@@ -143,35 +146,28 @@ class AskRequest(RequestBody):
     who: Who = None
 
 
-class FailRequest(RequestBody):
-    """Ids that were measured without a value."""
-
-    model_config = _example(ids=[3], reason="no colour")
-    ids: Ids
-    reason: Reason = ""
-    retry: StrictBool = Field(False, description="They may be asked for again.")
-    who: Who = None
-
-
 class WithdrawRequest(RequestBody):
     """Ids that will not be measured."""
 
     model_config = _example(ids=[4, 5], reason="out of substrate")
-    ids: Ids
+    ids: Annotated[list[Id], Field(min_length=1, max_length=100_000)]
     reason: Reason = ""
     who: Who = None
 
 
-class CorrectRequest(RequestBody):
+class FailRequest(WithdrawRequest):
+    """Ids that were measured without a value."""
+
+    model_config = _example(ids=[3], reason="no colour")
+    retry: StrictBool = Field(False, description="They may be asked for again.")
+
+
+class CorrectRequest(EntryReference):
     """Another value for a measurement, given by id, by row and col, or by number; null strikes it out."""
 
     model_config = _example(id=1, value=0.38, reason="a slip")
-    id: Id | None = None
-    row: Label | None = None
-    col: Label | None = None
     number: Id | None = None
     value: StrictFloat | StrictInt | str | None
-    reason: Reason = ""
     who: Who = None
 
 
@@ -301,6 +297,8 @@ class Page(ResponseBody, Generic[Item]):
 
 class CampaignSummary(_response(Status, SUMMARY, id=str)):  # type: ignore[misc]
     """A campaign in a list."""
+
+    model_config = ConfigDict(extra="ignore")
 
 
 class StatusResponse(_response(Status, id=str)):  # type: ignore[misc]
@@ -529,14 +527,11 @@ class AccessResponse(ResponseBody):
     may: Literal["read", "write"]
 
 
-ReasonNumbers: Any = _response(EntryReason)
+ReasonNumbers: Any = _response(EntryReason, i=int, j=int)  # why an entry is next, and its position
 
 
 class PendingEntry(AskedEntry, ReasonNumbers):  # type: ignore[misc]
     """A pending entry, its position, and why it was asked for."""
-
-    i: int
-    j: int
 
 
 class PendingResponse(ResponseBody):
@@ -549,9 +544,6 @@ class PendingResponse(ResponseBody):
 
 class NextEntry(ChosenEntry, ReasonNumbers):  # type: ignore[misc]
     """An entry that would be asked for, its position, and why."""
-
-    i: int
-    j: int
 
 
 class NextResponse(ResponseBody):

@@ -11,9 +11,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,20 +27,17 @@ OPEN = (f"{API}/health", f"{API}/openapi.json", "/", "/static")  # these show no
 MOST_CLIENTS = 10_000  # whose rate is remembered
 BODY_TYPES = ("application/json", "text/csv")  # a form of another site can send neither
 
-SECURITY_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        b"base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    ),
-)
-NO_STORE = (b"cache-control", b"no-store")
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Cache-Control": "no-cache",  # the browser may store the page, but asks before each use whether it is the same
+}
 
 
 class SafeResponses:
@@ -68,12 +64,16 @@ class SafeResponses:
             if replaced:  # the rest of a refusal in plain text
                 return
             if message["type"] == "http.response.start":
-                if (refusal := self._plain_refusal(message)) is not None:
-                    await refusal.response()(scope, receive, send_safely)
+                headers, status = MutableHeaders(scope=message), message["status"]
+                if headers.get("content-type", "").startswith("text/plain") and status in self._refusals:
+                    await self._refusals[status].response()(scope, receive, send_safely)
                     replaced = True
                     return
                 started = True
-                message = {**message, "headers": _with_security(message["headers"], scope["path"])}
+                if scope["path"].startswith(API):  # what the API answers is never stored
+                    headers["Cache-Control"] = "no-store"
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:
@@ -83,18 +83,6 @@ class SafeResponses:
             if started:  # half a response is out: end the connection rather than pretend that it is whole
                 raise
             await problem.response()(scope, receive, send_safely)
-
-    def _plain_refusal(self, message: Message) -> HttpProblem | None:
-        plain = Headers(raw=message["headers"]).get("content-type", "").startswith("text/plain")
-        return self._refusals.get(message["status"]) if plain else None
-
-
-def _with_security(headers: list[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
-    """The headers of a response with ours; what the API answers is never stored."""
-    private = path.startswith(API)
-    own = [(name, value) for name, value in headers if not (private and name == NO_STORE[0])]
-    given = {name for name, _ in own}
-    return [*own, *(header for header in (*SECURITY_HEADERS, NO_STORE) if header[0] not in given)]
 
 
 def allowed_hosts(options: Options) -> list[str]:
@@ -156,19 +144,11 @@ def _follows_link(method: str, path: str, headers: Headers) -> bool:
 
 def _check_origin(headers: Headers) -> None:
     """Pages of other sites may not use the reader's own access; there are no CORS headers either."""
-    origin, host = headers.get("origin"), headers.get("host", "")
-    foreign = origin is not None and (not host or _netloc(origin) != host.lower())
-    if foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+    origin, host = headers.get("origin"), headers.get("host", "").lower()
+    own = origin is None or origin.lower() in (f"http://{host}", f"https://{host}")
+    if not own or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         detail = "expected a request of this server's own pages or of a program, got one of another site."
         raise HttpProblem("other-site", detail)
-
-
-def _netloc(origin: str) -> str:
-    """The host and port in an Origin header; empty if it has none."""
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return ""
 
 
 class RateLimiter:

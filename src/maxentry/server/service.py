@@ -189,10 +189,10 @@ class CampaignFits(fits.Memory):
 
     def current(self, state: State) -> VersionedPosterior | None:
         """Return the posterior of all measurements if it is in memory."""
-        try:
-            return VersionedPosterior(fits.fit_posterior(state, _MemoryOnly(self)), state.version, True)
-        except _NotInMemoryError:
-            return None
+        n = len(state.standing)
+        kind = "anchor" if fits.largest_anchor(n) == n else "warm"
+        posterior = super().get(fits.digest_fit(state, n, kind))
+        return None if posterior is None else VersionedPosterior(posterior, state.version, True)
 
     def latest(self, state: State) -> VersionedPosterior | None:
         """Return the posterior of all measurements if it is in memory, else the last one that was fitted here."""
@@ -218,17 +218,13 @@ class CampaignFits(fits.Memory):
         """Return the fit of this name; None if the caller is to make it."""
         me = threading.get_ident()
         with self._changed:
-            while (fit := self.peek(name)) is None and self._makers.get(name, me) != me:
+            while (fit := super().get(name)) is None and self._makers.get(name, me) != me:
                 self._changed.wait()
             if fit is None:
                 self._makers[name] = me
         if fit is None and (fit := fits.load_fit(self._folder, name)) is not None:
             self._hold(name, fit)
         return fit
-
-    def peek(self, name: str) -> Posterior | None:
-        """Return the fit of this name if it is in memory, without waiting."""
-        return super().get(name)
 
     def put(self, name: str, made: Posterior) -> None:
         """Store a fit, for those who wait and for later."""
@@ -259,21 +255,3 @@ class CampaignFits(fits.Memory):
             self._makers.pop(name, None)
             self._changed.notify_all()
         self._on_fit()
-
-
-class _NotInMemoryError(Exception):
-    """The fit would have to be made."""
-
-
-class _MemoryOnly(fits.Memory):
-    """A view of a campaign's fits that makes none: a fit that is missing raises an error."""
-
-    def __init__(self, fits: CampaignFits) -> None:
-        super().__init__()
-        self._fits_in_use = fits
-
-    def get(self, name: str) -> Posterior:
-        """Return the fit of this name."""
-        if (fit := self._fits_in_use.peek(name)) is None:
-            raise _NotInMemoryError
-        return fit

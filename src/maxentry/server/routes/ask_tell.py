@@ -106,7 +106,7 @@ async def tell_csv(
     here: CampaignDep,
     key: IdempotencyKey = None,
     again: Annotated[bool, Query()] = False,
-    who: Annotated[schemas.Who, Query()] = None,
+    who: Annotated[schemas.Person, Query()] = None,
 ) -> schemas.ReceiptResponse:
     """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
     text = decode(await request.body(), "the body")

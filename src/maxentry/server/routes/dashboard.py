@@ -17,7 +17,6 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from maxentry.campaign import policy, views
 from maxentry.campaign.outlook import compute_outlook as expected_outlook
@@ -157,7 +156,6 @@ def _curve(here: OpenCampaign, state: State) -> schemas.CurveResponse:
 
 STATIC = Path(__file__).parents[1] / "static"
 FOREVER = "public, max-age=31536000, immutable"
-REVALIDATED = "no-cache"  # the browser may store it, but asks before each use whether it is still the same
 # The criteria in the words of the form for a new campaign, the default first.
 CRITERIA = {
     "predictive_variance": "hardest to foresee (default)",
@@ -183,7 +181,7 @@ def add_pages(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False)
     def index() -> Response:
-        return HTMLResponse(page, headers={"Cache-Control": REVALIDATED})
+        return HTMLResponse(page)
 
     if plotly is not None:
 
@@ -195,17 +193,7 @@ def add_pages(app: FastAPI) -> None:
             headers["Content-Encoding"] = "gzip"
             return Response(_compress(plotly), media_type="text/javascript", headers=headers)
 
-    app.mount("/static", _Files(directory=STATIC), name="static")
-
-
-class _Files(StaticFiles):
-    """Our own modules and styles, which change with the version of maxentry and not with their names."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """Answer with a file that is to be revalidated."""
-        response = await super().get_response(path, scope)
-        response.headers["Cache-Control"] = REVALIDATED
-        return response
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
 
 def _find_plotly() -> Path | None:

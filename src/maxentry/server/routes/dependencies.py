@@ -5,10 +5,11 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote
 
 from fastapi import Depends, Header, Path, Query, Request
 from fastapi.dependencies.models import Dependant
+from starlette.datastructures import URL
 from starlette.responses import Response
 
 from maxentry.campaign.state import State
@@ -92,11 +93,10 @@ class Pagination:
         self,
         request: Request,
         response: Response,
-        service: ServiceDep,
         after: Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Lines after this number.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000, description="At most so many lines.")] = 100,
     ) -> None:
-        self.after, self.limit = after, min(limit, service.limits.page)
+        self.after, self.limit = after, limit
         self._scope, self._headers = request.scope, response.headers
 
     def cut(self, lines: Sequence[T], number: Callable[[T], int]) -> tuple[Sequence[T], int | None]:
@@ -112,9 +112,8 @@ class Pagination:
         """The body of the response; a `Link` header (RFC 8288) leads to the next page."""
         if following is not None:
             path = quote(self._scope["path"], safe="/")  # names may be of any script, headers may not
-            query = parse_qsl(self._scope["query_string"].decode("latin-1"))
-            others = [(name, x) for name, x in query if name != "after"]
-            self._headers["Link"] = f'<{path}?{urlencode([*others, ("after", following)])}>; rel="next"'
+            here = URL(f"{path}?{self._scope['query_string'].decode('latin-1')}")
+            self._headers["Link"] = f'<{here.include_query_params(after=following)}>; rel="next"'
         return {"items": items, "total": total, "next": following}
 
 
