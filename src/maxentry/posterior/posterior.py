@@ -228,7 +228,7 @@ class Posterior:
         maps_of = {"mean": self.arrays.mean, "sd": self.arrays.sd, "low": low, "high": high}
         measures = {name: grid.ravel() for name, grid in maps_of.items()} | {"observed": times}
         i, j = np.divmod(np.arange(m1 * m2), m2)
-        return frames.long_frame(i, j, measures, data.row_labels, data.col_labels, data.frame_kind)
+        return data.form.entries(i, j, measures)
 
     # Continue, save, show
 
