@@ -193,9 +193,9 @@ class RemoteCampaign:
             self._session.wait_for(_parse(response), progress)
             params["stale"] = True  # the fit that was waited for, though more may have been told since
         with tempfile.TemporaryDirectory(prefix="maxentry-") as folder:
-            path = Path(folder) / "posterior.npz"
-            path.write_bytes(response.content)
-            return views.convert_maps(Posterior.load(path), self._frame)
+            file = Path(folder) / "posterior.npz"
+            file.write_bytes(response.content)
+            return views.convert_maps(Posterior.load(file), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
