@@ -237,21 +237,12 @@ def test_looking_up_positions_where_there_are_no_labels() -> None:
     assert obs.col_index(pd.Series([2, 0])).tolist() == [2, 0]
 
 
-def test_subset_append_and_extended() -> None:
+def test_a_subset() -> None:
     obs = Observations.of(MATRIX, row_labels=ROWS, col_labels=COLS)
     kept = obs.subset(obs.values > 0)
     assert by_label(kept) == [("a", "x", 1.0), ("b", "y", 5.0), ("c", "x", 7.0)]
     assert (kept.shape, kept.row_labels) == (obs.shape, obs.row_labels)
     assert triples(obs.subset([4, 0])) == [(0, 0, 1.0), (2, 0, 7.0)]
-    more = obs.append(["c", "a"], ["z", "x"], [9, 8])
-    assert by_label(more) == sorted([*by_label(obs), ("c", "z", 9.0), ("a", "x", 8.0)])
-    assert obs.append("c", "z", 9).n == 6
-    larger = more.extended(row_labels=["d"], col_labels=["v", "w"])
-    assert (larger.shape, larger.row_labels) == ((4, 5), (*ROWS, "d"))
-    assert by_label(larger) == by_label(more)
-    counted = Observations.of(MATRIX).extended([3, 4])
-    assert (counted.shape, counted.row_labels) == ((5, 3), None)
-    assert Observations.of(MATRIX).extended(["new"]).row_labels == (0, 1, 2, "new")
 
 
 def test_observations_do_not_share_memory_with_what_came_in() -> None:
@@ -355,7 +346,7 @@ def test_the_two_halves_hold_every_measurement_in_its_place(
 
 @STEADY
 @given(measurements(), st.data())
-def test_a_mask_parts_the_measurements_and_append_joins_them(
+def test_a_mask_parts_the_measurements(
     data: tuple[tuple[int, int], list[int], list[int], list[float]], draws: st.DataObject
 ) -> None:
     shape, rows, cols, values = data
@@ -365,8 +356,7 @@ def test_a_mask_parts_the_measurements_and_append_joins_them(
         return
     kept, held = obs.subset(mask), obs.subset(np.flatnonzero(~mask))
     assert kept.n + held.n == obs.n
-    joined = kept.append(held.rows, held.cols, held.values)
-    assert sorted(triples(joined)) == sorted(triples(obs))
+    assert sorted(triples(kept) + triples(held)) == sorted(triples(obs))
 
 
 @STEADY

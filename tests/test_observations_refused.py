@@ -318,11 +318,6 @@ def test_an_unknown_label_is_named_with_a_near_miss(labels: Any, wanted: Any, me
         (lambda o: o.subset([True, False]), DataError, r"a mask of length 5, got one of shape \(2,\)"),
         (lambda o: o.subset([0, 5]), DataError, "measurements from 0 to 4 to keep, got 5"),
         (lambda o: o.subset(np.zeros(5, dtype=bool)), DataError, "at least one observation"),
-        (lambda o: o.append("q", "x", 1), LabelError, "known row labels, got 'q'"),
-        (lambda o: o.append("a", "x", "one"), DataError, r"got 'one' \(text\) at row 'a', column 'x'"),
-        (lambda o: o.append("a", "x", INF), DataError, "got inf at row 'a', column 'x'"),
-        (lambda o: o.append(["a", "b"], ["x", "y"], 1), DataError, "2 rows, 2 columns and 1 values"),
-        (lambda o: o.extended(["a"]), DataError, "distinct row labels, got 'a' twice"),
     ],
 )
 def test_changing_them_badly_is_refused(act: Any, error: type[Exception], message: str) -> None:

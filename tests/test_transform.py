@@ -115,9 +115,9 @@ def test_only_a_logit_has_an_interval():
 def test_a_value_without_a_place_is_named(transform, bad):
     scale = Transform.parse(transform)
     assert scale.inside([0.5, bad, 0.25]).tolist() == [True, False, True]
-    with pytest.raises(DataError, match=re.escape(f"the value at number 1 is {bad!r}".removesuffix(".0"))):
+    with pytest.raises(DataError, match=re.escape(f"got {bad!r}".removesuffix(".0") + " at number 1")):
         scale.forward([0.5, bad, 0.25], lambda k: f"number {k}")
-    with pytest.raises(DataError, match="the value is"):
+    with pytest.raises(DataError, match=", got "):
         scale.forward(bad)
 
 

@@ -22,7 +22,7 @@ What the paper leaves open, and what is done here:
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from maxentry import completion
 from maxentry.acquisition import Selection, choose
-from maxentry.acquisition.subspace_field import MaxEnt, Subspaces, mean_projections
+from maxentry.acquisition.subspace_field import Subspaces, maximise_entropy, mean_projections
 from maxentry.belief import Belief
 from maxentry.campaign.state import FIT, State, derive_rng
 from maxentry.compare.scenario import (
@@ -128,7 +128,8 @@ def choose_entries(request: Request, sampler: Sampler) -> Selection:
     def subspaces(belief: Belief, most: int) -> Subspaces:
         return mean_projections(belief, most)._replace(sigma2=posterior.sigma2)
 
-    return choose(MaxEnt(subspaces), posterior.belief, request.problem, request.n, rng=request.rng)
+    criterion = partial(maximise_entropy, subspaces)
+    return choose(criterion, posterior.belief, request.problem, request.n, rng=request.rng)
 
 
 def _policy(truth: Truth, case: Case, seed: int) -> Policy:

@@ -55,10 +55,8 @@ def user_cache() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "maxentry" / "cache"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "maxentry"
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (
-        base if base.is_absolute() else Path.home() / ".cache"
-    ) / "maxentry"  # a relative base is not valid
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))  # a relative one is not valid
+    return (base if base.is_absolute() else Path.home() / ".cache") / "maxentry"
 
 
 def max_threads() -> int:

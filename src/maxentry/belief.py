@@ -27,12 +27,13 @@ def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
     """Return the shape as two whole numbers of at least 1, or raise ParameterError."""
     try:
         m1, m2 = (int(m) for m in shape)
+        valid = (m1, m2) == tuple(shape) and min(m1, m2) >= 1 and m1 * m2 < 2**62
     except (TypeError, ValueError):
-        raise ParameterError(f"shape must be two whole numbers, rows and columns, got {shape!r}") from None
-    if (m1, m2) != tuple(shape) or min(m1, m2) < 1:
-        raise ParameterError(f"shape must be two whole numbers of at least 1, got {tuple(shape)!r}")
-    if m1 * m2 >= 2**62:
-        raise ParameterError(f"a matrix of {m1} x {m2} has too many entries to number")
+        valid = False
+    if not valid:
+        raise ParameterError(
+            f"expected a shape of two whole numbers of at least 1, with fewer than 2**62 entries, got {shape!r}"
+        )
     return m1, m2
 
 
@@ -60,6 +61,14 @@ class Entries(NamedTuple):
     def keys(self, m2: int) -> Indices:
         """Return one number per entry of a matrix of m2 columns: i m2 + j."""
         return self.rows * m2 + self.cols
+
+    def check_within(self, shape: tuple[int, int], name: str) -> None:
+        """Raise ParameterError if an entry is not in a matrix of this shape."""
+        for axis, index, m in (("row", self.rows, shape[0]), ("column", self.cols, shape[1])):
+            outside = (index < 0) | (index >= m)
+            if outside.any():
+                got = f"{axis} {index[outside][0]}"
+                raise ParameterError(f"expected {name} entries in {axis}s 0 to {m - 1}, got {got}")
 
     def joined(self, other: Entries) -> Entries:
         """Return these entries followed by the others."""

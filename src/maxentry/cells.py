@@ -140,8 +140,8 @@ def align_matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
         return given
     wide = frames.read_wide(given)
     height = len(wide.columns[0]) if wide.columns else 0
-    i = _places(wide.row_labels, height, Axis("row", len(rows), rows), what)
-    j = _places(wide.col_labels, len(wide.columns), Axis("column", len(cols), cols), what)
+    i = _places(wide.form.row_labels, height, Axis("row", len(rows), rows), what)
+    j = _places(wide.form.col_labels, len(wide.columns), Axis("column", len(cols), cols), what)
     ordered = np.empty((len(rows), len(cols)), np.result_type(*wide.columns))
     for column, place in zip(wide.columns, j, strict=True):
         ordered[i, place] = column

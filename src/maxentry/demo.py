@@ -130,34 +130,28 @@ def compare_methods(simulation: Simulation) -> tuple[list[Score], Posterior]:
     started = time.perf_counter()
     means = row_column_means(*data, SHAPE).matrix()
     scores = [Score("row and column means", _error(means, simulation), (), time.perf_counter() - started)]
-    started = time.perf_counter()
-    default = complete(data, shape=SHAPE, seed=SEED)
-    scores.append(_score('maxentry, rank="auto"', default, simulation, started))
-    started = time.perf_counter()
-    paper = complete(data, RANK, effects=False, priors=Priors.paper(), shape=SHAPE, seed=SEED)
-    scores.append(_score(f"maxentry, paper's, rank {RANK}", paper, simulation, started))
-    return scores, paper
-
-
-def _score(method: str, posterior: Posterior, simulation: Simulation, started: float) -> Score:
-    seconds = time.perf_counter() - started
-    X, unseen = simulation.X.matrix(), _unmeasured_mask(simulation)
-    coverage = []
-    for level in LEVELS:
-        low, high = posterior.arrays.interval(level)
-        coverage.append(float(((low <= X) & (high >= X))[unseen].mean()))
-    return Score(method, _error(posterior.arrays.mean, simulation), tuple(coverage), seconds)
+    paper: dict[str, Any] = {"rank": RANK, "effects": False, "priors": Priors.paper()}
+    for method, options in (('maxentry, rank="auto"', {}), (f"maxentry, paper's, rank {RANK}", paper)):
+        started = time.perf_counter()
+        posterior = complete(data, shape=SHAPE, seed=SEED, **options)
+        seconds = time.perf_counter() - started
+        X, unseen = _unmeasured(simulation)
+        ends = [posterior.arrays.interval(level) for level in LEVELS]
+        coverage = tuple(float(((low <= X) & (high >= X))[unseen].mean()) for low, high in ends)
+        scores.append(Score(method, _error(posterior.arrays.mean, simulation), coverage, seconds))
+    return scores, posterior
 
 
 def _error(estimate: Array, simulation: Simulation) -> float:
-    X, unseen = simulation.X.matrix(), _unmeasured_mask(simulation)
+    X, unseen = _unmeasured(simulation)
     return float(np.linalg.norm((estimate - X)[unseen]) / np.linalg.norm(X[unseen]))
 
 
-def _unmeasured_mask(simulation: Simulation) -> NDArray[np.bool_]:
+def _unmeasured(simulation: Simulation) -> tuple[Array, NDArray[np.bool_]]:
+    """The matrix, and where it was not measured."""
     unseen = np.ones(SHAPE, dtype=bool)
     unseen[simulation.rows, simulation.cols] = False
-    return unseen
+    return simulation.X.matrix(), unseen
 
 
 def make_table(scores: dict[int, list[Score]]) -> Table:

@@ -1,7 +1,7 @@
 """Data frames of pandas, polars and others: read as plain columns, written with labels, and returned as they came.
 
-`read_wide` and `read_long` turn a frame into arrays and labels. `make_frame`, `wide_frame`, `stack_frame` and
-`long_frame` build frames of pandas or polars. A `Form` remembers how a matrix came in, so that results go out alike.
+`read_wide` and `read_long` turn a frame into arrays and labels. A `Form` remembers how a matrix came in, and builds
+frames of pandas or polars, so that results go out alike.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ def is_number(x: object) -> bool:
     )
 
 
+def is_sequence(x: object) -> bool:
+    """Whether it has items; text has none."""
+    return hasattr(x, "__iter__") and not isinstance(x, (str, bytes))
+
+
 def object_array(items: Sequence[Any]) -> NDArray[Any]:
     """A one-dimensional array of objects, also where the objects are sequences."""
     array = np.empty(len(items), dtype=object)
@@ -57,15 +62,11 @@ LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
 
 
 class Wide(NamedTuple):
-    """A wide frame: one array per column of the matrix; labels are None where there are only positions."""
+    """A wide frame: its form, and one array per column of the matrix."""
 
-    kind: str | None
-    row_labels: list[Hashable] | None
-    col_labels: list[Hashable] | None
+    form: Form
     columns: list[NDArray[Any]]
-    row_name: Hashable = None  # what the frame calls its rows, and its columns
-    col_name: Hashable = None
-    numbered: bool = False  # the first column, read as values, looks like the numbers of rows
+    numbered: bool  # the first column, read as values, looks like the numbers of rows
 
 
 class Long(NamedTuple):
@@ -138,10 +139,11 @@ def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
     values = [j for j in range(len(table.names)) if j != label_at]
     row_labels = index_labels(table.index) if label_at is None else table.column(label_at).to_list()
     col_labels = None if label_at is None and table.counted else [table.names[j] for j in values]
-    row_name = getattr(table.index, "name", None) if label_at is None else _known_name(table.names[label_at])
+    row_name = getattr(table.index, "name", None) if label_at is None else table.names[label_at]
+    row_name = None if row_name in UNNAMED else row_name
     columns = [_to_array(table.column(j)) for j in values]
     numbered = row_labels is None and _looks_numbered(table.column(0), columns)
-    return Wide(table.kind, row_labels, col_labels, columns, row_name, table.across, numbered)
+    return Wide(Form(table.kind, row_labels, col_labels, row_name, table.across), columns, numbered)
 
 
 def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Hashable | None) -> Long:
@@ -216,10 +218,6 @@ def _looks_numbered(first: Any, columns: list[NDArray[Any]]) -> bool:
     return any(column.dtype != object and bool((column != np.floor(column)).any()) for column in columns[1:])
 
 
-def _known_name(name: Hashable) -> Hashable:
-    return None if name in UNNAMED else name
-
-
 def index_labels(index: Any) -> list[Hashable] | None:
     """The labels of pandas' index; None where it only counts."""
     if index is None or (type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)):
@@ -247,65 +245,12 @@ def _find(table: _Table, role: str, name: Hashable | None) -> int | None:
 # Writing: native frames from plain columns
 
 
-def make_frame(
-    columns: Mapping[str, ArrayLike],
-    kind: str | None,
-    index: Sequence[Any] | None = None,
-    index_name: Hashable = None,
-) -> Any:
-    """A native frame with these columns; `index` becomes pandas' index, or polars' first column ("row")."""
+def make_frame(columns: Mapping[str, ArrayLike], kind: str | None) -> Any:
+    """A native frame with these columns; with None, of whichever library is installed."""
     library = _library(kind)
     if library.__name__ == "pandas":
-        labels = None if index is None else _pandas_index(library, index, index_name)
-        return library.DataFrame(dict(columns), index=labels)
-    named = dict(columns) if index is None else {_free_name(columns, index_name): index, **columns}
-    return library.DataFrame([_polars_column(library, name, column) for name, column in named.items()])
-
-
-def wide_frame(
-    matrix: ArrayLike,
-    row_labels: Sequence[Any] | None,
-    col_labels: Sequence[Any] | None,
-    kind: str | None,
-    *,
-    row_name: Hashable = None,
-    col_name: Hashable = None,
-) -> Any:
-    """The matrix with its labels: pandas' index and columns, or polars' first column ("row") and names.
-
-    Rows known by position have pandas' default index, and no column of their own in polars.
-    """
-    library, array = _library(kind), np.asarray(matrix)
-    if library.__name__ == "polars":
-        columns = {name: array[:, j] for j, name in enumerate(_polars_names(col_labels, array.shape[1]))}
-        return make_frame(columns, "polars", row_labels, row_name)
-    index, columns = (
-        library.RangeIndex(m, name=name) if labels is None else _pandas_index(library, labels, name)
-        for m, labels, name in zip(array.shape, (row_labels, col_labels), (row_name, col_name), strict=True)
-    )
-    return library.DataFrame(array, index=index, columns=columns, copy=True)
-
-
-def stack_frame(
-    matrices: NDArray[Any],
-    row_labels: Sequence[Any] | None,
-    col_labels: Sequence[Any] | None,
-    kind: str | None,
-    *,
-    row_name: Hashable = None,
-    col_name: Hashable = None,
-) -> Any:
-    """Matrices (n, m1, m2) below each other: pandas' index is (draw, row), polars' first columns are draw and row."""
-    library, (n, m1, m2) = _library(kind), matrices.shape
-    labels: Sequence[Any] = range(m1) if row_labels is None else row_labels
-    frame = wide_frame(matrices.reshape(n * m1, m2), None, col_labels, library.__name__, col_name=col_name)
-    if library.__name__ == "pandas":
-        sides = [library.RangeIndex(n), _pandas_index(library, labels)]
-        names = ["draw", "row" if row_name is None else row_name]
-        return frame.set_axis(library.MultiIndex.from_product(sides, names=names), axis="index")
-    rows = _polars_column(library, _free_name(frame.columns, row_name), list(labels) * n)
-    draw = library.Series(_free_name([*frame.columns, rows.name], "draw"), np.repeat(np.arange(n), m1))
-    return frame.insert_column(0, draw).insert_column(1, rows)
+        return library.DataFrame(dict(columns))
+    return library.DataFrame([_polars_column(library, name, column) for name, column in columns.items()])
 
 
 def frame_like(frame: Any, values: NDArray[Any]) -> Any:
@@ -316,23 +261,6 @@ def frame_like(frame: Any, values: NDArray[Any]) -> Any:
     if kind == "polars":
         return _library(kind).DataFrame(values, schema=frame.columns)
     return _library(kind).DataFrame(values, index=frame.index, columns=frame.columns)
-
-
-def long_frame(
-    rows: NDArray[np.integer[Any]],
-    cols: NDArray[np.integer[Any]],
-    measures: Mapping[str, ArrayLike],
-    row_labels: Sequence[Any] | None,
-    col_labels: Sequence[Any] | None,
-    kind: str | None,
-) -> Any:
-    """One line per (rows[k], cols[k]) position: its labels as "row" and "col", then the measures."""
-    library = _library(kind)
-    columns: dict[str, Any] = {
-        name: positions if labels is None else _take_labels(library, labels, positions)
-        for name, labels, positions in (("row", row_labels, rows), ("col", col_labels, cols))
-    }
-    return make_frame(columns | dict(measures), library.__name__)
 
 
 def _library(kind: str | None) -> Any:
@@ -389,7 +317,10 @@ def _free_name(taken: Iterable[str], wanted: Hashable = None) -> str:
 
 
 class Form(NamedTuple):
-    """The kind of frame a matrix came in (None: an array), its labels, and what it calls rows and columns."""
+    """The kind of frame a matrix came in (None: an array), its labels, and what it calls rows and columns.
+
+    Labels are None where there are only positions.
+    """
 
     kind: str | None = None
     row_labels: Sequence[Any] | None = None
@@ -401,28 +332,56 @@ class Form(NamedTuple):
     def read(cls, frame: Any) -> tuple[Form, NDArray[Any]]:
         """The form of a wide frame, and its cells."""
         wide = read_wide(frame)
-        form = cls(wide.kind, wide.row_labels, wide.col_labels, wide.row_name, wide.col_name)
-        return form, np.column_stack(wide.columns)
+        return wide.form, np.column_stack(wide.columns)
 
     def wrap(self, matrix: NDArray[Any]) -> Any:
         """The matrix in this form."""
         return matrix if self.kind is None else self.frame(matrix)
 
-    def frame(self, matrix: NDArray[Any]) -> Any:
-        """The matrix as a frame, also where none came in (then of whichever library is installed)."""
-        names = {"row_name": self.row_name, "col_name": self.col_name}
-        return wide_frame(matrix, self.row_labels, self.col_labels, self.kind, **names)
+    def frame(self, matrix: ArrayLike) -> Any:
+        """The matrix as a frame, also where none came in (then of whichever library is installed).
+
+        Its labels are pandas' index and columns, or polars' first column ("row") and names. Rows known by position have
+        pandas' default index, and no column of their own in polars.
+        """
+        library, array = _library(self.kind), np.asarray(matrix)
+        if library.__name__ == "polars":
+            names = _polars_names(self.col_labels, array.shape[1])
+            rows = {} if self.row_labels is None else {_free_name(names, self.row_name): self.row_labels}
+            return make_frame(rows | dict(zip(names, array.T, strict=True)), "polars")
+        sides = zip(array.shape, self[1:3], self[3:5], strict=True)
+        index, columns = (
+            library.RangeIndex(m, name=name) if labels is None else _pandas_index(library, labels, name)
+            for m, labels, name in sides
+        )
+        return library.DataFrame(array, index=index, columns=columns, copy=True)
 
     def stack(self, matrices: NDArray[Any]) -> Any:
-        """Several matrices, (n, m1, m2): as they are, or below each other in a frame, by draw and row."""
+        """Several matrices, (n, m1, m2): as they are, or below each other in a frame.
+
+        Its index is (draw, row) in pandas; its first columns are draw and row in polars.
+        """
         if self.kind is None:
             return matrices
-        names = {"row_name": self.row_name, "col_name": self.col_name}
-        return stack_frame(matrices, self.row_labels, self.col_labels, self.kind, **names)
+        library, (n, m1, m2) = _library(self.kind), matrices.shape
+        labels: Sequence[Any] = range(m1) if self.row_labels is None else self.row_labels
+        frame = self._replace(row_labels=None, row_name=None).frame(matrices.reshape(n * m1, m2))
+        if self.kind == "pandas":
+            sides = [library.RangeIndex(n), _pandas_index(library, labels)]
+            names = ["draw", "row" if self.row_name is None else self.row_name]
+            return frame.set_axis(library.MultiIndex.from_product(sides, names=names), axis="index")
+        rows = _polars_column(library, _free_name(frame.columns, self.row_name), list(labels) * n)
+        draw = library.Series(_free_name([*frame.columns, rows.name], "draw"), np.repeat(np.arange(n), m1))
+        return frame.insert_column(0, draw).insert_column(1, rows)
 
-    def entries(self, rows: NDArray[Any], cols: NDArray[Any], measures: Mapping[str, Any]) -> Any:
-        """Entries by position as a long frame of their labels, then the measures."""
-        return long_frame(rows, cols, measures, self.row_labels, self.col_labels, self.kind)
+    def entries(self, rows: NDArray[Any], cols: NDArray[Any], measures: Mapping[str, ArrayLike]) -> Any:
+        """A long frame, one line an entry by position: its labels as "row" and "col", then the measures."""
+        library = _library(self.kind)
+        columns: dict[str, Any] = {
+            name: positions if labels is None else _take_labels(library, labels, positions)
+            for name, labels, positions in (("row", self.row_labels, rows), ("col", self.col_labels, cols))
+        }
+        return make_frame(columns | dict(measures), library.__name__)
 
 
 def parse_flags(cells: NDArray[Any]) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError, LabelError
-from maxentry.frames import is_missing, is_number, object_array, to_list
+from maxentry.frames import is_missing, is_number, is_sequence, object_array, to_list
 
 NOTHING = "expected at least one observation that is not missing, got none."
 
@@ -162,18 +162,11 @@ class Axis:
             raise DataError(f"expected {wanted}, got {show(items[k])} for measurement {k}.")
         return positions
 
-    def extended(self, labels: Iterable[Hashable]) -> Axis:
-        """Return this axis with more labels at the end."""
-        own = range(self.size) if self.labels is None else self.labels
-        known = check_labels((*own, *to_list(labels)), self.name)
-        counted = self.labels is None and known == tuple(range(len(known)))
-        return Axis(self.name, len(known), None if counted else known)
-
     def _is_one_label(self, labels: Any) -> bool:
         if isinstance(labels, np.ndarray):
             return labels.ndim == 0
         # A tuple is a sequence of labels unless it is itself a label.
-        return isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__") or self._knows(labels)
+        return not is_sequence(labels) or self._knows(labels)
 
     def _knows(self, label: Any) -> bool:
         try:
@@ -240,7 +233,7 @@ def code_labels(
 
 def as_column(items: Any, name: str) -> NDArray[Any]:
     """Return one column of triples as an array: integers stay integers, other values become objects."""
-    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
+    if not is_sequence(items):
         raise DataError(f"expected a sequence of {name}s, got {show(items)}.")
     array = items.to_numpy() if hasattr(items, "to_numpy") else items
     if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):

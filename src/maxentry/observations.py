@@ -84,15 +84,11 @@ class Observations:
             where = place(row_axis, rows[k], col_axis, cols[k])
             raise DataError(f"expected finite numbers, got {values[k]} at {where}.")
         order = _row_order(rows, cols, shape[1], known)
-        self._set("shape", shape)
-        self._set("rows", rows[order].astype(np.int32))
-        self._set("cols", cols[order].astype(np.int32))
-        self._set("values", values[order])
-        self._set("row_labels", row_axis.labels)
-        self._set("col_labels", col_axis.labels)
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+        checked: dict[str, Any] = {"shape": shape, "values": values[order]}
+        checked |= {"rows": rows[order].astype(np.int32), "cols": cols[order].astype(np.int32)}
+        checked |= {"row_labels": row_axis.labels, "col_labels": col_axis.labels}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     # Constructors
 
@@ -115,7 +111,8 @@ class Observations:
         """
         labels = {"row_labels": row_labels, "col_labels": col_labels}
         names = {"row": row, "col": col, "value": value}
-        options = _given({"shape": shape, "row_column": row_column} | labels | names)
+        options: dict[str, Any] = {"shape": shape, "row_column": row_column} | labels | names
+        options = {name: option for name, option in options.items() if option is not None}
         if isinstance(data, Observations):
             _check_options(options, "Observations")
             return data
@@ -206,17 +203,18 @@ class Observations:
         numbers, which may be labels.
         """
         wide = frames.read_wide(frame, row_column)
+        form = wide.form
         m1, m2 = check_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
         row_axis, col_axis = (
-            Axis.from_labels("row", m1, wide.row_labels),
-            Axis.from_labels("column", m2, wide.col_labels),
+            Axis.from_labels("row", m1, form.row_labels),
+            Axis.from_labels("column", m2, form.col_labels),
         )
         matrix = np.empty((m1, m2))
         for j, column in enumerate(wide.columns):
             matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]
         if wide.numbered:
-            warn(_numbered_rows(0 if wide.col_labels is None else wide.col_labels[0]), stacklevel=2)
-        return cls._from_matrix(matrix, row_axis, col_axis, wide.kind, wide.row_name, wide.col_name)
+            warn(_numbered_rows(0 if form.col_labels is None else form.col_labels[0]), stacklevel=2)
+        return cls._from_matrix(matrix, row_axis, col_axis, form.kind, form.row_name, form.col_name)
 
     @classmethod
     def _wide_or_hint(cls, frame: Any, row_column: Hashable | None = None) -> Self:
@@ -346,8 +344,6 @@ class Observations:
         ]
         return "\n".join(lines)
 
-    # Derived observations
-
     def subset(self, keep: ArrayLike) -> Observations:
         """Return the measurements chosen by a mask, or by indices into the row-sorted order; same shape and labels."""
         chosen = np.asarray(keep)
@@ -358,34 +354,7 @@ class Observations:
             if bad.any():
                 got = show(np.asarray(keep).ravel()[np.argmax(bad)])
                 raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
-        return self._with(self.rows[chosen], self.cols[chosen], self.values[chosen])
-
-    def append(self, rows: Any, cols: Any, values: ArrayLike) -> Observations:
-        """Return these and more measurements, of existing rows and columns, by label."""
-        new_rows, new_cols = np.atleast_1d(self.row_index(rows)), np.atleast_1d(self.col_index(cols))
-        given = np.atleast_1d(as_array(values))
-        check_lengths(new_rows, new_cols, given)
-        new_values = floats(given, lambda k: place(self.row_axis, new_rows[k], self.col_axis, new_cols[k]))
-        return self._with(
-            np.concatenate([self.rows, new_rows]),
-            np.concatenate([self.cols, new_cols]),
-            np.concatenate([self.values, new_values]),
-        )
-
-    def extended(
-        self, row_labels: Iterable[Hashable] = (), col_labels: Iterable[Hashable] = ()
-    ) -> Observations:
-        """Return the same measurements in a larger matrix, with rows and columns added at the end."""
-        rows, cols = self.row_axis.extended(row_labels), self.col_axis.extended(col_labels)
-        shape = (rows.size, cols.size)
-        return replace(self, shape=shape, row_labels=rows.labels, col_labels=cols.labels)
-
-    def _with(self, rows: NDArray[Any], cols: NDArray[Any], values: NDArray[Any]) -> Observations:
-        return replace(self, rows=rows, cols=cols, values=values)
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: option for name, option in options.items() if option is not None}
+        return replace(self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen])
 
 
 def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:

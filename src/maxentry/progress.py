@@ -16,9 +16,7 @@ class Progress(Protocol):
         """Count `n` more steps as done."""
 
 
-Watch = Callable[
-    [int, str], Progress
-]  # called with the number of steps and their description when work begins
+Watch = Callable[[int, str], Progress]  # called with the number of steps and what they are, when work begins
 
 
 _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("check of a cancelled job", default=None)

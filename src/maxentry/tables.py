@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -114,9 +114,19 @@ def read(data: Any, form: Format | None = None, source: str = "") -> Table:
         if isinstance(content, str):
             return _from_text(content, source, _separator(form))
         return _from_bytes(content, source, form)
+    from maxentry import frames
+
     if isinstance(data, Mapping):
-        return _from_columns({str(name): _cells(column) for name, column in data.items()}, source)
-    return _from_columns(_frame_columns(data), source)
+        columns = {
+            str(name): frames.to_list(column) if frames.is_sequence(column) else [column]
+            for name, column in data.items()
+        }
+    else:
+        columns = _frame_columns(data)
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1:
+        raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
+    return Table(list(columns), list(columns.values()), source)
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -135,7 +145,7 @@ def refuse_workbook(path: str | PathLike[str]) -> None:
     """Refuse a file of Excel or LibreOffice."""
     if Path(path).suffix.lower() in WORKBOOKS:
         raise ParameterError(
-            f"expected a CSV or Parquet file, but {path} is an Excel workbook. Excel opens and saves CSV."
+            f"expected a CSV or Parquet file, got the workbook {path}. Excel opens and saves CSV."
         )
 
 
@@ -144,13 +154,6 @@ def _from_bytes(content: bytes, source: str, form: Format | None) -> Table:
     if form is Format.parquet or content[:4] == PARQUET_MAGIC:
         return _from_parquet(content, source)
     return _from_text(decode(content, source), source, _separator(form))
-
-
-def _from_columns(columns: Mapping[str, list[Any]], source: str = "") -> Table:
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) > 1:
-        raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
-    return Table(list(columns), list(columns.values()), source)
 
 
 def _frame_columns(frame: Any) -> dict[str, list[Any]]:
@@ -162,13 +165,6 @@ def _frame_columns(frame: Any) -> dict[str, list[Any]]:
         raise DataError(f"expected a frame whose columns have different names: {error}.") from None
     eager = table.collect() if isinstance(table, nw.LazyFrame) else table
     return {name: eager.get_column(name).to_list() for name in eager.columns}
-
-
-def _cells(column: Any) -> list[Any]:
-    from maxentry import frames
-
-    single = isinstance(column, (str, bytes)) or not hasattr(column, "__iter__")
-    return [column] if single else frames.to_list(column)
 
 
 # CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.
@@ -195,7 +191,10 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
     text = text.removeprefix("\ufeff")
     first = next((line for line in text.splitlines() if line.strip()), "")
     declared = _SEPARATOR_LINE.fullmatch(first)  # Excel's own first line, `sep=;`
-    separator = declared[1] if declared else separator or _guess_separator(first)
+    if declared:
+        separator = declared[1]
+    elif separator is None:
+        separator = max(",;\t", key="".join(first.split('"')[::2]).count)  # the most frequent outside quotes
     # strict: a quote that is never closed would swallow the rest of the file as one cell.
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
@@ -204,7 +203,9 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
         raise DataError(f"{_place(source, reader.line_num)}: not valid CSV: {error}.") from None
     lines = lines[1:] if declared else lines
     if not lines:
-        raise DataError(f"expected a table with a line of names, but {source or 'the table'} is empty.")
+        raise DataError(
+            f"expected a table with a line of names, got nothing{f' in {source}' if source else ''}."
+        )
     names = [cell.strip() for cell in lines[0][1]]
     while len(names) > 1 and not names[-1] and not any("".join(line[len(names) - 1 :]) for _, line in lines):
         names.pop()  # spreadsheets leave empty columns at the right
@@ -216,11 +217,6 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
 
 def _place(source: str, line: int) -> str:
     return f"{source}, line {line}" if source else f"line {line}"
-
-
-def _guess_separator(first_line: str) -> str:
-    outside_quotes = "".join(first_line.split('"')[::2])
-    return max(",;\t", key=outside_quotes.count)
 
 
 def _separator(form: Format | None) -> str | None:
@@ -258,9 +254,8 @@ def _from_parquet(content: bytes, source: str) -> Table:
     except Exception as error:  # each library has errors of its own
         reason = str(error).splitlines()[0]
         raise DataError(f"{source or 'the stream'} is not a Parquet file: {reason}.") from None
-    stored = (getattr(schema, "pandas_metadata", None) or {}).get(
-        "index_columns", []
-    )  # pyarrow's schema has it
+    metadata = getattr(schema, "pandas_metadata", None) or {}  # pyarrow's schema has it
+    stored = metadata.get("index_columns", [])
     index = [name for name in columns if name in stored or name.startswith("__index_level_")]
     names = [*index, *(name for name in columns if name not in index)]
     named = ["" if name == "__index_level_0__" else name for name in names]
@@ -282,7 +277,7 @@ def _to_parquet(table: Table) -> bytes:
 
     twice = next((name for k, name in enumerate(table.names) if name in table.names[:k]), None)
     if twice is not None:
-        raise DataError(f"Parquet needs distinct column names, but {twice!r} appears twice.")
+        raise DataError(f"expected distinct column names for Parquet, got {twice!r} twice.")
     pairs = zip(table.names, table.columns, strict=True)
     nw.from_dict({name: series(name, column) for name, column in pairs}).write_parquet(content)
     return content.getvalue()
@@ -300,53 +295,44 @@ def choose_format(output: str | None, form: Format | None) -> Format:
 def write(table: Table, target: str | BinaryIO, form: Format | None = None) -> None:
     """Write a table to a stream, or to a file, which is either complete or unchanged."""
     form = choose_format(target if isinstance(target, str) else None, form)
-    content = iter([_to_parquet(table)]) if form is Format.parquet else _to_text(table, form)
     if not isinstance(target, str):
-        _pour(content, target)
+        _write_to(target, table, form)
         return
     path = Path(target)
     if path.exists() and not path.is_file():  # /dev/null, a pipe
         with path.open("wb") as stream:
-            _pour(content, stream)
+            _write_to(stream, table, form)
         return
     try:
         with write_atomically(path.resolve()) as part, part.open("wb") as stream:
-            _pour(content, stream)
+            _write_to(stream, table, form)
     except OSError as error:
         raise DataError(f"cannot write {target}: {error.strerror or error}.") from None
 
 
-def _pour(content: Iterator[bytes], stream: BinaryIO) -> None:
-    for piece in content:
-        stream.write(piece)
-    stream.flush()
-
-
-def _to_text(table: Table, form: Format) -> Iterator[bytes]:
+def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
+    if form is Format.parquet:
+        stream.write(_to_parquet(table))
+        stream.flush()
+        return
     excel = form is Format.excel
-    lines: Iterable[Sequence[Any]] = zip(*table.columns, strict=True)
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, delimiter=_separator(form) or ",", lineterminator="\r\n" if excel else "\n")
-    buffer.write("\ufeff" if excel else "")
-    writer.writerow(table.names)
-    for k, line in enumerate(lines):
-        writer.writerow([_comma_text(cell) if excel else cell_text(cell) for cell in line])
-        if k % 1000 == 999:
-            yield buffer.getvalue().encode()
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue().encode()
+    text = io.TextIOWrapper(stream, "utf-8", newline="")
+    writer = csv.writer(text, delimiter=_separator(form) or ",", lineterminator="\r\n" if excel else "\n")
+    try:
+        text.write("\ufeff" if excel else "")
+        writer.writerow(table.names)
+        for line in zip(*table.columns, strict=True):
+            writer.writerow([cell_text(cell, "," if excel else ".") for cell in line])
+        text.flush()
+    finally:
+        text.detach()  # the stream stays open
 
 
-def _comma_text(cell: Any) -> str:
-    return cell_text(cell).replace(".", ",") if isinstance(cell, float) else cell_text(cell)
-
-
-def cell_text(cell: Any) -> str:
+def cell_text(cell: Any, decimal: str = ".") -> str:
     """A value as CSV holds it: numbers in full, nothing for None and NaN, the rest as Python writes it."""
     if cell is None or cell != cell:
         return ""
-    return repr(cell).removesuffix(".0") if isinstance(cell, float) else str(cell)
+    return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
 
 
 def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:

@@ -90,10 +90,9 @@ class Transform:
         outside = ~self.inside(y)
         if outside.any():
             k = int(np.argmax(outside))
-            place = f" at {where(k)}" if where else ""
-            raise DataError(
-                f"{self._expected()}, but the value{place} is {_number(float(y.flat[k]))}{self._advice()}."
-            )
+            got = f"{_number(float(y.flat[k]))}{f' at {where(k)}' if where else ''}"
+            expected, advice = self._refusal()
+            raise DataError(f"{expected}, got {got}{advice}.")
         if self.kind == "log":
             return _log(y)
         if self.kind == "logit":
@@ -110,22 +109,19 @@ class Transform:
             return np.clip(self.low * (1.0 - share) + self.high * share, self.low, self.high)
         return x
 
-    def _expected(self) -> str:
+    def _refusal(self) -> tuple[str, str]:
+        """What is expected of values, and what to do about those outside."""
         if self.kind == "log":
-            return "expected positive values (1e-150 to 1e150) for the log scale"
+            expected = "expected positive values (1e-150 to 1e150) for the log scale"
+            return expected, "; values that can be zero or negative are best left as they are"
         if self.kind == "logit":
-            low, high = _number(self.low), _number(self.high)
-            return f"expected values above {low} and below {high} for the {self} scale"
-        return "expected finite numbers"
-
-    def _advice(self) -> str:
-        if self.kind == "logit":
-            width = self.high - self.low
-            low, high = (_number(x) for x in (self.low - 0.01 * width, self.high + 0.01 * width))
-            return (
-                f"; a wider interval, like transform='logit({low}, {high})', has room for values at its ends"
+            width = 0.01 * (self.high - self.low)
+            low, high, lower, higher = map(
+                _number, (self.low, self.high, self.low - width, self.high + width)
             )
-        return "; values that can be zero or negative are best left as they are" if self.kind == "log" else ""
+            advice = f"; a wider interval, like transform='logit({lower}, {higher})', has room for values at its ends"
+            return f"expected values above {low} and below {high} for the {self} scale", advice
+        return "expected finite numbers", ""
 
 
 NONE = Transform()

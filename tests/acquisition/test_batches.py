@@ -9,6 +9,7 @@ from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
 from maxentry.acquisition import Limits, Problem, draw_field, greedy, total_variance
+from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.greedy import GreedySearch
 from maxentry.belief import Entries
 from maxentry.errors import DataError
@@ -36,8 +37,8 @@ def test_gains_of_integrated_variance_add_up_to_the_fall_of_the_mean_variance():
     b, q = belief(SHAPE), problem(SHAPE)
     chosen = choose("integrated_variance", b, q, 9)
     batch = Entries(chosen.rows, chosen.cols)
-    fall = total_variance.total_variance_after(b, q.pending) - total_variance.total_variance_after(
-        b, q.pending.joined(batch)
+    fall = total_variance.TotalVariance(b).after(q.pending) - total_variance.TotalVariance(b).after(
+        q.pending.joined(batch)
     )
     assert chosen.gain.sum() == pytest.approx(fall / 120, rel=1e-9)
 
@@ -47,7 +48,7 @@ def test_a_batch_is_not_the_top_of_one_map():
     b = belief((20, 20), S=60, R=1, effects=False, spread=1.0)
     first = [choose("predictive_variance", b, Problem((20, 20)), 1)]
     joint = choose("predictive_variance", b, Problem((20, 20)), 10)
-    v = draw_field.DrawField.from_belief(b).variances(np.arange(20), np.arange(20)).ravel()
+    v = DrawField.from_belief(b).variances(np.arange(20), np.arange(20)).ravel()
     top = np.argsort(-v)[:10]
     keys = Entries(joint.rows, joint.cols).keys(20)
     assert keys[0] == top[0] == Entries(first[0].rows, first[0].cols).keys(20)[0]
@@ -77,7 +78,7 @@ def test_entries_of_an_opened_tile_are_screened_one_by_one(monkeypatch):
     b.noise_var[:] = 10.0  # so that scores differ as variances do
     chosen, every = choose("predictive_variance", b, q, 3), slow.choose("predictive_variance", b, q, 3)
     assert Entries(chosen.rows, chosen.cols).keys(30).tolist() == every[0].tolist()
-    monkeypatch.setattr(draw_field.DrawField, "upper", lambda *_: None)
+    monkeypatch.setattr(DrawField, "upper", lambda *_: None)
     without = choose("predictive_variance", b, q, 3)
     assert without.rows.tolist() == chosen.rows.tolist()
     assert chosen.evaluated < 0.5 * without.evaluated
@@ -89,21 +90,21 @@ def test_an_upper_bound_that_is_none_gives_another_answer(monkeypatch):
     monkeypatch.setattr(draw_field, "WORTHWHILE", 0)
     b, q = belief((30, 30), S=40, R=1, spread=0.3, effects=False), Problem((30, 30))
     b.noise_var[:] = 10.0
-    honest, upper = choose("predictive_variance", b, q, 12), draw_field.DrawField.upper
-    monkeypatch.setattr(draw_field.DrawField, "upper", lambda *a: 0.05 * upper(*a))
+    honest, upper = choose("predictive_variance", b, q, 12), DrawField.upper
+    monkeypatch.setattr(DrawField, "upper", lambda *a: 0.05 * upper(*a))
     assert choose("predictive_variance", b, q, 12).rows.tolist() != honest.rows.tolist()
 
 
 def test_a_bound_that_is_none_gives_another_answer(monkeypatch):
     """The control: were the bounds too low, the search would not find what exhaustive search finds."""
     monkeypatch.setattr(greedy, "TILE", 1)
-    honest, wrong, of = [], [], draw_field.draw_bounds
+    honest, wrong, bounds = [], [], DrawField.bounds
     for seed in range(10):
         b, q = belief(SHAPE, seed=seed), problem(SHAPE, seed)
         keys, _ = slow.choose("predictive_variance", b, q, 3)
         for factor, found in ((1.0, honest), (0.3, wrong)):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(draw_field, "draw_bounds", lambda *a, f=factor: [(f * P, Q) for P, Q in of(*a)])
+                patch.setattr(DrawField, "bounds", lambda x, f=factor: [(f * P, Q) for P, Q in bounds(x)])
                 chosen = choose("predictive_variance", b, q, 3)
             found.append(Entries(chosen.rows, chosen.cols).keys(10).tolist() == keys.tolist())
     assert all(honest)
@@ -114,7 +115,7 @@ def test_candidates_that_were_dropped_are_found_again(monkeypatch):
     monkeypatch.setattr(greedy, "TILE", 3)
     monkeypatch.setattr(greedy, "MOST_OPEN", 6)
     b, q = belief(SHAPE, S=30), Problem(SHAPE)
-    search, found = GreedySearch(draw_field.DrawField.from_belief(b), q, 30), []
+    search, found = GreedySearch(DrawField.from_belief(b), q, 30), []
     while len(found) < 30:
         key, _ = search.next()
         found.append(key)

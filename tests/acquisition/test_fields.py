@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.acquisition.beliefs import belief, entries
 from tests.reference import acquisition_slow as slow
+from tests.reference.entropy_slow import lemma2_score
 
 from maxentry.acquisition import draw_field, subspace_field
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.belief import Entries
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
-from maxentry.model.entropy import lemma2_score
 
 SHAPE = (9, 7)
 ALL = Entries.from_keys(np.arange(63), 7)

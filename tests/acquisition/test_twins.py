@@ -32,7 +32,7 @@ def rounding(name, b, q):
 def noise(name, b, q):
     """The noise reckoned with: that of the belief, but at least 1e-10 of a bound of the greatest variance.
 
-    For the draws that bound is the product of fourth moments (`draw_bounds`, proven there and tested on its own), for
+    For the draws that bound is the product of fourth moments (`bounds`, proven there and tested on its own), for
     MaxEnt the greatest prior variance itself.
     """
     if name in ("predictive_variance", "integrated_variance"):

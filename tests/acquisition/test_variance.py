@@ -18,8 +18,8 @@ def test_total_variance_and_what_measuring_leaves(R):
     cov, eta2 = slow.draw_covariance(b), float(np.mean(b.noise_var))
     assert total_variance.total_variance(b) == pytest.approx(np.trace(cov), rel=1e-9)
     left = np.trace(slow.given(cov, more.keys(7), eta2))
-    assert total_variance.total_variance_after(b, more) == pytest.approx(left, rel=1e-9)
-    assert total_variance.total_variance_after(b, Entries.none()) == total_variance.total_variance(b)
+    assert total_variance.TotalVariance(b).after(more) == pytest.approx(left, rel=1e-9)
+    assert total_variance.TotalVariance(b).after(Entries.none()) == total_variance.total_variance(b)
 
 
 def test_one_gram_matrix_serves_several_questions(monkeypatch):
@@ -32,8 +32,8 @@ def test_one_gram_matrix_serves_several_questions(monkeypatch):
     assert len(formed) == 1
     assert left == [
         total_variance.total_variance(b),
-        total_variance.total_variance_after(b, few),
-        total_variance.total_variance_after(b, more),
+        total_variance.TotalVariance(b).after(few),
+        total_variance.TotalVariance(b).after(more),
     ]
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.campaign.examples import answer, ask, begun, places, truth, until_over
+from tests.reference.entropy_slow import lemma2_score
 
 from maxentry.belief import Entries
 from maxentry.campaign import fits, policy
 from maxentry.campaign.campaign import Campaign
 from maxentry.design import balanced
 from maxentry.errors import NothingToAskError
-from maxentry.model.entropy import lemma2_score
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 

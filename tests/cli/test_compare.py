@@ -190,7 +190,7 @@ def test_tables_of_one_name_do_not_replace_each_other(engine: dict, my_csv: Path
 def test_infinite_values_are_refused_by_their_labels(engine: dict, my_csv: Path) -> None:
     my_csv.write_text(my_csv.read_text().replace("r0,,", "r0,inf,", 1))
     said = refused("compare", "my.csv")
-    assert said == "Expected finite numbers, but the value at row 'r0', column 'c0' is inf."
+    assert said == "Expected finite numbers, got inf at row 'r0', column 'c0'."
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -215,7 +215,7 @@ def test_a_file_name_that_is_no_text_is_read_all_the_same(engine: dict, my_csv: 
             ["my.csv", "--strategy", "uniform"],
             "Expected a strategy to compare with uniform, got only uniform.",
         ),
-        (["my.csv", "--transform", "log"], "for the log scale, but the value at row 'r"),
+        (["my.csv", "--transform", "log"], "for the log scale, got "),
         (["my.csv", "--rank", "5"], "Expected rank 'auto' or at most 4, half the shorter side"),
         (["-", "--costs", "-"], "Only the matrix or the costs can come from standard input"),
         (["my.csv", "-o", "my.csv"], "Expected a folder for results, got the file my.csv."),

@@ -69,29 +69,27 @@ def test_labels_as_text() -> None:
 def test_a_wide_table() -> None:
     found = inputs.parse_matrix(table("ligand,S1,S2\nL1,1,\nL2,NA,0\nL3,,\n"))
     assert (found.row_labels, found.col_labels, found.corner) == (["L1", "L2", "L3"], ["S1", "S2"], "ligand")
-    assert found.measured == inputs.Triples(["L1", "L2"], ["S1", "S2"], [1.0, 0.0])
+    assert (found.rows, found.cols, found.values) == (["L1", "L2"], ["S1", "S2"], [1.0, 0.0])
 
 
 def test_a_long_table_may_name_entries_without_a_value() -> None:
     found = inputs.parse_matrix(table("Row,Column,note,Value\nb,y,,2\na,y,x,\nb,x,,1\nb,y,,3\n"))
     assert (found.row_labels, found.col_labels) == (["b", "a"], ["y", "x"])
-    assert found.measured == inputs.Triples(["b", "b", "b"], ["y", "x", "y"], [2.0, 1.0, 3.0])
+    assert (found.rows, found.cols, found.values) == (["b", "b", "b"], ["y", "x", "y"], [2.0, 1.0, 3.0])
 
 
 def test_a_long_table_with_other_names() -> None:
-    found = inputs.parse_matrix(
-        table("ligand,substrate,yield\nA,s,0.5\n"), "Ligand, substrate,yield"
-    ).measured
-    assert found == inputs.Triples(["A"], ["s"], [0.5])
+    found = inputs.parse_matrix(table("ligand,substrate,yield\nA,s,0.5\n"), "Ligand, substrate,yield")
+    assert found.columns() == {"row": ["A"], "col": ["s"], "value": [0.5]}
 
 
 def test_decimal_commas_between_semicolons() -> None:
-    assert inputs.parse_matrix(table("row;col;value\nA;x;1,5\n")).measured.values == [1.5]
-    assert inputs.parse_matrix(table("row;x\nA;1,5\n")).measured.values == [1.5]
+    assert inputs.parse_matrix(table("row;col;value\nA;x;1,5\n")).values == [1.5]
+    assert inputs.parse_matrix(table("row;x\nA;1,5\n")).values == [1.5]
 
 
 def test_between_tabs_a_comma_must_not_look_like_that_of_thousands() -> None:
-    assert inputs.parse_matrix(table("row\tx\nA\t1,5\nB\t0,1234\n")).measured.values == [1.5, 0.1234]
+    assert inputs.parse_matrix(table("row\tx\nA\t1,5\nB\t0,1234\n")).values == [1.5, 0.1234]
     with pytest.raises(DataError, match=r"t\.csv, line 2, column x: '1,234' may mean 1234 or 1\.234"):
         inputs.parse_matrix(table("row\tx\nA\t1,234\n"))
 

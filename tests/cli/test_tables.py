@@ -59,8 +59,8 @@ def test_tabs_by_name_or_by_wish() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "expected a table with a line of names, but data.csv is empty."),
-        (b"\n \n", "expected a table with a line of names, but data.csv is empty."),
+        (b"", "expected a table with a line of names, got nothing in data.csv."),
+        (b"\n \n", "expected a table with a line of names, got nothing in data.csv."),
         (b"a,b\n1,2,3\n", "data.csv, line 2: expected 2 cells, got 3."),
         (b'a,b\n1,"2\n3,4\n', "data.csv, line 3: not valid CSV: unexpected end of data."),
         (b"a,b\n1,2\n3,\xb5\n", "data.csv, line 3: not UTF-8. In Excel, save as 'CSV UTF-8'."),
@@ -146,7 +146,7 @@ def test_a_file_is_written_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tables, "_pour", full)
+    monkeypatch.setattr(tables, "_write_to", full)
     with pytest.raises(DataError, match=r"cannot write out.csv: No space left on device"):
         tables.write(Table(["a"], [[1]]), "out.csv")
     assert Path("out.csv").read_text() == "precious"
@@ -202,8 +202,8 @@ def test_what_excel_gets_is_read_back_the_same() -> None:
 
 @pytest.mark.parametrize("name", ["plate.xlsx", "plate.XLS"])
 def test_a_workbook_is_refused(name: str) -> None:
-    with pytest.raises(ParameterError, match="is an Excel workbook"):
+    with pytest.raises(ParameterError, match="got the workbook"):
         output.check_writable(name)
     Path(name).write_bytes(b"PK\x03\x04")
-    with pytest.raises(ParameterError, match="is an Excel workbook"):
+    with pytest.raises(ParameterError, match="got the workbook"):
         tables.read(name)

@@ -111,9 +111,9 @@ def test_models_that_cannot_work_are_refused_at_once() -> None:
     M = np.abs(FULL) + 1
     M[0], M[4, 3] = np.nan, -2.0
     labels = [f"r{i}" for i in range(20)], [f"c{j}" for j in range(10)]
-    with pytest.raises(DataError, match="but the value at row 4, column 3 is -2"):
+    with pytest.raises(DataError, match="got -2 at row 4, column 3"):
         compare_cells(M, transform="log")
-    with pytest.raises(DataError, match="but the value at row 'r4', column 'c3' is -2"):
+    with pytest.raises(DataError, match="got -2 at row 'r4', column 'c3'"):
         compare_cells(M, transform="log", labels=labels)
     M[4, 3] = 2.0
     assert compare_cells(M, transform="log", labels=labels)
@@ -127,7 +127,7 @@ def test_models_that_cannot_work_are_refused_at_once() -> None:
 def test_infinite_values_are_refused_as_everywhere(transform: str) -> None:
     M = np.abs(FULL)
     M[2, 3] = np.inf
-    with pytest.raises(DataError, match="but the value at row 2, column 3 is inf"):
+    with pytest.raises(DataError, match="got inf at row 2, column 3"):
         compare_cells(M, transform=transform)
 
 

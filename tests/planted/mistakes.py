@@ -103,8 +103,8 @@ KERNELS = [
     ),
     Mistake(
         "kernels/simd.py",
-        "return emit_fma(builder, builder.fneg(args[0]), args[1], args[2])",
-        "return emit_fma(builder, args[0], args[1], args[2])",
+        "emit_fma(builder, builder.fneg(a), b, c)",
+        "emit_fma(builder, a, b, c)",
         "c - a b is c + a b",
         "posterior/test_conjugate_kernel.py",
     ),
@@ -117,8 +117,8 @@ KERNELS = [
     ),
     Mistake(
         "kernels/variances.py",
-        "v -= c * c",
-        "v -= c",
+        "left -= c * c",
+        "left -= c",
         "what a measured direction explains of a variance",
         "acquisition",
     ),
@@ -409,7 +409,7 @@ CAMPAIGN = [
     ),
     Mistake(
         "acquisition/problem.py",
-        "cost = self.at(np.arange(i, min(i + step, m1))[:, None], np.arange(m2))",
+        "cost = self.at(np.arange(m1)[:, None], np.arange(m2))",
         "cost = np.asarray(self.entry)",
         "the cheapest entry forgets the costs of its row and column",
         "campaign/test_stop.py",

@@ -171,7 +171,7 @@ def test_another_scale_than_that_of_the_start_is_refused(posterior, other):
 def test_values_off_the_scale_are_named_by_label():
     frame = pd.DataFrame(np.exp(Z), ROWS, COLS)
     frame.loc["r4", "c3"] = -0.5
-    with pytest.raises(DataError, match=r"positive.*row 'r4', column 'c3' is -0\.5"):
+    with pytest.raises(DataError, match=r"positive.*got -0\.5 at row 'r4', column 'c3'"):
         complete(frame, 1, transform="log")
     with pytest.raises(DataError, match="below 1 for the logit scale"):
         complete(frame, 1, transform="logit")

@@ -1,5 +1,7 @@
 """A warm start goes on from an earlier posterior: fewer sweeps, the same law, by label."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -170,7 +172,9 @@ def test_rows_and_columns_are_found_by_label_in_any_order(start):
 
 
 def test_new_rows_without_values_have_wide_intervals(start):
-    grown = Observations.of(FRAME.iloc[:12, :9]).extended(["new"], ["extra"])
+    old = Observations.of(FRAME.iloc[:12, :9])
+    labels = {"row_labels": (*old.row_labels, "new"), "col_labels": (*old.col_labels, "extra")}
+    grown = replace(old, shape=(13, 10), **labels)
     warm = complete(grown, start=start, sampling=MANY, seed=4)
     assert warm.shape == (13, 10)
     assert np.isfinite(warm.arrays.mean).all()

@@ -16,6 +16,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +26,14 @@ from threadpoolctl import threadpool_limits
 from maxentry import design
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.greedy import greedy_information
-from maxentry.acquisition.plates import VarianceReduction, count_plates, first_plates, greedy_plates
+from maxentry.acquisition.plates import count_plates, first_plates, greedy_plates
 from maxentry.acquisition.problem import Criterion, Problem, Quota, Selection, check_belief
-from maxentry.acquisition.subspace_field import MaxEnt, mean_projections, nearest_projections
+from maxentry.acquisition.subspace_field import maximise_entropy, mean_projections, nearest_projections
 from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
-from maxentry.belief import Belief, Entries
+from maxentry.belief import Belief, Entries, Indices
 from maxentry.design.uniform import find_available
 from maxentry.errors import ParameterError
 from maxentry.progress import checkpoint
-
-Indices = NDArray[np.int64]
 
 
 def choose(
@@ -62,7 +61,7 @@ def choose(
     which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
     # Most products here are thin: threads cost more than they give.
     with nullcontext() if belief is None else threadpool_limits(1):
-        selection = which.choose(belief, problem, n, rng)
+        selection = which(belief, problem, n, rng)
     if problem.form.kind is None:
         return selection
     return problem.form.entries(
@@ -70,70 +69,61 @@ def choose(
     )
 
 
-class PredictiveVariance:
+def predictive_variance(
+    belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator
+) -> Selection:
     """Gain: 1/2 log(1 + Var(x_ij | y, pending, batch so far) / eta2), in nats.
 
     The entropy of the next observations under a Gaussian approximation of the posterior. The covariance is that of
     the draws, so it includes the uncertainty of the subspaces.
     """
-
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """The entries whose observations have the greatest joint entropy, greedily."""
-        return greedy_information(DrawField.from_belief(check_belief(belief, problem)), problem, n)
+    return greedy_information(DrawField.from_belief(check_belief(belief, problem)), problem, n)
 
 
-class IntegratedVariance:
+def integrated_variance(
+    belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator
+) -> Selection:
     """Gain: the fall of the mean over all entries of the posterior variance, h_a / (v_a + eta2)."""
-
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """The entries that take most off the mean variance, greedily."""
-        draws = DrawField.from_belief(check_belief(belief, problem))
-        m1, m2 = draws.shape
-        Gamma = gram_matrix(draws) / (draws.p * m1 * m2)
-        if problem.limits.plates is not None:
-            return greedy_plates(draws, problem, n, VarianceReduction(Gamma))
-        return greedy_variance(draws, Gamma, problem, n)
+    draws = DrawField.from_belief(check_belief(belief, problem))
+    m1, m2 = draws.shape
+    Gamma = gram_matrix(draws) / (draws.p * m1 * m2)
+    if problem.limits.plates is not None:
+        return greedy_plates(draws, problem, n, Gamma)
+    return greedy_variance(draws, Gamma, problem, n)
 
 
-class Uniform:
+def uniform(belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
     """Entries, or plates, at random: the baseline."""
+    if problem.limits.plates is not None:
+        order = rng.permutation(count_plates(problem))
+        return selection_without_gain(problem, first_plates(problem, order, n))
 
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """n entries at random."""
-        if problem.limits.plates is not None:
-            return selection_without_gain(
-                problem, first_plates(problem, rng.permutation(count_plates(problem)), n)
-            )
+    def layout(k: int, part: OpenPart, chosen: Entries) -> Entries:
+        return design.uniform(part.shape, k, mask=part.mask, taken=part.taken, seed=rng)
 
-        def layout(k: int, part: OpenPart, chosen: Entries) -> Entries:
-            return design.uniform(part.shape, k, mask=part.mask, taken=part.taken, seed=rng)
-
-        return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
+    return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
 
 
-class Balanced:
+def balanced(belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
     """Measure rows and columns evenly, counting observed and pending entries; of plates, the least measured first."""
+    measured = problem.observed.joined(problem.pending)
+    if problem.limits.plates is not None:
+        lines = measured.rows if problem.limits.plates == "rows" else measured.cols
+        count = np.bincount(lines, minlength=count_plates(problem))
+        order = np.lexsort((rng.permutation(len(count)), count))
+        return selection_without_gain(problem, first_plates(problem, order, n))
 
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """n entries that even out the counts."""
-        measured = problem.observed.joined(problem.pending)
-        if problem.limits.plates is not None:
-            lines = measured.rows if problem.limits.plates == "rows" else measured.cols
-            count = np.bincount(lines, minlength=count_plates(problem))
-            order = np.lexsort((rng.permutation(len(count)), count))
-            return selection_without_gain(problem, first_plates(problem, order, n))
+    def layout(k: int, part: OpenPart, chosen: Entries) -> Entries:
+        m1, m2 = problem.shape
+        counted = measured.joined(chosen)
+        return design.balanced(
+            part.shape, k, part.mask, rng,
+            row_counts=np.bincount(counted.rows, minlength=m1)[part.rows],
+            col_counts=np.bincount(counted.cols, minlength=m2)[part.cols],
+            taken=part.taken,
+        )  # fmt: skip
 
-        def layout(k: int, part: OpenPart, chosen: Entries) -> Entries:
-            m1, m2 = problem.shape
-            counted = measured.joined(chosen)
-            return design.balanced(
-                part.shape, k, part.mask, rng,
-                row_counts=np.bincount(counted.rows, minlength=m1)[part.rows],
-                col_counts=np.bincount(counted.cols, minlength=m2)[part.cols],
-                taken=part.taken,
-            )  # fmt: skip
-
-        return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
+    return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
 
 
 def selection_without_gain(problem: Problem, entries: Entries) -> Selection:
@@ -191,10 +181,10 @@ class OpenPart(NamedTuple):
 
 
 CRITERIA: dict[str, Criterion] = {
-    "maxent": MaxEnt(mean_projections),
-    "maxent_nearest": MaxEnt(nearest_projections),
-    "predictive_variance": PredictiveVariance(),
-    "integrated_variance": IntegratedVariance(),
-    "uniform": Uniform(),
-    "balanced": Balanced(),
+    "maxent": partial(maximise_entropy, mean_projections),
+    "maxent_nearest": partial(maximise_entropy, nearest_projections),
+    "predictive_variance": predictive_variance,
+    "integrated_variance": integrated_variance,
+    "uniform": uniform,
+    "balanced": balanced,
 }

@@ -27,7 +27,7 @@ with sd(da_i . b_j*) <= |Cov(a_i)|^(1/2) |b_j*| (spectral norm). The draws' fact
 (A M)(B M^-T)', so that a direction in which one side is small and well known does not meet large deviations of the
 other. The bounds hold for any O and M.
 
-A closer bound of a single entry (`EntryBounds`) costs two products of inner dimension (R + 1)(R + 2)/2, where the
+A closer bound of a single entry (`upper`) costs two products of inner dimension (R + 1)(R + 2)/2, where the
 variance itself takes R S multiplications. With the effects as one more coordinate, b = (b_j*, 1) and a = (a_i*, 1):
 
     sd(x_ij) <= (b' Cov(a_i, row_i) b)^(1/2) + (a' Cov(b_j, col_j) a)^(1/2) + (E|da_i|^4)^(1/4) (E|db_j|^4)^(1/4)
@@ -40,21 +40,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple, Protocol
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from maxentry._io import max_threads
-from maxentry.belief import Belief, Entries
+from maxentry.belief import Array, Belief, Entries, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
-from maxentry.kernels.variances import rotate_moments
 from maxentry.progress import checkpoint
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 WORTHWHILE = 100  # the aligned bound costs as much as evaluating this many times R (m1 + m2) entries
 ROUNDING = 1e-10
 RIDGE = 1e-6  # keeps directions that hardly exist from being scaled without end
@@ -184,7 +182,7 @@ class DrawField:
             np.ascontiguousarray(row - row.mean(1, keepdims=True)),
             np.ascontiguousarray(col - col.mean(1, keepdims=True)),
             float(np.mean(belief.noise_var)),
-            _longest(A) * _longest(B) + _greatest(belief.row, belief.col, belief.mu),
+            _longest(A) * _longest(B) + sum(_greatest(x) for x in (belief.row, belief.col, belief.mu)),
         )
 
     @property
@@ -216,36 +214,35 @@ class DrawField:
         """d_a / sqrt(S) for each entry, (n, S)."""
         F = np.empty((len(rows), self.p))
 
-        def part(some: Indices) -> None:
-            here = slice(some[0], some[-1] + 1)
-            kernel.fill_features(self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, F[here])
+        def fill(some: slice) -> None:
+            kernel.fill_features(*self._draws, rows[some], cols[some], self.least, F[some])
 
-        run_in_threads(part, len(rows), 1)
+        run_in_threads(fill, len(rows), 1)
         return F
 
     def variances(self, rows: Indices, cols: Indices) -> Array:
         """The variance of the draws at each entry of a block."""
         v = np.empty((len(rows), len(cols)))
 
-        def part(some: Indices) -> None:
-            here = slice(some[0], some[-1] + 1)
-            kernel.block_variances(self.A, self.B, self.a, self.b, rows[here], cols, self.least, v[here])
+        def fill(some: slice) -> None:
+            kernel.block_variances(*self._draws, rows[some], cols, self.least, v[some])
 
-        run_in_threads(part, len(rows), len(cols))
+        run_in_threads(fill, len(rows), len(cols))
         return v
 
     def variances_at(self, rows: Indices, cols: Indices) -> Array:
         """The variance of the draws at some entries."""
         v = np.empty(len(rows))
 
-        def part(some: Indices) -> None:
-            here = slice(some[0], some[-1] + 1)
-            kernel.entry_variances(
-                self.A, self.B, self.a, self.b, rows[here], cols[here], self.least, v[here]
-            )
+        def fill(some: slice) -> None:
+            kernel.entry_variances(*self._draws, rows[some], cols[some], self.least, v[some])
 
-        run_in_threads(part, len(rows), 1)
+        run_in_threads(fill, len(rows), 1)
         return v
+
+    @property
+    def _draws(self) -> tuple[Array, Array, Array, Array]:
+        return self.A, self.B, self.a, self.b
 
     def products(self, w: Array, keys: Indices) -> Array:
         """f . w for each row of w (which sum to zero) and each entry by its key, (len(w), n), from the factors.
@@ -267,27 +264,38 @@ class DrawField:
         return products
 
     def bounds(self) -> list[tuple[Array, Array]]:
-        """Bounds on the standard deviation of every entry (see `draw_bounds`)."""
+        """Pairs (P, Q) with sd(x_ij) <= P_i . Q_j: the far bound, and the near one where there are moments."""
         return self._bounds
 
     @cached_property
     def _bounds(self) -> list[tuple[Array, Array]]:
-        return draw_bounds(self.A, self.B, self.a.std(1), self.b.std(1), self._around)
+        row_sd, col_sd = self.a.std(1), self.b.std(1)
+        kinds = [([_fourth(self.A)], [_fourth(self.B)])]
+        if self._moments is not None:
+            (A_mean, A_spread, A_fourth), (B_mean, B_spread, B_fourth) = (x.bound() for x in self._moments)
+            kinds.append(([A_spread, A_mean, A_fourth], [B_mean, B_spread, B_fourth]))
+        return [
+            (np.stack([*P, row_sd, np.ones_like(row_sd)], 1), np.stack([*Q, np.ones_like(col_sd), col_sd], 1))
+            for P, Q in kinds
+        ]
 
     @cached_property
-    def _around(self) -> tuple[AlignedMoments, AlignedMoments] | None:
+    def _moments(self) -> tuple[AlignedMoments, AlignedMoments] | None:
         return align_draws(self.A, self.B, self.a, self.b)
-
-    @cached_property
-    def _closer(self) -> EntryBounds | None:
-        return None if self._around is None else EntryBounds.from_moments(*self._around)
 
     def upper(self, rows: Indices, cols: Indices) -> Array | None:
         """Bounds of the variances at each entry of a block; None where they would cost as much as the variances."""
         R, S = self.A.shape[1:]
-        if BOUND_COST * (R + 1) * (R + 2) > R * S or self._closer is None:
+        if BOUND_COST * (R + 1) * (R + 2) > R * S or self._moments is None:
             return None
-        return self._closer.variances(rows, cols)
+        left, right = self._moments
+        sd: Array = np.multiply.outer(left.fourth[rows], right.fourth[cols])
+        for X, Y in ((left.forms, right.squares), (left.squares, right.forms)):
+            form = X[rows] @ Y[cols].T
+            np.maximum(form, 0.0, out=form)
+            sd += np.sqrt(form, out=form)
+        sd *= sd
+        return sd
 
 
 def _draws_last(factors: NDArray[np.floating]) -> Array:
@@ -299,23 +307,18 @@ def _longest(X: Array) -> float:
     return float(np.sqrt(np.einsum("irs,irs->is", X, X).max(initial=0.0)))
 
 
-def _greatest(*parts: NDArray[np.floating]) -> float:
-    """The sum of the greatest sizes of the parts."""
-    return sum(float(np.abs(part).max(initial=0.0)) for part in parts)
+def _greatest(x: NDArray[np.floating]) -> float:
+    return float(np.abs(x).max(initial=0.0))
 
 
-def run_in_threads(part: Callable[[Indices], None], n: int, entries_each: int) -> None:
-    """Call part(numbers) for all numbers below n, on as many threads as the number of entries is worth."""
-    threads = min(max_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1)
-    numbers = np.arange(n)
-    if threads <= 1:
-        if n:
-            part(numbers)
-        return
-    mine, *others = np.array_split(numbers, threads)
-    helping = [_thread_pool().submit(part, some) for some in others]
+def run_in_threads(work: Callable[[slice], None], n: int, entries_each: int) -> None:
+    """Call work(slice) for slices that cover 0 to n - 1, on as many threads as the number of entries is worth."""
+    threads = max(1, min(max_threads(), n, n * entries_each // ENTRIES_A_THREAD + 1))
+    edges = [k * (n // threads) + min(k, n % threads) for k in range(threads + 1)]
+    mine, *others = (slice(start, stop) for start, stop in pairwise(edges))
+    helping = [_thread_pool().submit(work, some) for some in others]
     try:
-        part(mine)
+        work(mine)
     finally:
         wait(helping)
     for done in helping:
@@ -332,7 +335,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_thread_pool.cache_clear)  # a forked child has no threads
 
 
-class AlignedMoments(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class AlignedMoments:
     """Moments of the rows of one side: of the aligned factors, and of the effect, whose mean is zero."""
 
     mean: Array  # (m, R)
@@ -344,6 +348,7 @@ class AlignedMoments(NamedTuple):
         spread = np.linalg.eigvalsh(self.cov[:, :-1, :-1])[:, -1]
         return [np.linalg.norm(self.mean, axis=1), np.sqrt(np.maximum(spread, 0.0)), self.fourth]
 
+    @cached_property
     def forms(self) -> Array:
         """Cov(x_i) as a vector of its lower triangle, which times `squares` is a quadratic form; rounded up."""
         K = self.cov.shape[1]
@@ -352,38 +357,12 @@ class AlignedMoments(NamedTuple):
         upwards = self.cov + ROUNDING * size[:, None, None] * np.eye(K)
         return np.ascontiguousarray(upwards[:, *lower] * np.where(lower[0] == lower[1], 1.0, 2.0))
 
+    @cached_property
     def squares(self) -> Array:
         """(x_i*, 1) times itself, its lower triangle as a vector."""
         with_one = np.concatenate([self.mean, np.ones((len(self.mean), 1))], axis=1)
         lower = np.tril_indices(with_one.shape[1])
         return np.ascontiguousarray(with_one[:, lower[0]] * with_one[:, lower[1]])
-
-
-class EntryBounds(NamedTuple):
-    """The closer bound, for the entries of a block."""
-
-    row_forms: Array
-    row_squares: Array
-    row_fourth: Array
-    col_forms: Array
-    col_squares: Array
-    col_fourth: Array
-
-    @classmethod
-    def from_moments(cls, rows: AlignedMoments, cols: AlignedMoments) -> EntryBounds:
-        """Prepare the bound from the moments of both sides."""
-        row, col = ((side.forms(), side.squares(), side.fourth) for side in (rows, cols))
-        return cls(*row, *col)
-
-    def variances(self, rows: Indices, cols: Indices) -> Array:
-        """Bounds of the variances."""
-        sd: Array = np.multiply.outer(self.row_fourth[rows], self.col_fourth[cols])
-        for left, right in ((self.row_forms, self.col_squares), (self.row_squares, self.col_forms)):
-            form = left[rows] @ right[cols].T
-            np.maximum(form, 0.0, out=form)
-            sd += np.sqrt(form, out=form)
-        sd *= sd
-        return sd
 
 
 def align_draws(A: Array, B: Array, a: Array, b: Array) -> tuple[AlignedMoments, AlignedMoments] | None:
@@ -397,21 +376,7 @@ def align_draws(A: Array, B: Array, a: Array, b: Array) -> tuple[AlignedMoments,
     turns = _turns(A, B, A[:, :, -1], B[:, :, -1])
     turns = _turns(A, B, _turned_mean(A, turns), _turned_mean(B, turns))
     M, inverse = _balance(_turned_mean(A, turns), _turned_mean(B, turns))
-    return _spread(A, a, _then(turns, M)), _spread(B, b, _then(turns, inverse.T))
-
-
-def draw_bounds(
-    A: Array, B: Array, row_sd: Array, col_sd: Array, around: tuple[AlignedMoments, AlignedMoments] | None
-) -> list[tuple[Array, Array]]:
-    """Pairs (P, Q) with sd(x_ij) <= P_i . Q_j."""
-    effects = [row_sd, np.ones_like(row_sd)], [np.ones_like(col_sd), col_sd]
-    kinds = [([_fourth(A)], [_fourth(B)])]
-    if around is not None:
-        (A_mean, A_spread, A_fourth), (B_mean, B_spread, B_fourth) = (side.bound() for side in around)
-        kinds.append(([A_spread, A_mean, A_fourth], [B_mean, B_spread, B_fourth]))
-    return [
-        (np.stack(rows + effects[0], axis=1), np.stack(cols + effects[1], axis=1)) for rows, cols in kinds
-    ]
+    return _spread(A, a, turns, M), _spread(B, b, turns, inverse.T)
 
 
 def _fourth(X: Array) -> Array:
@@ -459,13 +424,10 @@ def _power(X: Array, exponent: float) -> Array:
     return power
 
 
-def _then(turns: Array, M: Array) -> Array:
-    """Turned, then times M, for each draw."""
-    return np.ascontiguousarray(np.einsum("rts,tq->rqs", turns, M))
-
-
-def _spread(X: Array, effect: Array, turns: Array) -> AlignedMoments:
+def _spread(X: Array, effect: Array, turns: Array, M: Array) -> AlignedMoments:
+    """The moments of the rows of X, turned and then multiplied by M in each draw, and of their effects."""
+    turns = np.ascontiguousarray(np.einsum("rts,tq->rqs", turns, M))
     (m, R, _), mean = X.shape, _turned_mean(X, turns)
     cov, fourth = np.empty((m, R + 1, R + 1)), np.empty(m)
-    rotate_moments(X, effect, turns, mean, cov, fourth)
+    kernel.rotate_moments(X, effect, turns, mean, cov, fourth)
     return AlignedMoments(mean, cov, np.sqrt(np.sqrt(fourth)))

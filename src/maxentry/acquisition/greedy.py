@@ -23,15 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.acquisition.draw_field import Field, measurement_direction, pending_directions
-from maxentry.acquisition.plates import InformationGain, greedy_plates
+from maxentry.acquisition.plates import greedy_plates
 from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
-from maxentry.belief import Entries
+from maxentry.belief import Array, Entries, Indices
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
 from maxentry.progress import checkpoint
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 TILE = 128  # rows or columns of a tile, at least
 MOST = 48  # tiles a side, at most
@@ -49,14 +47,9 @@ SCATTERED = 0.3  # from this share of a tile on, evaluating all of it costs no m
 
 
 def greedy_information(field: Field, problem: Problem, n: int) -> Selection:
-    """The greedy determinant of n entries, or of n plates where the limits say so."""
+    """The greedy batch of n entries, or of n plates where the limits say so, with pending entries measured first."""
     if problem.limits.plates is not None:
-        return greedy_plates(field, problem, n, InformationGain())
-    return greedy_entries(field, problem, n)
-
-
-def greedy_entries(field: Field, problem: Problem, n: int) -> Selection:
-    """The greedy batch of n entries, with pending ones measured first."""
+        return greedy_plates(field, problem, n)
     search = GreedySearch(field, problem, n)
     picks: list[tuple[int, float]] = []
     while len(picks) < n and (pick := search.next()) is not None:
@@ -64,6 +57,12 @@ def greedy_entries(field: Field, problem: Problem, n: int) -> Selection:
     rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), problem.shape[1])
     gain = np.array([gain for _, gain in picks])
     return Selection(rows, cols, gain, problem.costs.at(rows, cols), search.evaluated)
+
+
+def information_score(v: Array, cost: Array, eta2: float) -> Array:
+    """1/2 log(1 + v/eta2) / cost."""
+    score: Array = 0.5 * np.log1p(v / eta2) / cost
+    return score
 
 
 class GreedySearch:
@@ -99,7 +98,10 @@ class GreedySearch:
             checkpoint()
             at, score = self.open.best(self.W[: self.k])
             if self._may_be_above(score):
-                self._open_above(score)
+                # open tiles until the bound of the next is below the best score known
+                while self._may_be_above(score):
+                    checkpoint()
+                    score = self._open(heapq.heappop(self.tiles), score)
             elif self.open.dropped > score:
                 self.reopened = True
                 self._close()
@@ -111,19 +113,13 @@ class GreedySearch:
     def _may_be_above(self, score: float) -> bool:
         return bool(self.tiles) and self.tiles[0].bound >= score * (1 - EQUAL)
 
-    def _open_above(self, score: float) -> None:
-        """Open tiles until the bound of the next is below the best score known."""
-        while self._may_be_above(score):
-            checkpoint()
-            score = self._open(heapq.heappop(self.tiles), score)
-
     def _open(self, tile: SearchTile, score: float) -> float:
         """Add the promising entries of a tile to the candidates, push the rest back; return the best score."""
         free = self.problem.available(tile.rows, tile.cols) & self.quota.at(tile.rows, tile.cols)
         bound = self._bound(tile, KEEP_SCREENED * score)
         keep = KEEP if bound is None else KEEP_SCREENED
         rows, cols, cost, v, skipped = self._evaluate(tile, free, bound, keep * score)
-        first = self._score(v, cost)
+        first = information_score(v, cost, self.field.eta2)
         keys = Entries(rows, cols).keys(self.field.shape[1])
         new = self._still_inside(tile, first, keys)
         if self.keys and not self.problem.again:
@@ -152,7 +148,8 @@ class GreedySearch:
         upper = self.field.upper(tile.rows, tile.cols)
         if upper is None:
             return None
-        bound = self._score(upper * (1 + ROUNDING), self.problem.costs.at(tile.rows[:, None], tile.cols))
+        cost = self.problem.costs.at(tile.rows[:, None], tile.cols)
+        bound = information_score(upper * (1 + ROUNDING), cost, self.field.eta2)
         return bound if np.mean(bound >= least) < SCATTERED else None
 
     def _evaluate(
@@ -172,10 +169,6 @@ class GreedySearch:
         self.counted[tile.number] = max(len(rows), self.counted.get(tile.number, 0))
         return rows, cols, self.problem.costs.at(rows, cols), v, skipped
 
-    def _score(self, v: Array, cost: Array) -> Array:
-        score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
-        return score
-
     def _join(self, at: int) -> tuple[int, float]:
         """Add candidate `at` to the batch; return its key and gain."""
         key, f = self.open.take(at, self.problem.again)
@@ -184,10 +177,8 @@ class GreedySearch:
         self.keys.append(key)
         i, j = divmod(key, self.field.shape[1])
         self.quota.take(i, j)
-        if self.quota.row[i] == 0:
-            self.open.close_row(i)
-        if self.quota.col[j] == 0:
-            self.open.close_col(j)
+        if self.quota.row[i] == 0 or self.quota.col[j] == 0:
+            self.open.close_lines(self.quota)
         return key, float(0.5 * np.log1p(v / self.field.eta2))
 
 
@@ -224,9 +215,9 @@ def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> 
     """
     if any(len(P) == 0 or len(Q) == 0 for P, Q in bounds):
         return []
-    row_level, col_level = (
-        sum(np.log(x + TINY) for x in side) for side in zip(*map(_levels, bounds), strict=True)
-    )
+    # how high the bounds are in a row, and in a column, on average
+    row_level = sum(np.log(P @ Q.mean(0) + TINY) for P, Q in bounds)
+    col_level = sum(np.log(Q @ P.mean(0) + TINY) for P, Q in bounds)
     tiles: list[SearchTile] = []
     for rows in _classes(row_level):
         for cols in _classes(col_level):
@@ -235,12 +226,6 @@ def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> 
             bound = 0.5 * np.log1p(v / eta2) / costs.least(rows, cols)
             tiles.append(SearchTile((-bound, len(tiles)), rows, cols))
     return tiles
-
-
-def _levels(bound: tuple[Array, Array]) -> tuple[Array, Array]:
-    """How high the bound is in a row, and in a column, on average."""
-    P, Q = bound
-    return P @ Q.mean(0), Q @ P.mean(0)
 
 
 def _classes(level: Array) -> list[Indices]:
@@ -262,7 +247,6 @@ class Candidates:
         self.keys, self.version = np.empty(0, np.int64), np.empty(0, np.int64)
         self.cost, self.v, self.score = np.empty(0), np.empty(0), np.empty(0)
         self._new: list[CandidateScores] = []
-        self._n_new = 0  # candidates in these
         self.F = np.empty((0, field.p))
         self.dropped = -np.inf  # the greatest score of a dropped candidate
 
@@ -274,20 +258,19 @@ class Candidates:
         The `look` candidates of greatest score are updated with W first; the best is theirs, or the floor. Returns the
         best score, and the least score that was added.
         """
-        most = (
-            np.argpartition(-new.score, look - 1)[:look] if look < len(new.keys) else np.arange(len(new.keys))
-        )
+        most = np.arange(len(new.keys))
+        if look < len(most):
+            most = np.argpartition(-new.score, look - 1)[:look]
         at_first, later = new.score.copy(), W[new.version.max(initial=0) :]
         for start in range(0, len(most) if len(later) else 0, CHUNK):
             some = most[start : start + CHUNK]
             new.v[some] = remaining_variances(self._features(new.keys[some]), new.v[some], later)
         new.version[most] = len(W)
-        new.score[most] = self._score(new.v[most], new.cost[most])
+        new.score[most] = information_score(new.v[most], new.cost[most], self.field.eta2)
         best = max(floor, float(new.score[most].max(initial=-np.inf)))
         kept = (at_first >= keep * best) & (new.score > self.dropped)
         self._new.append(new.select(kept))
-        self._n_new += len(self._new[-1].keys)
-        if len(self.keys) + self._n_new > MOST_OPEN:
+        if len(self.keys) + sum(len(some.keys) for some in self._new) > MOST_OPEN:
             self._append_new()
             self._order()
             self.dropped = max(self.dropped, float(self.score[MOST_OPEN // 2]))
@@ -351,7 +334,7 @@ class Candidates:
         self.v[which] = remaining_variances(F, np.einsum("ns,ns->n", F, F), W)
         self.version[which] = len(W)
         is_open = which[self.score[which] != CLOSED]
-        self.score[is_open] = self._score(self.v[is_open], self.cost[is_open])
+        self.score[is_open] = information_score(self.v[is_open], self.cost[is_open], self.field.eta2)
 
     def take(self, at: int, again: bool) -> tuple[int, Array]:
         """Take a candidate: its key and features. It stays open if it may be chosen again."""
@@ -360,13 +343,10 @@ class Candidates:
         f = self.F[at] if at < len(self.F) else self._features(self.keys[at : at + 1])[0]
         return int(self.keys[at]), f
 
-    def close_row(self, i: int) -> None:
-        """Row i is full."""
-        self.score[self.keys // self.field.shape[1] == i] = CLOSED
-
-    def close_col(self, j: int) -> None:
-        """Column j is full."""
-        self.score[self.keys % self.field.shape[1] == j] = CLOSED
+    def close_lines(self, quota: Quota) -> None:
+        """Close the candidates whose row or column is full."""
+        rows, cols = Entries.from_keys(self.keys, self.field.shape[1])
+        self.score[(quota.row[rows] == 0) | (quota.col[cols] == 0)] = CLOSED
 
     def _hold(self, W: Array) -> None:
         """Form and hold the features of as many first candidates as fit, and update these."""
@@ -386,10 +366,6 @@ class Candidates:
                 self._refresh(stale, F[stale], W)
         self.F = F
 
-    def _score(self, v: Array, cost: Array) -> Array:
-        score: Array = 0.5 * np.log1p(v / self.field.eta2) / cost
-        return score
-
     def _features(self, keys: Indices) -> Array:
         return self.field.features(*Entries.from_keys(keys, self.field.shape[1]))
 
@@ -399,7 +375,7 @@ class Candidates:
             old = CandidateScores(self.keys, self.version, self.cost, self.v, self.score)
             joined = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
             self.keys, self.version, self.cost, self.v, self.score = joined
-            self._new, self._n_new = [], 0
+            self._new = []
 
     def _order(self) -> None:
         """Sort by score, greatest first; held features are dropped."""

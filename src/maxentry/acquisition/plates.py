@@ -8,34 +8,33 @@ may have more entries than there are features.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
 from maxentry.acquisition.draw_field import Field, all_directions, cholesky_factor, compress
 from maxentry.acquisition.problem import Problem, Selection
-from maxentry.belief import Entries
+from maxentry.belief import Array, Entries, Indices
 from maxentry.kernels.variances import EQUAL
 from maxentry.progress import checkpoint
 
-Array = NDArray[np.float64]
 
+def greedy_plates(field: Field, problem: Problem, n: int, Gamma: Array | None = None) -> Selection:
+    """n plates, each the best given what is measured, pending and chosen before it.
 
-def greedy_plates(field: Field, problem: Problem, n: int, gain: Gain) -> Selection:
-    """n plates, each the best given what is measured, pending and chosen before it."""
+    Gamma: that of the mean variance, tr(K Gamma), if the gain is what is taken off it; None if the gain is information.
+    """
     W = all_directions(field, problem.pending)
     K = np.eye(field.p) - W.T @ W
     score = np.full(count_plates(problem), np.inf)
     seen = np.zeros(len(score), dtype=np.int64)  # entries of the plates that were scored
     chosen, gains = Entries.none(), [np.empty(0)]
     for _ in range(n):
-        best = _best_plate(field, problem, gain, K, score, seen)
+        best = _best_plate(field, problem, Gamma, K, score, seen)
         if best < 0:
             break
         entries = plate_entries(problem, best)
-        K, gained = _measure(field, entries, gain, K)
+        K, gained = _measure(field, entries, Gamma, K)
         chosen = chosen.joined(entries)
         gains.append(gained)
         score[best] = -np.inf
@@ -44,10 +43,10 @@ def greedy_plates(field: Field, problem: Problem, n: int, gain: Gain) -> Selecti
 
 
 def _best_plate(
-    field: Field, problem: Problem, gain: Gain, K: Array, score: Array, seen: NDArray[np.int64]
+    field: Field, problem: Problem, Gamma: Array | None, K: Array, score: Array, seen: Indices
 ) -> int:
     """The plate of greatest score, -1 if none; scores are updated where they may be the greatest."""
-    if not gain.falls:
+    if Gamma is not None:  # only information falls as others join, so that earlier scores are bounds
         score[score > -np.inf] = np.inf
     fresh = np.zeros(len(score), dtype=bool)
     while True:
@@ -61,72 +60,43 @@ def _best_plate(
         for k in stale:
             checkpoint()
             entries = plate_entries(problem, int(k))
-            score[k], seen[k] = _score(field, problem, gain, K, entries), len(entries.rows)
+            score[k], seen[k] = _score(field, problem, Gamma, K, entries), len(entries.rows)
             fresh[k] = True
 
 
-def _score(field: Field, problem: Problem, gain: Gain, K: Array, entries: Entries) -> float:
+def _score(field: Field, problem: Problem, Gamma: Array | None, K: Array, entries: Entries) -> float:
     if len(entries.rows) == 0:
         return -np.inf
     F = compress(field.features(*entries))  # the gain depends on F'F only
-    return gain.joint(F, K, field.eta2) / float(problem.costs.at(*entries).sum())
+    return _joint_gain(F, K, field.eta2, Gamma) / float(problem.costs.at(*entries).sum())
 
 
-def _measure(field: Field, entries: Entries, gain: Gain, K: Array) -> tuple[Array, Array]:
+def _measure(field: Field, entries: Entries, Gamma: Array | None, K: Array) -> tuple[Array, Array]:
     """K once the entries are measured, one after the other, and the gain of each."""
     K, gains = K.copy(), np.empty(len(entries.rows))
     for n, f in enumerate(field.features(*entries)):
         Kf = K @ f
         v = max(float(f @ Kf), 0.0)
-        gains[n] = gain.single(Kf, v, field.eta2)
+        gains[n] = _single_gain(Kf, v, field.eta2, Gamma)
         K -= np.outer(Kf, Kf / (v + field.eta2))
     return K, gains
 
 
-class Gain(Protocol):
-    """What a plate is worth."""
+def _joint_gain(F: Array, K: Array, eta2: float, Gamma: Array | None) -> float:
+    """The gain of entries with features F together: 1/2 log det(I + F K F' / eta2), in nats.
 
-    falls: bool  # gains only fall as others join, so earlier scores are bounds
-
-    def joint(self, F: Array, K: Array, eta2: float) -> float:
-        """The gain of entries with features F together, given K."""
-
-    def single(self, Kf: Array, v: float, eta2: float) -> float:
-        """The gain of one entry with variance v given K."""
-
-
-class InformationGain:
-    """1/2 log det(I + F K F' / eta2)."""
-
-    falls = True
-
-    def joint(self, F: Array, K: Array, eta2: float) -> float:
-        """In nats."""
-        covariance = F @ K @ F.T / eta2
-        return float(np.linalg.slogdet(covariance + np.eye(len(F))).logabsdet) / 2
-
-    def single(self, Kf: Array, v: float, eta2: float) -> float:
-        """In nats."""
-        return float(np.log1p(v / eta2)) / 2
+    With Gamma, what they take off tr(K Gamma): tr{(F K F' + eta2 I)^-1 F K Gamma K F'}.
+    """
+    if Gamma is None:
+        return float(np.linalg.slogdet(F @ K @ F.T / eta2 + np.eye(len(F))).logabsdet) / 2
+    FK = F @ K
+    factor = cholesky_factor(FK @ F.T + eta2 * np.eye(len(F))), True
+    return float(np.einsum("ns,ns->", cho_solve(factor, FK), FK @ Gamma))
 
 
-class VarianceReduction:
-    """The fall of tr(K Gamma), the mean variance."""
-
-    falls = False
-
-    def __init__(self, Gamma: Array) -> None:
-        self.Gamma = Gamma
-
-    def joint(self, F: Array, K: Array, eta2: float) -> float:
-        """tr{(F K F' + eta2 I)^-1 F K Gamma K F'}."""
-        FK = F @ K
-        factor = cholesky_factor(FK @ F.T + eta2 * np.eye(len(F))), True
-        return float(np.einsum("ns,ns->", cho_solve(factor, FK), FK @ self.Gamma))
-
-    def single(self, Kf: Array, v: float, eta2: float) -> float:
-        """h / (v + eta2)."""
-        return float(Kf @ self.Gamma @ Kf) / (v + eta2)
+def _single_gain(Kf: Array, v: float, eta2: float, Gamma: Array | None) -> float:
+    """The gain of one entry with variance v."""
+    return float(np.log1p(v / eta2)) / 2 if Gamma is None else float(Kf @ Gamma @ Kf) / (v + eta2)
 
 
 def plate_entries(problem: Problem, k: int) -> Entries:

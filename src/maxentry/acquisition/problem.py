@@ -5,27 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.belief import Belief, Entries, check_shape
+from maxentry.belief import Array, Belief, Entries, Indices, check_shape
 from maxentry.cells import align_matrix, align_vector
 from maxentry.errors import DataError, ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
 from maxentry.labels import Labels
 
-Array = NDArray[np.float64]
 LARGEST_DRAW = 1e70  # criteria compute fourth powers
-Indices = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Shape = tuple[int, int]
 COST_PARTS = ("entry", "row", "col")
-BLOCK_ENTRIES = 1_000_000  # entries of a block whose costs are checked at once
 NO_LIMIT = 2**62
 
 
@@ -52,9 +49,9 @@ class Costs:
         i, j = np.broadcast_arrays(np.asarray(rows), np.asarray(cols))
         if not self.given:
             return np.ones(i.shape)
-        cost = np.zeros(i.shape)
+        cost, places = np.zeros(i.shape), {"entry": (i, j), "row": (i,), "col": (j,)}
         for name, part in self.parts.items():
-            cost += np.asarray(part)[{"entry": (i, j), "row": i, "col": j}[name]]
+            cost += np.asarray(part)[places[name]]
         return cost
 
     def least(self, rows: Indices, cols: Indices) -> float:
@@ -76,11 +73,8 @@ class Costs:
             if self.entry is None:
                 parts = [np.asarray(part, dtype=float) for part in self.parts.values()]
                 return sum(float(part.min()) for part in parts), float(np.sum([part.max() for part in parts]))
-            least, most, step = np.inf, -np.inf, max(1, BLOCK_ENTRIES // m2)
-            for i in range(0, m1, step):
-                cost = self.at(np.arange(i, min(i + step, m1))[:, None], np.arange(m2))
-                least, most = min(least, float(cost.min())), max(most, float(cost.max()))
-        return least, most
+            cost = self.at(np.arange(m1)[:, None], np.arange(m2))
+        return float(cost.min()), float(cost.max())
 
     def check(self, shape: Shape) -> None:
         """Refuse parts of another shape, infinite costs, and entries that cost nothing."""
@@ -206,12 +200,7 @@ class Problem:
             if mask.dtype != np.bool_:
                 raise ParameterError(f"expected a mask of True and False, got one of {mask.dtype}")
         for name, entries in (("observed", self.observed), ("pending", self.pending)):
-            for axis, index, m in (("row", entries.rows, m1), ("column", entries.cols, m2)):
-                if index.size and not (index.min() >= 0 and index.max() < m):
-                    wrong = index[(index < 0) | (index >= m)][0]
-                    raise ParameterError(
-                        f"expected {name} entries in {axis}s 0 to {m - 1}, got {axis} {wrong}"
-                    )
+            entries.check_within((m1, m2), name)
         self.costs.check(self.shape)
 
     def _read_frames(self) -> None:
@@ -225,10 +214,8 @@ class Problem:
             form, cells = Form.read(self.costs.entry)
             forms.append(form)
             object.__setattr__(self, "costs", replace(self.costs, entry=cells))
-        if (
-            len({(form.kind, *map(tuple, (form.row_labels or (), form.col_labels or ()))) for form in forms})
-            > 1
-        ):
+        labels = {(form.kind, tuple(form.row_labels or ()), tuple(form.col_labels or ())) for form in forms}
+        if len(labels) > 1:
             raise ParameterError("expected a mask and costs with the same labels in the same order")
         object.__setattr__(self, "form", forms[0] if forms else Form())
 
@@ -299,11 +286,8 @@ class Selection(NamedTuple):
         return Entries(self.rows, self.cols)
 
 
-class Criterion(Protocol):
-    """Chooses n entries (or plates), or fewer where no more are available."""
-
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """The next entries to measure."""
+# Chooses n entries (or plates), or fewer where no more are available; the belief may be None for designs.
+Criterion = Callable[[Belief | None, Problem, int, np.random.Generator], Selection]
 
 
 def check_belief(belief: Belief | None, problem: Problem) -> Belief:

@@ -28,12 +28,10 @@ from scipy.linalg import eigh, solve_triangular
 from maxentry.acquisition.draw_field import cholesky_factor, measurement_directions, noise_floor
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
-from maxentry.belief import Belief, Entries
+from maxentry.belief import Array, Belief, Entries, Indices
 from maxentry.model.entropy import coherence, features, score_factors
 from maxentry.progress import checkpoint
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 MOST_FEATURES = 1024
 MOST_LARGE = 256  # for more than LARGE entries: as many as the bounds of rows and columns can use
 LARGE = 10_000_000
@@ -44,20 +42,22 @@ UNEQUAL = 4  # from this ratio of q1 and q2 on, or its inverse, products of pair
 NEGLIGIBLE = 1e-10  # singular values and eigenvalues below this share of the largest count as zero
 
 
-@dataclass(frozen=True)
-class MaxEnt:
-    """Gain: 1/2 log(1 + sigma2 score / eta2) in nats, with the score of Lemma 2."""
+def maximise_entropy(
+    subspaces: Callable[[Belief, int], Subspaces],
+    belief: Belief | None,
+    problem: Problem,
+    n: int,
+    rng: np.random.Generator,
+) -> Selection:
+    """The entries that maximise the determinant of Lemma 1, greedily.
 
-    subspaces: Callable[[Belief, int], Subspaces]
-
-    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-        """The entries that maximise the determinant of Lemma 1, greedily."""
-        belief = check_belief(belief, problem)
-        m1, m2 = problem.shape
-        most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
-        eta2 = float(np.mean(belief.noise_var))
-        field = lemma2_field(self.subspaces(belief, most), eta2, problem.observed)
-        return greedy_information(field, problem, n)
+    Gain: 1/2 log(1 + sigma2 score / eta2) in nats, with the score of Lemma 2.
+    """
+    belief = check_belief(belief, problem)
+    m1, m2 = problem.shape
+    most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
+    field = lemma2_field(subspaces(belief, most), float(np.mean(belief.noise_var)), problem.observed)
+    return greedy_information(field, problem, n)
 
 
 class Subspaces(NamedTuple):

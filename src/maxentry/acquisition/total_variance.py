@@ -25,20 +25,15 @@ gain were, or rose, above the least bound of the list. When a list is used up, a
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from maxentry.acquisition.draw_field import DrawField, all_directions, measurement_direction
 from maxentry.acquisition.problem import Problem, Quota, Selection
-from maxentry.belief import Belief, Entries
+from maxentry.belief import Array, Belief, Entries, Indices
 from maxentry.kernels.variances import CLOSED, EQUAL
 from maxentry.progress import checkpoint
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 BLOCK_NUMBERS = 4_000_000  # a block of draws or of products of factors holds about this many numbers (32 MB)
 HELD_BYTES = 200_000_000  # of features of candidates
 MOST_MAPPED = 8_000_000  # candidates with v and h; 50 bytes each
@@ -60,22 +55,13 @@ class TotalVariance:
 
     def after(self, entries: Entries) -> float:
         """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-        return remaining_trace(self._G, all_directions(self._draws, entries)) / self._draws.p
+        W = all_directions(self._draws, entries)
+        return float(np.trace(self._G) - np.einsum("ks,ks->", W @ self._G, W)) / self._draws.p
 
 
 def total_variance(belief: Belief) -> float:
     """The sum over all entries of the variance of the draws (divisor S): S x S numbers, no map."""
     return TotalVariance(belief).now()
-
-
-def total_variance_after(belief: Belief, entries: Entries) -> float:
-    """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-    return TotalVariance(belief).after(entries)
-
-
-def remaining_trace(G: Array, W: Array) -> float:
-    """tr(K G) for K = I - W'W."""
-    return float(np.trace(G) - np.einsum("ks,ks->", W @ G, W))
 
 
 def gram_matrix(draws: DrawField) -> Array:
@@ -134,13 +120,13 @@ def greedy_variance(draws: DrawField, Gamma: Array, problem: Problem, n: int) ->
     evaluated = 0
     while len(chosen) < n:
         start = VarianceBounds(draws, Gamma, W)
-        listed = _make_shortlist(start, problem, quota, chosen, n)
-        evaluated = max(evaluated, listed.out_of)
-        batch = VarianceSearch(start, problem, listed.keys, quota)
+        keys, out_of = _make_shortlist(start, problem, quota, chosen, n)
+        evaluated = max(evaluated, out_of)
+        batch = VarianceSearch(start, problem, keys, quota)
         while len(chosen) < n and (pick := batch.next()) is not None:
             chosen.append(pick[0])
             gains.append(pick[1])
-        if len(listed.keys) == listed.out_of:
+        if len(keys) == out_of:
             break
         W = batch.W
     rows, cols = Entries.from_keys(np.array(chosen, dtype=np.int64), problem.shape[1])
@@ -257,17 +243,13 @@ def _hold_features(draws: DrawField, n: int) -> bool:
     return n * draws.p * 8 <= HELD_BYTES and n * PRODUCTS < m1 * m2 * R
 
 
-class Shortlist(NamedTuple):
-    """Keys of the candidates, in order, and the number of available entries they come from."""
-
-    keys: Indices
-    out_of: int
-
-
 def _make_shortlist(
     start: VarianceBounds, problem: Problem, quota: Quota, chosen: list[int], n: int
-) -> Shortlist:
-    """All available entries, or a shortlist of them for a batch of n, of which some are chosen."""
+) -> tuple[Indices, int]:
+    """Keys of the candidates, in order, for a batch of n, of which some are chosen: all available, or a shortlist.
+
+    Then comes the number of available entries.
+    """
     m1, m2 = problem.shape
     keys, bound, out_of = np.empty(0, np.int64), np.empty(0), 0
     all_listed = m1 * m2 <= MOST_MAPPED
@@ -285,7 +267,7 @@ def _make_shortlist(
             if len(keys) > most:
                 kept = _most_promising(keys, bound, problem, most, n)
                 keys, bound = keys[kept], bound[kept]
-    return Shortlist(keys, out_of)
+    return keys, out_of
 
 
 def _most_promising(keys: Indices, bound: Array, problem: Problem, most: int, n: int) -> Indices:

@@ -87,7 +87,7 @@ def mean_matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
 def wide(state: State, kind: FrameKind | None) -> Any:
     """Return the measured values as a wide table; replicates as their mean."""
     if kind != "columns":
-        return frames.wide_frame(mean_matrix(state), state.row_labels, state.col_labels, kind)
+        return frames.Form(kind, state.row_labels, state.col_labels).frame(mean_matrix(state))
     named = dict(zip(map(str, state.col_labels), mean_matrix(state).T.tolist(), strict=True))
     return {"row": list(state.row_labels)} | named
 

@@ -189,8 +189,7 @@ def _parse_report(table: Table, names: str | None) -> Any:
     by_id, by_row, by_col = (table.role(name) is not None for name in ("id", "row", "col"))
     if names is None and (by_id or (by_row and by_col)):
         return table
-    measured = inputs.parse_matrix(table, names).measured
-    return {"row": measured.rows, "col": measured.cols, "value": measured.values}
+    return inputs.parse_matrix(table, names).columns()
 
 
 Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", help="Ids of the plate.", show_default=False)]

@@ -78,17 +78,15 @@ def _read_labels(
     """Labels of both sides, each from one source, and the table's measurements."""
     from maxentry.cli import inputs
 
-    nothing = inputs.Matrix([], [], inputs.Triples([], [], []))
-    matrix = nothing if source is None else inputs.read_matrix(source, names)
+    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
     counted = options.count_labels(size)
-    measured = matrix.measured
     return (
         _choose_labels("row", rows, row or [], counted[0], matrix.row_labels),
         _choose_labels("col", cols, col or [], counted[1], matrix.col_labels),
-        {"row": measured.rows, "col": measured.cols, "value": measured.values},
+        matrix.columns(),
     )
 
 

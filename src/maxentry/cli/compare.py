@@ -333,7 +333,7 @@ def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
     labels = matrix.row_labels, matrix.col_labels
     shape = len(labels[0]), len(labels[1])
     total, times = np.zeros(shape), np.zeros(shape)
-    np.add.at(total, matrix.positions(), matrix.measured.values)
+    np.add.at(total, matrix.positions(), matrix.values)
     np.add.at(times, matrix.positions(), 1)
     M = np.where(times > 0, total / np.maximum(times, 1), np.nan)
     # A file name that is not valid UTF-8 can be opened, but neither written nor drawn.

@@ -162,9 +162,8 @@ def complete(
 
     check_level(level)
     matrix = inputs.read_matrix(data, names)
-    measured = matrix.measured
     observations = Observations.from_triples(
-        measured.rows, measured.cols, measured.values, row_labels=matrix.row_labels, col_labels=matrix.col_labels
+        matrix.rows, matrix.cols, matrix.values, row_labels=matrix.row_labels, col_labels=matrix.col_labels
     )  # fmt: skip
     write_posterior(
         run_complete(observations, **settings), out, form, wide=wide, what=what, level=level, as_json=as_json,
@@ -201,13 +200,13 @@ def design(
 
     size = options.parse_shape(shape)
     if size is not None:
-        matrix = inputs.Matrix(*options.count_labels(size), inputs.Triples([], [], []))
+        matrix = inputs.Matrix(*options.count_labels(size))
     elif shape == output.STD or Path(shape).exists():
         matrix = inputs.read_matrix(shape, names)
     else:
         raise ParameterError(f"expected a shape like 30x20 or a table, got {shape!r}.")
     size = len(matrix.row_labels), len(matrix.col_labels)
-    taken = Entries.from_lists(*matrix.positions()) if matrix.measured.values else None
+    taken = Entries.from_lists(*matrix.positions()) if matrix.values else None
     chosen = designs.balanced(size, n, taken=taken, **settings)
     rows = [matrix.row_labels[i] for i in chosen.rows]
     cols = [matrix.col_labels[j] for j in chosen.cols]

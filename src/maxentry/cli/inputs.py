@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +34,15 @@ def read_table(path: str, form: Format | None = None) -> Table:
 
 
 @dataclass(frozen=True)
-class Triples:
-    """Measurements of entries by label, in the order of the table."""
+class Matrix:
+    """All labels of a table in order, and the measurements in it: rows and columns by label, and values."""
 
-    rows: list[str]
-    cols: list[str]
-    values: list[float]
+    row_labels: list[str]
+    col_labels: list[str]
+    rows: list[str] = field(default_factory=list)
+    cols: list[str] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    corner: str = "row"  # the name of the column of row labels
 
     def add(self, row: str, col: str, value: float | None) -> None:
         """Append a measurement, unless its cell is empty."""
@@ -48,22 +51,16 @@ class Triples:
             self.cols.append(col)
             self.values.append(value)
 
-
-@dataclass(frozen=True)
-class Matrix:
-    """All labels of a table in order, and what has been measured."""
-
-    row_labels: list[str]
-    col_labels: list[str]
-    measured: Triples
-    corner: str = "row"  # the name of the column of row labels
+    def columns(self) -> dict[str, list[Any]]:
+        """The measurements as a table that `Campaign.tell` takes."""
+        return {"row": self.rows, "col": self.cols, "value": self.values}
 
     def positions(self) -> tuple[list[int], list[int]]:
         """Rows and columns of the measurements, by position."""
         row_at, col_at = (
             {label: k for k, label in enumerate(side)} for side in (self.row_labels, self.col_labels)
         )
-        return [row_at[row] for row in self.measured.rows], [col_at[col] for col in self.measured.cols]
+        return [row_at[row] for row in self.rows], [col_at[col] for col in self.cols]
 
 
 def read_matrix(path: str, names: str | None = None) -> Matrix:
@@ -82,10 +79,10 @@ def _parse_long(table: Table, names: str | None) -> Matrix:
     rows, cols, cells = _long_columns(table, names)
     rows, cols = ([label_text(label) for label in side] for side in (rows, cols))
     name = "value" if names is None else split_names(names)[2]
-    measured = Triples([], [], [])
+    matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)))
     for k, (row, col, cell) in enumerate(zip(rows, cols, cells, strict=True)):
-        measured.add(row, col, parse_number(cell, f"{table.where(k)}, column {name}", table.decimal_comma))
-    return Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)), measured)
+        matrix.add(row, col, parse_number(cell, f"{table.where(k)}, column {name}", table.decimal_comma))
+    return matrix
 
 
 def _long_columns(table: Table, names: str | None) -> tuple[list[Any], list[Any], list[Any]]:
@@ -129,13 +126,13 @@ def _parse_wide(table: Table) -> Matrix:
             f"Taking the first column of {table.source}, {table.names[0]!r}, for row labels, though it looks like "
             "values. A table without labels needs a column of them before its values."
         )
-    measured = Triples([], [], [])
+    matrix = Matrix(row_labels, col_labels, corner=table.names[0] or "row")
     for k, row in enumerate(row_labels):
         for col, cells in zip(col_labels, table.columns[1:], strict=True):
             if cells[k] is not None:
                 place = f"{table.where(k)}, column {col}"
-                measured.add(row, col, parse_number(cells[k], place, table.decimal_comma))
-    return Matrix(row_labels, col_labels, measured, table.names[0] or "row")
+                matrix.add(row, col, parse_number(cells[k], place, table.decimal_comma))
+    return matrix
 
 
 def _is_fraction(label: str) -> bool:

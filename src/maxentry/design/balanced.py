@@ -33,9 +33,7 @@ from maxentry.kernels.design import (
     trade_all,
 )
 
-PASSES = (
-    32  # of trades; information doubles its reach each pass, so this mixes far more rows than memory holds
-)
+PASSES = 32  # of trades; each doubles how far information reaches, so this mixes more rows than memory holds
 
 
 @accept_frames
@@ -90,7 +88,7 @@ def _arrange(
     cols = fill_rows(lists, x, y.copy(), np.argsort(row_limits - x, kind="stable"))
     rows = np.repeat(np.arange(m1), x)
     if np.any(np.bincount(cols, minlength=m2) != y):
-        top = _highest_total(R, x) + _highest_total(C, y) - 1
+        top = int((R + x)[x > 0].max() + (C + y)[y > 0].max()) - 1  # the highest totals with new entries
         rows, cols = minimise_squares(lists, rows, cols, R, C, top)
     by_row = np.argsort(rows, kind="stable")
     rows, cols = rows[by_row], cols[by_row]
@@ -170,7 +168,8 @@ def _raise_paths(
         )
         if moves >= 0:
             break
-        links = _double_capacity(links)
+        used, m1, m2 = _slots_in_use(links), links.row_first.size, links.col_first.size
+        links = link_entries(links.row[used], links.col[used], 2 * links.row.size, m1, m2)
     return links, left
 
 
@@ -179,18 +178,6 @@ def _slots_in_use(links: LinkedEntries) -> Indices:
     used = np.ones(links.row.size, dtype=bool)
     used[links.free[: links.size[1]]] = False
     return np.flatnonzero(used)
-
-
-def _double_capacity(links: LinkedEntries) -> LinkedEntries:
-    """Return the same entries with twice the slots."""
-    chosen, m1, m2 = _slots_in_use(links), links.row_first.size, links.col_first.size
-    wider: LinkedEntries = link_entries(links.row[chosen], links.col[chosen], 2 * links.row.size, m1, m2)
-    return wider
-
-
-def _highest_total(counts: Indices, new: Indices) -> int:
-    """Return the highest total of those with new entries."""
-    return int((counts + new)[new > 0].max())
 
 
 def _check_counts(counts: Any, m: int, side: str) -> Indices:

@@ -120,7 +120,9 @@ class Available:
 def find_available(shape: tuple[int, int], mask: Any = None, taken: Entries | None = None) -> Available:
     """Return what the mask allows (all entries without one), less what is taken."""
     m1, m2 = check_shape(shape)
-    taken_keys = _sort_unique(_check_taken(taken if taken is not None else Entries.none(), m1, m2).keys(m2))
+    taken = Entries.none() if taken is None else Entries.from_lists(*taken)
+    taken.check_within((m1, m2), "taken")
+    taken_keys = _sort_unique(taken.keys(m2))
     if mask is None:
         return Available((m1, m2), taken_keys, False)
     return Available((m1, m2), _mask_keys(mask, taken_keys, m1, m2), True)
@@ -143,16 +145,6 @@ def make_generator(seed: int | np.random.SeedSequence | np.random.Generator | No
         raise ParameterError(
             f"seed must be a whole number of at least 0, a SeedSequence or a Generator, got {seed!r}"
         ) from None
-
-
-def _check_taken(taken: Entries, m1: int, m2: int) -> Entries:
-    taken = Entries.from_lists(*taken)
-    for name, index, m in (("row", taken.rows, m1), ("column", taken.cols, m2)):
-        if index.size and (index.min() < 0 or index.max() >= m):
-            raise ParameterError(
-                f"taken {name}s must be from 0 to {m - 1}, got {index.min()} to {index.max()}"
-            )
-    return taken
 
 
 def _mask_keys(mask: Any, taken: Indices, m1: int, m2: int) -> Indices:

@@ -131,7 +131,7 @@ def redraw_axis(W: Array, n: int, j: int, h: Array, rng: np.random.Generator) ->
     length = kappa
     if kappa <= 1e-14 * math.sqrt(
         dot(h, h)
-    ):  # h lies in the span of the others: uniform, about an arbitrary axis
+    ):  # h is in the span of the others: uniform, about an arbitrary axis
         kappa = 0.0
         fill_normal(axis, rng)
         project_out(axis, W, n, j)

@@ -93,7 +93,7 @@ def multiply_upper(A: Array, W: Array, R: int) -> None:
     for i in range(A.shape[0]):
         for q in range(
             length - LANES, -1, -LANES
-        ):  # from the right: A W there needs only old columns to the left
+        ):  # from the right: A W there needs only columns to the left
             s = broadcast(0.0)
             for k in range(min(q + LANES, R)):
                 s = fma(broadcast(A[i, k]), load(W, k * length + q), s)
@@ -138,9 +138,8 @@ def orthonormalise(A: Array, R: int, ones: Array, T: Array) -> None:
         for b in range(R):
             T[a, b] = 1.0 if a == b else 0.0
     ratio, passes = 0.0, 0
-    while (
-        ratio < 1e-3 and passes < 5
-    ):  # squaring the condition number loses digits; another pass restores them
+    # squaring the condition number loses digits; another pass restores them
+    while ratio < 1e-3 and passes < 5:
         ratio = cholesky_qr(A, R, ones, C, W, h)
         passes += 1
         for a in range(R):  # T <- T C, both lower triangular

@@ -248,10 +248,8 @@ def fit_coefficients(
             solve_upper(P, h, K)
             if t == iterations:
                 break
-            if (
-                update_student_weights(start, stop, index, values, F, offset, eta2, nu, P, h, z, w)
-                < TOLERANCE
-            ):
+            change = update_student_weights(start, stop, index, values, F, offset, eta2, nu, P, h, z, w)
+            if change < TOLERANCE:
                 break
         G[i] = h
         for b in range(K):

@@ -38,48 +38,8 @@ Array = NDArray[np.float64]
 CACHE_SIZE = 2048  # numbers of F that stay in the L1 cache between loops: half of it
 PADDING_ROWS = 4  # rows below the precisions: of b, and to fill a block of four that begins at b
 CANCELLATION = 1e-8  # a sum of squares below this share of its terms has too few digits left
-add_diagonal_0, add_diagonal_1, add_diagonal_2, add_diagonal_3, add_diagonal_4 = (
-    make_accumulator(diagonal_blocks(strips), True) for strips in range(5)
-)
-add_lower_1, add_lower_2, add_lower_3, add_lower_4 = (
-    make_accumulator(lower_block(strips), False) for strips in range(1, 5)
-)
-
-
-@njit(cache=True, nogil=True)
-def add_diagonal(
-    strips: int, start: int, stop: int, index: Array, values: Array, weights: Array, F: Array, at: int,
-    offset: Array, mu: float, fresh: bool, out: Array, sums: Array,
-) -> None:  # fmt: skip
-    """Add to the blocks of up to four strips from feature `at` on, on the diagonal, and to their borders."""
-    n, block = F.shape[1], at // LOOP_FEATURES
-    if strips == 1:
-        add_diagonal_1(start, stop, index, values, weights, F, n, at, at, offset, mu, fresh, out, sums, block)
-    elif strips == 2:
-        add_diagonal_2(start, stop, index, values, weights, F, n, at, at, offset, mu, fresh, out, sums, block)
-    elif strips == 3:
-        add_diagonal_3(start, stop, index, values, weights, F, n, at, at, offset, mu, fresh, out, sums, block)
-    elif strips == 4:
-        add_diagonal_4(start, stop, index, values, weights, F, n, at, at, offset, mu, fresh, out, sums, block)
-    else:
-        add_diagonal_0(start, stop, index, values, weights, F, n, at, at, offset, mu, fresh, out, sums, block)
-
-
-@njit(cache=True, nogil=True)
-def add_lower(
-    strips: int, start: int, stop: int, index: Array, values: Array, weights: Array, F: Array, at: int, col: int,
-    offset: Array, mu: float, fresh: bool, out: Array, sums: Array,
-) -> None:  # fmt: skip
-    """Add to the block of up to four strips from feature `at` on times the eight columns from `col` on."""
-    n = F.shape[1]
-    if strips == 1:
-        add_lower_1(start, stop, index, values, weights, F, n, at, col, offset, mu, fresh, out, sums, 0)
-    elif strips == 2:
-        add_lower_2(start, stop, index, values, weights, F, n, at, col, offset, mu, fresh, out, sums, 0)
-    elif strips == 3:
-        add_lower_3(start, stop, index, values, weights, F, n, at, col, offset, mu, fresh, out, sums, 0)
-    else:
-        add_lower_4(start, stop, index, values, weights, F, n, at, col, offset, mu, fresh, out, sums, 0)
+add_diagonal = make_accumulator({strips: diagonal_blocks(strips) for strips in range(5)}, True)
+add_lower = make_accumulator({strips: lower_block(strips) for strips in range(1, 5)}, False)
 
 
 @njit(cache=True, nogil=True)
@@ -93,16 +53,33 @@ def accumulate_row(
     Rows of F have R features and zeros up to a multiple of eight; out is two rows longer than they. Where there are
     several loops, a few observations go through all of them before the next, so that their features stay in cache.
     """
-    strips = (R + STRIP - 1) // STRIP
-    step = max(stop - start, 1) if strips < 4 else max(CACHE_SIZE // F.shape[1], 8)
+    strips, stride = (R + STRIP - 1) // STRIP, F.shape[1]
+    step = max(stop - start, 1) if strips < 4 else max(CACHE_SIZE // stride, 8)
     for first in range(start, max(stop, start + 1), step):
         last, fresh = min(first + step, stop), first == start
         for at in range(0, max(strips * STRIP, 1), LOOP_FEATURES):
-            n_strips = min(4, strips - at // STRIP)
-            add_diagonal(n_strips, first, last, index, values, weights, F, at, offset, mu, fresh, out, sums)
+            n, block = min(4, strips - at // STRIP), at // LOOP_FEATURES
+            add_diagonal(
+                n, first, last, index, values, weights, F, stride, at, at, offset, mu, fresh, out, sums, block
+            )
             for col in range(0, at, LANES):
                 add_lower(
-                    n_strips, first, last, index, values, weights, F, at, col, offset, mu, fresh, out, sums
+                    n,
+                    first,
+                    last,
+                    index,
+                    values,
+                    weights,
+                    F,
+                    stride,
+                    at,
+                    col,
+                    offset,
+                    mu,
+                    fresh,
+                    out,
+                    sums,
+                    0,
                 )
 
 

@@ -85,6 +85,14 @@ def data_pointer(context: Any, builder: Any, array_type: Any, array: Any) -> Any
     return cgutils.create_struct_proxy(array_type)(context, builder, value=array).data
 
 
+def data_pointers(context: Any, builder: Any, kinds: Any, args: Any) -> list[Any]:
+    """Return the arguments of a call, with pointers in place of arrays."""
+    return [
+        data_pointer(context, builder, kind, value) if isinstance(kind, types.Array) else value
+        for kind, value in zip(kinds, args, strict=True)
+    ]
+
+
 def emit_load(builder: Any, base: Any, position: Any, kind: Any) -> Any:
     """Emit the load of a vector or number of type `kind` at base[position], aligned or not."""
     return builder.load(_vector_pointer(builder, base, position, kind), align=8)
@@ -97,6 +105,26 @@ def emit_store(builder: Any, value: Any, base: Any, position: Any) -> None:
 
 def _vector_pointer(builder: Any, base: Any, position: Any, kind: Any) -> Any:
     return builder.bitcast(builder.gep(base, [position]), kind.as_pointer())
+
+
+def emit_loop(builder: Any, start: Any, stop: Any, begin: list[Any], add: Any) -> list[Any]:
+    """Emit the loop sums <- add(n, sums) for n = start .. stop - 1, each sum in a register of its own."""
+    before = builder.block
+    loop, after = builder.append_basic_block("loop"), builder.append_basic_block("done")
+    builder.cbranch(builder.icmp_signed("<", start, stop), loop, after)
+    builder.position_at_end(loop)
+    n, sums = builder.phi(INT), [builder.phi(first.type) for first in begin]
+    added, following = add(n, sums), builder.add(n, INT(1))
+    for phi, first, last in zip([n, *sums], [start, *begin], [following, *added], strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(last, loop)
+    builder.cbranch(builder.icmp_signed("<", following, stop), loop, after)
+    builder.position_at_end(after)
+    totals = [builder.phi(first.type) for first in begin]
+    for total, first, last in zip(totals, begin, added, strict=True):
+        total.add_incoming(first, before)
+        total.add_incoming(last, loop)
+    return totals
 
 
 # Functions of float64x8, for compiled code only
@@ -133,55 +161,48 @@ def broadcast(typing: Any, x: Any) -> Any:
     return float64x8(types.float64), build
 
 
+def lane_by_lane(arity: int, emit: Any) -> Any:
+    """Return what an intrinsic of so many vectors returns: its signature, and the builder of its instructions."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return emit(builder, *args)
+
+    return float64x8(*[float64x8] * arity), build
+
+
 @intrinsic
 def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """a b + c, rounded once."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return emit_fma(builder, *args)
-
-    return float64x8(float64x8, float64x8, float64x8), build
+    return lane_by_lane(3, emit_fma)
 
 
 @intrinsic
 def fnma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     """c - a b, rounded once."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return emit_fma(builder, builder.fneg(args[0]), args[1], args[2])
-
-    return float64x8(float64x8, float64x8, float64x8), build
+    return lane_by_lane(3, lambda builder, a, b, c: emit_fma(builder, builder.fneg(a), b, c))
 
 
 @intrinsic
 def multiply(typing: Any, a: Any, b: Any) -> Any:
     """a b, lane by lane."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.fmul(*args)
-
-    return float64x8(float64x8, float64x8), build
+    return lane_by_lane(2, lambda builder, a, b: builder.fmul(a, b))
 
 
 @intrinsic
 def absolute(typing: Any, a: Any) -> Any:
     """|a|, lane by lane."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _emit_call(builder, "fabs", args[0])
-
-    return float64x8(float64x8), build
+    return lane_by_lane(1, lambda builder, a: _emit_call(builder, "fabs", a))
 
 
 @intrinsic
 def rsqrt(typing: Any, a: Any) -> Any:
     """1 / sqrt(a), both steps rounded correctly."""
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def emit(builder: Any, a: Any) -> Any:
         one = emit_broadcast(builder, ir.Constant(DOUBLE, 1.0), LANES)
-        return builder.fdiv(one, _emit_call(builder, "sqrt", args[0]))
+        return builder.fdiv(one, _emit_call(builder, "sqrt", a))
 
-    return float64x8(float64x8), build
+    return lane_by_lane(1, emit)
 
 
 @intrinsic
@@ -295,27 +316,7 @@ class SumLoop:
     def write(self) -> None:
         """Emit the loop: load the sums, add every observation, store the sums."""
         b, args = self.builder, self.args
-        begin = self._load_sums()
-        before, loop, after = b.block, b.append_basic_block("observations"), b.append_basic_block("done")
-        some = b.icmp_signed("<", args.start, args.stop)
-        b.cbranch(some, loop, after)
-        b.position_at_end(loop)
-        n = b.phi(INT)
-        n.add_incoming(args.start, before)
-        sums = [b.phi(value.type) for value in begin]
-        for phi, value in zip(sums, begin, strict=True):
-            phi.add_incoming(value, before)
-        added = self._add(n, sums)
-        following = b.add(n, INT(1))
-        n.add_incoming(following, loop)
-        for phi, value in zip(sums, added, strict=True):
-            phi.add_incoming(value, loop)
-        b.cbranch(b.icmp_signed("<", following, args.stop), loop, after)
-        b.position_at_end(after)
-        totals = [b.phi(value.type) for value in begin]
-        for total, first, last in zip(totals, begin, added, strict=True):
-            total.add_incoming(first, before)
-            total.add_incoming(last, loop)
+        totals = emit_loop(b, args.start, args.stop, self._load_sums(), self._add)
         for total, place in zip(totals, self._places(), strict=True):
             emit_store(b, total, *place)
 
@@ -393,30 +394,34 @@ class SumLoop:
         return emit_load(self.builder, base, position, DOUBLE)
 
 
-def make_accumulator(blocks: list[RegisterBlock], scalars: bool) -> Any:
-    """Make a function for compiled code that adds one row's observations from start to stop to these blocks.
+def make_accumulator(blocks: dict[int, list[RegisterBlock]], scalars: bool) -> Any:
+    """Make a function for compiled code that adds one row's observations from start to stop to register blocks.
 
-    Weights are known by their type: an empty array of bool means none.
+    blocks: those of each number of strips. Weights are known by their type: an empty array of bool means none.
     """
 
     @intrinsic
     def accumulate(
-        typing: Any, start: Any, stop: Any, index: Any, values: Any, weights: Any, F: Any, stride: Any,
+        typing: Any, strips: Any, start: Any, stop: Any, index: Any, values: Any, weights: Any, F: Any, stride: Any,
         row: Any, col: Any, offset: Any, mu: Any, fresh: Any, out: Any, sums: Any, block: Any,
     ) -> Any:  # fmt: skip
         weighted = weights.dtype == types.float64
 
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointers = [
-                data_pointer(context, builder, kind, value) if isinstance(kind, types.Array) else value
-                for kind, value in zip(signature.args, args, strict=True)
-            ]
-            for k, part in enumerate(split_into_loops(blocks) or [[]]):
-                SumLoop(builder, LoopArguments(*pointers), part, scalars and k == 0, weighted).write()
+            strips, *pointers = data_pointers(context, builder, signature.args, args)
+            done = builder.append_basic_block("accumulated")
+            switch = builder.switch(strips, done)
+            for n, chosen in blocks.items():
+                switch.add_case(INT(n), case := builder.append_basic_block(f"strips{n}"))
+                builder.position_at_end(case)
+                for k, part in enumerate(split_into_loops(chosen) or [[]]):
+                    SumLoop(builder, LoopArguments(*pointers), part, scalars and k == 0, weighted).write()
+                builder.branch(done)
+            builder.position_at_end(done)
             return context.get_dummy_value()
 
         i, x = types.intp, types.float64
-        parameters = (i, i, index, values, weights, F, i, i, i, offset, x, types.boolean, out, sums, i)
+        parameters = (i, i, i, index, values, weights, F, i, i, i, offset, x, types.boolean, out, sums, i)
         return types.void(*parameters), build
 
     return accumulate

@@ -15,18 +15,19 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from maxentry.kernels.simd import (
+    INT,
     LANES,
     VECTOR,
     broadcast,
-    data_pointer,
+    data_pointers,
     emit_fma,
     emit_load,
+    emit_loop,
     emit_store,
     fma,
     horizontal_sum,
@@ -39,7 +40,6 @@ Flags = NDArray[np.bool_]
 CLOSED = -1.0  # the score of a candidate that may not be chosen; other scores are at least zero
 EQUAL = 1e-10  # scores that differ by less than this share are a tie
 SIDE = 4  # of a register block, in entries
-INT = ir.IntType(64)
 
 
 @njit(cache=True, nogil=True)
@@ -69,9 +69,14 @@ def dot8(x: Array, y: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def centre(d: Array, least: float) -> float:
-    """Subtract the mean from d and return the variance; set both to zero if the variance is below `least`."""
-    S = d.size
+def centre_entry(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
+    """Overwrite d by the draws of entry (i, j) less their mean; return their variance. Both are zero below `least`."""
+    R, S = A.shape[1], d.size
+    for s in range(S):
+        d[s] = a[i, s] + b[j, s]
+    for r in range(R):
+        for s in range(S):
+            d[s] += A[i, r, s] * B[j, r, s]
     mean = sum8(d) / S
     for s in range(S):
         d[s] -= mean
@@ -79,19 +84,6 @@ def centre(d: Array, least: float) -> float:
     if v < least:
         d[:] = 0.0
         return 0.0
-    return v
-
-
-@njit(cache=True, nogil=True)
-def centre_entry(A: Array, B: Array, a: Array, b: Array, i: int, j: int, least: float, d: Array) -> float:
-    """Overwrite d by the centred draws of entry (i, j) and return their variance, with zeros as in `centre`."""
-    R, S = A.shape[1], d.size
-    for s in range(S):
-        d[s] = a[i, s] + b[j, s]
-    for r in range(R):
-        for s in range(S):
-            d[s] += A[i, r, s] * B[j, r, s]
-    v: float = centre(d, least)
     return v
 
 
@@ -117,22 +109,16 @@ def entry_variances(
 
 
 @njit(cache=True, nogil=True)
-def _deflate(f: Array, W: Array, start: int, stop: int, v: float) -> float:
-    """Return v less what the directions start..stop-1 explain of f."""
-    for t in range(start, stop):
-        c = dot8(f, W[t])
-        v -= c * c
-    return max(v, 0.0)
-
-
-@njit(cache=True, nogil=True)
 def _refresh(
     n: int, F: Array, W: Array, k: int, eta2: float, cost: Array, v: Array, version: Indices, score: Array
 ) -> None:
     """Bring v and score of candidate n up to date with k directions."""
     if version[n] < k:
-        v[n] = _deflate(F[n], W, version[n], k, v[n])
-        version[n] = k
+        left = v[n]  # less what the directions explain that have joined since
+        for t in range(version[n], k):
+            c = dot8(F[n], W[t])
+            left -= c * c
+        v[n], version[n] = max(left, 0.0), k
         if score[n] != CLOSED:
             score[n] = 0.5 * math.log1p(v[n] / eta2) / cost[n]
 
@@ -220,10 +206,7 @@ def _multiply_block(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any,
     """D.flat[d : d + 128] <- eight draws of sixteen entries, from rows packed at P.flat[p] and columns at Q.flat[q]."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        P, p, Q, q, R, D, d = (
-            data_pointer(context, builder, kind, value) if isinstance(kind, types.Array) else value
-            for kind, value in zip(signature.args, args, strict=True)
-        )
+        P, p, Q, q, R, D, d = data_pointers(context, builder, signature.args, args)
         step = INT(SIDE * LANES)
         last = builder.mul(R, step)
         begin = [
@@ -237,7 +220,7 @@ def _multiply_block(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any,
             x, y = _load_four(builder, P, builder.add(p, here)), _load_four(builder, Q, builder.add(q, here))
             return [emit_fma(builder, x[e // SIDE], y[e % SIDE], total) for e, total in enumerate(sums)]
 
-        for e, total in enumerate(_emit_loop(builder, R, begin, add)):
+        for e, total in enumerate(emit_loop(builder, INT(0), R, begin, add)):
             emit_store(builder, total, D, builder.add(d, INT(e * LANES)))
         return context.get_dummy_value()
 
@@ -248,26 +231,6 @@ def _multiply_block(typing: Any, P: Any, p: Any, Q: Any, q: Any, R: Any, D: Any,
 def _load_four(builder: Any, base: Any, position: Any) -> list[Any]:
     """Emit the loads of four vectors from base[position] on."""
     return [emit_load(builder, base, builder.add(position, INT(k * LANES)), VECTOR) for k in range(SIDE)]
-
-
-def _emit_loop(builder: Any, n: Any, begin: list[Any], add: Any) -> list[Any]:
-    """Emit the loop sums <- add(r, sums) for r = 0 .. n - 1, each sum in a register of its own."""
-    before = builder.block
-    loop, after = builder.append_basic_block("factors"), builder.append_basic_block("done")
-    builder.cbranch(builder.icmp_signed("<", INT(0), n), loop, after)
-    builder.position_at_end(loop)
-    r, sums = builder.phi(INT), [builder.phi(VECTOR) for _ in begin]
-    added, following = add(r, sums), builder.add(r, INT(1))
-    for phi, first, last in zip([r, *sums], [INT(0), *begin], [following, *added], strict=True):
-        phi.add_incoming(first, before)
-        phi.add_incoming(last, loop)
-    builder.cbranch(builder.icmp_signed("<", following, n), loop, after)
-    builder.position_at_end(after)
-    totals = [builder.phi(VECTOR) for _ in begin]
-    for total, first, last in zip(totals, begin, added, strict=True):
-        total.add_incoming(first, before)
-        total.add_incoming(last, loop)
-    return totals
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""Coherence and observational entropy for given subspaces: Lemma 1, Proposition 1 and Lemma 2 of the paper.
+"""Coherence and observational entropy for given subspaces: Lemma 1 and Lemma 2 of the paper.
 
     U, V        m1 x R and m2 x R     frames; P_U = U U', P_V = V V' (or any factors of P_U and P_V)
     rows, cols  N                     the entries Omega = {(i_n, j_n)}, repeats allowed
@@ -33,17 +33,6 @@ def coherence(U: Floats) -> Floats:
     return mu
 
 
-def cross_coherence(U: Floats, i: Indices, k: Indices) -> Floats:
-    """nu_{i,k} for every pair of the index arrays `i` and `k`, as a len(i) x len(k) table, from a frame U."""
-    nu: Floats = U[i] @ U[k].T
-    return nu
-
-
-def R_N(U: Floats, V: Floats, rows: Indices, cols: Indices) -> Floats:
-    """The N x N products of cross-coherences of the entries Omega; Cov(x_Omega | U, V) = sigma2 R_N."""
-    return cross_coherence(U, rows, rows) * cross_coherence(V, cols, cols)
-
-
 def features(U: Floats, V: Floats, rows: Indices, cols: Indices) -> Floats:
     """Phi: the row phi_ij = u_i (x) v_j for each given entry, so that R_N = Phi Phi'."""
     u, v = U[rows], V[cols]
@@ -58,7 +47,8 @@ def observational_entropy(
     The paper prints exp H = C det{...}; it is C det{...}^(1/2), which has the same maximiser.
     The determinant is taken of the smaller of Phi Phi' and Phi'Phi (N x N or R^2 x R^2).
     """
-    _check_variances(sigma2, eta2)
+    if not (sigma2 >= 0 and eta2 > 0):
+        raise ParameterError(f"expected sigma2 >= 0 and eta2 > 0, got sigma2 = {sigma2}, eta2 = {eta2}")
     Phi = features(U, V, rows, cols)
     N, q = Phi.shape
     gram = Phi @ Phi.T if q >= N else Phi.T @ Phi
@@ -67,61 +57,22 @@ def observational_entropy(
     return float(0.5 * (N * np.log(2 * np.pi * np.e) + log_det))
 
 
-def entropy_bound(U: Floats, V: Floats, rows: Indices, cols: Indices, sigma2: float, eta2: float) -> float:
-    """Proposition 1, corrected: a lower bound on det{sigma2 R_N + eta2 I}^(1/N), which may be negative.
-
-    min over n of  sigma2 mu_{i_n} mu_{j_n} + eta2 - Psi_n  with
-    Psi_n = sigma2 (N-1)/2 {max over n' != n of nu^2_{i_n,i_n'} + max over n' != n of nu^2_{j_n,j_n'}}.
-
-    The paper divides Psi by R, and that is not a bound for R >= 2: docs/paper_to_code.md has the proof of
-    the form above and a counterexample to the printed one. Where the bound is positive,
-    H(Y_Omega) >= N/2 log(2 pi e bound).
-    """
-    _check_variances(sigma2, eta2)
-    N = len(rows)
-    if N == 0:
-        raise ParameterError("the bound of Proposition 1 needs at least one entry, got none")
-    signal = coherence(U)[rows] * coherence(V)[cols]
-    worst = _largest_square_off_diagonal(U, rows) + _largest_square_off_diagonal(V, cols)
-    return float(np.min(sigma2 * (signal - (N - 1) / 2 * worst) + eta2))
-
-
-def lemma2_score(
-    U: Floats, V: Floats, rows: Indices, cols: Indices, gamma2: float, i: Indices, j: Indices
-) -> Floats:
-    """Lemma 2 as printed: mu_i mu_j - nu' [R_N + gamma2 I]^-1 nu at the candidates (i, j); cost O(N^3).
-
-    sigma2 times the score is Var(x_ij | y) for given subspaces, and
-    det(Omega + (i, j)) / det(Omega) = sigma2 (score + gamma2) for the determinant of Lemma 1.
-    """
-    _check_gamma2(gamma2)
-    nu = cross_coherence(U, rows, i) * cross_coherence(V, cols, j)
-    factor = cho_factor(R_N(U, V, rows, cols) + gamma2 * np.eye(len(rows)))
-    score: Floats = coherence(U)[i] * coherence(V)[j] - np.einsum("nk,nk->k", nu, cho_solve(factor, nu))
-    return score
-
-
 def core_covariance(U: Floats, V: Floats, rows: Indices, cols: Indices, gamma2: float) -> Floats:
     """S = (Phi'Phi + gamma2 I)^-1: eta2 S is the covariance of vec(M) given y on Omega."""
-    _check_gamma2(gamma2)
+    if not gamma2 > 0:
+        raise ParameterError(f"expected gamma2 = eta2 / sigma2 > 0, got {gamma2}")
     Phi = features(U, V, rows, cols)
     q = Phi.shape[1]
     S = cho_solve(cho_factor(Phi.T @ Phi + gamma2 * np.eye(q)), np.eye(q))
     return (S + S.T) / 2
 
 
-def feature_score(U: Floats, V: Floats, S: Floats, gamma2: float, i: Indices, j: Indices) -> Floats:
-    """Lemma 2 in feature space, gamma2 phi_ij' S phi_ij: equal to `lemma2_score`, and nothing is N x N.
-
-    By the push-through identity I - Phi' (Phi Phi' + g I)^-1 Phi = g (Phi'Phi + g I)^-1, with g = gamma2.
-    """
-    phi = features(U, V, i, j)
-    score: Floats = gamma2 * np.einsum("kp,kp->k", phi @ S, phi)
-    return score
-
-
 def score_map(U: Floats, V: Floats, S: Floats, gamma2: float) -> Floats:
-    """Lemma 2 at every entry (m1 x m2) by one matrix product of inner dimension R(R+1)/2."""
+    """Lemma 2 at every entry (m1 x m2), gamma2 phi_ij' S phi_ij, by one matrix product of inner dimension R(R+1)/2.
+
+    The paper prints mu_i mu_j - nu' [R_N + gamma2 I]^-1 nu. The two are equal by the push-through identity
+    I - Phi' (Phi Phi' + g I)^-1 Phi = g (Phi'Phi + g I)^-1, with g = gamma2, and here nothing is N x N.
+    """
     left, right = score_factors(U, V, S, gamma2)
     scores: Floats = left @ right.T
     return scores
@@ -153,21 +104,3 @@ def _fold(T: Floats) -> Floats:
     folded: Floats = T[a, b] + T[b, a]
     folded[a == b] /= 2
     return folded
-
-
-def _largest_square_off_diagonal(U: Floats, index: Indices) -> Floats:
-    """max over n' != n of nu^2_{i_n,i_n'}, for each n; zero where there is only one entry."""
-    nu2 = cross_coherence(U, index, index) ** 2
-    np.fill_diagonal(nu2, 0.0)
-    largest: Floats = nu2.max(axis=1)
-    return largest
-
-
-def _check_variances(sigma2: float, eta2: float) -> None:
-    if not (sigma2 >= 0 and eta2 > 0):
-        raise ParameterError(f"expected sigma2 >= 0 and eta2 > 0, got sigma2 = {sigma2}, eta2 = {eta2}")
-
-
-def _check_gamma2(gamma2: float) -> None:
-    if not gamma2 > 0:
-        raise ParameterError(f"expected gamma2 = eta2 / sigma2 > 0, got {gamma2}")

@@ -64,11 +64,8 @@ class Algorithm2Draws(NamedTuple):
 
 def entry_means(rows: ArrayLike, cols: ArrayLike, values: ArrayLike, shape: tuple[int, int]) -> EntryMeans:
     """Collect the measurements y_n of entries (i_n, j_n); an entry may be measured more than once."""
-    i, j, y = (
-        np.asarray(rows, dtype=np.intp),
-        np.asarray(cols, dtype=np.intp),
-        np.asarray(values, dtype=float),
-    )
+    i, j = (np.asarray(index, dtype=np.intp) for index in (rows, cols))
+    y = np.asarray(values, dtype=float)
     if not (i.ndim == 1 and i.shape == j.shape == y.shape):
         raise DataError(
             f"rows, cols and values must be vectors of one length, got {i.shape}, {j.shape}, {y.shape}"

@@ -134,19 +134,16 @@ def complete(
 def _check_types(
     effects: object, priors: object, start: object, seed: object, threads: object, dtype: Any
 ) -> None:
-    def whole(value: object, least: int) -> bool:
-        return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+    def whole_or_none(value: object, least: int) -> bool:
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        return value is None or (whole and bool(value >= least))  # type: ignore[operator]
 
     rules = (
         ("effects must be True or False", effects, isinstance(effects, bool | np.bool_)),
         ("priors must be Priors(...) or None", priors, priors is None or isinstance(priors, Priors)),
         ("start must be a Posterior or None", start, start is None or isinstance(start, Posterior)),
-        ("seed must be a whole number of at least 0 or None", seed, seed is None or whole(seed, 0)),
-        (
-            "threads must be a whole number of at least 1 or None",
-            threads,
-            threads is None or whole(threads, 1),
-        ),
+        ("seed must be a whole number of at least 0 or None", seed, whole_or_none(seed, 0)),
+        ("threads must be a whole number of at least 1 or None", threads, whole_or_none(threads, 1)),
         ("dtype must be np.float64 or np.float32", dtype, dtype in (np.float64, np.float32)),
     )
     for rule, value, good in rules:

@@ -5,18 +5,17 @@
 advice given where it holds.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from maxentry import frames
-from maxentry.errors import ParameterError
+from maxentry.observations import Observations
 from maxentry.posterior.draws import Draws, monitor
 from maxentry.posterior.rhat_ess import MIN_DRAWS, drift, ess_between, ess_bulk, ess_tail, split_rhat
 from maxentry.posterior.schedule import Kind
@@ -128,31 +127,12 @@ class Diagnostics:
         return group, str(inside.sum()), *figures
 
 
-def diagnose(
-    draws: Draws,
-    rows: NDArray[np.integer],
-    cols: NDArray[np.integer],
-    kind: Kind,
-    *,
-    seed: int = 0,
-    row_labels: Sequence[object] | None = None,
-    col_labels: Sequence[object] | None = None,
-    frame_kind: str | None = None,
-) -> Diagnostics:
+def diagnose(draws: Draws, observations: Observations, kind: Kind, seed: int = 0) -> Diagnostics:
     """Monitor up to 200 entries of X (half unobserved), eta2, sigma2, spectrum and coherences; judge the run.
 
-    `rows`, `cols` are the indices of the observed entries; `seed` fixes which quantities are monitored. The
-    cost is O(chains draws (m1 + m2) R^2).
+    `seed` fixes which quantities are monitored. The cost is O(chains draws (m1 + m2) R^2).
     """
-    if kind not in get_args(Kind):
-        raise ParameterError(f'kind should be "long" or "population", got {kind!r}')
-    labels = tuple(
-        range(m) if names is None else names
-        for m, names in zip(draws.shape, (row_labels, col_labels), strict=True)
-    )
-    rng = np.random.default_rng(seed)
-    observed = np.unique(np.asarray(rows, dtype=np.int64) * draws.shape[1] + cols)
-    names, groups, watched = monitor(draws, observed, rng, (labels[0], labels[1]))
+    names, groups, watched = monitor(draws, observations, seed)
     bulk, tail = ess_between(watched) if kind == "population" else (ess_bulk(watched), ess_tail(watched))
     n_chains, n_draws = watched.shape[:2]
     statistics = Statistics(
@@ -167,12 +147,12 @@ def diagnose(
         drift=drift(watched),
         shape=draws.shape,
         rank=draws.rank,
-        n_observed=observed.size,
+        n_observed=observations.observed.nnz,
     )
-    verdict = judge_population(statistics) if kind == "population" else judge_long(statistics)
+    judge = judge_population if kind == "population" else judge_long
     return Diagnostics(
-        kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, verdict.converged, verdict.advice,
-        frame_kind,
+        kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, *judge(statistics),
+        observations.frame_kind,
     )  # fmt: skip
 
 

@@ -73,12 +73,11 @@ def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
     A row without any observation has the mean and spread of the rows that were fitted. The sd holds both the
     uncertainty of the row given the columns and that of the columns.
     """
-    compiling_notice([kernel.fit_coefficients])
     new = _check_new_rows(Y, posterior)
     mean, sd = np.empty_like(new), np.empty_like(new)
     with threadpool_limits(1):  # threads on matrices this thin cost more than they give
-        for block in _blocks(posterior, len(new)):
-            mean[block], sd[block] = _moments(posterior, ObservedRows.from_array(new[block]))
+        for block, seen in _blocks(posterior, new):
+            mean[block], sd[block] = _moments(posterior, seen)
     return NewRows(mean, sd)
 
 
@@ -97,12 +96,10 @@ def _moments(posterior: Posterior, seen: ObservedRows) -> tuple[Array, Array]:
 
 def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
     """The mean of `fold_in`, without the cost of the sd."""
-    compiling_notice([kernel.fit_coefficients])
     new = _check_new_rows(Y, posterior)
     mean = np.zeros_like(new)
     with threadpool_limits(1):
-        for block in _blocks(posterior, len(new)):
-            seen = ObservedRows.from_array(new[block])
+        for block, seen in _blocks(posterior, new):
             for columns in column_draws(posterior):
                 mean[block] += columns.offset + coefficients(columns, seen)[0] @ columns.F.T
     return mean / posterior.draws.mu.size
@@ -147,12 +144,14 @@ def _flat(matrices: Array) -> Array:
     return matrices.reshape(len(matrices), -1)
 
 
-def _blocks(posterior: Posterior, n: int) -> Iterator[slice]:
-    """Slices of rows for which m2 and K^2 numbers a row stay small."""
+def _blocks(posterior: Posterior, new: Array) -> Iterator[tuple[slice, ObservedRows]]:
+    """Slices of the new rows, for which m2 and K^2 numbers a row stay small, with what is observed of them."""
+    compiling_notice([kernel.fit_coefficients])
     K = posterior.draws.rank + posterior.fit.effects
     step = max(1, BLOCK_NUMBERS // (posterior.shape[1] + K * K))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
+    for start in range(0, len(new), step):
+        block = slice(start, start + step)
+        yield block, ObservedRows.from_array(new[block])
 
 
 def _check_new_rows(Y: ArrayLike, posterior: Posterior) -> Array:

@@ -33,10 +33,10 @@ class NoiseLaw(NamedTuple):
     nu: Array | None  # (S,)
 
     def stratified(self) -> Array:
-        """`COPIES` noise values for each draw, (COPIES, S), evenly spread over the law.
+        """Return `COPIES` noise values for each draw, (COPIES, S), evenly spread over the law.
 
-        The quantiles (k + 1/2) / n, each once, in a fixed random order: far less noisy than independent draws, so a
-        predictive interval has the width of the noise where the entry itself is known well.
+        They are the quantiles (k + 1/2) / n, each once, in a fixed random order. Independent draws would be far
+        noisier: the width of a predictive interval would vary even for entries that are known well.
         """
         S = self.var.size
         n = COPIES * S
@@ -47,7 +47,7 @@ class NoiseLaw(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Entries asked for by label: `low`, `high` hold the entry, `new_low`, `new_high` a new measurement of it."""
+    """Chosen entries: `low` and `high` bound the entry, `new_low` and `new_high` a new measurement of it."""
 
     rows: tuple[Any, ...]
     cols: tuple[Any, ...]
@@ -61,7 +61,7 @@ class Prediction:
     frame_kind: str | None = None
 
     def to_frame(self) -> Any:
-        """One line an entry."""
+        """A frame with one line per entry."""
         names = ("mean", "sd", "low", "high", "new_low", "new_high")
         columns: dict[str, Any] = {"row": self.rows, "col": self.cols}
         columns |= {name: np.ravel(getattr(self, name)) for name in names}
@@ -69,13 +69,17 @@ class Prediction:
 
 
 def check_level(level: float) -> None:
-    """Refuse a level that is no probability."""
+    """Raise an error unless the level is between 0 and 1."""
     if not (isinstance(level, int | float | np.floating) and 0 < level < 1):
         raise ParameterError(f"the level must lie between 0 and 1, like 0.9, got {level!r}")
 
 
 def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
-    """The central interval over the first axis, at probabilities k/(S + 1), where a new draw falls between exactly."""
+    """Return the central interval over the first axis.
+
+    The s-th smallest of S draws is taken as the quantile s / (S + 1), so that a new draw falls between the ends with
+    exactly this probability.
+    """
     tail = 0.5 * (1 - level)
     low, high = np.quantile(draws, [tail, 1 - tail], axis=0, method="weibull", overwrite_input=True)
     return low, high
@@ -84,7 +88,7 @@ def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
 def interval_map(
     belief: Belief, level: float, noise: NoiseLaw | None = None, transform: Transform = NONE
 ) -> tuple[Array, Array]:
-    """Dense (low, high) maps of the entries, or with noise of new measurements of them, in the user's units."""
+    """Dense maps (low, high) of the entries, or with `noise` of new measurements of them, in the user's units."""
     low, high = np.empty(belief.shape), np.empty(belief.shape)
     extra = noise.stratified() if noise else np.zeros((1, belief.n_draws))
     for rows, cols in belief.blocks(extra.size):
@@ -175,7 +179,7 @@ def predict(
     belief: Belief, i: Indices, j: Indices, level: float, noise: NoiseLaw, observations: Observations,
     transform: Transform = NONE,
 ) -> Prediction:  # fmt: skip
-    """Everything about the entries (i, j), in blocks, so that many can be asked for."""
+    """Mean, sd and intervals of the entries (i, j), computed in blocks, so that there may be many."""
     flat_i, flat_j = i.ravel(), j.ravel()
     out = np.empty((6, flat_i.size))
     extra = noise.stratified()

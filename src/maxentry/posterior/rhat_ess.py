@@ -2,7 +2,8 @@
 
 Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and localization: an
 improved R-hat", Bayesian Analysis 16(2). Every function takes `draws` of shape (chain, draw, ...) and returns
-an array of the trailing shape. Fewer than `MIN_DRAWS` draws a chain, or one that is not finite, give NaN.
+an array of the trailing shape. The result is NaN with fewer than `MIN_DRAWS` draws per chain, or if a draw is not
+finite.
 """
 
 from collections.abc import Callable
@@ -20,63 +21,58 @@ Array = NDArray[np.float64]
 
 
 def split_rhat(draws: ArrayLike) -> Array:
-    """Rank-normalised split R-hat, the larger of bulk (location) and folded (scale).
+    """Rank-normalised split R-hat: the larger of the bulk value (location) and the folded one (scale).
 
-    NaN for a quantity that never changes, and for a single chain: one chain cannot show that it is stuck.
-    Infinite where every half-chain is constant and they differ.
+    NaN for a quantity that never changes, and for a single chain, which cannot show that it is stuck. Infinite
+    if every half-chain is constant and the constants differ.
     """
-    draws = np.asarray(draws, dtype=float)
-    if draws.shape[0] < 2:
-        return np.full(draws.shape[2:], np.nan)
-    return _by_blocks(_split_rhat, draws)
+    return _by_blocks(_split_rhat, draws, least_chains=2)
 
 
 def ess_bulk(draws: ArrayLike) -> Array:
-    """Effective sample size for the bulk: of the rank-normalised draws, by Geyer's initial monotone sequence.
+    """Bulk effective sample size: that of the rank-normalised draws, by Geyer's initial monotone sequence.
 
-    A quantity that never changes counts every draw. With fewer than 10 draws a chain no pair of lags can be
-    estimated and the value is the cap S log10 S, which says nothing: for many short chains use `ess_between`.
+    For a quantity that never changes, it is the number of draws. With fewer than 10 draws per chain no pair of lags
+    can be estimated, and the value is the cap S log10 S, which means nothing: use `ess_between` for short chains.
     """
-    return _by_blocks(lambda x: _ess(_normal_scores(_split(x))), np.asarray(draws, dtype=float))
+    return _by_blocks(lambda x: _ess(_normal_scores(_split(x))), draws)
 
 
 def ess_tail(draws: ArrayLike) -> Array:
-    """Effective sample size for the tails: the smaller of those of the 5% and 95% quantiles."""
-    return _by_blocks(_ess_tail, np.asarray(draws, dtype=float))
+    """Tail effective sample size: the smaller of those of the 5% and the 95% quantile."""
+    return _by_blocks(lambda x: np.minimum(*(_ess(_split(low)) for low in _tail_indicators(x))), draws)
 
 
 def ess_between(draws: ArrayLike) -> tuple[Array, Array]:
-    """Effective sample sizes (bulk, tail) of independent chains, from the spread of their means alone.
+    """Bulk and tail effective sample size of independent chains, from the spread of the chain means alone.
 
-    The mean over C independent chains has variance Var(chain means)/C whatever happens inside a chain, so
-    ESS = C Var(x)/Var(chain means), at least C, is honest for chains too short to show an autocorrelation.
+    The mean over C independent chains has variance Var(chain means) / C, however the draws of a chain depend on each
+    other. So ESS = C Var(x) / Var(chain means), at least C, is valid even if chains are too short to estimate an
+    autocorrelation.
     """
-    draws = np.asarray(draws, dtype=float)
-    if draws.shape[0] < 2:
-        return np.full(draws.shape[2:], np.nan), np.full(draws.shape[2:], np.nan)
-    bulk = _by_blocks(lambda x: _ess_from_means(_normal_scores(x)), draws)
-    tail = _by_blocks(lambda x: np.fmin(*(_ess_from_means(low) for low in _tail_indicators(x))), draws)
+    bulk = _by_blocks(lambda x: _ess_from_means(_normal_scores(x)), draws, least_chains=2)
+    tail = _by_blocks(
+        lambda x: np.fmin(*(_ess_from_means(low) for low in _tail_indicators(x))), draws, least_chains=2
+    )
     return bulk, tail
 
 
 def drift(draws: ArrayLike) -> Array:
-    """Student's t of (late half - early half) over independent chains: large where they had not settled.
+    """Student's t of (late half - early half) over independent chains: large if the chains had not settled.
 
-    It is fooled neither by several modes nor by slow mixing: if each chain is a draw from one law at every
-    kept sweep, the differences have mean zero however strongly the sweeps of a chain depend on each other.
+    Several modes or slow mixing do not raise it: if every stored draw of a chain has the same law, the differences
+    have mean zero, however strongly the draws of a chain depend on each other.
     """
-    draws = np.asarray(draws, dtype=float)
-    if draws.shape[0] < 2:
-        return np.full(draws.shape[2:], np.nan)
-    return _by_blocks(_drift, draws)
+    return _by_blocks(_drift, draws, least_chains=2)
 
 
-def _by_blocks(statistic: Callable[[Array], Array], draws: Array) -> Array:
+def _by_blocks(statistic: Callable[[Array], Array], draws: ArrayLike, least_chains: int = 1) -> Array:
     """Apply `statistic`, (quantity, chain, draw) -> (quantity,), to blocks of quantities."""
+    draws = np.asarray(draws, dtype=float)
     chains, n, *shape = draws.shape
     flat = draws.reshape(chains, n, -1)
     out = np.full(flat.shape[2], np.nan)
-    if n >= MIN_DRAWS and chains:
+    if n >= MIN_DRAWS and chains >= least_chains:
         size = max(1, _BLOCK_VALUES // (chains * n))
         for start in range(0, out.size, size):
             x = np.ascontiguousarray(np.moveaxis(flat[:, :, start : start + size], 2, 0))
@@ -87,7 +83,7 @@ def _by_blocks(statistic: Callable[[Array], Array], draws: Array) -> Array:
 
 
 def _split(x: Array) -> Array:
-    """Each chain as two; the middle draw of an odd number is left out."""
+    """Split each chain into two halves; the middle draw of an odd number is left out."""
     half = x.shape[2] // 2
     return np.concatenate([x[:, :, :half], x[:, :, -half:]], axis=1)
 
@@ -138,7 +134,7 @@ def _split_rhat(x: Array) -> Array:
 
 
 def _tail_indicators(x: Array) -> list[Array]:
-    """x <= q for the lower and the upper quantile q (R's type 7) of each quantity."""
+    """Whether x <= q, for the 5% and the 95% quantile q (R's type 7) of each quantity."""
     flat = x.reshape(len(x), -1)
     size = flat.shape[1]
     places = [size * prob + (1 - prob) for prob in TAIL]
@@ -150,11 +146,6 @@ def _tail_indicators(x: Array) -> list[Array]:
         quantile = low + np.clip(place - k, 0, 1) * (high - low)
         indicators.append((x <= quantile[:, None, None]).astype(float))
     return indicators
-
-
-def _ess_tail(x: Array) -> Array:
-    low, high = (_ess(_split(indicator)) for indicator in _tail_indicators(x))
-    return np.minimum(low, high)
 
 
 def _ess(x: Array) -> Array:

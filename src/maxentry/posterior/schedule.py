@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from maxentry.errors import ParameterError
 
 Kind = Literal["population", "long"]
-COLDEST = 0.01  # the likelihood's first power beta: the data hardly speak, every chain roams the prior
-WORK = 2e10  # multiplications of a default population, where a problem is large: some ten seconds on one core
-DRAWS_NUMBERS = 2.5e8  # numbers kept in the draws of a default run: 2 GB
+COLDEST = 0.01  # first power beta of the likelihood: chains sample almost from the prior
+WORK = 2e10  # multiplications of a default population on a large problem: about ten seconds on one core
+DRAWS_NUMBERS = 2.5e8  # numbers stored as draws of a default run, at most: 2 GB
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The length of a run: for each chain, anneal (beta from 0.01 to 1), settle (beta = 1), then keep draws.
+    """The length of a run: each chain anneals (beta from 0.01 to 1), settles (beta = 1), then stores draws.
 
-    chains: how many chains, each with its own random stream
+    chains: number of chains, each with its own random stream
     anneal: sweeps of likelihood tempering from the prior; 0 starts at beta = 1
-    settle: sweeps at beta = 1 that are thrown away
-    draws, thin: kept draws of each chain, and how many sweeps lie between two of them
+    settle: sweeps at beta = 1 that are discarded
+    draws, thin: stored draws of each chain, and the number of sweeps from one to the next
     """
 
     kind: Kind = "population"
@@ -48,15 +48,15 @@ class Sampling:
         return self.anneal + self.settle + self.draws * self.thin
 
     def betas(self) -> NDArray[np.float64]:
-        """The likelihood's power in each sweep before the kept ones."""
-        # Python's powers, not NumPy's, which round differently on other processors: chains would magnify that.
+        """The power of the likelihood in each sweep of annealing and settling."""
+        # Python's powers: NumPy's round differently on other processors, and chains would magnify that.
         last = max(self.anneal - 1, 1)
         rising = [COLDEST ** (1.0 - k / last) for k in range(self.anneal)]
         return np.array(rising + [1.0] * self.settle)
 
     @classmethod
     def resolve(cls, wish: str | Sampling, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
-        """A `Sampling` as it is; "population" or "long" at a length that fits the size of the problem."""
+        """Return a `Sampling` unchanged; choose the length of "population" or "long" by the size of the problem."""
         if isinstance(wish, Sampling):
             return wish
         if wish == "population":
@@ -67,14 +67,14 @@ class Sampling:
 
     @classmethod
     def population(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
-        """32 chains of 450 sweeps where sweeps are cheap; down to 8 of 150 where each one costs."""
+        """32 chains of 450 sweeps if sweeps are cheap, down to 8 chains of 150 sweeps if they are costly."""
         sweeps = WORK / sweep_work(shape, n_obs, rank)
         chains = int(np.clip(sweeps / 200, 8, 32))
         third = int(np.clip(sweeps / chains, 150, 450)) // 3
         return cls("population", chains, third, third, 12, third // 12).in_memory(shape, rank)
 
     def in_memory(self, shape: tuple[int, int], rank: int) -> Sampling:
-        """The same sweeps with fewer of them kept where the draws of this rank would fill the memory."""
+        """Store fewer of the same sweeps if draws of this rank would take too much memory."""
         most = int(DRAWS_NUMBERS / (self.chains * sum(shape) * (rank + 1)))
         draws = min(self.draws, max(most, 4))
         return replace(self, draws=draws, thin=self.draws * self.thin // draws)
@@ -88,13 +88,13 @@ class Sampling:
 
     @classmethod
     def long(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
-        """Four chains of 1,000 draws, thinned where sweeps are cheap."""
+        """Four chains of 1,000 draws, thinned if sweeps are cheap."""
         sweeps = WORK / sweep_work(shape, n_obs, rank)
         thin = int(np.clip(sweeps / 4 / 2000, 1, 20))
         return cls("long", 4, 200, 800 * thin, 1000, thin)
 
 
 def sweep_work(shape: tuple[int, int], n_obs: int, rank: int) -> float:
-    """Multiplications of one sweep, roughly: N K^2 for the sums, (m1 + m2) K^3 for the solves."""
+    """Estimate the multiplications of one sweep: N K^2 for the sums, (m1 + m2) K^3 for the solves."""
     K = rank + 1
     return n_obs * (K * K + 4 * K) + sum(shape) * (K**3 / 3 + 4 * K * K + 50 * K)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry import frames
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.observations import Observations
@@ -118,9 +117,8 @@ class Watched:
 
     def to_frame(self) -> Any:
         """One line an entry: row, col, mean, sd, mcse."""
-        o = self.observations
         measures = {"mean": self.mean, "sd": self.sd, "mcse": self.mcse}
-        return frames.long_frame(self.rows, self.cols, measures, o.row_labels, o.col_labels, o.frame_kind)
+        return self.observations.form.entries(self.rows, self.cols, measures)
 
 
 def entry_positions(observations: Observations, rows: Any, cols: Any) -> tuple[Indices, Indices]:
