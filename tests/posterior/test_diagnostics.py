@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maxentry.observations import Observations
 from maxentry.posterior.diagnostics import Statistics, diagnose, judge_long
 from maxentry.posterior.draws import (
     MAX_ENTRIES,
@@ -38,9 +39,9 @@ def observed(rng, shape=SHAPE, n=N):
     return np.divmod(rng.choice(shape[0] * shape[1], n, replace=False), shape[1])
 
 
-def judged(draws, kind, n=N, **options):
+def judged(draws, kind, n=N, seed=0, **labels):
     rows, cols = observed(np.random.default_rng(5), draws.shape, n)
-    return diagnose(draws, rows, cols, kind, **options)
+    return diagnose(draws, Observations(draws.shape, rows, cols, np.ones(n), **labels), kind, seed)
 
 
 def in_modes(draws, rng, size):
@@ -110,8 +111,8 @@ def test_nothing_watched_depends_on_the_gauge():
     turn = rng.normal(size=(48, 1, 2, 2)) + 3 * np.eye(2)
     back = np.linalg.inv(turn).swapaxes(-1, -2)
     turned = draws._replace(left=draws.left @ turn, right=draws.right @ back)
-    labels = range(20), range(15)
-    here, there = (monitor(d, np.arange(50), np.random.default_rng(1), labels) for d in (draws, turned))
+    known = Observations((20, 15), *np.divmod(np.arange(50), 15), np.ones(50))
+    here, there = (monitor(d, known, 1) for d in (draws, turned))
     assert here.names == there.names
     assert np.allclose(here.draws, there.draws, rtol=1e-9)
     assert judged(turned, "population").converged
@@ -176,7 +177,7 @@ def test_modes_that_show_in_unobserved_entries_only_are_found():
     rows, cols = np.divmod(np.arange(10 * 15), 15)
     draws = independent(rng)
     draws.row[:, :, 10:] += 6 * rng.normal(size=(48, 1, 10))
-    record = diagnose(draws, rows, cols, "population")
+    record = diagnose(draws, Observations(SHAPE, rows, cols, np.ones(150)), "population")
     assert np.median(record.rhat[record.in_group("X observed")]) < 1.1
     assert np.median(record.rhat[record.in_group("X unobserved")]) > 1.1
     assert not record.converged

@@ -5,7 +5,6 @@
 advice given where it holds.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from maxentry import frames
+from maxentry.observations import Observations
 from maxentry.posterior.draws import Draws, monitor
 from maxentry.posterior.rhat_ess import MIN_DRAWS, drift, ess_between, ess_bulk, ess_tail, split_rhat
 from maxentry.posterior.schedule import Kind
@@ -127,26 +127,12 @@ class Diagnostics:
         return group, str(inside.sum()), *figures
 
 
-def diagnose(
-    draws: Draws,
-    rows: NDArray[np.integer],
-    cols: NDArray[np.integer],
-    kind: Kind,
-    *,
-    seed: int = 0,
-    row_labels: Sequence[object] | None = None,
-    col_labels: Sequence[object] | None = None,
-    frame_kind: str | None = None,
-) -> Diagnostics:
+def diagnose(draws: Draws, observations: Observations, kind: Kind, seed: int = 0) -> Diagnostics:
     """Monitor up to 200 entries of X (half unobserved), eta2, sigma2, spectrum and coherences; judge the run.
 
-    `rows`, `cols` are the indices of the observed entries; `seed` fixes which quantities are monitored. The
-    cost is O(chains draws (m1 + m2) R^2).
+    `seed` fixes which quantities are monitored. The cost is O(chains draws (m1 + m2) R^2).
     """
-    m1, m2 = draws.shape
-    labels = (row_labels or range(m1), col_labels or range(m2))
-    observed = np.unique(np.asarray(rows, dtype=np.int64) * m2 + cols)
-    names, groups, watched = monitor(draws, observed, np.random.default_rng(seed), labels)
+    names, groups, watched = monitor(draws, observations, seed)
     bulk, tail = ess_between(watched) if kind == "population" else (ess_bulk(watched), ess_tail(watched))
     n_chains, n_draws = watched.shape[:2]
     statistics = Statistics(
@@ -161,11 +147,12 @@ def diagnose(
         drift=drift(watched),
         shape=draws.shape,
         rank=draws.rank,
-        n_observed=observed.size,
+        n_observed=observations.observed.nnz,
     )
     judge = judge_population if kind == "population" else judge_long
     return Diagnostics(
-        kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, *judge(statistics), frame_kind
+        kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, *judge(statistics),
+        observations.frame_kind,
     )  # fmt: skip
 
 

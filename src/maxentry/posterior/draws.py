@@ -23,7 +23,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.format import open_memmap
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from maxentry.errors import DataError, ParameterError
+from maxentry.observations import Observations
 
 MAX_ENTRIES = 200  # entries of X that are monitored
 MAX_PROJECTIONS = 8  # coherences monitored on each side
@@ -93,11 +94,14 @@ class Monitored(NamedTuple):
     draws: Array
 
 
-def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: Labels) -> Monitored:
+def monitor(draws: Draws, observations: Observations, seed: int = 0) -> Monitored:
     """Draws of a random subset of X, of eta2, sigma2, the singular values and a few coherences.
 
-    `observed`: the observed entries as sorted distinct keys i m2 + j.
+    `seed` fixes which entries and coherences these are.
     """
+    o, (m1, m2), rng = observations, observations.shape, np.random.default_rng(seed)
+    labels = (o.row_labels or range(m1), o.col_labels or range(m2))
+    observed = np.unique(o.rows.astype(np.int64) * m2 + o.cols)
     seen, unseen = choose_entries(draws.shape, observed, rng)
     i, j = (np.concatenate(pair) for pair in zip(seen, unseen, strict=True))
     names = [f"X[{labels[0][a]}, {labels[1][b]}]" for a, b in zip(i, j, strict=True)]
@@ -116,7 +120,10 @@ def monitor(draws: Draws, observed: Indices, rng: np.random.Generator, labels: L
 def choose_entries(
     shape: tuple[int, int], observed: Indices, rng: np.random.Generator
 ) -> tuple[tuple[Indices, Indices], tuple[Indices, Indices]]:
-    """Up to `MAX_ENTRIES` distinct entries, half unobserved; one half grows where the other is too small."""
+    """Up to `MAX_ENTRIES` distinct entries, half unobserved; one half grows where the other is too small.
+
+    `observed`: the observed entries as sorted distinct keys i m2 + j.
+    """
     m1, m2 = shape
     free = m1 * m2 - observed.size
     n_free = min(free, max(MAX_ENTRIES // 2, MAX_ENTRIES - observed.size))
@@ -178,24 +185,11 @@ def coherences(factor_rows: Floats, gram_matrix: Array) -> Array:
     return diagonal
 
 
-class DrawStore(Protocol):
-    """Where the arrays of draws (chain, draw, …) are kept."""
+class DrawStore:
+    """Where the arrays of draws (chain, draw, …) are kept: here in memory, in `FolderStore` on disk."""
 
     def filled(self) -> AbstractContextManager[None]:
         """The context in which chains fill the arrays; if it fails, nothing is left behind."""
-
-    def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
-        """Allocate an array of zeros."""
-
-    def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
-        """The first draws of some chains, the last axis cut to `top`, contiguous; `array` is overwritten."""
-
-
-class MemoryStore:
-    """Draws in memory."""
-
-    def filled(self) -> AbstractContextManager[None]:
-        """Nothing to clean up."""
         return nullcontext()
 
     def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
@@ -203,15 +197,15 @@ class MemoryStore:
         return np.zeros(shape, dtype)
 
     def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:
-        """A contiguous copy."""
+        """The first draws of some chains, the last axis cut to `top`, contiguous; `array` may be overwritten."""
         return np.ascontiguousarray(array[chains, :n_draws, ..., :top])
 
 
-MEMORY = MemoryStore()
+MEMORY = DrawStore()
 
 
 @dataclass(frozen=True)
-class FolderStore:
+class FolderStore(DrawStore):
     """Draws in .npy files of a folder, mapped into memory."""
 
     path: Path

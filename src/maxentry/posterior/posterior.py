@@ -134,11 +134,7 @@ class Posterior:
     def diagnostics(self) -> Diagnostics:
         """R-hat and ESS of X, eta2, sigma2, singular values and projections, of the chains of the main rank."""
         which = np.array([c for c, chain in enumerate(self.chains) if chain.rank == self.rank])
-        data = self.observations
-        return diagnose(
-            self.draws.select_chains(which, self.rank), data.rows, data.cols, self.sampling.kind,
-            row_labels=data.row_labels, col_labels=data.col_labels, frame_kind=data.frame_kind,
-        )  # fmt: skip
+        return diagnose(self.draws.select_chains(which, self.rank), self.observations, self.sampling.kind)
 
     # Dense maps
 
@@ -370,11 +366,8 @@ def to_arviz(posterior: Posterior) -> Any:
         import arviz
     except ImportError:
         raise MissingDependencyError("to_arviz needs ArviZ: pip install 'maxentry[arviz]'") from None
-    data, draws = posterior.observations, posterior.draws
-    entry = np.unique(data.rows.astype(np.int64) * data.shape[1] + data.cols)
-    labels = (data.row_labels or range(data.shape[0]), data.col_labels or range(data.shape[1]))
-    watched = monitor(draws, entry, np.random.default_rng(0), labels)
-    found: dict[str, Any] = {"mu": draws.mu}
+    watched = monitor(posterior.draws, posterior.observations)
+    found: dict[str, Any] = {"mu": posterior.draws.mu}
     coords, dims = {}, {}
     for group in dict.fromkeys(watched.groups):
         members = [k for k, g in enumerate(watched.groups) if g == group]
