@@ -259,4 +259,4 @@ def test_without_both_there_is_nothing_to_say() -> None:
     assert answer(many("uniform", 0.8)).startswith("There are no runs of both")
     assert answer([]).startswith("There are no runs of both")
     apart = [*many("uniform", 0.8, replicates=1), *many("predictive_variance", 0.8, replicates=2)[1:]]
-    assert answer(apart).startswith("There are no replicates")
+    assert answer(apart).startswith("There are no runs of both")

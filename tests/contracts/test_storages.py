@@ -203,5 +203,5 @@ def test_it_is_all_there_when_opened_again(lasting: str) -> None:  # noqa: F811
 
 def test_a_campaign_that_is_gone_is_said_to_be(storage: Storage) -> None:
     key = storage.add("kinase", [Created(SETTINGS)], START, None)
-    with pytest.raises(StorageError, match="which is gone"), storage.locked(key._replace(id=99)):
+    with pytest.raises(StorageError, match="got none: it is gone"), storage.locked(key._replace(id=99)):
         pass

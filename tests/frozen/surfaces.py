@@ -223,7 +223,7 @@ NOT_PROMISED = {
     "Sampling": {"resolve", "in_memory", "scout", "betas"},
     "RankChoice": {"allot"},
     "Diagnostics": {"in_group"},
-    "Status": {"of"},
+    "Status": {"from_state"},
     "Completion": {"form", "effects"},
     "Prediction": {"frame_kind"},
 }

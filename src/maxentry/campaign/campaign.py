@@ -50,13 +50,6 @@ def open_storage(storage: Where, create: bool) -> Iterator[Storage]:
         raise
 
 
-def build_first_events(settings: Settings, told: Sequence[Line]) -> list[Event]:
-    """Return the first events of a campaign: its settings, and the values known already, validated like told ones."""
-    created, at = Created(settings), dt.datetime.now(dt.UTC)
-    news, _ = tell.judge_lines(told, replay([Record(1, at, None, created)]), False, at)
-    return [created, *news]
-
-
 def create_or_find(
     storage: Storage,
     settings: Settings,
@@ -197,10 +190,11 @@ class Campaign:
         if not exist_ok:
             check_new_labels(wanted)
         told = [] if values is None else tell.read_lines(values)
-        first = build_first_events(wanted, told)
+        created, at = Created(wanted), dt.datetime.now(dt.UTC)
+        news, _ = tell.judge_lines(told, replay([Record(1, at, None, created)]), False, at)
         with open_storage(storage, create=True) as opened:
             at = (clock or opened.now)()
-            key, is_new = create_or_find(opened, wanted, first, at, user_name(who), exist_ok)
+            key, is_new = create_or_find(opened, wanted, [created, *news], at, user_name(who), exist_ok)
             owned = opened is not storage
             campaign = cls(opened, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
             if told and not is_new:
@@ -223,7 +217,6 @@ class Campaign:
         frame: "pandas", "polars" or "columns" for the tables and maps of this object. By default tables are pandas
             frames if pandas is installed, else polars frames, and the maps of `posterior` are arrays.
         """
-        views.check_frame(frame)
         with open_storage(storage, create=False) as opened:
             key, owned = opened.find(name), opened is not storage
             return cls(opened, key, owned=owned, cache=cache, clock=clock, policy=policy, frame=frame)
@@ -271,7 +264,7 @@ class Campaign:
     def status(self) -> Status:
         """Return counts and costs; prints as a few lines."""
         state = self.state
-        return Status.of(state, self.now(state))
+        return Status.from_state(state, self.now(state))
 
     def posterior(self, *, progress: bool | None = None) -> Posterior:
         """Return the posterior of the whole matrix given all measurements, in your units and frames."""
@@ -356,7 +349,9 @@ class Campaign:
                 plates = policy.resolve_limits(limits, then.settings)["plates"]
                 fewer = attempt >= CONTENT_WITH_FEWER
                 free = policy.select_free(batch, then, latest, now, plates=plates, fewer_will_do=fewer)
-                if free is None and took < QUICK and _needs_no_model(latest.settings):  # keep the lock
+                settings = latest.settings
+                without_model = settings.acquisition in WITHOUT_MODEL and settings.target_sd is None
+                if free is None and took < QUICK and without_model:  # keep the lock
                     then, batch = latest, self._choose(latest, n, now, limits, progress)
                     free = np.ones(len(batch.rows), dtype=bool)
                 if free is not None:
@@ -506,10 +501,6 @@ class Campaign:
             if state.version > self._latest.version:
                 self._latest = state
         return state
-
-
-def _needs_no_model(settings: Settings) -> bool:
-    return settings.acquisition in WITHOUT_MODEL and settings.target_sd is None
 
 
 def check_count(n: Any) -> int:

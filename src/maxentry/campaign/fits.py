@@ -214,8 +214,7 @@ def touch_fit(cache: Cache | None, name: str) -> None:
     """Mark a cached posterior as recently used."""
     if isinstance(cache, Path):
         with contextlib.suppress(OSError):
-            if _file(cache, name).is_file():
-                _file(cache, name).touch()
+            os.utime(_file(cache, name))
     elif cache is not None:
         cache.used(name)
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.acquisition import Limits, Problem, choose
+from maxentry.acquisition import Limits, Problem, Selection, choose
 from maxentry.belief import Array, Entries, Indices
 from maxentry.campaign import fits
 from maxentry.campaign.events import Asked
@@ -80,8 +80,9 @@ def next_batch(
         what = "any entry that is available" if plates is None else f"whole {plates}"
         left = f"what is left of the budget, {budget_left(state, now):g},"
         return Batch.none(f"{left} does not pay for {what}.")
-    rows, cols, gain, cost = (column[:k] for column in chosen[:4])
-    return Batch(rows, cols, *_predict(posterior, rows, cols), gain, cost, phase or criterion)
+    rows, cols = chosen.rows[:k], chosen.cols[:k]
+    mean, sd = _predict(posterior, rows, cols)
+    return Batch(rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], phase or criterion)
 
 
 def _has_target(state: State) -> bool:
@@ -136,7 +137,7 @@ def _anything_new(state: State, now: dt.datetime) -> bool:
     return bool(state.mask.sum() > state.mask[i, j].sum())
 
 
-def _find_plates(entries: Any, plates: Plates | None) -> Indices | None:
+def _find_plates(entries: Selection | Batch, plates: Plates | None) -> Indices | None:
     """Return the row or column that each entry is part of; None if entries are asked for one by one."""
     return {"rows": entries.rows, "cols": entries.cols, None: None}[plates]
 

@@ -137,34 +137,31 @@ class Settings:
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """Return a copy with these changes, which were checked when they were made."""
-        return _restore(Settings, {**self._all(), **changes})
+        return _restore({**self._all(), **changes})
 
     def with_rows(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
         """Return a copy with more rows at the end. They are available and cost `cost`, or the mean of the others."""
-        return self._extended(rows=_append_labels(self.rows, labels, "row"), row_cost=cost)
+        return self._extended("row", labels, cost)
 
     def with_cols(self, labels: Iterable[Hashable], cost: Any = None) -> Settings:
         """Return a copy with more columns at the end. They are available and cost `cost`, or the mean of the others."""
-        return self._extended(cols=_append_labels(self.cols, labels, "column"), col_cost=cost)
+        return self._extended("col", labels, cost)
 
-    def _extended(
-        self,
-        rows: Labels | None = None,
-        cols: Labels | None = None,
-        row_cost: Any = None,
-        col_cost: Any = None,
-    ) -> Settings:
-        rows, cols = rows or self.rows, cols or self.cols
+    def _extended(self, side: Literal["row", "col"], labels: Iterable[Hashable], cost: Any) -> Settings:
+        rows, cols = self.rows, self.cols
+        if side == "row":
+            rows = _append_labels(rows, labels, "row")
+        else:
+            cols = _append_labels(cols, labels, "column")
+        if cost is not None and getattr(self.costs, side) is None:
+            raise ParameterError(f"expected a campaign with {side} costs to add to, got one without.")
         shape, mask = (len(rows), len(cols)), self.mask
         if mask is not None:
             import numpy as np
 
             mask = np.ones(shape, dtype=bool)
             mask[: self.shape[0], : self.shape[1]] = self.mask
-        for cost, part, side in ((row_cost, self.costs.row, "row"), (col_cost, self.costs.col, "col")):
-            if cost is not None and part is None:
-                raise ParameterError(f"expected a campaign with {side} costs to add to, got one without.")
-        costs = self.costs.extended(shape, row_cost, col_cost)
+        costs = self.costs.extended(shape, **{side: cost})
         return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs})
 
     def _all(self) -> dict[str, Any]:
@@ -179,7 +176,7 @@ class Settings:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:
         """Read stored settings, without checks: they were checked by the rules of their time."""
-        return _restore(cls, {name: decode_setting(name, value) for name, value in data.items()})
+        return _restore({name: decode_setting(name, value) for name, value in data.items()})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Settings) and self.to_json() == other.to_json()
@@ -187,19 +184,13 @@ class Settings:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _restore(cls: type[Settings], values: Mapping[str, Any]) -> Settings:
+def _restore(values: Mapping[str, Any]) -> Settings:
     """Build settings without checks; settings that an older version did not have get their defaults."""
-    restored = object.__new__(cls)
-    for f in fields(cls):
-        if f.name in values:
-            value = values[f.name]
-        elif f.default_factory is not MISSING:
-            value = f.default_factory()
-        elif f.default is not MISSING:
-            value = f.default
-        else:
-            raise KeyError(f.name)
-        object.__setattr__(restored, f.name, value)
+    defaults = {f.name: f.default for f in fields(Settings) if f.default is not MISSING}
+    known = {"costs": _no_costs(), **defaults, **values}
+    restored = object.__new__(Settings)
+    for f in fields(Settings):
+        object.__setattr__(restored, f.name, known[f.name])
     return restored
 
 

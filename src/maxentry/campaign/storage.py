@@ -151,7 +151,7 @@ def check_file(path: Path, must_exist: bool) -> None:
                     f"expected a file of campaigns at {path}, got none.", code="no_storage", path=str(path)
                 )
             if not path.parent.is_dir():
-                raise StorageError(f"expected the folder {path.parent} for {path.name} to exist.")
+                raise StorageError(f"expected the folder {path.parent} for {path.name}, got none.")
             return
         with path.open("rb") as file:
             start = file.read(len(SQLITE_HEADER))
@@ -187,12 +187,11 @@ EVENTS = Table(
 )
 
 
-def _who(connection: Connection) -> None:
-    """Migrate version 1 to 2: add the column `who` to the events."""
+def _add_who(connection: Connection) -> None:
     connection.execute(text("ALTER TABLE maxentry_events ADD COLUMN who VARCHAR(200)"))
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _who}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who}  # by the version that they start from
 
 
 def read_version(connection: Connection, where: str) -> int | None:
@@ -208,20 +207,6 @@ def read_version(connection: Connection, where: str) -> int | None:
             "Upgrade maxentry (pip install -U maxentry) to open it."
         )
     return int(version)
-
-
-def create_tables(connection: Connection) -> None:
-    """Create the tables of the current version."""
-    METADATA.create_all(connection)
-    connection.execute(insert(SCHEMA).values(version=VERSION))
-
-
-def upgrade_tables(connection: Connection, version: int) -> None:
-    """Migrate older tables step by step to the current version, in the connection's transaction."""
-    while version < VERSION:
-        MIGRATIONS[version](connection)
-        version += 1
-        connection.execute(update(SCHEMA).values(version=version))
 
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
@@ -283,7 +268,7 @@ class Log:
             if rows:
                 self.connection.execute(insert(EVENTS), rows)
         except IntegrityError:
-            raise Overtaken(f"expected to write event {version + 1}, which exists already.") from None
+            raise Overtaken(f"expected no event {version + 1} yet, got one of another writer.") from None
         self.appended = range(version + 1, version + len(records) + 1)
         return records
 
@@ -336,61 +321,48 @@ class Storage:
         """Create a campaign with its first events, in one transaction. Refuse a name that is taken."""
         with self.writing() as connection:
             self._check_version(connection)
-            if self._find(connection, name) is not None:
-                raise self._name_taken(name)
             mark = str(uuid.uuid4())
             row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
             try:
                 key = connection.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
-            except IntegrityError:  # another process has just taken the name
-                raise self._name_taken(name) from None
+            except IntegrityError:
+                message = f"expected a new name in {self.name}, got {name!r}, which is taken."
+                raise CampaignError(message, code="name_taken", name=name) from None
             assert key is not None
             campaign = Key(int(key[0]), mark, name)
             Log(connection, campaign).append(first, 0, at, who)
             return campaign
 
+    def keys(self) -> list[Key]:
+        """Return the keys of the campaigns, in the order of their creation."""
+        columns = CAMPAIGNS.c.id, CAMPAIGNS.c.uuid, CAMPAIGNS.c.name
+        with self.reading() as connection:
+            return [Key(*row) for row in connection.execute(select(*columns).order_by(CAMPAIGNS.c.id))]
+
     def names(self) -> list[str]:
         """Return the names of the campaigns, in the order of their creation."""
-        with self.reading() as connection:
-            return list(connection.execute(select(CAMPAIGNS.c.name).order_by(CAMPAIGNS.c.id)).scalars())
+        return [key.name for key in self.keys()]
 
     def find(self, name: str | None) -> Key:
         """Return the key of the campaign of this name; without a name, of the only campaign."""
-        names = self.names()
-        if name is None and len(names) == 1:
-            name = names[0]
-        if name not in names:
-            raise self._not_found(name, names)
-        with self.reading() as connection:
-            key = self._find(connection, name)
-        assert key is not None
-        return key
-
-    def _name_taken(self, name: str) -> CampaignError:
-        message = f"expected a new name in {self.name}, got {name!r}, which is taken."
-        return CampaignError(message, code="name_taken", name=name)
-
-    def _not_found(self, name: str | None, names: list[str]) -> CampaignError:
-        if not names:
-            return CampaignError(f"expected a campaign in {self.name}, got none yet.", code="no_campaigns")
+        keys = self.keys()
+        matching = [key for key in keys if name is None or key.name == name]
+        if len(matching) == 1:
+            key = matching[0]
+            if not UUID.fullmatch(str(key.uuid)):  # it becomes the name of a folder
+                raise StorageError(
+                    f"expected a uuid for campaign {key.name!r} in {self.name}, got {key.uuid!r:.60}."
+                )
+            return key
+        if not keys:
+            raise CampaignError(f"expected a campaign in {self.name}, got none yet.", code="no_campaigns")
+        names = [key.name for key in keys]
         listed = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
         if name is None:
-            message = (
-                f"expected the name of one campaign in {self.name}, got none. Its campaigns are {listed}."
-            )
-            return CampaignError(message, code="name_missing", names=names)
+            message = f"expected the name of one campaign in {self.name}, got none of {listed}."
+            raise CampaignError(message, code="name_missing", names=names)
         message = f"expected a campaign {name!r} in {self.name}, got {listed}."
-        return CampaignError(message, code="unknown_campaign", name=name, names=names)
-
-    def name_of(self, mark: str) -> str | None:
-        """Return the name of the campaign with this uuid, or None."""
-        try:
-            known = str(uuid.UUID(mark))  # anything else is no uuid, and needs no query
-        except ValueError:
-            return None
-        with self.reading() as connection:
-            name = connection.execute(select(CAMPAIGNS.c.name).where(CAMPAIGNS.c.uuid == known)).scalar()
-        return None if name is None or known != mark else str(name)
+        raise CampaignError(message, code="unknown_campaign", name=name, names=names)
 
     def events(self, key: Key, since: int = 0, most: int | None = None) -> list[Record]:
         """Return a campaign's events after number `since`, at most `most` of them."""
@@ -413,7 +385,9 @@ class Storage:
         with self.writing() as connection:
             row = select(CAMPAIGNS.c.uuid).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() != key.uuid:  # SQLite ignores FOR UPDATE
-                raise StorageError(f"expected the campaign {key.name!r} in {self.name}, which is gone.")
+                raise StorageError(
+                    f"expected the campaign {key.name!r} in {self.name}, got none: it is gone."
+                )
             self._check_version(connection)
             log = Log(connection, key)
             with around(log):
@@ -427,16 +401,6 @@ class Storage:
                 f"expected tables of version {VERSION} in {self.name}, got version {version}. "
                 "Upgrade maxentry (pip install -U maxentry)."
             )
-
-    def _find(self, connection: Connection, name: str | None) -> Key | None:
-        columns = CAMPAIGNS.c.id, CAMPAIGNS.c.uuid, CAMPAIGNS.c.name
-        row = connection.execute(select(*columns).where(CAMPAIGNS.c.name == name)).first()
-        if row is None:
-            return None
-        key = Key(*row)
-        if not UUID.fullmatch(str(key.uuid)):  # it becomes the name of a folder
-            raise StorageError(f"expected a uuid for campaign {name!r} in {self.name}, got {key.uuid!r:.60}.")
-        return key
 
     # Connections
 
@@ -476,16 +440,11 @@ class Storage:
         if is_in_memory(self.url):
             # All threads share one connection, so only one may use it at a time.
             self._turn = threading.RLock()
-            engine = create_engine(
-                "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
-            )
+            threads = {"check_same_thread": False}
+            engine = create_engine("sqlite://", poolclass=StaticPool, connect_args=threads)
         else:
-            engine = create_engine(
-                self.url,
-                poolclass=QueuePool,
-                pool_reset_on_return="rollback",
-                connect_args={"check_same_thread": False, "timeout": PATIENCE},
-            )
+            options = {"check_same_thread": False, "timeout": PATIENCE}
+            engine = create_engine(self.url, poolclass=QueuePool, connect_args=options)
             _CLOSED_BEFORE_FORKS.add(engine)
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin)
@@ -517,9 +476,12 @@ class Storage:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             version = read_version(connection, self.name)  # another process may have created or migrated them
             if version is None:
-                create_tables(connection)
-            else:
-                upgrade_tables(connection, version)
+                METADATA.create_all(connection)
+                connection.execute(insert(SCHEMA).values(version=VERSION))
+                return
+            for step in range(version, VERSION):
+                MIGRATIONS[step](connection)
+                connection.execute(update(SCHEMA).values(version=step + 1))
 
 
 def _inode(path: Path | None) -> tuple[int, int] | None:

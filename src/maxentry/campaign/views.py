@@ -165,7 +165,7 @@ class Status:
     changed_at: dt.datetime
 
     @classmethod
-    def of(cls, state: State, now: dt.datetime) -> Status:
+    def from_state(cls, state: State, now: dt.datetime) -> Status:
         """Build the status of this state at this time."""
         counts = Counter(a.status_at(now) for a in state.asked.values())
         settings = state.settings

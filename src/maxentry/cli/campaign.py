@@ -45,49 +45,28 @@ def new(
     **settings: Any,
 ) -> None:
     """Begin a campaign: name its rows and columns, and what is known of them already."""
-    row_labels, col_labels, values = _read_labels(source, names, rows, cols, row, col, shape)
-    given = _read_settings(settings, row_labels, col_labels)
-    created, several = _create(storage, name, row_labels, col_labels, values, given, who)
-    told = f", {count(created['told'], 'value')} told" if created["told"] else ""
-    size = f"{created['rows']} rows, {created['cols']} columns"
-    output.report(created, f"Campaign {name}: {size}{told}.", as_json)
-    if created["available"] and not as_json:
-        n = min(24, max(created["rows"], created["cols"]), created["available"])
-        where = output.next_options(storage, name, several=several)
-        output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")
-
-
-def _create(
-    storage: str, name: str, rows: list[str], cols: list[str], values: dict[str, list[Any]],
-    given: dict[str, Any], who: str | None,
-) -> tuple[dict[str, Any], bool]:  # fmt: skip
-    """Create the campaign with its known values; return what to report, and whether there are others beside it."""
     from maxentry.campaign.campaign import Campaign
-
-    known = values if values["value"] else None
-    with Campaign.create(storage, name, rows, cols, values=known, who=who, **given) as campaign:
-        status, seed = campaign.status(), campaign.settings.seed
-    created = {"campaign": name, "rows": len(rows), "cols": len(cols), "told": status.measurements}
-    return created | {"available": status.available, "seed": seed}, len(Campaign.list(storage)) > 1
-
-
-def _read_labels(
-    source: str | None, names: str | None, rows: str | None, cols: str | None,
-    row: list[str] | None, col: list[str] | None, shape: str | None,
-) -> tuple[list[str], list[str], dict[str, list[Any]]]:  # fmt: skip
-    """Labels of both sides, each from one source, and the table's measurements."""
     from maxentry.cli import inputs
 
     matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
-    counted = options.count_labels(size)
-    return (
-        _choose_labels("row", rows, row or [], counted[0], matrix.row_labels),
-        _choose_labels("col", cols, col or [], counted[1], matrix.col_labels),
-        matrix.columns(),
-    )
+    counted_rows, counted_cols = options.count_labels(size)
+    row_labels = _choose_labels("row", rows, row or [], counted_rows, matrix.row_labels)
+    col_labels = _choose_labels("col", cols, col or [], counted_cols, matrix.col_labels)
+    given = _read_settings(settings, row_labels, col_labels)
+    values = matrix.columns() if matrix.values else None
+    with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
+        (m1, m2), seed, status = campaign.settings.shape, campaign.settings.seed, campaign.status()
+    facts = {"campaign": name, "rows": m1, "cols": m2, "told": status.measurements}
+    told = f", {count(status.measurements, 'value')} told" if status.measurements else ""
+    text = f"Campaign {name}: {m1} rows, {m2} columns{told}."
+    output.report({**facts, "available": status.available, "seed": seed}, text, as_json)
+    if status.available and not as_json:
+        where = output.next_options(storage, name, several=len(Campaign.list(storage)) > 1)
+        n = min(24, max(m1, m2), status.available)
+        output.say(f"Next: maxentry ask {n} -o plate.csv{where}", "dim")
 
 
 def _choose_labels(

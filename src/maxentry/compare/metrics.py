@@ -308,16 +308,14 @@ def first_reach(x: Array, error: Array, target: float) -> float:
 
 
 def coverage(curves: Curves) -> Array:
-    """Return the share of unobserved entries inside their 90% intervals at each look, mean over replicates."""
+    """Return the share of unobserved entries inside their 90% intervals at each look, mean over replicates.
+
+    NaN where no replicate has intervals.
+    """
     shares = curves.along("coverage")[1]
     known = np.isfinite(shares)
     total, count = np.where(known, shares, 0.0).sum(axis=0), known.sum(axis=0)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def has_intervals(curves: Curves) -> bool:
-    """Return whether the estimate came with intervals."""
-    return any(bool(np.isfinite(shares).any()) for shares in curves.tracks("coverage"))
 
 
 def seconds_per_ask(curves: Curves, measure: Measure = "seconds") -> float:

@@ -21,7 +21,7 @@ from maxentry.compare import metrics
 from maxentry.compare.metrics import Curves, Interval, Measure
 from maxentry.compare.scenario import BASELINE, DEFAULT, OURS, Array, Strategy
 from maxentry.compare.store import Look, Run, atomic_path
-from maxentry.errors import DataError, MissingDependencyError
+from maxentry.errors import MissingDependencyError
 from maxentry.plots.matplotlib import DPI, SMALLER, draw_panel, new_figure
 from maxentry.plots.records import Panel, Series
 from maxentry.plots.style import INK, inline_svg, library_versions
@@ -84,12 +84,9 @@ def answer(runs: Iterable[Run], strategy: Strategy = DEFAULT) -> str:
     study = metrics.gather(runs, [strategy])
     by = next(iter(study.values()), {})
     uniform = metrics.find_baseline(by, strategy.name)
-    if uniform is None:
+    if uniform is None or not (ratio := metrics.end_ratio(by[strategy.name], uniform)).replicates:
         return f"There are no runs of both {strategy.title} and {BASELINE.title} sampling to compare."
     chosen, base = metrics.pair(by[strategy.name], uniform)
-    ratio = metrics.end_ratio(chosen, base)
-    if not ratio.replicates:
-        return f"There are no replicates of both {strategy.title} and {BASELINE.title} sampling."
     end = "at the same cost" if chosen.by_cost else f"after {np.median(base.at(-1, 'n')):,.0f} entries"
     text = f"{_verdict(strategy, ratio)}: {end} the error of {strategy.title} is {_ratio_text(ratio)} of uniform's"
     not_shown = ratio.effect in ("harms", "no difference shown")
@@ -251,7 +248,7 @@ def reach_cell(by: dict[str, Curves], strategy: str, spent: Measure) -> ResultCe
 
 def coverage_cell(curves: Curves) -> ResultCell:
     """Return the coverage at the end, and the least along the way."""
-    shares = metrics.coverage(curves) if metrics.has_intervals(curves) else np.array([])
+    shares = metrics.coverage(curves)
     known = shares[np.isfinite(shares)]
     if not known.size:
         return ResultCell("")
@@ -294,16 +291,14 @@ def build_panel(title: str, by: dict[str, Curves], shown: Shown = "error") -> Pa
     by_cost = any(c.by_cost for c in by.values())
     x_label = "share of the budget spent" if by_cost else "entries measured"
     if shown == "coverage":
-        known = [c for c in by.values() if metrics.has_intervals(c)]
-        lines = [_line(c, c.along()[0], metrics.coverage(c)) for c in known]
-        least = min((float(np.nanmin(line.y)) for line in lines), default=1.0)
+        every = (_line(c, c.along()[0], metrics.coverage(c)) for c in by.values())
+        lines = [line for line in every if np.isfinite(line.y).any()]
+        limits = min([0.7, *(float(np.nanmin(line.y)) - 0.03 for line in lines)]), 1.005
         if lines:
-            ends = known[0].along()[0][[0, -1]]
+            ends = np.asarray(lines[0].x)[[0, -1]]
             lines.append(Series("", ends, np.full(2, 0.9), color=INK, dashes="dotted"))
-        limits = min(0.7, least - 0.03), 1.005
-        return Panel(
-            title, x_label, "coverage of 90% intervals", tuple(lines), y_limits=limits, log_shares=by_cost
-        )
+        y_label = "coverage of 90% intervals"
+        return Panel(title, x_label, y_label, tuple(lines), y_limits=limits, log_shares=by_cost)
     series = []
     for name, curves in by.items():
         x, errors = curves.along()
@@ -322,8 +317,6 @@ def _line(curves: Curves, x: Array, y: Array) -> Series:
 
 def draw_panels(panels: Sequence[Panel], across: int) -> Figure:
     """Draw panels side by side, with one legend above."""
-    if not panels:
-        raise DataError("expected runs to draw, got none.")
     across = min(across, len(panels))
     down = -(-len(panels) // across)
     fig = new_figure(max(5.2, 3.6 * across), 3.1 * down + 0.6)

@@ -25,7 +25,7 @@ from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 from maxentry.posterior.draws import gram_matrices
 from maxentry.posterior.draws import singular_values as spectrum
-from maxentry.posterior.intervals import check_level, quantiles
+from maxentry.posterior.intervals import NoiseLaw, check_level, predict, quantiles
 from maxentry.summary.error_curve import (
     POINTS,
     ErrorCurve,
@@ -110,20 +110,17 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
 def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
     """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function."""
     belief, transform = posterior.belief, posterior.transform
-    sd, nu = np.sqrt(belief.noise_var), posterior.draws.nu
+    sd, nu = np.sqrt(belief.noise_var), None if posterior.draws.nu is None else posterior.draws.nu.ravel()
     z = transform.forward(values)
     place = np.empty(len(z))
     step = max(1, BLOCK_NUMBERS // belief.n_draws)
     for start in range(0, len(z), step):
         part = slice(start, start + step)
         distance = (z[part] - belief.at(entries.rows[part], entries.cols[part])) / sd[:, None]
-        place[part] = (ndtr(distance) if nu is None else stdtr(nu.reshape(-1, 1), distance)).mean(0)
-    shown, data = _spread(len(z)), posterior.observations
-    rows, cols = (
-        index[shown] if labels is None else [labels[k] for k in index[shown]]
-        for index, labels in ((entries.rows, data.row_labels), (entries.cols, data.col_labels))
-    )
-    prediction = posterior.predict(rows, cols, level)
+        place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
+    shown, noise = _spread(len(z)), NoiseLaw(belief.noise_var, nu)
+    rows, cols = entries.rows[shown], entries.cols[shown]
+    prediction = predict(belief, rows, cols, level, noise, posterior.observations, transform)
     ends = np.full((3, len(z)), np.nan)
     ends[:, shown] = prediction.mean, prediction.new_low, prediction.new_high
     return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)

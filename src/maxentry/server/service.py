@@ -71,16 +71,17 @@ class Service:
         """Return the campaign of this id or name."""
         if (known := self._find(reference)) is not None:
             return known
-        names = self.storage.names()
-        name = reference if reference in names else self.storage.name_of(reference)
-        if name is None:
+        keys = self.storage.keys()
+        by_reference = {key.uuid: key for key in keys} | {key.name: key for key in keys}
+        key = by_reference.get(reference)
+        if key is None:
+            names = [key.name for key in keys]
             some = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
             detail = (
                 f"expected the name of a campaign ({some or 'there is none yet'}), got {reference!r:.220}."
             )
             raise HttpProblem("no-campaign", detail, error="CampaignError")
-        key = self.storage.find(name)
-        return self._find(key.uuid) or self._add(Campaign(self.storage, key))
+        return self._find(key.uuid) or self._add(Campaign(self.storage, self.storage.find(key.name)))
 
     def _find(self, id: str) -> OpenCampaign | None:
         with self._lock:
