@@ -15,7 +15,7 @@ import pytest
 from tests.dashboard.browser import Watched
 from tests.dashboard.lab import address, campaign, fact, fitted, shown
 
-from maxentry.server.routes import dashboard
+from maxentry.server.routes import posterior
 from maxentry.server.service import CampaignFits
 
 Reader = Callable[..., Watched]
@@ -109,7 +109,7 @@ def test_a_preview_that_takes_long_is_made_once(
 ) -> None:
     from playwright.sync_api import expect
 
-    upcoming = dashboard._preview
+    upcoming = posterior._preview
 
     def slow(*given: Any) -> Any:
         time.sleep(4)  # longer than the page waits for an answer
@@ -119,7 +119,7 @@ def test_a_preview_that_takes_long_is_made_once(
     page = reader(lab.url).tab(address(path))
     fitted(page)
     page.get_by_text("These are not asked for yet").wait_for()  # the one that comes by itself
-    monkeypatch.setattr(dashboard, "_preview", slow)
+    monkeypatch.setattr(posterior, "_preview", slow)
     before = len(_jobs(lab, "next"))
     page.get_by_label("How many").fill("3")
     page.get_by_role("button", name="Preview").click()

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from maxentry import cells, errors, frames
@@ -78,13 +78,6 @@ def connect(
     return RemoteCampaign(HttpSession(url, token, certificate), campaign, frame)
 
 
-class CampaignRef(NamedTuple):
-    """How a server knows a campaign."""
-
-    id: str
-    name: str
-
-
 class RemoteCampaign:
     """A campaign on a server. Its methods are documented at those of `Campaign`.
 
@@ -96,10 +89,10 @@ class RemoteCampaign:
         session: HttpSession,
         name: str | None = None,
         frame: FrameKind | None = None,
-        ref: CampaignRef | None = None,
+        id: str | None = None,
     ) -> None:
-        """For `connect`."""
-        self._session, self._wanted, self._frame, self._ref = session, name, frame, ref
+        """For `connect`. Without an id the campaign is looked for when it is first used."""
+        self._session, self._name, self._frame, self._id = session, name, frame, id
         self._latest: State | None = None
         self._lock = threading.Lock()
 
@@ -127,13 +120,13 @@ class RemoteCampaign:
         body = _settings(wanted, ("name", "rows", "cols", *settings))
         body |= {"seed": seed, "values": told, "exist_ok": exist_ok, "who": user_name(who)}
         created = self._session.send("POST", "/campaigns", body)
-        ref = CampaignRef(created["id"], created["name"])
-        return RemoteCampaign(self._session, ref.name, frame, ref)
+        return RemoteCampaign(self._session, created["name"], frame, created["id"])
 
     def open(self, name: str | None = None, *, frame: FrameKind | None = None) -> RemoteCampaign:
         """The campaign of this name on this server, or the only one."""
         views.check_frame(frame)
-        return RemoteCampaign(self._session, name, frame or self._frame, self._find(name))
+        found = self._find(name)
+        return RemoteCampaign(self._session, found["name"], frame or self._frame, found["id"])
 
     def list(self) -> list[str]:
         """The names of the campaigns on this server."""
@@ -150,15 +143,14 @@ class RemoteCampaign:
         self.close()
 
     def __repr__(self) -> str:
-        name = self._wanted if self._ref is None else self._ref.name
-        return f"Campaign {name!r} on {self._session.url}" if name else f"Campaigns on {self._session.url}"
+        return f"{f'Campaign {self._name!r}' if self._name else 'Campaigns'} on {self._session.url}"
 
     # Look
 
     @property
     def name(self) -> str:
         """The campaign's name."""
-        return self._here().name
+        return self._resolve()[0]
 
     @property
     def state(self) -> State:
@@ -193,9 +185,9 @@ class RemoteCampaign:
             self._session.wait_for(_parse(response), progress)
             params["stale"] = True  # the fit that was waited for, though more may have been told since
         with tempfile.TemporaryDirectory(prefix="maxentry-") as folder:
-            path = Path(folder) / "posterior.npz"
-            path.write_bytes(response.content)
-            return views.convert_maps(Posterior.load(path), self._frame)
+            file = Path(folder) / "posterior.npz"
+            file.write_bytes(response.content)
+            return views.convert_maps(Posterior.load(file), self._frame)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
@@ -323,12 +315,14 @@ class RemoteCampaign:
 
     # Requests
 
-    def _here(self) -> CampaignRef:
-        if self._ref is None:
-            self._ref = self._find(self._wanted)
-        return self._ref
+    def _resolve(self) -> tuple[str, str]:
+        """The campaign's name and id."""
+        if self._id is None or self._name is None:
+            found = self._find(self._name)
+            self._name, self._id = str(found["name"]), str(found["id"])
+        return self._name, self._id
 
-    def _find(self, name: str | None) -> CampaignRef:
+    def _find(self, name: str | None) -> dict[str, Any]:
         only = {} if name is None else {"name": name}
         page = self._session.get("/campaigns", **only, limit=2)
         if page["total"] != 1:
@@ -336,10 +330,11 @@ class RemoteCampaign:
             known = ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
             expected = f"the name of one campaign on {self._session.url} ({known or 'there is none yet'})"
             raise CampaignError(f"expected {expected}, got {'no name' if name is None else repr(name)}.")
-        return CampaignRef(page["items"][0]["id"], page["items"][0]["name"])
+        campaign: dict[str, Any] = page["items"][0]
+        return campaign
 
     def _at(self, path: str = "") -> str:
-        return f"/campaigns/{quote(self._here().id)}{path}"
+        return f"/campaigns/{quote(self._resolve()[1])}{path}"
 
     def _table(self, path: str, names: Iterable[str], frame: FrameKind | None, **params: Any) -> Any:
         pages = self._session.pages(self._at(path), **params)

@@ -94,7 +94,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         "description": ", or: ".join(title for known, title in KINDS.values() if known == status),
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}},
     }
-    for status in sorted({status for status, _ in KINDS.values()})
+    for status in dict.fromkeys(status for status, _ in KINDS.values())
 }
 
 

@@ -1,4 +1,4 @@
-"""The dashboard: its page, and what only it asks for: entries by position, why entries are next, the error curve."""
+"""The dashboard: its page with the files that it needs, and what the reader may do there."""
 
 from __future__ import annotations
 
@@ -10,41 +10,17 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import get_args
 
-import numpy as np
-from fastapi import APIRouter, FastAPI, Query, Request
-from starlette.concurrency import run_in_threadpool
+from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from maxentry.campaign import policy, views
-from maxentry.campaign.outlook import compute_outlook as expected_outlook
-from maxentry.campaign.policy import Plates
-from maxentry.campaign.state import State
-from maxentry.errors import ParameterError
-from maxentry.progress import Watch
 from maxentry.server import schemas
-from maxentry.server.routes.dependencies import (
-    ACCEPTED,
-    CampaignDep,
-    Level,
-    ServiceDep,
-    Stale,
-    StateDep,
-    Wait,
-)
-from maxentry.server.routes.posterior import describe_entry
-from maxentry.server.schemas import to_records
 from maxentry.server.security import parse_bearer
-from maxentry.server.service import OpenCampaign
-from maxentry.summary.reasons import reasons as find_reasons
 from maxentry.transform import PERCENT, Kind
 
 router = APIRouter(tags=["the dashboard"])
-Position = Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Counted from 0, as on maps.")]
-MOST_REASONS = 200  # entries of one answer whose reasons are computed
-MOST_ENTRIES = 10_000  # entries of one answer
 
 
 @router.get("/access")
@@ -52,104 +28,6 @@ def access(request: Request) -> schemas.AccessResponse:
     """What the token of the request allows: reading, or writing too."""
     token = parse_bearer(request.headers.get("authorization"))
     return schemas.AccessResponse(may=request.app.state.options.tokens.access(token))
-
-
-@router.get("/campaigns/{campaign}/cell", response_model=schemas.EntryResponse)
-def cell(
-    here: CampaignDep, state: StateDep, row: Position, col: Position, level: Level = 0.9
-) -> dict[str, Any]:
-    """One entry by position, with its history and its prediction by the last fit at hand. Never waits for a fit."""
-    for name, at, size in (("row", row, state.shape[0]), ("column", col, state.shape[1])):
-        if at >= size:
-            raise ParameterError(f"expected a {name} from 0 to {size - 1}, got {at}.")
-    return describe_entry(here, state, row, col, level)
-
-
-@router.get("/campaigns/{campaign}/reasons", response_model=schemas.PendingResponse)
-def reasons(here: CampaignDep, state: StateDep) -> dict[str, Any]:
-    """Why the pending entries are worth measuring, by the last fit at hand; of many only the first."""
-    now = here.campaign.now(state)
-    pending = state.pending_asks(now)
-    asks, fit = pending[:MOST_REASONS], here.fits.latest(state)
-    rows, cols = (np.array([getattr(ask, side) for ask in asks], dtype=np.int64) for side in ("row", "col"))
-    why = find_reasons(state, None if fit is None else fit.posterior, rows, cols)
-    lines = to_records(views.asks_in_full(asks, state, now))
-    items = [
-        {**line, **reason._asdict(), "i": ask.row, "j": ask.col}
-        for line, reason, ask in zip(lines, why, asks, strict=True)
-    ]
-    return {"fit": fit, "total": len(pending), "items": items}
-
-
-@router.get("/campaigns/{campaign}/next", responses=ACCEPTED)
-async def upcoming(
-    service: ServiceDep,
-    here: CampaignDep,
-    state: StateDep,
-    n: Annotated[int, Query(ge=1, le=100_000)] = 8,
-    plates: Annotated[Plates | None, Query(description="Whole rows or columns: n counts them.")] = None,
-    wait: Wait = 5.0,
-) -> schemas.NextResponse:
-    """The entries that `ask` would return now, why these, and what they would change. Asks for nothing."""
-
-    def work(watch: Watch) -> schemas.NextResponse:
-        return _preview(here, n, plates, watch)
-
-    key = state.version, n, plates
-    result: schemas.NextResponse = await service.finish("next", here, work, key, wait)
-    return result
-
-
-def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) -> schemas.NextResponse:
-    state = here.campaign.state
-    given = {"plates": plates, "per_row": None, "per_col": None}
-    now, limits = here.campaign.now(state), policy.resolve_limits(given, state.settings)
-    batch = policy.next_batch(state, n, now, **limits, cache=here.campaign.cache, progress=watch)  # type: ignore[arg-type]
-    fit = here.fits.current(state) if state.standing else None
-    posterior = None if fit is None else fit.posterior
-    rows, cols = batch.rows[:MOST_ENTRIES], batch.cols[:MOST_ENTRIES]
-    why = find_reasons(state, posterior, rows[:MOST_REASONS], cols[:MOST_REASONS])
-    why += find_reasons(state, None, rows[MOST_REASONS:], cols[MOST_REASONS:])
-    columns = {name: getattr(batch, name)[:MOST_ENTRIES].tolist() for name in ("mean", "sd", "gain", "cost")}
-    columns |= {"row": [state.row_labels[i] for i in rows], "col": [state.col_labels[j] for j in cols]}
-    lines = to_records(columns | {"i": rows.tolist(), "j": cols.tolist()})
-    outlook: dict[str, Any] | None = None
-    if posterior is not None and policy.explain_design_phase(state, now) is None:
-        outlook = expected_outlook(state, posterior, batch, now).to_dict()
-    return schemas.NextResponse(
-        version=state.version,
-        why=batch.why,
-        total=len(batch.rows),
-        entries=[
-            schemas.NextEntry(**line, **reason._asdict()) for line, reason in zip(lines, why, strict=True)
-        ],
-        outlook=outlook,
-    )
-
-
-@router.get("/campaigns/{campaign}/curve", responses=ACCEPTED)
-async def curve(
-    service: ServiceDep, here: CampaignDep, state: StateDep, wait: Wait = 5.0, stale: Stale = False
-) -> schemas.CurveResponse:
-    """The expected error as measurements came in; with `stale` only points at hand, else missing ones are computed."""
-    known = await run_in_threadpool(_curve, here, state)
-    if stale or not known.missing:
-        return known
-
-    def work(watch: Watch) -> schemas.CurveResponse:
-        here.curve.complete(state, lambda: here.fits.fit(state, watch), progress=watch)
-        return _curve(here, state)
-
-    result: schemas.CurveResponse = await service.finish("curve", here, work, state.version, wait)
-    return result
-
-
-def _curve(here: OpenCampaign, state: State) -> schemas.CurveResponse:
-    return schemas.CurveResponse(
-        points=[schemas.ErrorPointResponse.model_validate(point) for point in here.curve.points(state)],
-        missing=len(here.curve.missing(state)),
-        target_sd=state.settings.target_sd,
-    )
 
 
 # The page and its files. They show nothing of any campaign, and need no token.

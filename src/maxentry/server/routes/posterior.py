@@ -1,4 +1,7 @@
-"""The posterior: the model, entries, maps, draws, the outlook. Fits are made in the background."""
+"""The posterior (model, draws, entries, maps) and what follows: the outlook, what is next and why, the error curve.
+
+Work that takes long is done in the background.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ import numpy as np
 from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from maxentry.campaign import views
+from maxentry.campaign import policy, views
+from maxentry.campaign.outlook import compute_outlook
+from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.cells import Lookup
-from maxentry.errors import DataError
+from maxentry.errors import DataError, ParameterError
 from maxentry.labels import Axis
 from maxentry.posterior.diagnostics import NOTHING_TO_DO, strip_code
 from maxentry.progress import Watch
@@ -32,9 +37,13 @@ from maxentry.server.schemas import parse_label, to_records
 from maxentry.server.service import OpenCampaign, VersionedPosterior
 from maxentry.summary import maps
 from maxentry.summary.maps import BinnedMap, MapName, PosteriorMap, StateMap, Window
+from maxentry.summary.reasons import reasons as find_reasons
 
-router = APIRouter(tags=["what is believed"])
-Position = Annotated[int, Query(ge=0, le=schemas.LARGEST)]
+router = APIRouter(tags=["what is believed, and what is next"])
+Position = Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Counted from 0.")]
+MOST_REASONS = 200  # entries of one answer whose reasons are computed
+MOST_ENTRIES = 10_000  # entries of one answer
+HowMany = Annotated[int, Query(ge=1, le=100_000)]
 Size = Annotated[int | None, Query(ge=1, le=schemas.LARGEST)]
 
 
@@ -96,10 +105,21 @@ def entry(
     Never waits for a fit: `believed` is null before there is one.
     """
     i, j = Lookup(state.row_axis).find(row), Lookup(state.col_axis).find(col)
-    return describe_entry(here, state, i, j, level)
+    return _describe_entry(here, state, i, j, level)
 
 
-def describe_entry(here: OpenCampaign, state: State, i: int, j: int, level: float) -> dict[str, Any]:
+@router.get("/campaigns/{campaign}/cell", response_model=schemas.EntryResponse)
+def cell(
+    here: CampaignDep, state: StateDep, row: Position, col: Position, level: Level = 0.9
+) -> dict[str, Any]:
+    """One entry by position, with its history and its prediction by the last fit at hand. Never waits for a fit."""
+    for name, at, size in (("row", row, state.shape[0]), ("column", col, state.shape[1])):
+        if at >= size:
+            raise ParameterError(f"expected a {name} from 0 to {size - 1}, got {at}.")
+    return _describe_entry(here, state, row, col, level)
+
+
+def _describe_entry(here: OpenCampaign, state: State, i: int, j: int, level: float) -> dict[str, Any]:
     """Everything about the entry at (i, j); its prediction is null without a fit, or with one that lacks the entry."""
     asks = [ask for ask in state.asked.values() if (ask.row, ask.col) == (i, j)]
     mask, fit = state.settings.mask, here.fits.latest(state)
@@ -193,18 +213,101 @@ async def heat_map(
     return body | labels | {"fit": fit}
 
 
-@router.get("/campaigns/{campaign}/outlook", responses=ACCEPTED)
+@router.get("/campaigns/{campaign}/outlook", response_model=schemas.OutlookResponse, responses=ACCEPTED)
 async def outlook(
     service: ServiceDep,
     here: CampaignDep,
     state: StateDep,
-    n: Annotated[int, Query(ge=1, le=100_000)] = 8,
+    n: HowMany = 8,
     wait: Wait = 5.0,
-) -> schemas.OutlookResponse:
+) -> Any:
     """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
 
     def work(watch: Watch) -> schemas.OutlookResponse:
         return schemas.OutlookResponse(**here.campaign.outlook(n, progress=watch).to_dict())  # type: ignore[arg-type]
 
-    result: schemas.OutlookResponse = await service.finish("outlook", here, work, (state.version, n), wait)
-    return result
+    return await service.finish("outlook", here, work, (state.version, n), wait)
+
+
+@router.get("/campaigns/{campaign}/reasons", response_model=schemas.PendingResponse)
+def reasons(here: CampaignDep, state: StateDep) -> dict[str, Any]:
+    """Why the pending entries are worth measuring, by the last fit at hand; of many only the first."""
+    now = here.campaign.now(state)
+    pending = state.pending_asks(now)
+    asks, fit = pending[:MOST_REASONS], here.fits.latest(state)
+    rows, cols = (np.array([getattr(ask, side) for ask in asks], dtype=np.int64) for side in ("row", "col"))
+    why = find_reasons(state, None if fit is None else fit.posterior, rows, cols)
+    lines = to_records(views.asks_in_full(asks, state, now))
+    items = [
+        {**line, **reason._asdict(), "i": ask.row, "j": ask.col}
+        for line, reason, ask in zip(lines, why, asks, strict=True)
+    ]
+    return {"fit": fit, "total": len(pending), "items": items}
+
+
+@router.get("/campaigns/{campaign}/next", response_model=schemas.NextResponse, responses=ACCEPTED)
+async def upcoming(
+    service: ServiceDep,
+    here: CampaignDep,
+    state: StateDep,
+    n: HowMany = 8,
+    plates: Annotated[Plates | None, Query(description="Whole rows or columns: n counts them.")] = None,
+    wait: Wait = 5.0,
+) -> Any:
+    """The entries that `ask` would return now, why these, and what they would change. Asks for nothing."""
+
+    def work(watch: Watch) -> schemas.NextResponse:
+        return _preview(here, n, plates, watch)
+
+    return await service.finish("next", here, work, (state.version, n, plates), wait)
+
+
+def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) -> schemas.NextResponse:
+    state = here.campaign.state
+    given = {"plates": plates, "per_row": None, "per_col": None}
+    now, limits = here.campaign.now(state), policy.resolve_limits(given, state.settings)
+    batch = policy.next_batch(state, n, now, **limits, cache=here.campaign.cache, progress=watch)  # type: ignore[arg-type]
+    fit = here.fits.current(state) if state.standing else None
+    posterior = None if fit is None else fit.posterior
+    rows, cols = batch.rows[:MOST_ENTRIES], batch.cols[:MOST_ENTRIES]
+    why = find_reasons(state, posterior, rows[:MOST_REASONS], cols[:MOST_REASONS])
+    why += find_reasons(state, None, rows[MOST_REASONS:], cols[MOST_REASONS:])
+    columns = {name: getattr(batch, name)[:MOST_ENTRIES].tolist() for name in ("mean", "sd", "gain", "cost")}
+    columns |= {"row": [state.row_labels[i] for i in rows], "col": [state.col_labels[j] for j in cols]}
+    lines = to_records(columns | {"i": rows.tolist(), "j": cols.tolist()})
+    outlook: dict[str, Any] | None = None
+    if posterior is not None and policy.explain_design_phase(state, now) is None:
+        outlook = compute_outlook(state, posterior, batch, now).to_dict()
+    return schemas.NextResponse(
+        version=state.version,
+        why=batch.why,
+        total=len(batch.rows),
+        entries=[
+            schemas.NextEntry(**line, **reason._asdict()) for line, reason in zip(lines, why, strict=True)
+        ],
+        outlook=outlook,
+    )
+
+
+@router.get("/campaigns/{campaign}/curve", response_model=schemas.CurveResponse, responses=ACCEPTED)
+async def curve(
+    service: ServiceDep, here: CampaignDep, state: StateDep, wait: Wait = 5.0, stale: Stale = False
+) -> Any:
+    """The expected error as measurements came in; with `stale` only points at hand, else missing ones are computed."""
+    known = await run_in_threadpool(_curve, here, state)
+    if stale or not known.missing:
+        return known
+
+    def work(watch: Watch) -> schemas.CurveResponse:
+        here.curve.complete(state, lambda: here.fits.fit(state, watch), progress=watch)
+        return _curve(here, state)
+
+    return await service.finish("curve", here, work, state.version, wait)
+
+
+def _curve(here: OpenCampaign, state: State) -> schemas.CurveResponse:
+    return schemas.CurveResponse(
+        points=[schemas.ErrorPointResponse.model_validate(point) for point in here.curve.points(state)],
+        missing=len(here.curve.missing(state)),
+        target_sd=state.settings.target_sd,
+    )
