@@ -98,7 +98,7 @@ def test_the_least_cost_is_that_of_an_entry(parts: tuple[str, ...]) -> None:
     given = {"entry": rng.uniform(1, 3, (12, 9)), "row": rng.uniform(0, 9, 12), "col": rng.uniform(0, 9, 9)}
     costs = begun(costs={name: given[name] for name in parts} or None).state.costs
     dense = costs.at(np.arange(12)[:, None], np.arange(9))
-    assert costs.extremes((12, 9))[0] == pytest.approx(dense.min())
+    assert costs.extremes(np.arange(12), np.arange(9))[0] == pytest.approx(dense.min())
 
 
 def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:

@@ -409,8 +409,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "acquisition/problem.py",
-        "cost = self.at(np.arange(m1)[:, None], np.arange(m2))",
-        "cost = np.asarray(self.entry)",
+        "cost = self.at(rows[:, None], cols)",
+        "cost = np.asarray(self.entry)[np.ix_(rows, cols)]",
         "the cheapest entry forgets the costs of its row and column",
         "campaign/test_stop.py",
     ),

@@ -111,7 +111,7 @@ class GreedySearch:
                 return self._join(at)
 
     def _may_be_above(self, score: float) -> bool:
-        return bool(self.tiles) and self.tiles[0].bound >= score * (1 - EQUAL)
+        return bool(self.tiles) and -self.tiles[0].minus_bound >= score * (1 - EQUAL)
 
     def _open(self, tile: SearchTile, score: float) -> float:
         """Add the promising entries of a tile to the candidates, push the rest back; return the best score."""
@@ -132,7 +132,7 @@ class GreedySearch:
         best, least = self.open.add(new_scores, self.W[: self.k], look, score, keep)
         left = max(skipped, float(first[new & (first < least)].max(initial=-np.inf)))
         if left > -np.inf:
-            heapq.heappush(self.tiles, tile.rest(left, least))
+            heapq.heappush(self.tiles, tile._replace(minus_bound=-left, below=least))
         return best
 
     def _still_inside(self, tile: SearchTile, first: Array, keys: Indices) -> Flags:
@@ -188,24 +188,11 @@ class SearchTile(NamedTuple):
     Tiles compare by their bounds, the greatest first, for use in a heap.
     """
 
-    order: tuple[float, int]  # (minus the bound, number of the tile)
+    minus_bound: float
+    number: int  # the rest of a tile after opening has the same
     rows: Indices
     cols: Indices
     below: float = np.inf
-
-    @property
-    def bound(self) -> float:
-        """No entry scores above."""
-        return -self.order[0]
-
-    @property
-    def number(self) -> int:
-        """Number of the tile; its rest after opening has the same."""
-        return self.order[1]
-
-    def rest(self, bound: float, below: float) -> SearchTile:
-        """The rest of the tile after entries that score `below` or more are taken out."""
-        return SearchTile((-bound, self.order[1]), self.rows, self.cols, below)
 
 
 def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> list[SearchTile]:
@@ -223,8 +210,8 @@ def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> 
         for cols in _classes(col_level):
             sd = min(float(P[rows].max(0) @ Q[cols].max(0)) for P, Q in bounds)
             v = sd * sd * (1 + ROUNDING)
-            bound = 0.5 * np.log1p(v / eta2) / costs.least(rows, cols)
-            tiles.append(SearchTile((-bound, len(tiles)), rows, cols))
+            bound = 0.5 * np.log1p(v / eta2) / costs.extremes(rows, cols)[0]
+            tiles.append(SearchTile(-bound, len(tiles), rows, cols))
     return tiles
 
 

@@ -54,27 +54,16 @@ class Costs:
             cost += np.asarray(part)[places[name]]
         return cost
 
-    def least(self, rows: Indices, cols: Indices) -> float:
-        """Return the least cost of an entry of this block."""
-        if self.entry is not None:
-            return float(self.at(rows[:, None], cols).min())
-        if not self.given:
-            return 1.0
-        row = 0.0 if self.row is None else float(np.asarray(self.row)[rows].min())
-        col = 0.0 if self.col is None else float(np.asarray(self.col)[cols].min())
-        return row + col
-
-    def extremes(self, shape: Shape) -> tuple[float, float]:
-        """Return the least and the greatest cost of an entry of a matrix of this shape."""
-        if not self.given:
-            return 1.0, 1.0
-        m1, m2 = shape
+    def extremes(self, rows: Indices, cols: Indices) -> tuple[float, float]:
+        """Return the least and the greatest cost of an entry of this block."""
         with np.errstate(over="ignore"):
-            if self.entry is None:
-                parts = [np.asarray(part, dtype=float) for part in self.parts.values()]
-                return sum(float(part.min()) for part in parts), float(np.sum([part.max() for part in parts]))
-            cost = self.at(np.arange(m1)[:, None], np.arange(m2))
-        return float(cost.min()), float(cost.max())
+            if self.entry is not None:
+                cost = self.at(rows[:, None], cols)
+                return float(cost.min()), float(cost.max())
+            pairs = ((self.row, rows), (self.col, cols))
+            parts = [np.asarray(part, dtype=float)[which] for part, which in pairs if part is not None]
+            least, most = (float(np.sum([f(part) for part in parts])) for f in (np.min, np.max))
+        return (least, most) if parts else (1.0, 1.0)
 
     def check(self, shape: Shape) -> None:
         """Refuse parts of another shape, infinite costs, and entries that cost nothing."""
@@ -85,7 +74,7 @@ class Costs:
             values = np.asarray(part, dtype=float)
             if not np.isfinite(values).all():
                 raise ParameterError(f"expected finite {name} costs, got {values[~np.isfinite(values)][0]}.")
-        least, most = self.extremes(shape)
+        least, most = self.extremes(*map(np.arange, shape))
         if not least > 0:
             raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}.")
         if not np.isfinite(most):

@@ -73,41 +73,37 @@ def mean_projections(belief: Belief, most: int) -> Subspaces:
 
     They are exact where that is enough; else the pair (q1, q2) is significant whose tr P_U tr P_V is greatest.
     """
-    frames = _frames(belief)
-    U, V = (_factor(side, min(most, len(side))) for side in (frames.U, frames.V))
+    U, V, sigma2, _ = _frames(belief)
+    U, V = (_factor(side, min(most, len(side))) for side in (U, V))
     q1, q2 = _affordable((U**2).sum(0), (V**2).sum(0), most)
-    return Subspaces(U[:, :q1], V[:, :q2], frames.sigma2)
+    return Subspaces(U[:, :q1], V[:, :q2], sigma2)
 
 
 def nearest_projections(belief: Belief, most: int) -> Subspaces:
     """Frames of the projections nearest to the means: leading eigenvectors, as many as the mean rank, rounded."""
-    frames = _frames(belief)
-    q = min(round(frames.rank), int(np.sqrt(most)))
-    U, V = (_factor(side, q) for side in (frames.U, frames.V))
+    U, V, sigma2, rank = _frames(belief)
+    q = min(round(rank), int(np.sqrt(most)))
+    U, V = (_factor(side, q) for side in (U, V))
     U, V = U / np.sqrt((U**2).sum(0)), V / np.sqrt((V**2).sum(0))
-    return Subspaces(U, V, frames.sigma2)
+    return Subspaces(U, V, sigma2)
 
 
-class _Frames(NamedTuple):
-    U: Array  # (m1, sum of q_s): U_s / sqrt(S), side by side
-    V: Array
-    sigma2: float
-    rank: float  # mean of q_s
-
-
-def _frames(belief: Belief) -> _Frames:
+def _frames(belief: Belief) -> tuple[Array, Array, float, float]:
+    """U_s / sqrt(S) side by side, (m1, sum of q_s), and V likewise; sigma2; and the mean of q_s."""
     S, parts, sigma2 = belief.n_draws, [], 0.0
     L, R = _with_effects(belief, slice(0, 1))
     step = max(1, BLOCK_NUMBERS // max(L.size + R.size, 1))
     for start in range(0, S, step):
         checkpoint()
-        u, d, v = _svd(*_with_effects(belief, slice(start, start + step)))
+        (Q1, T1), (Q2, T2) = map(np.linalg.qr, _with_effects(belief, slice(start, start + step)))
+        u, d, vt = np.linalg.svd(T1 @ T2.swapaxes(1, 2), full_matrices=False)
         significant = d > NEGLIGIBLE * d.max(axis=1, keepdims=True, initial=0.0)
         q = np.maximum(significant.sum(1), 1)
         sigma2 += float((np.where(significant, d, 0.0) ** 2 / (q**2)[:, None]).sum()) / S
-        parts.append((_side_by_side(u, significant), _side_by_side(v, significant)))
+        frames = Q1 @ u, Q2 @ vt.swapaxes(1, 2)
+        parts.append([_side_by_side(side, significant) for side in frames])
     U, V = (np.concatenate(side, axis=1) / np.sqrt(S) for side in zip(*parts, strict=True))
-    return _Frames(U, V, sigma2, U.shape[1] / S)
+    return U, V, sigma2, U.shape[1] / S
 
 
 def _with_effects(belief: Belief, draws: slice) -> tuple[Array, Array]:
@@ -120,13 +116,6 @@ def _with_effects(belief: Belief, draws: slice) -> tuple[Array, Array]:
     if np.any(belief.col):
         left, right = np.concatenate([left, np.ones_like(row)], axis=2), np.concatenate([right, col], axis=2)
     return left, right
-
-
-def _svd(L: Array, R: Array) -> tuple[Array, Array, Array]:
-    """Frames and singular values of L_s R_s', through the QR of the factors."""
-    (Q1, T1), (Q2, T2) = np.linalg.qr(L), np.linalg.qr(R)
-    u, d, vt = np.linalg.svd(T1 @ T2.swapaxes(1, 2), full_matrices=False)
-    return Q1 @ u, d, Q2 @ vt.swapaxes(1, 2)
 
 
 def _side_by_side(frames: Array, significant: NDArray[np.bool_]) -> Array:

@@ -169,7 +169,10 @@ class VarianceSearch:
         self.last: tuple[int, Array, float] | None = None
         self.is_open, self.exact = np.ones(len(keys), dtype=bool), np.zeros(len(keys), dtype=bool)
         self.v, self.h = np.empty(len(keys)), np.empty(len(keys))
-        self.F = np.empty((len(keys), start.draws.p)) if _hold_features(start.draws, len(keys)) else None
+        # features are held if they fit, and if reading them beats R products for every entry
+        (m1, m2), R, p = problem.shape, start.draws.A.shape[1], start.draws.p
+        hold = len(keys) * p * 8 <= HELD_BYTES and len(keys) * PRODUCTS < m1 * m2 * R
+        self.F = np.empty((len(keys), p)) if hold else None
         for n in range(0, len(keys), CHUNK):
             checkpoint()
             some = slice(n, n + CHUNK)
@@ -237,12 +240,6 @@ class VarianceSearch:
         return self.start.draws.products(w, self.keys)
 
 
-def _hold_features(draws: DrawField, n: int) -> bool:
-    """Whether to hold the features of n candidates: they fit, and reading them beats R products for every entry."""
-    (m1, m2), R = draws.shape, draws.A.shape[1]
-    return n * draws.p * 8 <= HELD_BYTES and n * PRODUCTS < m1 * m2 * R
-
-
 def _make_shortlist(
     start: VarianceBounds, problem: Problem, quota: Quota, chosen: list[int], n: int
 ) -> tuple[Indices, int]:
@@ -275,17 +272,12 @@ def _most_promising(keys: Indices, bound: Array, problem: Problem, most: int, n:
     kept, (m2, limits) = np.arange(len(keys)), (problem.shape[1], problem.limits)
     for lines, limit in ((keys // m2, limits.per_row), (keys % m2, limits.per_col)):
         if limit is not None:
-            kept = kept[_greatest_of_each(lines[kept], bound[kept], max(limit, most * limit // n))]
+            kept = kept[np.lexsort((-bound[kept], lines[kept]))]
+            rank = np.arange(len(kept)) - np.searchsorted(lines[kept], lines[kept])  # in its row or column
+            kept = kept[rank < max(limit, most * limit // n)]
     if len(kept) > most:
         kept = kept[np.argpartition(-bound[kept], most)[:most]]
     return np.sort(kept)
-
-
-def _greatest_of_each(lines: Indices, bound: Array, most: int) -> Indices:
-    """Where the bounds are, in their row or column, among the greatest."""
-    order = np.lexsort((-bound, lines))
-    rank = np.arange(len(order)) - np.searchsorted(lines[order], lines[order])
-    return order[rank < most]
 
 
 def _bounds(

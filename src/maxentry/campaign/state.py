@@ -145,7 +145,7 @@ class State:
     @cached_property
     def least_cost(self) -> float:
         """The cost of the cheapest entry."""
-        return self.costs.extremes(self.shape)[0]
+        return self.costs.extremes(*map(np.arange, self.shape))[0]
 
     @cached_property
     def barred(self) -> Entries:

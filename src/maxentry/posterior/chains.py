@@ -36,7 +36,7 @@ from maxentry.transform import NONE, Transform
 
 Array = NDArray[np.float64]
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
-Sweeps = Callable[[GibbsState, int, DrawBuffers, int], GibbsState]  # (state, sweeps, buffers, thin) -> state
+Sweeps = Callable[[GibbsState, Array, DrawBuffers, int], GibbsState]  # (state, betas, buffers, thin) -> state
 Observer = Callable[[DrawBuffers], None]
 CHUNK_WORK = 4e8  # multiplications between two checks of the stop flag: about a tenth of a second
 SHARED_WORK = 3e7  # multiplications of a sweep from which threads may share it: two or three milliseconds
@@ -107,11 +107,6 @@ class ChainRun:
     interrupted: bool = False
     draw_store: DrawStore = MEMORY  # where the draws are stored
 
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The rank of each chain."""
-        return tuple(chain.rank for chain in self.chains)
-
     def select(self, which: list[int], n_draws: int) -> ChainRun:
         """Keep the first draws of some chains, factors cut to their largest rank."""
         store, buffers, chains = self.draw_store, self.buffers, tuple(self.chains[c] for c in which)
@@ -132,7 +127,7 @@ def spawn_chains(
     for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
         rng = np.random.Generator(np.random.PCG64(child))
         state = gibbs.init(data, rank, priors(rank), rng)
-        chains.append(Chain(rank, state, _stream(rng)))
+        chains.append(Chain(rank, state, dict(rng.bit_generator.state)))
     return tuple(chains)
 
 
@@ -153,12 +148,12 @@ def run_chains(
     observer(c, states): called by the thread of chain c with every state after settling, stored or not.
     """
     compiling_notice([kernel.run_sweeps])
-    buffers = _allocate_buffers(
-        len(chains), sampling.draws, data.shape, max(chain.rank for chain in chains), dtype, draw_store
-    )
+    lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
+    shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
+    left, right, row, col = (draw_store.zeros(name, shape, dtype) for name, shape in shapes.items())
+    buffers = DrawBuffers(left, right, row, col, np.empty((*lead, kernel.N_SCALARS)))
     done = [0] * len(chains)  # draws of each chain so far
     stop = threading.Event()
-
     threads = threads or max_threads()
     each = max(1, threads // len(chains))
 
@@ -185,21 +180,6 @@ def run_chains(
     return _salvage_draws(run, [n if end else 0 for n, end in zip(done, ends, strict=True)])
 
 
-def _allocate_buffers(
-    n_chains: int,
-    n_draws: int,
-    shape: tuple[int, int],
-    rank: int,
-    dtype: type[np.floating],
-    draw_store: DrawStore,
-) -> DrawBuffers:
-    m1, m2 = shape
-    lead = (n_chains, n_draws)
-    shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
-    left, right, row, col = (draw_store.zeros(name, size, dtype) for name, size in shapes.items())
-    return DrawBuffers(left, right, row, col, np.empty((*lead, kernel.N_SCALARS)))
-
-
 def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextManager[ThreadTeam | None]:
     """A team to share a chain's sweeps, if there are more threads than chains and sweeps are long enough."""
     long = sweep_work(data.shape, data.by_row.values.size, rank) > SHARED_WORK
@@ -221,16 +201,17 @@ def _run_chain(
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
     betas = sampling.betas()
 
-    def sweeps(state: GibbsState, n: int, here: DrawBuffers, thin: int) -> GibbsState:
-        return _check_finite(
-            gibbs.step(state, data, rank, hyper, rng, np.ones(n), here, thin, workspace, team)
-        )
+    def sweeps(state: GibbsState, betas: Array, here: DrawBuffers, thin: int) -> GibbsState:
+        state = gibbs.step(state, data, rank, hyper, rng, betas, here, thin, workspace, team)
+        if not np.isfinite(state.scalars).all():
+            raise FloatingPointError
+        return state
 
     for start in range(0, betas.size, chunk):
         if stop.is_set():
-            return Chain(rank, state, _stream(rng))
+            break
         part = betas[start : start + chunk]
-        state = _check_finite(gibbs.step(state, data, rank, hyper, rng, part, nothing, 0, workspace, team))
+        state = sweeps(state, part, nothing, 0)
         progress.advance(part.size)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):
@@ -238,20 +219,13 @@ def _run_chain(
             break
         n = min(draws, sampling.draws - start)
         here = buffers.at(slice(start, start + n))
-        state = (
-            sweeps(state, n * sampling.thin, here, sampling.thin)
-            if observer is None
-            else run_with_observer(sweeps, state, here, sampling.thin, partial(observer, c))
-        )
+        if observer is None:
+            state = sweeps(state, np.ones(n * sampling.thin), here, sampling.thin)
+        else:
+            state = run_with_observer(sweeps, state, here, sampling.thin, partial(observer, c))
         done[c] = start + n
         progress.advance(n * sampling.thin)
-    return Chain(rank, state, _stream(rng))
-
-
-def _check_finite(state: GibbsState) -> GibbsState:
-    if not np.isfinite(state.scalars).all():
-        raise FloatingPointError
-    return state
+    return Chain(rank, state, dict(rng.bit_generator.state))
 
 
 def run_with_observer(
@@ -263,7 +237,7 @@ def run_with_observer(
     for d in range(len(buffers.row)):
         for start in range(0, thin, most):
             n = min(most, thin - start)
-            state = sweeps(state, n, states.at(slice(0, n)), 1)
+            state = sweeps(state, np.ones(n), states.at(slice(0, n)), 1)
             observer(states.at(slice(0, n)))
         for array, new in zip(buffers, states, strict=True):
             array[d] = new[n - 1]
@@ -312,7 +286,8 @@ def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
     twice the noise sd of the median chain, worth 30 nats or more, has no weight in the posterior; pooled with the
     others it would get one. With N <= p nothing is dropped: there every mode may interpolate the data.
     """
-    ranks, log_eta = np.array(run.ranks), 0.5 * np.log(run.buffers.scalars[..., kernel.ETA2]).mean(1)
+    ranks = np.array([chain.rank for chain in run.chains])
+    log_eta = 0.5 * np.log(run.buffers.scalars[..., kernel.ETA2]).mean(1)
     m1, m2 = data.shape
     free = data.by_row.values.size - (ranks * (m1 + m2 - ranks) + data.effects * (m1 + m2))
     above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])
@@ -333,7 +308,3 @@ def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
     eta2, sigma2 = (scale**2 * scalars[..., k] for k in (kernel.ETA2, kernel.SIGMA2))
     nu = scalars[..., kernel.NU].copy() if fit.noise == "student" else None
     return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu)
-
-
-def _stream(rng: np.random.Generator) -> dict[str, Any]:
-    return dict(rng.bit_generator.state)
