@@ -298,11 +298,32 @@ class Posterior:
         )
 
     def to_arviz(self) -> Any:
-        """ArviZ's InferenceData of mu, eta2, sigma2, singular values and a fixed random subset of entries.
+        """ArviZ's InferenceData (a DataTree, from ArviZ 1), with chain and draw in front of every variable.
 
-        With a transform, the entries are in the user's units, all else is on the scale of the transform.
+        The variables are mu, eta2, sigma2, singular values and a fixed random subset of entries. With a transform, the
+        entries are in the user's units, all else is on the scale of the transform.
         """
-        return to_arviz(self)
+        try:
+            import arviz
+        except ImportError:
+            raise MissingDependencyError("to_arviz needs ArviZ: pip install 'maxentry[arviz]'") from None
+        watched = monitor(self.draws, self.observations)
+        found: dict[str, Any] = {"mu": self.draws.mu}
+        coords, dims = {}, {}
+        for group in dict.fromkeys(watched.groups):
+            members = [k for k, g in enumerate(watched.groups) if g == group]
+            name = group.replace(" ", "_")
+            values = watched.draws[..., members]
+            if group.startswith("X "):
+                values = self.transform.inverse(values)
+            if len(members) == 1 and name in ("eta2", "sigma2"):
+                found[name] = values[..., 0]
+                continue
+            found[name], dims[name] = values, [f"{name}_of"]
+            coords[f"{name}_of"] = [watched.names[k] for k in members]
+        if int(arviz.__version__.split(".")[0]) >= 1:
+            return arviz.from_dict({"posterior": found}, coords=coords, dims=dims)
+        return arviz.from_dict(posterior=found, coords=coords, dims=dims)
 
     def __repr__(self) -> str:
         return "\n".join(["Posterior", *(f"  {name}: {value}" for name, value in summary_lines(self))])
@@ -358,31 +379,6 @@ def _missing_chains(posterior: Posterior) -> str:
         return ", interrupted"
     lost = posterior.sampling.chains - len(posterior.chains)
     return f", {lost} left out (stuck in a mode without mass)" if lost > 0 else ""
-
-
-def to_arviz(posterior: Posterior) -> Any:
-    """InferenceData (a DataTree, from ArviZ 1) with chain and draw in front of every variable."""
-    try:
-        import arviz
-    except ImportError:
-        raise MissingDependencyError("to_arviz needs ArviZ: pip install 'maxentry[arviz]'") from None
-    watched = monitor(posterior.draws, posterior.observations)
-    found: dict[str, Any] = {"mu": posterior.draws.mu}
-    coords, dims = {}, {}
-    for group in dict.fromkeys(watched.groups):
-        members = [k for k, g in enumerate(watched.groups) if g == group]
-        name = group.replace(" ", "_")
-        values = watched.draws[..., members]
-        if group.startswith("X "):
-            values = posterior.transform.inverse(values)
-        if len(members) == 1 and name in ("eta2", "sigma2"):
-            found[name] = values[..., 0]
-            continue
-        found[name], dims[name] = values, [f"{name}_of"]
-        coords[f"{name}_of"] = [watched.names[k] for k in members]
-    if int(arviz.__version__.split(".")[0]) >= 1:
-        return arviz.from_dict({"posterior": found}, coords=coords, dims=dims)
-    return arviz.from_dict(posterior=found, coords=coords, dims=dims)
 
 
 # Saved posteriors
