@@ -332,7 +332,7 @@ class Campaign:
         views.as_frame({}, frame)  # refuse an unavailable kind of frame before any entry is reserved
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
         state = self._ask(n, given, progress, user_name(who))
-        handed = [a for a in state.asked.values() if a.event == state.version]
+        handed = state.asked.select(state.asked.since(state.version))
         return views.as_frame(views.asks(handed, state), frame)
 
     def _ask(self, n: int, limits: dict[str, Any], progress: bool | None, who: str | None) -> State:

@@ -157,7 +157,7 @@ def explain_end(state: State, now: dt.datetime) -> str | None:
     """Return why nothing more can be asked for; None if something can."""
     if state.n_available(now) == 0:
         told, failed = len(state.told_keys), len(state.barred.rows)
-        if waiting := len(state.pending_asks(now)):
+        if waiting := len(state.asked.pending(now)):
             either = "told, failed" if failed else "told"
             return f"no entry is left to ask for: all are {either} or pending ({waiting} pending). Tell those first."
         every = "every entry" if state.settings.mask is None else "every entry that may be measured"
@@ -264,8 +264,9 @@ def select_free(
 
 def _asked_since(then: State, latest: State) -> Indices:
     """Return the keys of entries asked for since `then`. With replicates, only these clash."""
-    since = [a for a in latest.asked.values() if a.event > then.version]
-    return Entries.from_lists([a.row for a in since], [a.col for a in since]).keys(latest.shape[1])
+    since = latest.asked.since(then.version + 1)
+    rows, cols = latest.asked.column("row")[since], latest.asked.column("col")[since]
+    return Entries(rows, cols).keys(latest.shape[1])
 
 
 def build_event(batch: Batch, kept: Flags, then: State, latest: State, now: dt.datetime) -> Asked:

@@ -1,7 +1,7 @@
 """State: the result of replaying a campaign's events. It is never stored.
 
-States are immutable: `state.after(records)` returns a new one. Entries are positions (row i, column j); the labels are
-in the settings. Arrays are computed on first use and cached. Random generators are not stored either: each is derived
+States are immutable: `state.after(records)` returns a new one, which shares memory with the old one, so that its cost
+is that of the new events. Entries are positions (row i, column j); the labels are in the settings. Arrays are computed on first use and cached. Random generators are not stored either: each is derived
 from the campaign's seed, a purpose and a number.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeVar
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,10 @@ from maxentry.acquisition.problem import Costs
 from maxentry.belief import Entries
 from maxentry.campaign import events
 from maxentry.campaign.events import Record
+from maxentry.campaign.draft import Draft, Leap
+from maxentry.campaign.ledger import FAILED, LEAP, RETRY, TOLD, Ask, Asks, Authors, Measurements
 from maxentry.campaign.settings import Settings
-from maxentry.errors import StorageError
+from maxentry.errors import MaxentryError, StorageError
 from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
 
@@ -41,54 +43,6 @@ def derive_seed(seed: int, purpose: int, number: int) -> int:
     return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-K = TypeVar("K")
-Status = Literal["pending", "told", "failed", "withdrawn", "expired"]
-
-
-class Ask(NamedTuple):
-    """One entry that was asked for, and its status."""
-
-    id: int
-    row: int
-    col: int
-    mean: float
-    sd: float
-    gain: float
-    cost: float
-    asked_at: dt.datetime
-    expires_at: dt.datetime | None
-    event: int
-    who: str | None = None
-    status: Status = "pending"  # by the events: never "expired", which depends on the time
-    reason: str = ""
-    retry: bool = False
-
-    def status_at(self, now: dt.datetime) -> Status:
-        """Return the status at this time."""
-        over = self.expires_at is not None and now >= self.expires_at
-        return "expired" if over and self.status == "pending" else self.status
-
-
-class Measurement(NamedTuple):
-    """One measured value, in the user's units; NaN if a correction has removed it."""
-
-    number: int  # in the order of recording, from 1
-    row: int
-    col: int
-    value: float
-    id: int | None
-    event: int
-    told_at: dt.datetime
-    who: str | None = None
-    corrected: bool = False
-    before: tuple[float, ...] = ()  # its values before corrections, oldest first
-
-    @property
-    def struck(self) -> bool:
-        """Whether a correction has removed the value."""
-        return math.isnan(self.value)
-
-
 @dataclass(frozen=True, eq=False)
 class State:
     """A campaign after event `version`."""
@@ -97,8 +51,10 @@ class State:
     version: int
     created_at: dt.datetime
     changed_at: dt.datetime
-    asked: Mapping[int, Ask]  # by id; ids are 1, 2, … in the order of asking
-    measurements: tuple[Measurement, ...]  # in the order of telling
+    asked: Asks  # by id; ids are 1, 2, … in the order of asking
+    measurements: Measurements  # in the order of telling
+    digest: str | None = None  # of event `version` (see chain.py)
+    leaps: tuple[Leap, ...] = ()  # where the clocks of the events leapt ahead
 
     # The matrix
 
@@ -117,15 +73,15 @@ class State:
         """The columns' labels, added ones last."""
         return self.settings.cols
 
-    @cached_property
+    @property
     def row_axis(self) -> Axis:
         """The rows, to find positions by label."""
-        return Axis("row", len(self.row_labels), self.row_labels)
+        return self.settings.row_axis
 
-    @cached_property
+    @property
     def col_axis(self) -> Axis:
         """The columns, to find positions by label."""
-        return Axis("column", len(self.col_labels), self.col_labels)
+        return self.settings.col_axis
 
     @property
     def costs(self) -> Costs:
@@ -140,8 +96,9 @@ class State:
     @cached_property
     def barred(self) -> Entries:
         """Entries that failed without `retry` and have no value since."""
-        failed = {(a.row, a.col) for a in self.asked.values() if a.status == "failed" and not a.retry}
-        return _entries(sorted(failed - {(m.row, m.col) for m in self.standing} if failed else ()))
+        failed = np.flatnonzero(self.asked.column("status") == FAILED)
+        keys = Entries(self.asked.column("row")[failed], self.asked.column("col")[failed]).keys(self.shape[1])
+        return Entries.from_keys(np.setdiff1d(keys, self.told_keys), self.shape[1])
 
     @cached_property
     def mask(self) -> NDArray[np.bool_] | None:
@@ -155,35 +112,20 @@ class State:
 
     # Measurements
 
-    @cached_property
-    def standing(self) -> tuple[Measurement, ...]:
+    @property
+    def standing(self) -> Measurements:
         """The measurements that no correction has removed, in the order of recording."""
-        return tuple(m for m in self.measurements if not m.struck)
+        return self.measurements.standing
 
     @cached_property
     def told(self) -> Entries:
         """The entries of the standing measurements, in the order of recording, with repeats."""
-        return _entries([(m.row, m.col) for m in self.standing])
+        return Entries(self.standing.column("row").copy(), self.standing.column("col").copy())
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
         """The values of the standing measurements in the user's units, in the order of recording."""
-        return np.array([m.value for m in self.standing], dtype=np.float64)
-
-    @cached_property
-    def by_id(self) -> dict[int, list[Measurement]]:
-        """The standing measurements, by id."""
-        return _group((m.id, m) for m in self.standing if m.id is not None)
-
-    @cached_property
-    def by_entry(self) -> dict[tuple[int, int], list[Measurement]]:
-        """The standing measurements, by row and column."""
-        return _group(((m.row, m.col), m) for m in self.standing)
-
-    @cached_property
-    def measured_ids(self) -> frozenset[int]:
-        """The ids that ever had a value, removed ones included."""
-        return frozenset(m.id for m in self.measurements if m.id is not None)
+        return self.standing.column("value").copy()
 
     def observations(self, n: int | None = None) -> Observations:
         """Return the first n standing measurements (None: all) with their labels, in the user's units."""
@@ -208,28 +150,26 @@ class State:
 
     # Asks
 
-    @cached_property
-    def open(self) -> tuple[Ask, ...]:
-        """Asks without a value, failure or withdrawal: pending or expired."""
-        return tuple(a for a in self.asked.values() if a.status == "pending")
-
     def pending_asks(self, now: dt.datetime) -> tuple[Ask, ...]:
         """Return the pending asks, in the order of asking."""
-        return tuple(a for a in self.open if a.status_at(now) == "pending")
+        return tuple(self.asked.select(self.asked.pending(now)))
 
     def pending(self, now: dt.datetime) -> Entries:
         """Return the pending entries, in the order of asking."""
-        return _entries([(a.row, a.col) for a in self.pending_asks(now)])
+        places = self.asked.pending(now)
+        return Entries(self.asked.column("row")[places], self.asked.column("col")[places])
 
     def spent(self, now: dt.datetime) -> float:
         """Return the cost of all asks that were told, failed or are pending.
 
         A measurement that a correction has removed still counts: it was paid for.
         """
-        counted, measured = ("told", "failed", "pending"), self.measured_ids
-        return math.fsum(
-            a.cost for a in self.asked.values() if a.status_at(now) in counted or a.id in measured
-        )
+        status = self.asked.column("status")
+        counted = (status == TOLD) | (status == FAILED) | (status == RETRY)
+        counted[self.asked.pending(now)] = True
+        ids = self.measurements.column("id")
+        counted[ids[ids > 0] - 1] = True
+        return math.fsum(self.asked.column("cost")[counted].tolist())
 
     def taken_keys(self, now: dt.datetime) -> NDArray[np.int64]:
         """Return the entries that must not be asked for now, as sorted keys: measured or pending, unless `again`."""
@@ -247,15 +187,49 @@ class State:
 
     # Later states
 
+    def time(self, clock: dt.datetime) -> dt.datetime:
+        """Return the time by this clock, but never a time before the last event.
+
+        If the events after a leap were written by a clock far ahead of this one, they do not count.
+        """
+        if clock >= self.changed_at - LEAP:
+            return max(clock, self.changed_at)
+        for before, after in reversed(self.leaps):
+            if before - LEAP <= clock < after - LEAP:
+                return max(clock, before)
+        return self.changed_at  # this clock is behind
+
     def after(self, records: Iterable[Record]) -> State:
         """Return the state after these events, too."""
-        measurements = list(self.measurements)
-        draft = _Draft(self.settings, self.version, self.changed_at, dict(self.asked), measurements)
-        for record in records:
-            draft.add(record)
-        if draft.version == self.version:
+        iterator = iter(records)
+        first = next(iterator, None)
+        if first is None:
             return self
-        return replace(self, **vars(draft) | {"measurements": tuple(measurements)})
+        draft = Draft(
+            self.settings, self.version, self.changed_at, self.digest, self.leaps, self.asked, self.measurements
+        )
+        for record in chain([first], iterator):
+            try:
+                draft.add(record)
+            except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+                if isinstance(error, MaxentryError):
+                    raise
+                raise _does_not_follow(record.number, error) from error
+        try:
+            asked, measurements = draft.asks(), draft.measurements()
+        except (TypeError, ValueError, OverflowError) as error:
+            raise _does_not_follow(draft.version, error) from error
+        return State(
+            draft.settings, draft.version, self.created_at, draft.changed_at, asked, measurements, draft.digest,
+            tuple(draft.leaps),
+        )  # fmt: skip
+
+
+def _does_not_follow(number: int, error: Exception) -> StorageError:
+    return StorageError(
+        f"expected event {number} to follow from those before it, got one that does not "
+        f"({type(error).__name__}: {error!s:.100})."
+    )
 
 
 def replay(records: Iterable[Record]) -> State:
@@ -264,80 +238,7 @@ def replay(records: Iterable[Record]) -> State:
     first = next(iterator, None)
     if first is None or first.number != 1 or not isinstance(first.event, events.Created):
         raise StorageError("expected the first event to create the campaign, got another.")
-    return State(first.event.settings, 1, first.at, first.at, {}, ()).after(iterator)
-
-
-@dataclass
-class _Draft:
-    """A mutable state, so that applying many events copies the state only once."""
-
-    settings: Settings
-    version: int
-    changed_at: dt.datetime
-    asked: dict[int, Ask]
-    measurements: list[Measurement]
-
-    def add(self, record: Record) -> None:
-        if record.number != self.version + 1:
-            raise StorageError(f"expected event {self.version + 1}, got event {record.number}.")
-        match record.event:
-            case events.Asked() as event:
-                self.ask(event, record)
-            case events.Told(ids, rows, cols, values):
-                for id, row, col, value in zip(ids, rows, cols, values, strict=True):
-                    self.tell(id, row, col, value, record)
-            case events.Corrected() as event:
-                self.correct(event)
-            case events.Failed(ids, reasons, retry):
-                for id, reason in zip(ids, reasons, strict=True):
-                    self.settle(id, "failed", reason, retry)
-            case events.Withdrawn(ids, reason):
-                for id in ids:
-                    self.settle(id, "withdrawn", reason)
-            case events.RowsAdded(labels, cost):
-                self.settings = self.settings.with_rows(labels, cost)
-            case events.ColsAdded(labels, cost):
-                self.settings = self.settings.with_cols(labels, cost)
-            case events.Changed(changes):
-                self.settings = self.settings.changed(changes)
-            case other:
-                raise StorageError(f"expected {other.kind!r} to be the first event only, got it again.")
-        self.version, self.changed_at = record.number, record.at
-
-    def ask(self, event: events.Asked, record: Record) -> None:
-        columns = (event.rows, event.cols, event.mean, event.sd, event.gain, event.cost)
-        for id, (row, col, mean, sd, gain, cost) in enumerate(zip(*columns, strict=True), start=event.first):
-            when = (record.at, event.expires_at, record.number, record.who)
-            self.asked[id] = Ask(id, row, col, mean, sd, gain, cost, *when)
-
-    def tell(self, id: int | None, row: int, col: int, value: float, record: Record) -> None:
-        number = len(self.measurements) + 1
-        when = (record.number, record.at, record.who)
-        self.measurements.append(Measurement(number, row, col, value, id, *when))
-        if id is not None:
-            self.settle(id, "told")
-
-    def correct(self, event: events.Corrected) -> None:
-        old = self.measurements[event.number - 1]
-        value = math.nan if event.value is None else event.value
-        before = old.before if old.struck else (*old.before, old.value)
-        self.measurements[event.number - 1] = old._replace(value=value, corrected=True, before=before)
-        if old.id is not None:
-            left = any(m.id == old.id and not m.struck for m in self.measurements)
-            self.settle(old.id, "told" if left else "withdrawn", "" if left else event.reason)
-
-    def settle(self, id: int, status: Status, reason: str = "", retry: bool = False) -> None:
-        self.asked[id] = self.asked[id]._replace(status=status, reason=reason, retry=retry)
-
-
-def _group(items: Iterable[tuple[K, Measurement]]) -> dict[K, list[Measurement]]:
-    groups: dict[K, list[Measurement]] = {}
-    for key, measurement in items:
-        groups.setdefault(key, []).append(measurement)
-    return groups
-
-
-def _entries(pairs: list[tuple[int, int]]) -> Entries:
-    return (
-        Entries.from_lists([row for row, _ in pairs], [col for _, col in pairs]) if pairs else Entries.none()
-    )
+    authors = Authors()
+    asked, measurements = Asks.none(authors), Measurements.none(authors)
+    digest = first.digest
+    return State(first.event.settings, 1, first.at, first.at, asked, measurements, digest).after(iterator)

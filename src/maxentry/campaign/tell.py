@@ -18,7 +18,8 @@ import numpy as np
 from maxentry import cells, tables
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
-from maxentry.campaign.state import Ask, Measurement, State
+from maxentry.campaign.ledger import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
+from maxentry.campaign.state import State
 from maxentry.errors import CampaignError, DataError
 from maxentry.frames import to_list
 from maxentry.labels import check_labels, place
@@ -84,18 +85,19 @@ def _find_measurement(
 ) -> Measurement:
     if number is not None:
         if not 1 <= number <= len(state.measurements):
-            there = f"there are {len(state.measurements)}"
-            raise DataError(f"expected the number of a measurement, got {number!r}; {there}.")
+            known = f"there are {len(state.measurements)}"
+            raise DataError(f"expected the number of a measurement, got {number!r}; {known}.")
         return state.measurements[number - 1]
     if id is not None:
         name = f"id {find_ask(state, id).id}"
-        measurements = [m for m in state.measurements if m.id == id]
+        there = state.measurements.column("id") == id
     elif row is None or col is None:
         raise DataError("expected an id, a row and a column, or a number, got none of them.")
     else:
         i, j = state.row_axis.find(row), state.col_axis.find(col)
         name = place(state.row_axis, i, state.col_axis, j)
-        measurements = [m for m in state.measurements if (m.row, m.col) == (i, j)]
+        there = (state.measurements.column("row") == i) & (state.measurements.column("col") == j)
+    measurements = state.measurements.select(np.flatnonzero(there))
     measurements = [m for m in measurements if not m.struck] or measurements
     if not measurements:
         raise CampaignError(f"expected a measurement of {name} to correct, got none yet.")
@@ -242,22 +244,15 @@ def _line(cell: dict[str, Any], where: str, comma: DecimalComma) -> Line:
 class _Judge:
     """Checks lines one after the other against the state and the lines before, and collects what to record."""
 
-    def __init__(self, state: State, again: bool, now: dt.datetime) -> None:
+    def __init__(self, lines: Sequence[Line], state: State, again: bool, now: dt.datetime) -> None:
         self.state, self.again, self.now = state, again, now
+        self.n_lines, self.valid = len(lines), _are_valid(state, lines)
         self.rows, self.cols = state.row_axis, state.col_axis
         self.told: list[tuple[int | None, int, int, float]] = []
         self.failed: dict[int, str] = {}
         self.lost: set[Entry] = set()  # the entries of the failed ids
         self.fresh: dict[object, list[float]] = {}  # values of earlier lines, by id and by entry
         self.by_labels: set[Entry] = set()  # entries with a value from a line without an id
-        self.struck: dict[object, set[float]] = {}  # values removed by a correction, by id and by entry
-        for m in state.measurements:
-            if m.struck:
-                for key in (m.id, (m.row, m.col)):
-                    self.struck.setdefault(key, set()).update(m.before)
-        self.open: dict[Entry, list[Ask]] = {}
-        for ask in state.open:
-            self.open.setdefault((ask.row, ask.col), []).append(ask)
         self.known = self.awaited = 0
 
     def take(self, line: Line) -> None:
@@ -272,18 +267,19 @@ class _Judge:
 
     def tell(self, line: Line, value: float) -> None:
         row, col = entry = self.entry(line)
-        check_value(self.state, value, row, col)
+        if not self.valid:
+            check_value(self.state, value, row, col)
         waited_for = line.id is None and bool(self.pending(entry))
         if line.id is None:
             self.by_labels.add(entry)
         if not self.again:
-            earlier = self.values(line.id, entry)
+            earlier, removed = self.values(line.id, entry)
             if value in earlier:
                 self.known += 1
                 return
             if earlier and not waited_for:
                 raise self.contradiction(line, entry, value, earlier[-1])
-            if value in self.struck.get(entry if line.id is None else line.id, ()):
+            if value in removed:
                 raise self.contradiction(line, entry, value, None)
         if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
             which = self.name(entry) if line.id is None else f"id {line.id}"
@@ -296,11 +292,12 @@ class _Judge:
     def entry(self, line: Line) -> Entry:
         """Return the entry of a line."""
         if line.id is not None:
-            ask = find_ask(self.state, line.id)
-            row = ask.row if line.row is None else self.rows.find(line.row)
-            col = ask.col if line.col is None else self.cols.find(line.col)
-            if (row, col) != (ask.row, ask.col):
-                asked = self.name((ask.row, ask.col))
+            check_id(self.state, line.id)
+            entry = self.state.asked.entry(line.id)
+            row = entry[0] if line.row is None else self.rows.find(line.row)
+            col = entry[1] if line.col is None else self.cols.find(line.col)
+            if (row, col) != entry:
+                asked = self.name(entry)
                 got = f"row {line.row!r}, column {line.col!r}"
                 raise DataError(f"expected {asked} with id {line.id}, as asked, got {got} ({line.where}).")
             return row, col
@@ -315,21 +312,49 @@ class _Judge:
         """
         if line.id is not None:
             return line.id
-        left = [a.id for a in self.open.get(entry, ()) if not self.is_answered(a.id)]
+        left = [a.id for a in self.open(entry) if not self.is_answered(a.id)]
         return next(iter(self.pending(entry) or left[::-1]), None)
 
     def pending(self, entry: Entry) -> list[int]:
         """Return the pending ids of an entry that no earlier line has answered."""
-        waiting = (a for a in self.open.get(entry, ()) if a.status_at(self.now) == "pending")
+        waiting = (a for a in self.open(entry) if a.status_at(self.now) == "pending")
         return [a.id for a in waiting if not self.is_answered(a.id)]
 
     def is_answered(self, id: int) -> bool:
         return id in self.fresh or id in self.failed
 
-    def values(self, id: int | None, entry: Entry) -> list[float]:
-        """Return the values recorded for this id or, without an id, for this entry."""
-        known = self.state.by_entry.get(entry, ()) if id is None else self.state.by_id.get(id, ())
-        return [m.value for m in known] + self.fresh.get(entry if id is None else id, [])
+    def values(self, id: int | None, entry: Entry) -> tuple[list[float], set[float]]:
+        """Return the values recorded, and those removed, for this id or, without an id, for this entry."""
+        fresh = self.fresh.get(entry if id is None else id, [])
+        places = self.by_entry.find(entry_keys(*entry)) if id is None else self.by_id.find(id)
+        if not len(places):
+            return fresh, set()
+        known = self.state.measurements.select(places)
+        removed = {value for m in known if m.struck for value in m.before}
+        return [m.value for m in known if not m.struck] + fresh, removed
+
+    def open(self, entry: Entry) -> list[Ask]:
+        """Return the asks of an entry that the state has as pending or expired."""
+        places = self.open_by_entry.find(entry_keys(*entry))
+        return self.state.asked.select(self.state.asked.open[places]) if len(places) else []
+
+    @cached_property
+    def by_entry(self) -> Finder:
+        """Measurements by entry."""
+        known = self.state.measurements
+        return Finder(entry_keys(known.column("row"), known.column("col")), self.n_lines)
+
+    @cached_property
+    def by_id(self) -> Finder:
+        """Measurements by id."""
+        return Finder(self.state.measurements.column("id"), self.n_lines)
+
+    @cached_property
+    def open_by_entry(self) -> Finder:
+        """Asks that are pending or expired by entry."""
+        asked, places = self.state.asked, self.state.asked.open
+        keys = entry_keys(asked.column("row")[places], asked.column("col")[places])
+        return Finder(keys, self.n_lines)
 
     # Failures
 
@@ -340,7 +365,7 @@ class _Judge:
             if entry in self.failures or entry in self.lost:
                 self.known += 1
                 return
-            if entry in self.fresh or (id is None and entry in self.state.by_entry):
+            if entry in self.fresh or (id is None and self.values(None, entry)[0]):
                 raise _has_value(self.name(entry))
         if id is None:
             raise DataError(
@@ -358,7 +383,9 @@ class _Judge:
     @cached_property
     def failures(self) -> set[Entry]:
         """Entries with a recorded failure."""
-        return {(a.row, a.col) for a in self.state.asked.values() if a.status == "failed"}
+        asked = self.state.asked
+        failed = np.isin(asked.column("status"), (FAILED, RETRY))
+        return set(zip(asked.column("row")[failed].tolist(), asked.column("col")[failed].tolist(), strict=True))
 
     # Results
 
@@ -392,7 +419,7 @@ def judge_lines(
     lines: Sequence[Line], state: State, again: bool, now: dt.datetime
 ) -> tuple[list[Event], Receipt]:
     """Turn lines into events and a receipt. Raise if any line is not valid; then nothing is recorded."""
-    judge = _Judge(state, again, now)
+    judge = _Judge(lines, state, again, now)
     for line in lines:
         judge.take(line)
     events: list[Event] = []
@@ -417,9 +444,22 @@ def check_value(state: State, value: float, row: int, col: int) -> None:
     Transform.parse(state.settings.transform).forward([value], lambda _: name)
 
 
-def find_ask(state: State, id: int) -> Ask:
-    """Return the ask with this id; raise if there is none."""
+def _are_valid(state: State, lines: Sequence[Line]) -> bool:
+    """Return whether `check_value` would accept the values of all lines."""
+    values = np.array([line.value for line in lines if line.value is not None], dtype=np.float64)
+    low, high = state.settings.range or (-math.inf, math.inf)
+    valid = Transform.parse(state.settings.transform).inside(values) & np.isfinite(values)
+    return bool((valid & (values >= low) & (values <= high)).all())
+
+
+def check_id(state: State, id: int) -> None:
+    """Raise if nothing was asked under this id."""
     if id not in state.asked:
         there = f"ids are 1 to {len(state.asked)}" if state.asked else "nothing was asked yet"
         raise DataError(f"expected an id that was asked, got {id}; {there}.")
+
+
+def find_ask(state: State, id: int) -> Ask:
+    """Return the ask with this id; raise if there is none."""
+    check_id(state, id)
     return state.asked[id]

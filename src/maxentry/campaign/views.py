@@ -13,7 +13,8 @@ import numpy as np
 from maxentry import frames
 from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
-from maxentry.campaign.state import Ask, Measurement, State
+from maxentry.campaign.ledger import Ask, Measurement
+from maxentry.campaign.state import State
 from maxentry.labels import show
 
 if TYPE_CHECKING:
@@ -56,7 +57,12 @@ def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Colum
 
 def measurements(state: State, everything: bool) -> Columns:
     """Return the measurements as columns, in the order of recording; removed ones only with `everything`."""
-    return _columns(state.measurements if everything else state.standing, MEASUREMENT_COLUMNS, state)
+    return measurement_columns(state.measurements if everything else state.standing, state)
+
+
+def measurement_columns(lines: Sequence[Measurement], state: State) -> Columns:
+    """Return these measurements as columns."""
+    return _columns(list(lines), MEASUREMENT_COLUMNS, state)
 
 
 def _columns(lines: Sequence[Ask | Measurement], names: tuple[str, ...], state: State) -> Columns:
@@ -157,7 +163,7 @@ class Status:
     @classmethod
     def from_state(cls, state: State, now: dt.datetime) -> Status:
         """Build the status of this state at this time."""
-        counts = Counter(a.status_at(now) for a in state.asked.values())
+        counts = Counter(state.asked.statuses(now))
         settings = state.settings
         return cls(
             settings.name, *state.shape, len(state.standing), int(state.told_keys.size),

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from maxentry.campaign.campaign import Campaign
     from maxentry.campaign.policy import Batch
-    from maxentry.campaign.state import Ask, State
+    from maxentry.campaign.ledger import Ask
+    from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior
 
     Source: TypeAlias = "Posterior | Campaign | Subject"

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from maxentry._io import write_atomically
 
 if TYPE_CHECKING:
-    from maxentry.campaign.state import Ask, Measurement, State
+    from maxentry.campaign.ledger import Ask, Measurement
+    from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior
 
 Array = NDArray[np.float64]

@@ -71,8 +71,9 @@ async def ask(
 
 def _ids(here: OpenCampaign, span: EventSpan) -> list[int]:
     """The ids that were asked for in these events."""
-    asks = here.campaign.state.asked.values()
-    return [ask.id for ask in asks if span.before < ask.event <= span.after]
+    asked = here.campaign.state.asked
+    places = asked.since(span.before + 1)
+    return [int(k) + 1 for k in places[asked.column("event")[places] <= span.after]]
 
 
 def _batch(here: OpenCampaign, ids: list[int]) -> schemas.BatchResponse:

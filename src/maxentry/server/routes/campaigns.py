@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -151,7 +150,7 @@ def measurements(
     """The measurements, in the order in which they were told."""
     chosen = state.measurements if everything else state.standing
     lines, following = page.cut(chosen, lambda m: m.number)
-    columns = views.measurements(replace(state, measurements=tuple(lines)), True)
+    columns = views.measurement_columns(lines, state)
     return page.body(to_records(columns), len(chosen), following)
 
 
