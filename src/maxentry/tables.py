@@ -16,7 +16,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from maxentry._io import write_atomically
+from maxentry._io import open_output
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 
 ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
@@ -292,22 +292,14 @@ def choose_format(output: str | None, form: Format | None) -> Format:
     return form or Format(ENDINGS.get(ending, "csv"))
 
 
-def write(table: Table, target: str | BinaryIO, form: Format | None = None) -> None:
+def write(table: Table, target: str | BinaryIO, form: Format | None = None, *, replace: bool = True) -> None:
     """Write a table to a stream, or to a file, which is either complete or unchanged."""
     form = choose_format(target if isinstance(target, str) else None, form)
-    if not isinstance(target, str):
+    if isinstance(target, str):
+        with open_output(target, replace=replace) as stream:
+            _write_to(stream, table, form)
+    else:
         _write_to(target, table, form)
-        return
-    path = Path(target)
-    if path.exists() and not path.is_file():  # /dev/null, a pipe
-        with path.open("wb") as stream:
-            _write_to(stream, table, form)
-        return
-    try:
-        with write_atomically(path.resolve()) as part, part.open("wb") as stream:
-            _write_to(stream, table, form)
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error.strerror or error}.") from None
 
 
 def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
