@@ -96,7 +96,9 @@ def test_devices_are_no_files_that_exist() -> None:
     assert good("history", "-o", "-").stdout.startswith("event,at")
 
 
-def test_a_plate_that_cannot_be_written_any_more_is_pending_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plate_that_cannot_be_written_any_more_is_pending_and_said_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Somebody makes a file of this name while the entries are chosen."""
     write = tables.write
 

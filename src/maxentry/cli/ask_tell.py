@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,6 @@ import typer
 from maxentry import tables
 from maxentry.cli import options, output
 from maxentry.cli.options import open_campaign, option
-from maxentry.errors import MaxentryError, ParameterError
 from maxentry.tables import Table
 from maxentry.wording import count
 

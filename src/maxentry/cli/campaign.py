@@ -253,5 +253,12 @@ def history(
             table = Table(table.names, [column[-last:] for column in table.columns])
         document = {"campaign": campaign.name, "n": table.n}
         output.deliver(
-            table, out, form, force=force, as_json=as_json, document=document, key="events", title=campaign.name
+            table,
+            out,
+            form,
+            force=force,
+            as_json=as_json,
+            document=document,
+            key="events",
+            title=campaign.name,
         )

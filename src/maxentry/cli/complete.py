@@ -216,7 +216,9 @@ def design(
     rows = [matrix.row_labels[i] for i in chosen.rows]
     cols = [matrix.col_labels[j] for j in chosen.cols]
     table = Table(["row", "col", "value"], [rows, cols, [None] * len(rows)])
-    output.deliver(table, out, form, force=force, as_json=as_json, document={"shape": list(size), "n": len(rows)})
+    output.deliver(
+        table, out, form, force=force, as_json=as_json, document={"shape": list(size), "n": len(rows)}
+    )
 
 
 # A completed matrix as a table
@@ -304,7 +306,9 @@ def write_posterior(
         labels = 1 if wide else 2
         figures = map(tables.round_numbers, table.columns[labels:])
         table = Table(table.names, [*table.columns[:labels], *figures])
-    output.deliver(table, out, form, force=force, as_json=as_json, document=document, title=what if wide else "")
+    output.deliver(
+        table, out, form, force=force, as_json=as_json, document=document, title=what if wide else ""
+    )
     if not as_json:
         output.say(strip_code(repr(posterior)) if verbose else summarize(posterior), "dim")
     if posterior.interrupted:

@@ -48,7 +48,8 @@ Output = Annotated[
     ),
 ]  # fmt: skip
 Force = Annotated[
-    bool, option("--force", "--overwrite", help="Replace the file if it exists; without it nothing is replaced.")
+    bool,
+    option("--force", "--overwrite", help="Replace the file if it exists; without it nothing is replaced."),
 ]
 OutputFormat = Annotated[
     Format | None,
