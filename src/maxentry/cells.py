@@ -14,7 +14,7 @@ import numpy as np
 from maxentry import frames
 from maxentry.errors import DataError, ParameterError
 from maxentry.frames import is_missing, is_number
-from maxentry.labels import Axis, Labels, show
+from maxentry.labels import Axis, Labels, label_text, show
 from maxentry.tables import DecimalComma
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
@@ -41,11 +41,6 @@ def is_empty(cell: Any) -> bool:
 def is_failure(cell: Any) -> bool:
     """Whether a cell is the word for a failed measurement."""
     return lower_text(cell) in FAILED
-
-
-def label_text(label: Hashable) -> str:
-    """A label as text: whole numbers without a fraction, no blanks around it."""
-    return str(int(label) if isinstance(label, float) and label.is_integer() else label).strip()
 
 
 def parse_flag(cell: Any, where: str) -> bool:
@@ -90,30 +85,6 @@ def _use_point(text: str, where: str, decimal_comma: DecimalComma) -> str:
         both = f"{text.replace(',', '')} or {text.replace(',', '.')}"
         raise DataError(f"{where}: {text!r} may mean {both}. Use a decimal point.")
     return text.replace(",", ".")
-
-
-class Lookup:
-    """Find the position of the label that a cell means: the one it equals, else the only one with the same text."""
-
-    def __init__(self, axis: Axis) -> None:
-        self._axis = axis
-        self._by_text: dict[str, int | None] | None = None
-
-    def find(self, cell: Any) -> int:
-        """The position of the label; LabelError where there is none."""
-        try:
-            return self._axis.positions[cell]
-        except (KeyError, TypeError):
-            position = self._positions_by_text().get(label_text(cell))
-        return int(self._axis.look_up([cell])[0]) if position is None else position  # raises, naming the cell
-
-    def _positions_by_text(self) -> dict[str, int | None]:
-        if self._by_text is None:
-            self._by_text = {}
-            for label, i in self._axis.positions.items():
-                text = label_text(label)
-                self._by_text[text] = None if text in self._by_text else i
-        return self._by_text
 
 
 def check_distinct(new: Iterable[Hashable], side: str, known: Iterable[Hashable] = ()) -> None:
@@ -170,8 +141,7 @@ def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) ->
         if n != axis.size:
             raise ParameterError(f"expected a {what} of {axis.size} {axis.name}s, got {n}.")
         return list(range(n))
-    find = Lookup(axis).find
-    places = [find(label) for label in labels]
+    places = [axis.find(label) for label in labels]
     missing = sorted(set(range(axis.size)) - set(places))
     if missing:
         raise ParameterError(

@@ -128,6 +128,23 @@ class Axis:
         """Position by label."""
         return {label: i for i, label in enumerate(self.labels or ())}
 
+    @cached_property
+    def _positions_by_text(self) -> dict[str, int | None]:
+        """Position by label as text; None where several labels read alike."""
+        by_text: dict[str, int | None] = {}
+        for label, i in self.positions.items():
+            text = label_text(label)
+            by_text[text] = None if text in by_text else i
+        return by_text
+
+    def find(self, cell: Any) -> int:
+        """Return the position of the label that a cell means: the one it equals, else the only one of the same text."""
+        try:
+            return self.positions[cell]
+        except (KeyError, TypeError):
+            position = self._positions_by_text.get(label_text(cell))
+        return int(self.look_up([cell])[0]) if position is None else position  # raises, naming the cell
+
     def show(self, i: int) -> str:
         """Return the label at a position as Python source, for messages."""
         return show(int(i) if self.labels is None else self.labels[i])
@@ -188,6 +205,11 @@ class Axis:
 def place(row_axis: Axis, i: int, col_axis: Axis, j: int) -> str:
     """Return the name of an entry for messages."""
     return f"row {row_axis.show(i)}, column {col_axis.show(j)}"
+
+
+def label_text(label: Hashable) -> str:
+    """A label as text: whole numbers without a fraction, no blanks around it."""
+    return str(int(label) if isinstance(label, float) and label.is_integer() else label).strip()
 
 
 def show(label: object) -> str:

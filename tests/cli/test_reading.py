@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from maxentry import tables
-from maxentry.cells import label_text, parse_flag, parse_number
+from maxentry.cells import parse_flag, parse_number
 from maxentry.cli import inputs
 from maxentry.errors import DataError, LabelError, MaxentryError
+from maxentry.labels import label_text
 from maxentry.tables import Table
 
 

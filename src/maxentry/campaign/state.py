@@ -19,18 +19,8 @@ from numpy.typing import NDArray
 
 from maxentry.acquisition.problem import Costs
 from maxentry.belief import Entries
-from maxentry.campaign.events import (
-    Asked,
-    Changed,
-    ColsAdded,
-    Corrected,
-    Created,
-    Failed,
-    Record,
-    RowsAdded,
-    Told,
-    Withdrawn,
-)
+from maxentry.campaign import events
+from maxentry.campaign.events import Record
 from maxentry.campaign.settings import Settings
 from maxentry.errors import StorageError
 from maxentry.labels import Axis, Labels
@@ -272,7 +262,7 @@ def replay(records: Iterable[Record]) -> State:
     """Return the state after all events of a campaign, from the first."""
     iterator = iter(records)
     first = next(iterator, None)
-    if first is None or first.number != 1 or not isinstance(first.event, Created):
+    if first is None or first.number != 1 or not isinstance(first.event, events.Created):
         raise StorageError("expected the first event to create the campaign, got another.")
     return State(first.event.settings, 1, first.at, first.at, {}, ()).after(iterator)
 
@@ -291,30 +281,30 @@ class _Draft:
         if record.number != self.version + 1:
             raise StorageError(f"expected event {self.version + 1}, got event {record.number}.")
         match record.event:
-            case Asked() as event:
+            case events.Asked() as event:
                 self.ask(event, record)
-            case Told(ids, rows, cols, values):
+            case events.Told(ids, rows, cols, values):
                 for id, row, col, value in zip(ids, rows, cols, values, strict=True):
                     self.tell(id, row, col, value, record)
-            case Corrected() as event:
+            case events.Corrected() as event:
                 self.correct(event)
-            case Failed(ids, reasons, retry):
+            case events.Failed(ids, reasons, retry):
                 for id, reason in zip(ids, reasons, strict=True):
                     self.settle(id, "failed", reason, retry)
-            case Withdrawn(ids, reason):
+            case events.Withdrawn(ids, reason):
                 for id in ids:
                     self.settle(id, "withdrawn", reason)
-            case RowsAdded(labels, cost):
+            case events.RowsAdded(labels, cost):
                 self.settings = self.settings.with_rows(labels, cost)
-            case ColsAdded(labels, cost):
+            case events.ColsAdded(labels, cost):
                 self.settings = self.settings.with_cols(labels, cost)
-            case Changed(changes):
+            case events.Changed(changes):
                 self.settings = self.settings.changed(changes)
             case other:
                 raise StorageError(f"expected {other.kind!r} to be the first event only, got it again.")
         self.version, self.changed_at = record.number, record.at
 
-    def ask(self, event: Asked, record: Record) -> None:
+    def ask(self, event: events.Asked, record: Record) -> None:
         columns = (event.rows, event.cols, event.mean, event.sd, event.gain, event.cost)
         for id, (row, col, mean, sd, gain, cost) in enumerate(zip(*columns, strict=True), start=event.first):
             when = (record.at, event.expires_at, record.number, record.who)
@@ -327,7 +317,7 @@ class _Draft:
         if id is not None:
             self.settle(id, "told")
 
-    def correct(self, event: Corrected) -> None:
+    def correct(self, event: events.Corrected) -> None:
         old = self.measurements[event.number - 1]
         value = math.nan if event.value is None else event.value
         before = old.before if old.struck else (*old.before, old.value)

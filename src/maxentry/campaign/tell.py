@@ -19,7 +19,6 @@ from maxentry import cells, tables
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.state import Ask, Measurement, State
-from maxentry.cells import Lookup
 from maxentry.errors import CampaignError, DataError
 from maxentry.frames import to_list
 from maxentry.labels import check_labels, place
@@ -94,7 +93,7 @@ def _find_measurement(
     elif row is None or col is None:
         raise DataError("expected an id, a row and a column, or a number, got none of them.")
     else:
-        i, j = Lookup(state.row_axis).find(row), Lookup(state.col_axis).find(col)
+        i, j = state.row_axis.find(row), state.col_axis.find(col)
         name = place(state.row_axis, i, state.col_axis, j)
         measurements = [m for m in state.measurements if (m.row, m.col) == (i, j)]
     measurements = [m for m in measurements if not m.struck] or measurements
@@ -245,7 +244,7 @@ class _Judge:
 
     def __init__(self, state: State, again: bool, now: dt.datetime) -> None:
         self.state, self.again, self.now = state, again, now
-        self.rows, self.cols = Lookup(state.row_axis), Lookup(state.col_axis)
+        self.rows, self.cols = state.row_axis, state.col_axis
         self.told: list[tuple[int | None, int, int, float]] = []
         self.failed: dict[int, str] = {}
         self.lost: set[Entry] = set()  # the entries of the failed ids

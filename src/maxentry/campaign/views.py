@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from maxentry import frames
-from maxentry.campaign.events import (
-    Added,
-    Asked,
-    Changed,
-    Corrected,
-    Created,
-    Event,
-    Failed,
-    Record,
-    Told,
-    Withdrawn,
-)
+from maxentry.campaign import events
+from maxentry.campaign.events import Event, Record
 from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.labels import show
 
@@ -101,25 +91,25 @@ def history(records: Sequence[Record]) -> Columns:
 def describe(event: Event) -> str:
     """Describe an event in a few words."""
     match event:
-        case Created(settings):
+        case events.Created(settings):
             return f"{settings.shape[0]} x {settings.shape[1]}, seed {settings.seed}, {settings.acquisition}"
-        case Asked():
+        case events.Asked():
             return _with_reason(_ids(range(event.first, event.first + len(event.rows))), event.why)
-        case Told():
+        case events.Told():
             known = [id for id in event.ids if id is not None]
             free = len(event.ids) - len(known)
             return ", ".join(part for part in (_ids(known), f"{free} not asked for" if free else "") if part)
-        case Corrected(number, value, reason):
+        case events.Corrected(number, value, reason):
             put = "struck out" if value is None else f"now {value:g}"
             return _with_reason(f"measurement {number} {put}", reason)
-        case Failed(ids, reasons):
+        case events.Failed(ids, reasons):
             return _with_reason(_ids(ids), "; ".join(dict.fromkeys(filter(None, reasons))))
-        case Withdrawn(ids, reason):
+        case events.Withdrawn(ids, reason):
             return _with_reason(_ids(ids), reason)
-        case Added(labels):
+        case events.Added(labels):
             more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
             return ", ".join(show(x) for x in labels[:5]) + more
-        case Changed(changes):
+        case events.Changed(changes):
             return ", ".join(_setting(name, value) for name, value in changes.items())
         case other:
             return other.kind

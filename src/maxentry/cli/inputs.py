@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxentry import tables
-from maxentry.cells import Lookup, label_text, parse_flag, parse_number
+from maxentry.cells import parse_flag, parse_number
 from maxentry.cli.output import STD, warn
 from maxentry.errors import DataError, LabelError
-from maxentry.labels import Axis
+from maxentry.labels import Axis, label_text
 from maxentry.tables import DecimalComma, Format, Table
 
 if TYPE_CHECKING:
@@ -226,10 +226,9 @@ def _read_grid(
     import numpy as np
 
     grid = np.full([axis.size for axis in axes.values()], np.nan)
-    lookups = [Lookup(axis) for axis in axes.values()]
     for where, labels, cell in _list_cells(table, axes, name):
         try:
-            place = tuple(lookup.find(label) for lookup, label in zip(lookups, labels, strict=True))
+            place = tuple(axis.find(label) for axis, label in zip(axes.values(), labels, strict=True))
         except LabelError:
             if skip_others:
                 continue

@@ -179,11 +179,8 @@ def describe(reason: Reason, transform: Transform = NONE) -> str:
     if reason.sd_ratio is not None:
         scale = "" if transform == NONE else f" on the {transform} scale"
         parts.append(f"its sd{scale} is {reason.sd_ratio:.2g} times the typical entry's")
-    row, col = (n or "none" for n in (reason.row_told, reason.col_told))
-    if reason.row_told == reason.col_told == 0:
-        parts.append("nothing in its row or column is measured")
-    else:
-        parts.append(f"{row} of its row and {col} of its column measured")
+    told = f"{reason.row_told or 'none'} of its row and {reason.col_told or 'none'} of its column measured"
+    parts.append(told if reason.row_told or reason.col_told else "nothing in its row or column is measured")
     for side, c in (("row", reason.row_coherence), ("column", reason.col_coherence)):
         if c is not None and c >= STANDS_OUT:
             parts.append(f"its {side} is unlike others (coherence {c:.2g} times the average)")

@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from maxentry.campaign import views
 from maxentry.campaign.settings import CHANGEABLE, Settings, setting_types
 from maxentry.campaign.tell import Receipt
 from maxentry.campaign.views import Columns, Status
@@ -220,8 +221,16 @@ class SettingsBody(RequestBody):
     """A body with settings of a campaign, null where one is taken back."""
 
     def settings(self) -> dict[str, Any]:
-        """The settings that the request names."""
-        return {name: getattr(self, name) for name in self.model_fields_set if name in SETTINGS}
+        """The settings that the request names, as a campaign takes them."""
+        settings = {name: getattr(self, name) for name in self.model_fields_set if name in SETTINGS}
+        if settings.get("range") is not None:
+            low, high = settings["range"]
+            settings["range"] = (-np.inf if low is None else low), (np.inf if high is None else high)
+        if settings.get("mask") is not None:
+            if len({len(line) for line in settings["mask"]}) > 1:
+                raise DataError("expected a mask with rows of one length, got different ones.")
+            settings["mask"] = np.array(settings["mask"], dtype=bool)
+        return settings
 
 
 def _settings_body(names: Iterable[str]) -> Any:
@@ -312,21 +321,28 @@ class LabelsResponse(ResponseBody):
     cols: list[Name]
 
 
-class ChosenEntry(ResponseBody):
-    """An entry, its prediction when it was chosen, and its cost."""
+# The columns of the tables in `campaign/views.py`; those that are not here are whole numbers.
+_COLUMN_TYPES: dict[str, Any] = {
+    **dict.fromkeys(("row", "col"), Name),
+    **dict.fromkeys(("mean", "sd", "gain", "value"), Number),
+    **dict.fromkeys(("at", "asked_at", "told_at"), Time),
+    **dict.fromkeys(("reason", "kind", "what"), str),
+    "who": str | None,
+    "cost": float,
+    "corrected": bool,
+    "expires_at": Time | None,
+    "status": Literal["pending", "told", "failed", "withdrawn", "expired"],
+}
 
-    row: Name
-    col: Name
-    mean: Number
-    sd: Number
-    gain: Number
-    cost: float
+
+def _line(columns: Iterable[str], **other: Any) -> Any:
+    """A body with a field for each of these columns, some of another type."""
+    kinds: dict[str, Any] = {name: (other.get(name, _COLUMN_TYPES.get(name, int)), ...) for name in columns}
+    return create_model("Line", __base__=ResponseBody, **kinds)
 
 
-class BatchEntry(ChosenEntry):
-    """An entry to measure."""
-
-    id: int
+class BatchEntry(_line(views.ASK_COLUMNS)):  # type: ignore[misc]
+    """An entry to measure, its prediction when it was chosen, and its cost."""
 
 
 class BatchResponse(ResponseBody):
@@ -336,48 +352,22 @@ class BatchResponse(ResponseBody):
     entries: list[BatchEntry]
 
 
-class AskedEntry(BatchEntry):
+class AskedEntry(_line(views.ASKED_COLUMNS)):  # type: ignore[misc]
     """An entry that was asked for, and its status."""
 
-    status: Literal["pending", "told", "failed", "withdrawn", "expired"]
-    asked_at: Time
-    expires_at: Time | None
-    who: str | None
-    reason: str
+
+class MeasurementLine(_line(views.MEASUREMENT_COLUMNS, id=int | None)):  # type: ignore[misc]
+    """A measurement and its entry."""
 
 
-class Measured(ResponseBody):
-    """A measurement."""
-
-    number: int
-    id: int | None
-    value: Number
-    told_at: Time
-    who: str | None
-    corrected: bool
-
-
-class EntryMeasurement(Measured):
+class EntryMeasurement(_line(("number", "id", "value", "told_at", "who", "corrected"), id=int | None)):  # type: ignore[misc]
     """A measurement of an entry; `before` has its values before corrections."""
 
     before: list[Number]
 
 
-class MeasurementLine(Measured):
-    """A measurement and its entry."""
-
-    row: Name
-    col: Name
-
-
-class HistoryLine(ResponseBody):
+class HistoryLine(_line(views.HISTORY_COLUMNS)):  # type: ignore[misc]
     """An event in words."""
-
-    event: int
-    at: Time
-    who: str | None
-    kind: str
-    what: str
 
 
 class EventLine(ResponseBody):
@@ -542,7 +532,7 @@ class PendingResponse(ResponseBody):
     items: list[PendingEntry]
 
 
-class NextEntry(ChosenEntry, ReasonNumbers):  # type: ignore[misc]
+class NextEntry(_line(views.ASK_COLUMNS[1:]), ReasonNumbers):  # type: ignore[misc]
     """An entry that would be asked for, its position, and why."""
 
 

@@ -98,17 +98,12 @@ def _typical_sd(field: DrawField) -> float:
     return float(np.median(np.sqrt(field.variances_at(*np.divmod(keys, m2)))))
 
 
-class InformationGain(NamedTuple):
-    """By which share measuring an entry lowers the variance of the matrix, and which parts of that share are where."""
+def information_gain(field: DrawField, rows: Indices, cols: Indices) -> list[Array]:
+    """What each of these entries would teach if it alone were measured.
 
-    total: Array
-    itself: Array
-    row: Array  # the rest of its row
-    col: Array  # the rest of its column
-
-
-def information_gain(field: DrawField, rows: Indices, cols: Indices) -> InformationGain:
-    """What each of these entries would teach if it alone were measured."""
+    By which share the variance of the matrix falls, and which parts of that are the entry's own, of the rest of its
+    row, and of the rest of its column.
+    """
     from maxentry.acquisition import total_variance
 
     G, S = total_variance.gram_matrix(field), field.p
@@ -128,7 +123,7 @@ def information_gain(field: DrawField, rows: Indices, cols: Indices) -> Informat
         for part in (itself, in_row, in_col)
     ]
     total = np.trace(G) / S
-    return InformationGain(everywhere / total if total > 0 else np.zeros_like(everywhere), *shares)
+    return [everywhere / total if total > 0 else np.zeros_like(everywhere), *shares]
 
 
 # Coherence

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from fastapi import APIRouter, Query, Response
 from pydantic_core import to_json
 
@@ -16,7 +15,7 @@ from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Record, write
 from maxentry.campaign.views import Columns
-from maxentry.errors import DataError, SizeError
+from maxentry.errors import SizeError
 from maxentry.server import schemas
 from maxentry.server.routes.ask_tell import tell_columns
 from maxentry.server.routes.dependencies import CampaignDep, PageDep, ServiceDep, StateDep, version_of
@@ -52,7 +51,7 @@ def create(service: ServiceDep, body: schemas.CreateRequest, response: Response)
         seed=body.seed,
         values=None if body.values is None else tell_columns(body.values),
         exist_ok=body.exist_ok,
-        **_settings(body.settings()),
+        **body.settings(),
     )
     response.headers["Location"] = f"{API}/campaigns/{here.id}"
     return status(here)
@@ -79,7 +78,7 @@ def settings(state: StateDep) -> dict[str, Any]:
 @router.patch("/campaigns/{campaign}/settings")
 def change(here: CampaignDep, body: schemas.ChangeRequest) -> schemas.VersionResponse:
     """Change settings from now on; null takes one back."""
-    here.campaign.set(who=body.who, **_settings(body.settings()))
+    here.campaign.set(who=body.who, **body.settings())
     return version_of(here)
 
 
@@ -215,16 +214,3 @@ def _records(here: OpenCampaign, page: PageDep) -> tuple[Sequence[Record], int |
 
 def _labels(given: int | list[Any]) -> Any:
     return given if isinstance(given, int) else [parse_label(x) for x in given]
-
-
-def _settings(given: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a request as a campaign takes them."""
-    settings = dict(given)
-    if settings.get("range") is not None:
-        low, high = settings["range"]
-        settings["range"] = (-np.inf if low is None else low), (np.inf if high is None else high)
-    if settings.get("mask") is not None:
-        if len({len(line) for line in settings["mask"]}) > 1:
-            raise DataError("expected a mask with rows of one length, got different ones.")
-        settings["mask"] = np.array(settings["mask"], dtype=bool)
-    return settings

@@ -17,7 +17,6 @@ from maxentry.campaign import policy, views
 from maxentry.campaign.outlook import compute_outlook
 from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
-from maxentry.cells import Lookup
 from maxentry.errors import DataError, ParameterError
 from maxentry.labels import Axis
 from maxentry.posterior.diagnostics import NOTHING_TO_DO, strip_code
@@ -104,7 +103,7 @@ def entry(
 
     Never waits for a fit: `believed` is null before there is one.
     """
-    i, j = Lookup(state.row_axis).find(row), Lookup(state.col_axis).find(col)
+    i, j = state.row_axis.find(row), state.col_axis.find(col)
     return _describe_entry(here, state, i, j, level)
 
 
@@ -152,8 +151,7 @@ async def lookup(
         raise DataError(f"expected as many rows as columns, or one of either, got {m} and {n}.")
 
     def find(axis: Axis, labels: list[Any]) -> list[int]:
-        lookup = Lookup(axis)
-        positions = [lookup.find(parse_label(label)) for label in labels]
+        positions = [axis.find(parse_label(label)) for label in labels]
         return positions * max(m, n) if len(positions) == 1 else positions
 
     i = await run_in_threadpool(find, state.row_axis, body.rows)
