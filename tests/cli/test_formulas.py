@@ -60,7 +60,7 @@ def test_a_campaign_of_such_labels_is_exported_and_told_back() -> None:
     Path("plate.csv").write_text("\n".join([lines[0], *(f"{line}{-k}" for k, line in enumerate(lines[1:]))]))
     assert answer("tell", "plate.csv")["told"] == 6
     for kind in ("--wide", "--long"):
-        good("export", kind, "-o", f"told{kind}.csv")
+        good("export", "-c", "lab", kind, "-o", f"told{kind}.csv")
         cells = [
             cell for line in csv.reader(io.StringIO(Path(f"told{kind}.csv").read_text())) for cell in line
         ]
