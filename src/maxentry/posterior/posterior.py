@@ -385,7 +385,7 @@ def _missing_chains(posterior: Posterior) -> str:
 def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
     text = np.array(json.dumps(meta, default=lambda number: number.item()))  # NumPy's numbers as Python's
     try:  # beside the target, then renamed: a crash leaves the old file or the new one, never half
-        with write_atomically(target) as temporary, temporary.open("xb") as file:
+        with write_atomically(target) as temporary, temporary.open("wb") as file:
             np.savez(file, meta=text, **arrays)
     except OSError as error:
         raise DataError(f"cannot write {target}: {error.strerror or error}") from error
