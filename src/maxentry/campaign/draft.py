@@ -159,7 +159,9 @@ class Draft:
         """Return the bounds of the times of asks: an event was not later than any that follows it."""
         places, times = (np.array(column, dtype=np.int64) for column in zip(*self._steps, strict=True))
         earliest = np.append(np.minimum.accumulate(times[::-1])[::-1], NEVER)
-        return np.minimum(after, earliest[np.searchsorted(places, np.arange(len(after)), side="right")])
+        following = np.searchsorted(places, np.arange(len(after)), side="right")
+        bounds: Array = np.minimum(after, earliest[following])
+        return bounds
 
     # Measurements
 
@@ -207,7 +209,9 @@ class Draft:
         if self._standing is None:
             old = self._measurements.column("value") if self._values is None else self._values
             values = np.concatenate([old, np.array(self._told["value"], dtype=np.float64)])
-            ids = np.concatenate([self._measurements.column("id"), np.array(self._told["id"], dtype=np.int64)])
+            ids = np.concatenate(
+                [self._measurements.column("id"), np.array(self._told["id"], dtype=np.int64)]
+            )
             counts = np.bincount(ids[~np.isnan(values)], minlength=self._n_asks() + 1)
             self._standing = counts[1:].tolist()
         return self._standing

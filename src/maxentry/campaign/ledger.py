@@ -202,7 +202,7 @@ class Asks(Mapping[int, Ask]):
 
     def __contains__(self, id: object) -> bool:
         try:
-            return 1 <= id <= len(self) and int(id) == id  # type: ignore[operator, call-overload, no-any-return]
+            return 1 <= id <= len(self) and int(id) == id  # type: ignore[operator, call-overload]
         except (TypeError, ValueError):
             return False
 
@@ -222,7 +222,20 @@ class Asks(Mapping[int, Ask]):
     def select(self, positions: Any) -> list[Ask]:
         """Return the asks at these positions (their ids less 1)."""
         at = np.asarray(positions, dtype=np.int64)
-        names = ("row", "col", "mean", "sd", "gain", "cost", "at", "expires", "event", "author", "after", "status")
+        names = (
+            "row",
+            "col",
+            "mean",
+            "sd",
+            "gain",
+            "cost",
+            "at",
+            "expires",
+            "event",
+            "author",
+            "after",
+            "status",
+        )
         lines = zip(at.tolist(), *(self.column(name)[at].tolist() for name in names), strict=True)
         return [
             Ask(
@@ -249,8 +262,8 @@ class Asks(Mapping[int, Ask]):
         moment, places = to_micros(now), self.open
         expires, asked, after = (self.column(name)[places] for name in ("expires", "at", "after"))
         lead = np.where(asked - moment > to_micros(LEAP), asked - after, 0)
-        return places[(expires == NEVER) | (moment < expires - lead)]
-
+        pending: Indices = places[(expires == NEVER) | (moment < expires - lead)]
+        return pending
 
     def statuses(self, now: dt.datetime) -> list[Status]:
         """Return the status of each ask at this time."""
@@ -282,9 +295,7 @@ class Measurements(Sequence[Measurement]):
     before: the values before corrections, by the number of the measurement.
     """
 
-    def __init__(
-        self, columns: Columns, before: Mapping[int, tuple[float, ...]], authors: Authors
-    ) -> None:
+    def __init__(self, columns: Columns, before: Mapping[int, tuple[float, ...]], authors: Authors) -> None:
         self.columns, self.before, self.authors = columns, before, authors
 
     @classmethod
@@ -363,8 +374,8 @@ class Finder:
     def _index(self) -> tuple[Indices, dict[int, tuple[int, int]]]:
         order = np.argsort(self._keys, kind="stable")
         distinct, start = np.unique(self._keys[order], return_index=True)
-        ends = [*start[1:].tolist(), len(order)]
-        return order, dict(zip(distinct.tolist(), zip(start.tolist(), ends, strict=True), strict=True))
+        spans = zip(start.tolist(), np.append(start, len(order))[1:].tolist(), strict=True)
+        return order, dict(zip(distinct.tolist(), spans, strict=True))
 
     def find(self, key: int) -> Indices:
         """Return the positions of a key, in order."""

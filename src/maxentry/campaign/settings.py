@@ -373,7 +373,7 @@ def setting_types() -> dict[str, Any]:
     from numpy.typing import NDArray
 
     from maxentry.acquisition.problem import Costs
-    from maxentry.labels import Axis, Labels
+    from maxentry.labels import Labels
 
     return get_type_hints(Settings, localns={"Costs": Costs, "Labels": Labels, "NDArray": NDArray, "np": np})
 

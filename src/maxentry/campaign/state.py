@@ -1,8 +1,9 @@
 """State: the result of replaying a campaign's events. It is never stored.
 
 States are immutable: `state.after(records)` returns a new one, which shares memory with the old one, so that its cost
-is that of the new events. Entries are positions (row i, column j); the labels are in the settings. Arrays are computed on first use and cached. Random generators are not stored either: each is derived
-from the campaign's seed, a purpose and a number.
+is that of the new events. Entries are positions (row i, column j); the labels are in the settings. Arrays are computed
+on first use and cached. Random generators are not stored either: each is derived from the campaign's seed, a purpose
+and a number.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 from maxentry.acquisition.problem import Costs
 from maxentry.belief import Entries
 from maxentry.campaign import events
-from maxentry.campaign.events import Record
 from maxentry.campaign.draft import Draft, Leap
+from maxentry.campaign.events import Record
 from maxentry.campaign.ledger import FAILED, LEAP, RETRY, TOLD, Ask, Asks, Authors, Measurements
 from maxentry.campaign.settings import Settings
 from maxentry.errors import MaxentryError, StorageError
@@ -206,7 +207,13 @@ class State:
         if first is None:
             return self
         draft = Draft(
-            self.settings, self.version, self.changed_at, self.digest, self.leaps, self.asked, self.measurements
+            self.settings,
+            self.version,
+            self.changed_at,
+            self.digest,
+            self.leaps,
+            self.asked,
+            self.measurements,
         )
         for record in chain([first], iterator):
             try:

@@ -385,7 +385,9 @@ class _Judge:
         """Entries with a recorded failure."""
         asked = self.state.asked
         failed = np.isin(asked.column("status"), (FAILED, RETRY))
-        return set(zip(asked.column("row")[failed].tolist(), asked.column("col")[failed].tolist(), strict=True))
+        return set(
+            zip(asked.column("row")[failed].tolist(), asked.column("col")[failed].tolist(), strict=True)
+        )
 
     # Results
 
