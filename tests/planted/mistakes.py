@@ -479,8 +479,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/storage.py",
-        ".where(EVENTS.c.campaign_id == key.id, EVENTS.c.number > since)",
-        ".where(EVENTS.c.number > since)",
+        ".where(EVENTS.c.campaign_id == key.id, EVENTS.c.number >= since)",
+        ".where(EVENTS.c.number >= since)",
         "campaigns in one file read each other's events",
         "campaign/test_address.py contracts/test_storages.py",
     ),
