@@ -63,7 +63,7 @@ docs: setup  ## the site, in build/site; warnings are errors, and nothing in it 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m docsite.check build/site
 
-check: lint types test rest studies docs
+check: lint types shape test rest studies docs
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

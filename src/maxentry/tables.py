@@ -14,9 +14,10 @@ from enum import StrEnum
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
 
-from maxentry._io import write_atomically
+from maxentry._io import open_output
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 
 ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
@@ -201,7 +202,7 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
         lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
     except csv.Error as error:
         raise DataError(f"{_place(source, reader.line_num)}: not valid CSV: {error}.") from None
-    lines = lines[1:] if declared else lines
+    lines = [(number, [unescape(cell) for cell in line]) for number, line in lines[bool(declared) :]]
     if not lines:
         raise DataError(
             f"expected a table with a line of names, got nothing{f' in {source}' if source else ''}."
@@ -228,6 +229,22 @@ def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
         raise DataError(f"{where}: expected {width} cells, got {len(line)}.")
     cells = [cell if cell.strip() else None for cell in line[:width]]
     return cells + [None] * (width - len(cells))
+
+
+# Text that a spreadsheet would run as a formula is written with an apostrophe before it, and read without.
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+
+
+def escape(text: str) -> str:
+    """Text as CSV holds it: an apostrophe before what begins like a formula and is no number."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unescape(text: str) -> str:
+    """The text that `escape` was given. Only apostrophes before what begins like a formula are removed, one each."""
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
 
 
 # Parquet, with whichever library is installed.
@@ -292,22 +309,14 @@ def choose_format(output: str | None, form: Format | None) -> Format:
     return form or Format(ENDINGS.get(ending, "csv"))
 
 
-def write(table: Table, target: str | BinaryIO, form: Format | None = None) -> None:
+def write(table: Table, target: str | BinaryIO, form: Format | None = None, *, replace: bool = True) -> None:
     """Write a table to a stream, or to a file, which is either complete or unchanged."""
     form = choose_format(target if isinstance(target, str) else None, form)
-    if not isinstance(target, str):
+    if isinstance(target, str):
+        with open_output(target, replace=replace) as stream:
+            _write_to(stream, table, form)
+    else:
         _write_to(target, table, form)
-        return
-    path = Path(target)
-    if path.exists() and not path.is_file():  # /dev/null, a pipe
-        with path.open("wb") as stream:
-            _write_to(stream, table, form)
-        return
-    try:
-        with write_atomically(path.resolve()) as part, part.open("wb") as stream:
-            _write_to(stream, table, form)
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error.strerror or error}.") from None
 
 
 def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
@@ -317,12 +326,16 @@ def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
         return
     excel = form is Format.excel
     text = io.TextIOWrapper(stream, "utf-8", newline="")
-    writer = csv.writer(text, delimiter=_separator(form) or ",", lineterminator="\r\n" if excel else "\n")
+    # Ends of lines are replaced below: with "\n" as its own, csv.writer would leave a "\r" in a cell without quotes.
+    rows: Any = (
+        text if excel else SimpleNamespace(write=lambda row: text.write(row.removesuffix("\r\n") + "\n"))
+    )
+    writer = csv.writer(rows, delimiter=_separator(form) or ",", lineterminator="\r\n")
     try:
         text.write("\ufeff" if excel else "")
-        writer.writerow(table.names)
+        writer.writerow([escape(name) for name in table.names])
         for line in zip(*table.columns, strict=True):
-            writer.writerow([cell_text(cell, "," if excel else ".") for cell in line])
+            writer.writerow([_csv_text(cell, "," if excel else ".") for cell in line])
         text.flush()
     finally:
         text.detach()  # the stream stays open
@@ -333,6 +346,11 @@ def cell_text(cell: Any, decimal: str = ".") -> str:
     if cell is None or cell != cell:
         return ""
     return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
+
+
+def _csv_text(cell: Any, decimal: str) -> str:
+    text = cell_text(cell, decimal)
+    return text if isinstance(cell, int | float) else escape(text)
 
 
 def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:

@@ -14,7 +14,7 @@ from maxentry.summary.error_curve import (
     FILE,
     ErrorCurve,
     curve_sizes,
-    measurements_with_prediction,
+    pair_predictions,
     surprises,
 )
 
@@ -108,5 +108,5 @@ def test_without_predictions_there_are_no_surprises_and_no_fit() -> None:
     def refuse() -> Posterior:
         raise AssertionError("fitted")
 
-    assert measurements_with_prediction(campaign.state) == []
+    assert pair_predictions(campaign.state) == []
     assert [len(x) for x in surprises(campaign.state, refuse)] == [0, 0, 0]

@@ -272,7 +272,6 @@ class Reach(NamedTuple):
     low: float
     high: float
     uniform: float  # until uniform first had that error itself, median over replicates
-    replicates: int
 
 
 def reach(curves: Curves, base: Curves, spent: Measure = "n") -> Reach:
@@ -283,7 +282,7 @@ def reach(curves: Curves, base: Curves, spent: Measure = "n") -> Reach:
     """
     curves, base = pair(curves, base)
     if not curves.runs:
-        return Reach(np.nan, np.nan, np.nan, np.nan, 0)
+        return Reach(np.nan, np.nan, np.nan, np.nan)
 
     def quartiles(these: Curves) -> list[float]:
         tracks = zip(these.tracks(spent), these.tracks(), base.at(-1), strict=True)
@@ -292,7 +291,7 @@ def reach(curves: Curves, base: Curves, spent: Measure = "n") -> Reach:
         return [float(q) for q in np.quantile(reached, [0.25, 0.5, 0.75], method="inverted_cdf")]
 
     low, median, high = quartiles(curves)
-    return Reach(median, low, high, quartiles(base)[1], len(curves.runs))
+    return Reach(median, low, high, quartiles(base)[1])
 
 
 def first_reach(x: Array, error: Array, target: float) -> float:

@@ -26,13 +26,7 @@ from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 from maxentry.posterior.draws import gram_matrices
 from maxentry.posterior.draws import singular_values as spectrum
 from maxentry.posterior.intervals import NoiseLaw, check_level, predict, quantiles
-from maxentry.summary.error_curve import (
-    POINTS,
-    ErrorCurve,
-    curve_sizes,
-    measurements_with_prediction,
-    surprises,
-)
+from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.wording import count, one_line
 
@@ -129,7 +123,7 @@ def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, 
 def predictions_from_asks(subject: Subject, level: float) -> Predictions:
     """Measured values in the normal distribution predicted when they were asked for, with today's noise."""
     _, state = subject.require_campaign("has asked for entries")
-    pairs = measurements_with_prediction(state)
+    pairs = pair_predictions(state)
     entries = Entries.from_lists([m.row for m, _ in pairs], [m.col for m, _ in pairs])
     value, mean, sd = (np.array(x, dtype=np.float64) for x in (
         [m.value for m, _ in pairs], [ask.mean for _, ask in pairs], [ask.sd for _, ask in pairs]

@@ -232,8 +232,9 @@ def run_with_observer(
     sweeps: Sweeps, state: GibbsState, buffers: DrawBuffers, thin: int, observer: Observer
 ) -> GibbsState:
     """Store every `thin`-th state in `buffers` and pass all states to `observer`; the draws stay the same."""
-    states = _state_store(buffers, thin)
-    most, n = len(states.row), 0
+    numbers = sum(array[:1].size for array in buffers)  # of one state
+    most, n = max(1, min(thin, OBSERVED_NUMBERS // max(numbers, 1))), 0
+    states = DrawBuffers._make(np.zeros((most, *array.shape[1:]), array.dtype) for array in buffers)
     for d in range(len(buffers.row)):
         for start in range(0, thin, most):
             n = min(most, thin - start)
@@ -242,13 +243,6 @@ def run_with_observer(
         for array, new in zip(buffers, states, strict=True):
             array[d] = new[n - 1]
     return state
-
-
-def _state_store(buffers: DrawBuffers, most: int) -> DrawBuffers:
-    """Buffers for at most this many states, of the shapes that `buffers` has."""
-    numbers = sum(array[:1].size for array in buffers)
-    n = max(1, min(most, OBSERVED_NUMBERS // max(numbers, 1)))
-    return DrawBuffers._make(np.zeros((n, *array.shape[1:]), array.dtype) for array in buffers)
 
 
 def _wait(futures: list[Future[Chain]], stop: threading.Event) -> bool:

@@ -344,16 +344,14 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     noise = f"{p.noise_sd:.4g}" + (
         f", Student with {p.noise_df:.3g} degrees of freedom" if p.noise_df else ""
     )
+    transform = []
     if p.transform != NONE:
         noise += f", on the {p.transform} scale"
+        transform = [("transform", f"{p.transform}; answers are in the units of the data")]
     found = [
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
-        *(
-            [("transform", f"{p.transform}; answers are in the units of the data")]
-            if p.transform != NONE
-            else []
-        ),
+        *transform,
         ("noise sd", noise),
         ("draws", f"{chains} chains x {draws}" + _missing_chains(p)),
     ]
@@ -387,7 +385,7 @@ def _missing_chains(posterior: Posterior) -> str:
 def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
     text = np.array(json.dumps(meta, default=lambda number: number.item()))  # NumPy's numbers as Python's
     try:  # beside the target, then renamed: a crash leaves the old file or the new one, never half
-        with write_atomically(target) as temporary, temporary.open("xb") as file:
+        with write_atomically(target) as temporary, temporary.open("wb") as file:
             np.savez(file, meta=text, **arrays)
     except OSError as error:
         raise DataError(f"cannot write {target}: {error.strerror or error}") from error

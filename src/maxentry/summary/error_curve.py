@@ -136,7 +136,7 @@ class Surprises(NamedTuple):
     expected: Array
 
 
-def measurements_with_prediction(state: State) -> list[tuple[Measurement, Ask]]:
+def pair_predictions(state: State) -> list[tuple[Measurement, Ask]]:
     """The measurements of entries that had a prediction when they were asked for, each with its ask."""
     asked = ((m, state.asked[m.id]) for m in state.standing if m.id is not None)
     return [(m, ask) for m, ask in asked if np.isfinite(ask.sd)]
@@ -144,7 +144,7 @@ def measurements_with_prediction(state: State) -> list[tuple[Measurement, Ask]]:
 
 def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
     """How far values were from their predictions; `latest` is called for the noise, if there are any."""
-    predicted = measurements_with_prediction(state)
+    predicted = pair_predictions(state)
     noise = _noise_sd(state, latest()) if predicted else 0.0
     by_event: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for m, ask in predicted:
