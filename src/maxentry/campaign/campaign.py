@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from maxentry import cells, frames
-from maxentry.campaign import fits, tell, views
+from maxentry.campaign import fits, snapshots, tell, views
 from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
@@ -71,7 +71,7 @@ def create_or_find(
         if not exist_ok or settings.name not in storage.names():
             raise
     key = storage.find(settings.name)
-    state = replay(storage.events(key))
+    state = snapshots.open_state(storage, key, None)
     sides = ("row", state.row_labels, settings.rows), ("column", state.col_labels, settings.cols)
     for side, known, given in sides:
         if known[: len(given)] != given:  # more may have been added since
@@ -113,6 +113,9 @@ def user_name(who: str | None) -> str | None:
 T = TypeVar("T")
 QUICK = 0.25  # after a clash, choose again under the lock if choosing without a model takes fewer seconds than this
 CONTENT_WITH_FEWER = 3  # after so many clashes, return a batch without the entries that clash
+Decide = Callable[[State, dt.datetime], tuple[Sequence[Event], T]]  # a change: the events to append, and its result
+JUDGED_UNDER_LOCK = 1000  # lines of a report; more are judged before the lock is taken
+DECIDED_AHEAD = 3  # so often; then under the lock, so that others cannot be faster for ever
 ATTEMPTS = 200  # an attempt fails only if another process has written in the meantime
 
 
@@ -148,7 +151,7 @@ class Campaign:
             self.cache = Path(cache)
         else:
             self.cache = fits.Memory() if is_in_memory(storage.url) else fits.cache_folder(key.uuid)
-        self._latest = replay(storage.events(key))
+        self._latest = snapshots.open_state(storage, key, self.cache)
 
     # Creating, opening, closing
 
@@ -253,9 +256,7 @@ class Campaign:
     @property
     def state(self) -> State:
         """The current state: all stored events, replayed."""
-        seen = self._latest
-        news = self._storage.events(self._key, seen.version, digest=seen.digest)
-        return self._remember(seen.after(news))
+        return self._remember(snapshots.follow(self._storage, self._key, self._latest))
 
     @property
     def settings(self) -> Settings:
@@ -457,11 +458,11 @@ class Campaign:
         return self._key
 
     def now(self, state: State, log: Log | None = None) -> dt.datetime:
-        """Return the current time by the storage's clock, but never a time before the last event."""
+        """Return the current time by the storage's clock, but never a time before the last event (see `State.time`)."""
         now = (self._clock or (log or self._storage).now)()
         if now.tzinfo is None:
             raise ParameterError("expected a clock with a time zone, got a time without one.")
-        return max(now.astimezone(dt.UTC), state.changed_at)
+        return state.time(now.astimezone(dt.UTC))
 
     def records(self, since: int = 0, most: int | None = None) -> Sequence[Record]:
         """Return the stored events after number `since`, at most `most` of them."""
@@ -469,7 +470,8 @@ class Campaign:
 
     def tell_lines(self, lines: Sequence[Line], again: bool = False, who: str | None = None) -> Receipt:
         """Record lines that were read before; see `tell`."""
-        return self._change(lambda state, now: tell.judge_lines(lines, state, again, now), who)
+        ahead = len(lines) > JUDGED_UNDER_LOCK
+        return self._change(lambda state, now: tell.judge_lines(lines, state, again, now), who, ahead=ahead)
 
     def within(self, around: Around) -> Self:
         """Return a copy of this campaign that enters `around` in every writing transaction (see `Storage.within`)."""
@@ -479,17 +481,24 @@ class Campaign:
 
     # Internals
 
-    def _change(
-        self, decide: Callable[[State, dt.datetime], tuple[Sequence[Event], T]], who: str | None
-    ) -> T:
-        """Call `decide` with the latest state under the lock, and append the events it returns."""
-        for _ in range(ATTEMPTS):
+    def _change(self, decide: Decide[T], who: str | None, *, ahead: bool = False) -> T:
+        """Call `decide` with the latest state under the lock, and append the events it returns.
+
+        ahead: decide before taking the lock, because it takes long; decide again if somebody has written meanwhile.
+        """
+        for attempt in range(ATTEMPTS):
+            then = self.state if ahead and attempt < DECIDED_AHEAD else None
+            decision = None if then is None else decide(then, self.now(then))
             try:
                 with self._storage.locked(self._key) as log:
                     seen = self._latest
                     latest = seen.after(log.since(seen.version, seen.digest))
                     now = self.now(latest, log)
-                    events, result = decide(latest, now)
+                    if then is not None and then.version != latest.version and attempt < DECIDED_AHEAD - 1:
+                        continue
+                    if decision is None or then is None or then.version != latest.version:
+                        decision = decide(latest, now)
+                    events, result = decision
                     records = log.append(events, latest.version, now, user_name(who))
                     state = latest.after(records)  # before the commit: never store what cannot be replayed
                 self._remember(state)
