@@ -495,7 +495,7 @@ class Campaign:
                     latest = seen.after(log.since(seen.version, seen.digest))
                     now = self.now(latest, log)
                     if then is not None and then.version != latest.version and attempt < DECIDED_AHEAD - 1:
-                        continue
+                        raise Overtaken("expected no event of another writer since the decision, got one.")
                     if decision is None or then is None or then.version != latest.version:
                         decision = decide(latest, now)
                     events, result = decision
