@@ -141,7 +141,6 @@ class Campaign:
         self._storage, self._key, self._owned = storage, key, owned
         self._clock = clock
         self._policy = policy
-        self._around: Around = contextlib.nullcontext
         self._turn = threading.Lock()
         self.cache: fits.Cache
         if cache is not None:
@@ -343,7 +342,7 @@ class Campaign:
             then, began = self.state, time.perf_counter()
             batch = self._choose(then, n, self.now(then), limits, progress)
             took, state = time.perf_counter() - began, None
-            with contextlib.suppress(Overtaken), self._storage.locked(self._key, self._around) as log:
+            with contextlib.suppress(Overtaken), self._storage.locked(self._key) as log:
                 latest = then.after(log.since(then.version))
                 now = self.now(latest, log)
                 plates = policy.resolve_limits(limits, then.settings)["plates"]
@@ -471,9 +470,9 @@ class Campaign:
         return self._change(lambda state, now: tell.judge_lines(lines, state, again, now), who)
 
     def within(self, around: Around) -> Self:
-        """Return a copy of this campaign that enters `around` in every writing transaction (see `Storage.locked`)."""
+        """Return a copy of this campaign that enters `around` in every writing transaction (see `Storage.within`)."""
         twin = copy.copy(self)
-        twin._around = around
+        twin._storage = self._storage.within(around)
         return twin
 
     # Internals
@@ -484,7 +483,7 @@ class Campaign:
         """Call `decide` with the latest state under the lock, and append the events it returns."""
         for _ in range(ATTEMPTS):
             try:
-                with self._storage.locked(self._key, self._around) as log:
+                with self._storage.locked(self._key) as log:
                     latest = self._latest.after(log.since(self._latest.version))
                     now = self.now(latest, log)
                     events, result = decide(latest, now)

@@ -11,6 +11,7 @@ A migration is plain SQL and must not import anything that may change later.
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import os
 import random
@@ -284,6 +285,7 @@ class Storage:
         self.url = parse_address(where)
         self.name = display_name(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
+        self._around: Around = nullcontext
         self._inode: tuple[int, int] | None = None  # known once the file is there
         self._path = path = sqlite_file(self.url)
         if path is not None:
@@ -305,6 +307,12 @@ class Storage:
     def close(self) -> None:
         """Close all connections. Using the storage again opens new ones; an in-memory database is lost."""
         self._engine.dispose()
+
+    def within(self, around: Around) -> Self:
+        """Return this storage with `around` entered in every transaction that writes to the log of a campaign."""
+        twin = copy.copy(self)
+        twin._around = around
+        return twin
 
     def check(self) -> None:
         """Refuse a SQLite file that was removed or replaced: open connections would still use the old one."""
@@ -330,7 +338,8 @@ class Storage:
                 raise CampaignError(message, code="name_taken", name=name) from None
             assert key is not None
             campaign = Key(int(key[0]), mark, name)
-            Log(connection, campaign).append(first, 0, at, who)
+            with self._around(log := Log(connection, campaign)):
+                log.append(first, 0, at, who)
             return campaign
 
     def keys(self) -> list[Key]:
@@ -377,11 +386,8 @@ class Storage:
             return _now(connection)
 
     @contextmanager
-    def locked(self, key: Key, around: Around = nullcontext) -> Iterator[Log]:
-        """Hold the campaign's lock. Commit the appended events at the end; roll back after an error.
-
-        around: a context entered within the same transaction, for instance to write more with the events.
-        """
+    def locked(self, key: Key) -> Iterator[Log]:
+        """Hold the campaign's lock. Commit the appended events at the end; roll back after an error."""
         with self.writing() as connection:
             row = select(CAMPAIGNS.c.uuid).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() != key.uuid:  # SQLite ignores FOR UPDATE
@@ -390,7 +396,7 @@ class Storage:
                 )
             self._check_version(connection)
             log = Log(connection, key)
-            with around(log):
+            with self._around(log):
                 yield log
 
     def _check_version(self, connection: Connection) -> None:
