@@ -66,7 +66,7 @@ class Key(NamedTuple):
     id: int
     uuid: str
     name: str
-    created_at: str
+    created_at: str = ""
 
     @property
     def first_digest(self) -> str:
