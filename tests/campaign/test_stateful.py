@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.campaign.stand_ins import Clock, campaign, snapshot, uniform
 
+from maxentry.campaign import snapshots
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import replay
 from maxentry.errors import CampaignError, NothingToAskError
@@ -32,7 +33,7 @@ class Lives(RuleBasedStateMachine):
         self.shape = [3, 4]
         self.asked: dict[int, dict[str, Any]] = {}
         self.told: list[dict[str, Any]] = []
-        self.c = campaign(self.path, 3, 4, clock=self.clock, lease=LEASE)
+        self.c = campaign(self.path, 3, 4, clock=self.clock, lease=LEASE, cache=self.folder)
 
     def teardown(self) -> None:
         self.c.close()
@@ -173,7 +174,7 @@ class Lives(RuleBasedStateMachine):
     def reopen(self) -> None:
         before = snapshot(self.c.state)
         self.c.close()
-        self.c = Campaign.open(self.path, clock=self.clock, policy=uniform)
+        self.c = Campaign.open(self.path, clock=self.clock, policy=uniform, cache=self.folder)
         assert snapshot(self.c.state) == before
 
     # What must always hold
@@ -193,9 +194,21 @@ class Lives(RuleBasedStateMachine):
         standing = [m for m in self.told if m["value"] is not None]
         assert (state.observations().n if standing else len(state.values)) == len(standing)
 
+    @rule()
+    def save(self) -> None:
+        """Leave a snapshot, from which later openings begin."""
+        snapshots.save(self.c.state, self.c.cache, self.c.key)
+        assert snapshots.load(self.c.cache, self.c.key) is not None
+
     @invariant()
     def replayed(self) -> None:
-        assert snapshot(replay(self.c.records())) == snapshot(self.c.state)
+        state = snapshot(replay(self.c.records()))
+        assert state == snapshot(self.c.state)
+        with Campaign.open(
+            self.path, cache=self.folder
+        ) as opened:  # from the latest snapshot, if there is one
+            assert snapshot(opened.state) == state
+            assert opened.state.leaps == self.c.state.leaps
 
 
 TestLives = Lives.TestCase

@@ -402,8 +402,8 @@ POSTERIOR = [
 CAMPAIGN = [
     Mistake(
         "campaign/campaign.py",
-        "handed = [a for a in state.asked.values() if a.event == state.version]",
-        "handed = [a for a in state.asked.values() if a.event >= 1]",
+        "handed = state.asked.select(state.asked.since(state.version))",
+        "handed = state.asked.select(state.asked.since(1))",
         "an ask hands out again what is pending",
         "campaign/test_campaign.py",
     ),
@@ -450,16 +450,16 @@ CAMPAIGN = [
         "campaign/test_settings.py",
     ),
     Mistake(
-        "campaign/state.py",
-        "over = self.expires_at is not None and now >= self.expires_at",
+        "campaign/ledger.py",
+        "over = self.expires_at is not None and now >= self.expires_at - self.lead(now)",
         "over = False",
         "nothing expires",
         "campaign/test_campaign.py campaign",
     ),
     Mistake(
         "campaign/state.py",
-        'counted, measured = ("told", "failed", "pending"), self.measured_ids',
-        'counted, measured = ("told", "pending"), self.measured_ids',
+        "counted = (status == TOLD) | (status == FAILED) | (status == RETRY)",
+        "counted = status == TOLD",
         "what failed is not paid for",
         "campaign/test_campaign.py",
     ),

@@ -113,7 +113,9 @@ def user_name(who: str | None) -> str | None:
 T = TypeVar("T")
 QUICK = 0.25  # after a clash, choose again under the lock if choosing without a model takes fewer seconds than this
 CONTENT_WITH_FEWER = 3  # after so many clashes, return a batch without the entries that clash
-Decide = Callable[[State, dt.datetime], tuple[Sequence[Event], T]]  # a change: the events to append, and its result
+Decide = Callable[
+    [State, dt.datetime], tuple[Sequence[Event], T]
+]  # a change: the events to append, and its result
 JUDGED_UNDER_LOCK = 1000  # lines of a report; more are judged before the lock is taken
 DECIDED_AHEAD = 3  # so often; then under the lock, so that others cannot be faster for ever
 ATTEMPTS = 200  # an attempt fails only if another process has written in the meantime

@@ -12,12 +12,9 @@ import numpy as np
 from maxentry.campaign import events
 from maxentry.campaign.events import Record
 from maxentry.campaign.ledger import (
-    ASK_TYPES,
     FAILED,
     LEAP,
-    MEASUREMENT_TYPES,
     NEVER,
-    PENDING,
     RETRY,
     TOLD,
     WITHDRAWN,
@@ -35,6 +32,21 @@ if TYPE_CHECKING:
 Leap = tuple[dt.datetime, dt.datetime]  # the times before and after
 
 
+def _width(leap: Leap) -> dt.timedelta:
+    return leap[1] - leap[0]
+
+
+# Columns that an event gives for each entry, and those that its entries have in common
+ASKED, ASKED_BY = ("row", "col", "mean", "sd", "gain", "cost"), ("at", "expires", "event", "author", "after")
+TOLD_NAMES, TOLD_BY = ("row", "col", "value", "id"), ("event", "at", "author")
+
+
+def _repeat(names: tuple[str, ...], lines: list[tuple[int, ...]]) -> dict[str, Any]:
+    """Return columns with the values of each event repeated as often as it has entries; `lines`: n, values."""
+    n, *columns = np.array(lines, dtype=np.int64).reshape(-1, len(names) + 1).T
+    return {name: np.repeat(column, n) for name, column in zip(names, columns, strict=True)}
+
+
 class Draft:
     """A mutable state."""
 
@@ -50,10 +62,15 @@ class Draft:
     ) -> None:
         self.settings, self.version, self.changed_at, self.digest = settings, version, changed_at, digest
         self.leaps = list(leaps)
+        self._widest = max(
+            self.leaps, key=_width, default=None
+        )  # the likeliest work of a clock that is ahead
         self._asks, self._measurements, self._authors = asked, measurements, asked.authors
-        # New asks and measurements, in columns
-        self._asked: dict[str, list[Any]] = {name: [] for name in ASK_TYPES if name != "status"}
-        self._told: dict[str, list[Any]] = {name: [] for name in MEASUREMENT_TYPES if name != "number"}
+        # New asks and measurements in columns; and, by event, how many there are and what they have in common
+        self._asked: dict[str, list[Any]] = {name: [] for name in ASKED}
+        self._told: dict[str, list[Any]] = {name: [] for name in TOLD_NAMES}
+        self._asked_by: list[tuple[int, ...]] = []
+        self._told_by: list[tuple[int, ...]] = []
         # What events change in old ones, copied when the first one does
         self._status: bytearray | None = None
         self._reasons: dict[int, str] | None = None
@@ -94,9 +111,11 @@ class Draft:
     def _move_clock(self, at: dt.datetime) -> None:
         if at - self.changed_at > LEAP:
             self.leaps.append((self.changed_at, at))
+            self._widest = max(filter(None, (self._widest, self.leaps[-1])), key=_width)
         elif at < self.changed_at:
             while self.leaps and self.leaps[-1][1] > at:
                 self.leaps.pop()
+            self._widest = max(self.leaps, key=_width, default=None)
             self._steps.append((self._n_asks(), to_micros(at)))
 
     # Asks
@@ -105,23 +124,21 @@ class Draft:
         return len(self._asks) + len(self._asked["row"])
 
     def _ask(self, event: events.Asked, record: Record) -> None:
-        n = len(event.rows)
-        columns = {
-            "row": event.rows, "col": event.cols, "mean": event.mean, "sd": event.sd, "gain": event.gain,
-            "cost": event.cost,
-        }  # fmt: skip
-        if event.first != self._n_asks() + 1 or any(len(column) != n for column in columns.values()):
-            raise ValueError(f"expected {n} asks from id {self._n_asks() + 1} on, got others")
+        n, known, asked = len(event.rows), self._n_asks(), self._asked
+        asked["row"].extend(event.rows)
+        asked["col"].extend(event.cols)
+        asked["mean"].extend(event.mean)
+        asked["sd"].extend(event.sd)
+        asked["gain"].extend(event.gain)
+        asked["cost"].extend(event.cost)
+        if event.first != known + 1 or len({len(column) for column in asked.values()}) > 1:
+            raise ValueError(f"expected {n} asks from id {known + 1} on, got others")
         at = to_micros(record.at)
-        after = to_micros(self.leaps[-1][0]) if self.leaps else at
+        after = at if self._widest is None else to_micros(self._widest[0])
         expires = NEVER if event.expires_at is None else to_micros(event.expires_at)
         author = self._authors.number(record.who, record.at)
-        same = {"at": at, "expires": expires, "event": record.number, "author": author, "after": after}
-        for name, column in columns.items():
-            self._asked[name].extend(column)
-        for name, value in same.items():
-            self._asked[name].extend([value] * n)
-        self._statuses().extend([PENDING] * n)
+        self._asked_by.append((n, at, expires, record.number, author, after))
+        self._statuses().extend(bytes(n))  # PENDING
         if self._standing is not None:
             self._standing.extend([0] * n)
 
@@ -146,8 +163,10 @@ class Draft:
 
     def asks(self) -> Asks:
         """Return the asks after all events."""
-        columns = {name: self._asks.columns[name].extended(more) for name, more in self._asked.items()}
-        columns["status"] = self._asks.columns["status"]
+        more = self._asked | _repeat(ASKED_BY, self._asked_by)
+        columns = dict(self._asks.columns) | {
+            name: self._asks.columns[name].extended(more[name]) for name in more
+        }
         if self._status is not None:
             columns["status"] = Column(np.frombuffer(bytes(self._status), dtype=np.int8))
         if self._steps:
@@ -173,9 +192,9 @@ class Draft:
         told["col"].extend(event.cols)
         told["value"].extend(event.values)
         told["id"].extend([id or 0 for id in ids])
-        told["event"].extend([record.number] * n)
-        told["at"].extend([to_micros(record.at)] * n)
-        told["author"].extend([self._authors.number(record.who, record.at)] * n)
+        self._told_by.append(
+            (n, record.number, to_micros(record.at), self._authors.number(record.who, record.at))
+        )
         for id in ids:
             if id is not None:
                 self._settle(id, TOLD)
@@ -222,6 +241,7 @@ class Draft:
         columns = dict(known.columns)
         if self._values is not None:
             columns["value"] = Column(self._values)
-        columns = {name: columns[name].extended(more) for name, more in self._told.items()}
+        more = self._told | _repeat(TOLD_BY, self._told_by)
+        columns |= {name: columns[name].extended(more[name]) for name in more}
         columns["number"] = known.columns["number"].extended(np.arange(len(known) + 1, len(known) + n + 1))
         return Measurements(columns, known.before if self._before is None else self._before, self._authors)

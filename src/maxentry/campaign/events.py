@@ -33,7 +33,10 @@ class Event:
     @classmethod
     def read(cls, payload: dict[str, Any]) -> Self:
         """Read the event from JSON data."""
-        return cls(**{name: tuple(x) if isinstance(x, list) else x for name, x in payload.items()})
+        for name, x in payload.items():
+            if type(x) is list:
+                payload[name] = tuple(x)
+        return cls(**payload)
 
 
 def _encode(value: Any) -> Any:
@@ -87,9 +90,10 @@ class Asked(Event):
     def read(cls, payload: dict[str, Any]) -> Self:
         """Read the event from JSON data, with NaN for null."""
         at = payload["expires_at"]
-        numbers = {name: [math.nan if x is None else float(x) for x in payload[name]] for name in PREDICTED}
-        time = {"expires_at": None if at is None else dt.datetime.fromisoformat(at)}
-        return super().read(payload | numbers | time)
+        payload["expires_at"] = None if at is None else dt.datetime.fromisoformat(at)
+        for name in PREDICTED:
+            payload[name] = [math.nan if x is None else float(x) for x in payload[name]]
+        return super().read(payload)
 
 
 PREDICTED = ("mean", "sd", "gain", "cost")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +77,7 @@ def save(state: State, folder: Path, key: Key) -> None:
     text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     with contextlib.suppress(OSError, ValueError):
         folder.mkdir(parents=True, exist_ok=True)
-        with write_atomically(_file(folder, key)) as draft, draft.open("xb") as stream:
+        with write_atomically(_file(folder, key)) as draft, draft.open("wb") as stream:
             np.savez(stream, about=text, **arrays)  # type: ignore[arg-type]
 
 
@@ -90,7 +89,7 @@ def load(folder: Path, key: Key) -> State | None:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             return _read(dict(arrays), key)
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, zipfile.BadZipFile):
+    except Exception:  # whatever is wrong with a file of the cache, there are the events
         return None
 
 
