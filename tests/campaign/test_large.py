@@ -149,8 +149,15 @@ def test_asks_are_a_mapping_of_records() -> None:
     assert state.measurements[3].before == (3.0,)
 
 
-@pytest.mark.parametrize("event", [Told((9,), (0,), (0,), (1.0,)), Corrected(9, 1.0), Told((None,), (0, 1), (0,), (1.0,)),
-                                   Asked(1, (0,), (0,), (0.0,), (0.0,), (0.0,), (1.0,), 1)])  # fmt: skip
+STRANGE = [
+    Told((9,), (0,), (0,), (1.0,)),
+    Told((None,), (0, 1), (0,), (1.0,)),
+    Corrected(9, 1.0),
+    Asked(1, (0,), (0,), (0.0,), (0.0,), (0.0,), (1.0,), 1),
+]
+
+
+@pytest.mark.parametrize("event", STRANGE)
 def test_events_that_do_not_follow_are_refused(event: Event) -> None:
     state = replay(life(2))
     with pytest.raises(StorageError, match="to follow from those before it"):
