@@ -8,4 +8,5 @@ from maxentry.completion.nuclear_norm import nuclear_norm_path as nuclear_norm_p
 from maxentry.completion.nuclear_norm import penalty_path as penalty_path
 from maxentry.completion.result import Completion as Completion
 from maxentry.completion.result import SolverStatus as SolverStatus
-from maxentry.completion.result import SolverStatus as Status  # its former name
+
+Status = SolverStatus  # its former name
