@@ -100,9 +100,10 @@ def _why_fewer(campaign: Campaign) -> str:
 
 def plate_table(columns: Mapping[str, list[Any]]) -> Table:
     """A plate to fill in: what to measure, what is predicted, and an empty value."""
-    names = ("id", "row", "col", "mean", "sd", "gain", "cost")
+    from maxentry.campaign.views import ASK_COLUMNS
+
     rounded = {name: tables.round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
-    table = Table.from_columns({**columns, **rounded}, *names)
+    table = Table.from_columns({**columns, **rounded}, *ASK_COLUMNS)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])
 
 
