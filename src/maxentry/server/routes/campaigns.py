@@ -156,7 +156,7 @@ def events(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     records, following = _records(here, page)
     lines = [
         {"number": number, "at": at, "who": who, "kind": event.kind, "payload": json.loads(write(event))}
-        for number, at, who, event in records
+        for number, at, who, event, _ in records
     ]
     return page.body(lines, state.version, following) | {"now": here.campaign.now(state)}
 
