@@ -12,7 +12,7 @@ from maxentry.campaign.campaign import Campaign
 from maxentry.errors import DataError
 
 MANY = 300_000
-FACTOR = 16  # about 7 times; it was 40 times
+FACTOR = 16  # it takes 7 to 10 times as long; it was 25 to 34
 
 
 def seconds(work: Callable[[], object]) -> float:
