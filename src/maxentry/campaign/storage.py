@@ -19,13 +19,14 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import (
     Connection,
+    CursorResult,
     Engine,
     case,
     create_engine,
@@ -75,6 +76,12 @@ class Key(NamedTuple):
     def first_digest(self) -> str:
         """What the chain of its events begins with."""
         return chain.first_digest(self.uuid, self.name, self.created_at)
+
+
+def check_uuid(key: Key, where: str) -> None:
+    """Refuse a campaign whose uuid is none: it becomes the name of a folder."""
+    if not UUID.fullmatch(str(key.uuid)):
+        raise StorageError(f"expected a uuid for campaign {key.name!r} in {where}, got {key.uuid!r:.60}.")
 
 
 class Overtaken(StorageError):
@@ -136,6 +143,7 @@ class Storage:
         self._around: Around = nullcontext
         self._full = threading.Event()
         self._inode: tuple[int, int] | None = None  # known once the file is there
+        self._wrote = False  # since it was opened or closed
         self._path = path = sqlite_file(self.url)
         if path is not None:
             check_file(path, must_exist=not create)
@@ -155,7 +163,18 @@ class Storage:
 
     def close(self) -> None:
         """Close all connections. Using the storage again opens new ones; an in-memory database is lost."""
+        if self._wrote and self._path is not None and _inode(self._path) == self._inode:
+            self._wrote = False
+            with suppress(SQLAlchemyError, sqlite3.Error):  # what stays in the log is not lost
+                self._move_log()
         self._engine.dispose()
+
+    def _move_log(self) -> None:
+        """Move the write-ahead log into the SQLite file, so that the file alone has all, unless others are reading."""
+        with closing(self._engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")  # never waits, and nobody waits for it
+            cursor.close()
 
     def within(self, around: Around) -> Self:
         """Return this storage with `around` entered in every transaction that writes to the log of a campaign."""
@@ -182,7 +201,7 @@ class Storage:
     def add(self, name: str, first: Sequence[Event], at: dt.datetime, who: str | None) -> Key:
         """Create a campaign with its first events, in one transaction. Refuse a name that is taken."""
         with self.writing() as connection:
-            self._check_version(connection)
+            self.check_version(connection)
             mark = str(uuid.uuid4())
             row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
             try:
@@ -212,10 +231,7 @@ class Storage:
         matching = [key for key in keys if name is None or key.name == name]
         if len(matching) == 1:
             key = matching[0]
-            if not UUID.fullmatch(str(key.uuid)):  # it becomes the name of a folder
-                raise StorageError(
-                    f"expected a uuid for campaign {key.name!r} in {self.name}, got {key.uuid!r:.60}."
-                )
+            check_uuid(key, self.name)
             return key
         if not keys:
             raise CampaignError(f"expected a campaign in {self.name}, got none yet.", code="no_campaigns")
@@ -253,12 +269,12 @@ class Storage:
                 raise StorageError(
                     f"expected the campaign {key.name!r} in {self.name}, got none: it is gone."
                 )
-            self._check_version(connection)
+            self.check_version(connection)
             log = Log(connection, key)
             with self._around(log):
                 yield log
 
-    def _check_version(self, connection: Connection) -> None:
+    def check_version(self, connection: Connection) -> None:
         """Refuse to write to tables that another process has upgraded; lock the version until the commit."""
         version = connection.execute(select(SCHEMA.c.version).with_for_update(read=True)).scalar()
         if version != VERSION:
@@ -286,6 +302,7 @@ class Storage:
             self._engine.connect().execution_options(immediate=True) as connection,
             connection.begin(),
         ):
+            self._wrote = True
             yield connection
         self._full.clear()
         self.check()  # what went into a file that is gone may not be acknowledged
@@ -402,18 +419,23 @@ def _now(connection: Connection) -> dt.datetime:
 
 
 def _records(connection: Connection, key: Key, link: Link, most: int | None = None) -> list[Record]:
+    link = link if link.number > 0 else Link(0, key.first_digest)
+    return chain.read_records(select_rows(connection, key, link, most), key.name, link)
+
+
+def select_rows(connection: Connection, key: Key, link: Link, most: int | None = None) -> CursorResult[Any]:
+    """Select the rows that `chain.read_records` takes: event `link.number`, if there is one, and those after it."""
     since = link.number
     payload = case(
         (EVENTS.c.number > since, EVENTS.c.payload)
     )  # may be large, and is known of the last event
     columns = EVENTS.c.number, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.who, payload, EVENTS.c.digest
-    rows = connection.execute(
+    return connection.execute(
         select(*columns)
         .where(EVENTS.c.campaign_id == key.id, EVENTS.c.number >= since)
         .order_by(EVENTS.c.number)
         .limit(None if most is None else most + (since > 0))
     )
-    return chain.read_records(rows, key.name, link if since > 0 else Link(0, key.first_digest))
 
 
 FOR_READING = "for reading"  # in the notes of a connection
