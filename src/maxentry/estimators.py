@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from maxentry import frames
+from maxentry._types import Array
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.model.noise import Noise
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
-from maxentry.posterior.gibbs import Noise
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Kind, Sampling
 
@@ -41,8 +42,6 @@ except ImportError as error:
     raise MissingDependencyError(
         "maxentry.estimators needs scikit-learn 1.6 or later: pip install 'maxentry[sklearn]'"
     ) from error
-
-Array = NDArray[np.float64]
 
 
 class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]

@@ -80,7 +80,7 @@ class Long(NamedTuple):
     col_name: Hashable = None
 
 
-class _Table(NamedTuple):
+class _FrameTable(NamedTuple):
     """A frame of any library: its names, access to a column, and pandas' index where there is one."""
 
     kind: str | None
@@ -165,7 +165,7 @@ def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Has
     return Long(table.kind, rows.to_list(), cols.to_list(), _to_array(values), *names)
 
 
-def _table(frame: Any) -> _Table:
+def _table(frame: Any) -> _FrameTable:
     import narwhals as nw
 
     frame = nw.to_native(frame, pass_through=True)
@@ -173,12 +173,14 @@ def _table(frame: Any) -> _Table:
         # Read pandas by position: narwhals refuses repeated names, and we have a clearer sentence for those.
         counted = index_labels(frame.columns) is None
         across = frame.columns.name
-        return _Table("pandas", list(frame.columns), lambda j: frame.iloc[:, j], frame.index, across, counted)
+        return _FrameTable(
+            "pandas", list(frame.columns), lambda j: frame.iloc[:, j], frame.index, across, counted
+        )
     table = nw.from_native(frame)
     eager = table.collect() if isinstance(table, nw.LazyFrame) else table
     kind = "polars" if eager.implementation.is_polars() else None
     names: list[Hashable] = list(eager.columns)
-    return _Table(kind, names, lambda j: eager.get_column(str(names[j])), None)
+    return _FrameTable(kind, names, lambda j: eager.get_column(str(names[j])), None)
 
 
 def _to_array(series: Any) -> NDArray[Any]:
@@ -194,7 +196,7 @@ def _to_array(series: Any) -> NDArray[Any]:
     return object_array(column.to_list())
 
 
-def _label_column(table: _Table) -> int | None:
+def _label_column(table: _FrameTable) -> int | None:
     index = table.index
     own_index = index is not None and (index.dtype.kind not in "iu" or index.name is not None)
     if own_index or not table.names or len(table.names) == 1:
@@ -235,7 +237,7 @@ def _index_as_columns(frame: Any, given: Mapping[str, Hashable | None]) -> Any:
     return frame.reset_index() if carried else frame
 
 
-def _find(table: _Table, role: str, name: Hashable | None) -> int | None:
+def _find(table: _FrameTable, role: str, name: Hashable | None) -> int | None:
     if name is not None:
         return table.position(name)
     usual = next((n for n in LONG_NAMES[role] if n in table.names), None)

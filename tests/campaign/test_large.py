@@ -17,10 +17,10 @@ from tests.campaign.conftest import database
 from tests.campaign.stand_ins import START, campaign, lowest, snapshot, uniform
 
 from maxentry.campaign import campaign as campaigns
-from maxentry.campaign import ledger, snapshots, tell
+from maxentry.campaign import snapshots, tell
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Asked, Corrected, Created, Event, Record, Told
-from maxentry.campaign.ledger import Column, Finder
+from maxentry.campaign.ledger.tables import FEW, Column, Finder
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Log, Storage
@@ -125,7 +125,7 @@ def test_threads_continue_one_column_at_once() -> None:
 
 def test_a_few_lookups_find_what_an_index_finds() -> None:
     keys = np.random.default_rng(1).integers(0, 20, 200)
-    few, many = Finder(keys, 1), Finder(keys, ledger.FEW + 1)
+    few, many = Finder(keys, 1), Finder(keys, FEW + 1)
     for key in range(-1, 22):
         assert few.find(key).tolist() == many.find(key).tolist() == np.flatnonzero(keys == key).tolist()
     assert Finder(keys[:0], 100).find(3).tolist() == []

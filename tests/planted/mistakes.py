@@ -287,7 +287,7 @@ POSTERIOR = [
         "posterior/test_algorithm2.py",
     ),
     Mistake(
-        "posterior/chains.py",
+        "posterior/diagnostics.py",
         "above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])",
         "above = log_eta - np.median(log_eta)",
         "chains of a low rank count as stuck beside those of a high one",
@@ -343,7 +343,7 @@ POSTERIOR = [
         "posterior",
     ),
     Mistake(
-        "posterior/intervals.py",
+        "model/noise.py",
         "return z * np.sqrt(self.var)",
         "return z * self.var",
         "the noise of predictive intervals has a variance for an sd",
@@ -450,7 +450,7 @@ CAMPAIGN = [
         "campaign/test_settings.py",
     ),
     Mistake(
-        "campaign/ledger.py",
+        "campaign/ledger/tables.py",
         "over = self.expires_at is not None and now >= self.expires_at - self.lead(now)",
         "over = False",
         "nothing expires",
@@ -476,6 +476,13 @@ CAMPAIGN = [
         "secret = [name for name in () if",
         "a password in the query of an address is shown",
         "campaign/test_address.py",
+    ),
+    Mistake(
+        "campaign/backup.py",
+        "            if report.problems:\n",
+        "            if False:\n",
+        "a damaged storage replaces a good backup",
+        "campaign/test_backup.py",
     ),
     Mistake(
         "campaign/chain.py",

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from maxentry._io import write_atomically
-from maxentry.campaign.ledger import ASK_TYPES, MEASUREMENT_TYPES, Asks, Authors, Measurements, make_columns
+from maxentry.campaign.ledger.tables import (
+    ASK_TYPES,
+    MEASUREMENT_TYPES,
+    Asks,
+    Authors,
+    Measurements,
+    make_columns,
+)
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Key, Storage

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from maxentry.acquisition.problem import Costs
 from maxentry.belief import Entries
 from maxentry.campaign import events
-from maxentry.campaign.draft import Draft, Leap
 from maxentry.campaign.events import Record
-from maxentry.campaign.ledger import FAILED, LEAP, RETRY, TOLD, Ask, Asks, Authors, Measurements
+from maxentry.campaign.ledger.draft import Draft, Leap
+from maxentry.campaign.ledger.tables import FAILED, LEAP, RETRY, TOLD, Ask, Asks, Authors, Measurements
 from maxentry.campaign.settings import Settings
 from maxentry.errors import MaxentryError, StorageError
 from maxentry.labels import Axis, Labels

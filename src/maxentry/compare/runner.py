@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from maxentry._types import Array, Indices
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.policy import Batch, next_batch
 from maxentry.campaign.settings import WITHOUT_MODEL
-from maxentry.compare.scenario import LAW, Array, Cell, Estimates, Indices, Policy, Truth
+from maxentry.compare.scenario import LAW, Cell, Estimates, Policy, Truth
 from maxentry.compare.store import Look, Run, Store
 from maxentry.errors import MaxentryError, MissingDependencyError, NothingToAskError, ParameterError
 from maxentry.progress import track
@@ -44,7 +45,7 @@ def run_cell(cell: Cell) -> Run:
     case, strategy, seed = cell
     truth = case.source.truth(seed)
     clock, cpu = time.perf_counter(), time.process_time()
-    observer = Observer(cell, truth)
+    observer = ErrorObserver(cell, truth)
     look_after = case.look_after()
     with open_campaign(cell, truth) as campaign:
         sizes = [case.initial, *(min(case.batch, case.budget - k * case.batch) for k in range(case.batches))]
@@ -95,7 +96,7 @@ def _after_start(policy: Policy, initial: int) -> Policy:
     return choose
 
 
-class Observer:
+class ErrorObserver:
     """Measures batches and records the error along the way."""
 
     def __init__(self, cell: Cell, truth: Truth) -> None:

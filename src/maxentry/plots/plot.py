@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from maxentry._types import Array, Indices
 from maxentry.belief import Entries
 from maxentry.errors import CampaignError, MissingDependencyError, ParameterError
 from maxentry.plots import matplotlib, plotly
-from maxentry.plots.records import Array, Indices, Record
+from maxentry.plots.records import FigureRecord
 from maxentry.transform import NONE, Transform
 from maxentry.wording import one_line
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
 
     from maxentry.campaign.campaign import Campaign
-    from maxentry.campaign.ledger import Ask
+    from maxentry.campaign.ledger.tables import Ask
     from maxentry.campaign.policy import Batch
     from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior
@@ -42,7 +43,7 @@ class Plot:
     record: what is shown, as plain data.
     """
 
-    record: Record
+    record: FigureRecord
 
     def matplotlib(self) -> Figure:
         """A matplotlib figure, for print."""

@@ -11,19 +11,17 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices
 from maxentry.plots.style import BLUE, Dashes, Scale
 from maxentry.wording import shorten
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Kind = Literal["measured", "pending", "next", "failed"]
 LONGEST = 18  # characters of a label on an axis
 NUMBERED = 30  # entries of a next batch that can have their number written in
 
 
-class Side(NamedTuple):
+class AxisLabels(NamedTuple):
     """The rows or the columns of a map: the name of each cell, "A … F" or "A + 5" where it stands for several."""
 
     title: str
@@ -67,8 +65,8 @@ class HeatMap(NamedTuple):
     note: str
     unit: str  # of the colours
     values: Array
-    rows: Side
-    cols: Side
+    rows: AxisLabels
+    cols: AxisLabels
     scale: Scale
     limits: tuple[float, float]  # values beyond have the colour of the end
     logarithmic: bool = False
@@ -121,7 +119,7 @@ class Chart(NamedTuple):
     panels: tuple[Panel, ...]
 
 
-Record = HeatMap | Chart
+FigureRecord = HeatMap | Chart
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -13,12 +13,13 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices
 from maxentry.errors import DataError, LabelError, ParameterError
+from maxentry.model.noise import Noise, has_weights
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.posterior import chains, gibbs
+from maxentry.posterior import chains
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, transform_values
 from maxentry.posterior.draws import MEMORY, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
@@ -29,8 +30,6 @@ from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 FEW = 0.03  # share of new observations up to which chains hardly have to move
 COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains
 FEW_SETTLE, FEW_THIN = 6, 1
@@ -43,7 +42,7 @@ def complete(
     data: Any,
     rank: int | Literal["auto"] = "auto",
     *,
-    noise: gibbs.Noise = "gaussian",
+    noise: Noise = "gaussian",
     effects: bool = True,
     priors: Priors | None = None,
     transform: str | Transform = "none",
@@ -256,7 +255,7 @@ def restart_chains(
     plan = replace(plan, anneal=0, chains=len(start.chains))
     (m1, m2), restarted = observations.shape, []
     match = None
-    if fit.noise == "student":
+    if has_weights(fit.noise):
         match = MeasurementMatch.find(start.observations, observations, rows, cols)
     for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
         old = chain.state

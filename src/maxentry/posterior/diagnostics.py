@@ -2,7 +2,7 @@
 
 `diagnose` computes the statistics (`rhat_ess`) of the monitored quantities (`draws.monitor`), `judge_long` and
 `judge_population` apply the rules, `Diagnostics` holds the result. A rule is a line of a table: a condition and the
-advice given where it holds.
+advice given where it holds. `find_stuck_chains` finds chains that annealing left in a mode without mass.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from maxentry import frames
+from maxentry._types import Array, Flags
 from maxentry.observations import Observations
 from maxentry.posterior.draws import Draws, monitor
 from maxentry.posterior.rhat_ess import MIN_DRAWS, drift, ess_between, ess_bulk, ess_tail, split_rhat
@@ -29,8 +30,9 @@ POPULATION_RHAT = 1.1
 POPULATION_ESS = 50  # Monte Carlo error then adds 1% to the root mean square error of a posterior mean
 DRIFT_LEVEL = 0.01  # chance of a false alarm over all quantities together
 MARGIN = 1.5  # advised over the estimated length, which would be enough only half the time
+STUCK_RATIO = 2.0  # a chain is stuck if its noise sd is this many times that of the median chain, ...
+STUCK_NATS = 30.0  # ... and its mode has this much less log mass
 LONGEST_ADVICE = 50  # beyond this factor "run longer" is no advice
-Array = NDArray[np.float64]
 _COLUMNS = ("quantity", "count", "median R-hat", "worst R-hat", "least bulk ESS", "least tail ESS")
 
 
@@ -70,7 +72,7 @@ class Diagnostics:
     advice: str
     frame_kind: str | None = None
 
-    def in_group(self, group: str) -> NDArray[np.bool_]:
+    def in_group(self, group: str) -> Flags:
         """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
         return members(self.groups, group)
 
@@ -163,7 +165,7 @@ class Statistics(NamedTuple):
     n_draws: int
     names: tuple[str, ...]
     groups: tuple[str, ...]
-    finite: NDArray[np.bool_]
+    finite: Flags
     rhat: Array
     ess_bulk: Array
     ess_tail: Array
@@ -304,6 +306,22 @@ def strip_code(advice: str) -> str:
     return advice
 
 
+def find_stuck_chains(
+    eta2: Array, ranks: NDArray[np.int64], n: int, shape: tuple[int, int], effects: bool
+) -> Flags:
+    """Find chains left by annealing in a mode without mass, where others of their rank found a better one.
+
+    eta2: (chains, draws), the noise variance. n: the number of observations.
+    By Laplace's approximation the log mass of a mode is about -(N - p) log eta, p the degrees of freedom. A chain with
+    twice the noise sd of the median chain, worth 30 nats or more, has no weight in the posterior; pooled with the
+    others it would get one. With N <= p no chain is stuck: there every mode may interpolate the data.
+    """
+    log_eta, (m1, m2) = 0.5 * np.log(eta2).mean(1), shape
+    free = n - (ranks * (m1 + m2 - ranks) + effects * (m1 + m2))
+    above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])
+    return np.asarray((above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS))
+
+
 def median(values: Array) -> float:
     """Median without NaN; NaN if nothing is left."""
     values = values[~np.isnan(values)]
@@ -316,6 +334,6 @@ def largest(values: Array) -> float:
     return float(values.max()) if values.size else np.nan
 
 
-def members(groups: tuple[str, ...], group: str) -> NDArray[np.bool_]:
+def members(groups: tuple[str, ...], group: str) -> Flags:
     """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
     return np.array([g == group or g.split(" ")[0] == group for g in groups], dtype=bool)

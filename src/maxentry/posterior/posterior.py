@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry import frames
 from maxentry import labels as axis_labels
 from maxentry._io import write_atomically
+from maxentry._types import Array
 from maxentry.belief import Belief
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.model.noise import NoiseLaw
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
@@ -42,7 +43,6 @@ from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
-Array = NDArray[np.float64]
 Map = Literal["mean", "sd", "low", "high"]
 FORMAT = 2  # of saved posteriors; 1 had no transform
 REST = "posterior.npz"  # the file of a folder that has all but the large draws
@@ -189,9 +189,9 @@ class Posterior:
     def _in_form(self, matrix: Array) -> Any:
         return self.observations.form.wrap(matrix)
 
-    def _noise(self) -> intervals.NoiseLaw:
+    def _noise(self) -> NoiseLaw:
         nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        return intervals.NoiseLaw(self.belief.noise_var, nu)
+        return NoiseLaw(self.belief.noise_var, nu)
 
     # By label
 

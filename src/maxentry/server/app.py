@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import FrameType
@@ -24,6 +25,7 @@ from maxentry import __version__
 from maxentry.campaign.storage import Storage
 from maxentry.errors import MaxentryError, ParameterError, StorageError
 from maxentry.server import problems
+from maxentry.server.connections import LimitedProtocol
 from maxentry.server.jobs import Unfinished
 from maxentry.server.options import Options
 from maxentry.server.problems import PROBLEMS, HttpProblem, ProblemDocument
@@ -71,7 +73,7 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
             Middleware(WholeBodies, limits=options.limits),
         ],
     )
-    app.state.service, app.state.options, app.state.streams = service, options, set()
+    app.state.service, app.state.options, app.state.streams = service, options, Counter()
     strict = [Depends(check_parameters)]
     for part in (campaigns, ask_tell, posterior, jobs, dashboard):
         app.include_router(part.router, prefix=API, responses=PROBLEMS, dependencies=strict)
@@ -80,9 +82,12 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
 
     @app.get(f"{API}/health", tags=["server"], responses=refusals, dependencies=strict)
     def health() -> Health:
-        """The server is running and its storage is there. Needs no token, and shows nothing of campaigns."""
+        """The server is running and its storage is there. Needs no token, and shows nothing of campaigns.
+
+        The status is `disk-full` while the last attempt to write found the disk full; what is stored can be read.
+        """
         service.storage.check()
-        return Health(status="ok", version=__version__)
+        return Health(status="disk-full" if service.storage.full else "ok", version=__version__)
 
     dashboard.add_pages(app)
     app.add_exception_handler(Unfinished, _accept)
@@ -97,7 +102,7 @@ async def _refuse(_: Request, error: Exception) -> Response:
 
 
 async def _accept(_: Request, error: Exception) -> Response:
-    """Work that goes on in the background: 202 with the job."""
+    """Answer 202 with the job if the work goes on in the background."""
     assert isinstance(error, Unfinished)
     body = JobResponse.model_validate(error.job).model_dump_json()
     headers = {"Location": f"{API}/jobs/{error.job.id}", "Retry-After": "1"}
@@ -175,7 +180,9 @@ class Server(uvicorn.Server):
         certificate, key = options.certificate or (None, None)
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=LimitedProtocol,
+            proxy_headers=bool(options.proxies),  # anybody can make them up
+            forwarded_allow_ips=list(options.proxies),
             ws="none",
             log_level="info",
             access_log=False,

@@ -1,4 +1,4 @@
-"""Ledger: the asks and the measurements of a campaign, in columns.
+"""Tables: the asks and the measurements of a campaign, in columns.
 
 A million measurements are a few arrays instead of a million objects. `Asks` and `Measurements` build a record (`Ask`,
 `Measurement`) when somebody looks at it. Both are immutable; a longer one shares the arrays of the one it continues.
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Indices = NDArray[np.int64]
-Status = Literal["pending", "told", "failed", "withdrawn", "expired"]
+AskStatus = Literal["pending", "told", "failed", "withdrawn", "expired"]
 # Statuses by code. The last is a failure whose entry may be asked for again.
-STATUSES: tuple[Status, ...] = ("pending", "told", "failed", "withdrawn", "failed")
+STATUSES: tuple[AskStatus, ...] = ("pending", "told", "failed", "withdrawn", "failed")
 PENDING, TOLD, FAILED, WITHDRAWN, RETRY = range(5)
 LEAP = dt.timedelta(days=1)  # clocks that differ by more cannot both be right
 BLOCK = 10_000  # records built at once
@@ -40,12 +40,12 @@ class Ask(NamedTuple):
     expires_at: dt.datetime | None
     event: int
     who: str | None = None
-    status: Status = "pending"  # by the events: never "expired", which depends on the time
+    status: AskStatus = "pending"  # by the events: never "expired", which depends on the time
     reason: str = ""
     retry: bool = False
     asked_after: dt.datetime | None = None  # a bound by the other events, if the clock of this one was ahead
 
-    def status_at(self, now: dt.datetime) -> Status:
+    def status_at(self, now: dt.datetime) -> AskStatus:
         """Return the status at this time."""
         over = self.expires_at is not None and now >= self.expires_at - self.lead(now)
         return "expired" if over and self.status == "pending" else self.status
@@ -265,9 +265,9 @@ class Asks(Mapping[int, Ask]):
         pending: Indices = places[(expires == NEVER) | (moment < expires - lead)]
         return pending
 
-    def statuses(self, now: dt.datetime) -> list[Status]:
+    def statuses(self, now: dt.datetime) -> list[AskStatus]:
         """Return the status of each ask at this time."""
-        statuses: list[Status] = [STATUSES[code] for code in self.column("status").tolist()]
+        statuses: list[AskStatus] = [STATUSES[code] for code in self.column("status").tolist()]
         expired = np.zeros(len(self), dtype=bool)
         expired[self.open], expired[self.pending(now)] = True, False
         for k in np.flatnonzero(expired).tolist():

@@ -11,7 +11,7 @@ import numpy as np
 
 from maxentry.campaign import events
 from maxentry.campaign.events import Record
-from maxentry.campaign.ledger import (
+from maxentry.campaign.ledger.tables import (
     FAILED,
     LEAP,
     NEVER,

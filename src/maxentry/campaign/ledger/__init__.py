@@ -1,0 +1,1 @@
+"""Asks and measurements in columns, and how events change them."""
