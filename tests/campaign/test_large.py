@@ -17,10 +17,10 @@ from tests.campaign.conftest import database
 from tests.campaign.stand_ins import START, campaign, lowest, snapshot, uniform
 
 from maxentry.campaign import campaign as campaigns
-from maxentry.campaign import snapshots, tell
+from maxentry.campaign import tell
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Asked, Corrected, Created, Event, Record, Told
-from maxentry.campaign.ledger.tables import FEW, Column, Finder
+from maxentry.campaign.ledger import FEW, Column, Finder
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Log, Storage
@@ -289,7 +289,7 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take a snapshot after ten events."""
-    monkeypatch.setattr(snapshots, "EVERY", 10)
+    monkeypatch.setattr(campaigns, "EVERY", 10)
 
 
 def work(where: str | Path, n: int) -> None:
@@ -316,7 +316,7 @@ def test_a_snapshot_saves_reading_the_events_before_it(
 
 def test_many_events_are_read_a_few_at_a_time(lasting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     work(lasting, 8)
-    monkeypatch.setattr(snapshots, "AT_ONCE", 5)
+    monkeypatch.setattr(campaigns, "AT_ONCE", 5)
     read = count_reads(monkeypatch)
     with Campaign.open(lasting) as c:
         assert read == [1, 5, 5, 5, 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -197,8 +198,9 @@ class Lives(RuleBasedStateMachine):
     @rule()
     def save(self) -> None:
         """Leave a snapshot, from which later openings begin."""
-        snapshots.save(self.c.state, self.c.cache, self.c.key)
-        assert snapshots.load(self.c.cache, self.c.key) is not None
+        file = Path(self.folder) / f"snapshot-{self.c.key.uuid}.npz"
+        snapshots.save(self.c.state, file, self.c.key.uuid)
+        assert snapshots.load(file, self.c.key.uuid) is not None
 
     @invariant()
     def replayed(self) -> None:

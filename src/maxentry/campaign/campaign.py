@@ -51,6 +51,35 @@ def open_storage(storage: Where, create: bool) -> Iterator[Storage]:
         raise
 
 
+EVERY = 20_000  # events that are replayed before a new snapshot is worth its file
+AT_ONCE = 20_000  # events read at once: their records take much more memory than the state
+
+
+def open_state(storage: Storage, key: Key, file: Path | None) -> State:
+    """Return the latest state of a campaign: from the snapshot in a file, if it is one of these events, and later ones.
+
+    If many events had to be replayed, leave a new snapshot.
+    """
+    state, known = None, 0
+    if file is not None and file.is_file() and (first := snapshots.load(file, key.uuid)) is not None:
+        with contextlib.suppress(StorageError):  # of another copy of the campaign, or of a later one
+            state, known = follow(storage, key, first), first.version
+    if state is None:
+        state = follow(storage, key, replay(storage.events(key, 0, 1)))
+    if file is not None and state.version - known >= EVERY:
+        snapshots.save(state, file, key.uuid)
+    return state
+
+
+def follow(storage: Storage, key: Key, state: State) -> State:
+    """Return the latest state, given an earlier one."""
+    while True:
+        news = storage.events(key, state.version, AT_ONCE, digest=state.digest)
+        state = state.after(news)
+        if len(news) < AT_ONCE:
+            return state
+
+
 def create_or_find(
     storage: Storage,
     settings: Settings,
@@ -71,7 +100,7 @@ def create_or_find(
         if not exist_ok or settings.name not in storage.names():
             raise
     key = storage.find(settings.name)
-    state = snapshots.open_state(storage, key, None)
+    state = open_state(storage, key, None)
     sides = ("row", state.row_labels, settings.rows), ("column", state.col_labels, settings.cols)
     for side, known, given in sides:
         if known[: len(given)] != given:  # more may have been added since
@@ -153,7 +182,7 @@ class Campaign:
             self.cache = Path(cache)
         else:
             self.cache = fits.Memory() if is_in_memory(storage.url) else fits.cache_folder(key.uuid)
-        self._latest = snapshots.open_state(storage, key, self.cache)
+        self._latest = open_state(storage, key, fits.snapshot_file(self.cache, key.uuid))
 
     # Creating, opening, closing
 
@@ -258,7 +287,7 @@ class Campaign:
     @property
     def state(self) -> State:
         """The current state: all stored events, replayed."""
-        return self._remember(snapshots.follow(self._storage, self._key, self._latest))
+        return self._remember(follow(self._storage, self._key, self._latest))
 
     @property
     def settings(self) -> Settings:

@@ -88,6 +88,11 @@ def cache_folder(mark: str) -> Path:
     return (Path(wish).expanduser() if wish else user_cache()) / mark
 
 
+def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
+    """Return the file of a campaign's snapshot (see snapshots.py), which may not exist; None without a folder."""
+    return cache / f"snapshot-{mark}.npz" if isinstance(cache, Path) else None
+
+
 FIRST_ANCHOR = 8
 GROWTH = 1.3
 FIRST_STATION = 2000  # smaller fits are fast without stations

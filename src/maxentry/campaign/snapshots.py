@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from maxentry._io import write_atomically
-from maxentry.campaign.ledger.tables import (
+from maxentry.campaign.ledger import (
     ASK_TYPES,
     MEASUREMENT_TYPES,
     Asks,
@@ -25,50 +25,18 @@ from maxentry.campaign.ledger.tables import (
     make_columns,
 )
 from maxentry.campaign.settings import Settings
-from maxentry.campaign.state import State, replay
-from maxentry.campaign.storage import Key, Storage
-from maxentry.errors import StorageError
+from maxentry.campaign.state import State
 
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
-EVERY = 20_000  # events that are replayed before a new snapshot is worth its file
-AT_ONCE = 20_000  # events read at once: their records take much more memory than the state
 
 
-def open_state(storage: Storage, key: Key, cache: object) -> State:
-    """Return the latest state of a campaign: from a snapshot in the folder `cache` and the events after it.
-
-    If many events had to be replayed, take a new snapshot. Without a folder, replay all events.
-    """
-    folder = cache if isinstance(cache, Path) else None
-    first = None if folder is None else load(folder, key)
-    state = None
-    if first is not None:
-        with contextlib.suppress(StorageError):  # of another copy of the campaign, or of a later one
-            state = follow(storage, key, first)
-    if state is None:
-        first = None
-        state = follow(storage, key, replay(storage.events(key, 0, 1)))
-    if folder is not None and state.version - (0 if first is None else first.version) >= EVERY:
-        save(state, folder, key)
-    return state
-
-
-def follow(storage: Storage, key: Key, state: State) -> State:
-    """Return the latest state, given an earlier one."""
-    while True:
-        news = storage.events(key, state.version, AT_ONCE, digest=state.digest)
-        state = state.after(news)
-        if len(news) < AT_ONCE:
-            return state
-
-
-def save(state: State, folder: Path, key: Key) -> None:
-    """Write a snapshot in place of the one before. Ignore a folder that cannot be written."""
+def save(state: State, file: Path, mark: str) -> None:
+    """Write a snapshot of the campaign with the uuid `mark`. Ignore a folder that cannot be written."""
     if state.digest is None:
         return
     about = {
         "format": FORMAT,
-        "uuid": key.uuid,
+        "uuid": mark,
         "version": state.version,
         "digest": state.digest,
         "created_at": state.created_at.isoformat(),
@@ -83,26 +51,23 @@ def save(state: State, folder: Path, key: Key) -> None:
     arrays |= {f"told_{name}": state.measurements.column(name) for name in MEASUREMENT_TYPES}
     text = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     with contextlib.suppress(OSError, ValueError):
-        folder.mkdir(parents=True, exist_ok=True)
-        with write_atomically(_file(folder, key)) as draft, draft.open("wb") as stream:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with write_atomically(file) as draft, draft.open("wb") as stream:
             np.savez(stream, about=text, **arrays)  # type: ignore[arg-type]
 
 
-def load(folder: Path, key: Key) -> State | None:
-    """Read the snapshot of a campaign; None if there is none that can be read."""
-    file = _file(folder, key)
-    if not file.is_file():
-        return None
+def load(file: Path, mark: str) -> State | None:
+    """Read the snapshot of the campaign with the uuid `mark`; None if it is another one's or cannot be read."""
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            return _read(dict(arrays), key)
+            return _read(dict(arrays), mark)
     except Exception:  # whatever is wrong with a file of the cache, there are the events
         return None
 
 
-def _read(arrays: dict[str, Any], key: Key) -> State | None:
+def _read(arrays: dict[str, Any], mark: str) -> State | None:
     about = json.loads(arrays["about"].tobytes())
-    if (about["format"], about["uuid"]) != (FORMAT, key.uuid) or not isinstance(about["digest"], str):
+    if (about["format"], about["uuid"]) != (FORMAT, mark) or not isinstance(about["digest"], str):
         return None
     authors = Authors((who, _zone(seconds)) for who, seconds in about["authors"])
     asks = make_columns({name: arrays[f"ask_{name}"] for name in ASK_TYPES}, ASK_TYPES)
@@ -118,10 +83,6 @@ def _read(arrays: dict[str, Any], key: Key) -> State | None:
         about["digest"],
         tuple((moment(before), moment(after)) for before, after in about["leaps"]),
     )
-
-
-def _file(folder: Path, key: Key) -> Path:
-    return folder / f"snapshot-{key.uuid}.npz"
 
 
 def _offset(zone: dt.tzinfo) -> float:

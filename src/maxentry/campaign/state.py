@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,21 @@ from maxentry.acquisition.problem import Costs
 from maxentry.belief import Entries
 from maxentry.campaign import events
 from maxentry.campaign.events import Record
-from maxentry.campaign.ledger.draft import Draft, Leap
-from maxentry.campaign.ledger.tables import FAILED, LEAP, RETRY, TOLD, Ask, Asks, Authors, Measurements
+from maxentry.campaign.ledger import (
+    FAILED,
+    LEAP,
+    NEVER,
+    RETRY,
+    TOLD,
+    WITHDRAWN,
+    Array,
+    Ask,
+    Asks,
+    Authors,
+    Column,
+    Measurements,
+    to_micros,
+)
 from maxentry.campaign.settings import Settings
 from maxentry.errors import MaxentryError, StorageError
 from maxentry.labels import Axis, Labels
@@ -42,6 +56,9 @@ def derive_seed(seed: int, purpose: int, number: int) -> int:
     """Return a seed for a purpose, for functions that take a whole number."""
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, number))
     return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+Leap = tuple[dt.datetime, dt.datetime]  # the times before and after
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +223,7 @@ class State:
         first = next(iterator, None)
         if first is None:
             return self
-        draft = Draft(
+        draft = _Draft(
             self.settings,
             self.version,
             self.changed_at,
@@ -249,3 +266,218 @@ def replay(records: Iterable[Record]) -> State:
     asked, measurements = Asks.none(authors), Measurements.none(authors)
     digest = first.digest
     return State(first.event.settings, 1, first.at, first.at, asked, measurements, digest).after(iterator)
+
+
+def _width(leap: Leap) -> dt.timedelta:
+    return leap[1] - leap[0]
+
+
+# Columns that an event gives for each entry, and those that its entries have in common
+ASKED, ASKED_BY = ("row", "col", "mean", "sd", "gain", "cost"), ("at", "expires", "event", "author", "after")
+TOLD_NAMES, TOLD_BY = ("row", "col", "value", "id"), ("event", "at", "author")
+
+
+def _repeat(names: tuple[str, ...], lines: list[tuple[int, ...]]) -> dict[str, Any]:
+    """Return columns with the values of each event repeated as often as it has entries; `lines`: n, values."""
+    n, *columns = np.array(lines, dtype=np.int64).reshape(-1, len(names) + 1).T
+    return {name: np.repeat(column, n) for name, column in zip(names, columns, strict=True)}
+
+
+class _Draft:
+    """A mutable state. The work is that of the events; what is known already is shared."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        version: int,
+        changed_at: dt.datetime,
+        digest: str | None,
+        leaps: Iterable[Leap],
+        asked: Asks,
+        measurements: Measurements,
+    ) -> None:
+        self.settings, self.version, self.changed_at, self.digest = settings, version, changed_at, digest
+        self.leaps = list(leaps)
+        self._widest = max(
+            self.leaps, key=_width, default=None
+        )  # the likeliest work of a clock that is ahead
+        self._asks, self._measurements, self._authors = asked, measurements, asked.authors
+        # New asks and measurements in columns; and, by event, how many there are and what they have in common
+        self._asked: dict[str, list[Any]] = {name: [] for name in ASKED}
+        self._told: dict[str, list[Any]] = {name: [] for name in TOLD_NAMES}
+        self._asked_by: list[tuple[int, ...]] = []
+        self._told_by: list[tuple[int, ...]] = []
+        # What events change in old ones, copied when the first one does
+        self._status: bytearray | None = None
+        self._reasons: dict[int, str] | None = None
+        self._values: Array | None = None
+        self._before: dict[int, tuple[float, ...]] | None = None
+        self._standing: list[int] | None = None  # standing measurements by id
+        self._steps: list[tuple[int, int]] = []  # asks until then, and the time, where a clock went back
+
+    def add(self, record: Record) -> None:
+        """Apply the next event."""
+        if record.number != self.version + 1:
+            raise StorageError(f"expected event {self.version + 1}, got event {record.number}.")
+        if record.at != self.changed_at:
+            self._move_clock(record.at)
+        match record.event:
+            case events.Told() as event:
+                self._tell(event, record)
+            case events.Asked() as event:
+                self._ask(event, record)
+            case events.Corrected() as event:
+                self._correct(event)
+            case events.Failed(ids, reasons, retry):
+                for id, reason in zip(ids, reasons, strict=True):
+                    self._settle(id, RETRY if retry else FAILED, reason)
+            case events.Withdrawn(ids, reason):
+                for id in ids:
+                    self._settle(id, WITHDRAWN, reason)
+            case events.RowsAdded(labels, cost):
+                self.settings = self.settings.with_rows(labels, cost)
+            case events.ColsAdded(labels, cost):
+                self.settings = self.settings.with_cols(labels, cost)
+            case events.Changed(changes):
+                self.settings = self.settings.changed(changes)
+            case other:
+                raise StorageError(f"expected {other.kind!r} to be the first event only, got it again.")
+        self.version, self.changed_at, self.digest = record.number, record.at, record.digest
+
+    def _move_clock(self, at: dt.datetime) -> None:
+        if at - self.changed_at > LEAP:
+            self.leaps.append((self.changed_at, at))
+            self._widest = max(filter(None, (self._widest, self.leaps[-1])), key=_width)
+        elif at < self.changed_at:
+            while self.leaps and self.leaps[-1][1] > at:
+                self.leaps.pop()
+            self._widest = max(self.leaps, key=_width, default=None)
+            self._steps.append((self._n_asks(), to_micros(at)))
+
+    # Asks
+
+    def _n_asks(self) -> int:
+        return len(self._asks) + len(self._asked["row"])
+
+    def _ask(self, event: events.Asked, record: Record) -> None:
+        n, known, asked = len(event.rows), self._n_asks(), self._asked
+        asked["row"].extend(event.rows)
+        asked["col"].extend(event.cols)
+        asked["mean"].extend(event.mean)
+        asked["sd"].extend(event.sd)
+        asked["gain"].extend(event.gain)
+        asked["cost"].extend(event.cost)
+        if event.first != known + 1 or len({len(column) for column in asked.values()}) > 1:
+            raise ValueError(f"expected {n} asks from id {known + 1} on, got others")
+        at = to_micros(record.at)
+        after = at if self._widest is None else to_micros(self._widest[0])
+        expires = NEVER if event.expires_at is None else to_micros(event.expires_at)
+        author = self._authors.number(record.who, record.at)
+        self._asked_by.append((n, at, expires, record.number, author, after))
+        self._statuses().extend(bytes(n))  # PENDING
+        if self._standing is not None:
+            self._standing.extend([0] * n)
+
+    def _statuses(self) -> bytearray:
+        if self._status is None:
+            self._status = bytearray(self._asks.column("status").tobytes())
+        return self._status
+
+    def _settle(self, id: int, status: int, reason: str = "") -> None:
+        statuses = self._statuses()
+        if not 1 <= id <= len(statuses):
+            raise LookupError(f"no id {id}")
+        statuses[id - 1] = status
+        known = self._asks.reasons if self._reasons is None else self._reasons
+        if reason != known.get(id, ""):
+            if self._reasons is None:
+                self._reasons = dict(known)
+            if reason:
+                self._reasons[id] = reason
+            else:
+                del self._reasons[id]
+
+    def asks(self) -> Asks:
+        """Return the asks after all events."""
+        more = self._asked | _repeat(ASKED_BY, self._asked_by)
+        columns = dict(self._asks.columns) | {
+            name: self._asks.columns[name].extended(more[name]) for name in more
+        }
+        if self._status is not None:
+            columns["status"] = Column(np.frombuffer(bytes(self._status), dtype=np.int8))
+        if self._steps:
+            columns["after"] = Column(self._bounds(columns["after"].array))
+        reasons = self._asks.reasons if self._reasons is None else self._reasons
+        return Asks(columns, reasons, self._authors)
+
+    def _bounds(self, after: Array) -> Array:
+        """Return the bounds of the times of asks: an event was not later than any that follows it."""
+        places, times = (np.array(column, dtype=np.int64) for column in zip(*self._steps, strict=True))
+        earliest = np.append(np.minimum.accumulate(times[::-1])[::-1], NEVER)
+        following = np.searchsorted(places, np.arange(len(after)), side="right")
+        bounds: Array = np.minimum(after, earliest[following])
+        return bounds
+
+    # Measurements
+
+    def _tell(self, event: events.Told, record: Record) -> None:
+        ids, n, told = event.ids, len(event.ids), self._told
+        if not n == len(event.rows) == len(event.cols) == len(event.values):
+            raise ValueError("expected as many values as entries, got others")
+        told["row"].extend(event.rows)
+        told["col"].extend(event.cols)
+        told["value"].extend(event.values)
+        told["id"].extend([id or 0 for id in ids])
+        self._told_by.append(
+            (n, record.number, to_micros(record.at), self._authors.number(record.who, record.at))
+        )
+        for id in ids:
+            if id is not None:
+                self._settle(id, TOLD)
+                if self._standing is not None:
+                    self._standing[id - 1] += 1
+
+    def _correct(self, event: events.Corrected) -> None:
+        known, place = len(self._measurements), event.number - 1
+        if not 0 <= place < known + len(self._told["row"]):
+            raise LookupError(f"no measurement {event.number}")
+        if self._values is None:
+            self._values = self._measurements.column("value").copy()
+            self._before = dict(self._measurements.before)
+        old_place = place < known
+        values: Any = self._values if old_place else self._told["value"]
+        k = place if old_place else place - known
+        old, new = float(values[k]), math.nan if event.value is None else event.value
+        id = int(self._measurements.column("id")[k]) if old_place else self._told["id"][k]
+        assert self._before is not None
+        before = self._before.get(event.number, ())
+        self._before[event.number] = before if math.isnan(old) else (*before, old)
+        standing = self._count_standing() if id else []
+        values[k] = new
+        if id:
+            standing[id - 1] += math.isnan(old) - math.isnan(new)
+            left = standing[id - 1] > 0
+            self._settle(id, TOLD if left else WITHDRAWN, "" if left else event.reason)
+
+    def _count_standing(self) -> list[int]:
+        """Return the number of standing measurements of each id."""
+        if self._standing is None:
+            old = self._measurements.column("value") if self._values is None else self._values
+            values = np.concatenate([old, np.array(self._told["value"], dtype=np.float64)])
+            ids = np.concatenate(
+                [self._measurements.column("id"), np.array(self._told["id"], dtype=np.int64)]
+            )
+            counts = np.bincount(ids[~np.isnan(values)], minlength=self._n_asks() + 1)
+            self._standing = counts[1:].tolist()
+        return self._standing
+
+    def measurements(self) -> Measurements:
+        """Return the measurements after all events."""
+        known, n = self._measurements, len(self._told["row"])
+        columns = dict(known.columns)
+        if self._values is not None:
+            columns["value"] = Column(self._values)
+        more = self._told | _repeat(TOLD_BY, self._told_by)
+        columns |= {name: columns[name].extended(more[name]) for name in more}
+        columns["number"] = known.columns["number"].extended(np.arange(len(known) + 1, len(known) + n + 1))
+        return Measurements(columns, known.before if self._before is None else self._before, self._authors)

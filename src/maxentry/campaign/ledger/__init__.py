@@ -1,1 +1,0 @@
-"""Asks and measurements in columns, and how events change them."""
