@@ -20,7 +20,7 @@ from maxentry.campaign import campaign as campaigns
 from maxentry.campaign import tell
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Asked, Corrected, Created, Event, Record, Told
-from maxentry.campaign.ledger import FEW, Column, Finder
+from maxentry.campaign.ledger.tables import FEW, Column, Finder
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Log, Storage

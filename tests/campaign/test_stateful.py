@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.campaign.stand_ins import Clock, campaign, snapshot, uniform
 
-from maxentry.campaign import snapshots
 from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.ledger import snapshots
 from maxentry.campaign.state import replay
 from maxentry.errors import CampaignError, NothingToAskError
 

@@ -450,7 +450,7 @@ CAMPAIGN = [
         "campaign/test_settings.py",
     ),
     Mistake(
-        "campaign/ledger.py",
+        "campaign/ledger/tables.py",
         "over = self.expires_at is not None and now >= self.expires_at - self.lead(now)",
         "over = False",
         "nothing expires",

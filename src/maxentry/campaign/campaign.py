@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from maxentry import cells, frames
-from maxentry.campaign import fits, snapshots, tell, views
+from maxentry.campaign import fits, tell, views
 from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
+from maxentry.campaign.ledger import snapshots
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage

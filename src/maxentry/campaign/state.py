@@ -23,7 +23,7 @@ from maxentry.acquisition.problem import Costs
 from maxentry.belief import Entries
 from maxentry.campaign import events
 from maxentry.campaign.events import Record
-from maxentry.campaign.ledger import (
+from maxentry.campaign.ledger.tables import (
     FAILED,
     LEAP,
     NEVER,

@@ -18,7 +18,7 @@ import numpy as np
 from maxentry import cells, tables
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
-from maxentry.campaign.ledger import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
+from maxentry.campaign.ledger.tables import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.state import State
 from maxentry.errors import CampaignError, DataError
 from maxentry.frames import to_list

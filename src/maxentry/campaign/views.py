@@ -13,7 +13,7 @@ import numpy as np
 from maxentry import frames
 from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
-from maxentry.campaign.ledger import Ask, Measurement
+from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
 from maxentry.labels import show
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
 
     from maxentry.campaign.campaign import Campaign
-    from maxentry.campaign.ledger import Ask
+    from maxentry.campaign.ledger.tables import Ask
     from maxentry.campaign.policy import Batch
     from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior

@@ -23,7 +23,7 @@ from maxentry._io import write_atomically
 from maxentry._types import Array
 
 if TYPE_CHECKING:
-    from maxentry.campaign.ledger import Ask, Measurement
+    from maxentry.campaign.ledger.tables import Ask, Measurement
     from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior
 

@@ -1,4 +1,4 @@
-"""Ledger: the asks and the measurements of a campaign, in columns.
+"""Tables: the asks and the measurements of a campaign, in columns.
 
 A million measurements are a few arrays instead of a million objects. `Asks` and `Measurements` build a record (`Ask`,
 `Measurement`) when somebody looks at it. Both are immutable; a longer one shares the arrays of the one it continues.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from maxentry._io import write_atomically
-from maxentry.campaign.ledger import (
+from maxentry.campaign.ledger.tables import (
     ASK_TYPES,
     MEASUREMENT_TYPES,
     Asks,

@@ -1,0 +1,1 @@
+"""Asks and measurements in columns, and snapshots of them."""
