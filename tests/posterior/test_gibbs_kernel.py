@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from scipy.stats import chi2, gamma, invgamma, norm, uniform
-from tests.reference import conjugate_slow as slow
+from tests.reference import gibbs_slow as slow
 from tests.reference import sums_slow
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
