@@ -89,7 +89,7 @@ def cache_folder(mark: str) -> Path:
 
 
 def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
-    """Return the file of a campaign's snapshot (see ledger/snapshots.py), which may not exist; None without a folder."""
+    """Return the file of a campaign's snapshot (ledger/snapshots.py), which may not exist; None without a folder."""
     return cache / f"snapshot-{mark}.npz" if isinstance(cache, Path) else None
 
 
