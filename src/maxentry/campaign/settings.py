@@ -14,7 +14,6 @@ import math
 import zlib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from functools import cached_property
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxentry.acquisition.problem import Costs
-    from maxentry.labels import Axis, Labels
+    from maxentry.labels import Labels
 
 WITHOUT_MODEL = WITHOUT_BELIEF
 
@@ -134,20 +133,6 @@ class Settings:
     def shape(self) -> tuple[int, int]:
         """(m1, m2)."""
         return len(self.rows), len(self.cols)
-
-    @cached_property
-    def row_axis(self) -> Axis:
-        """The rows, to find positions by label."""
-        from maxentry.labels import Axis
-
-        return Axis("row", len(self.rows), self.rows)
-
-    @cached_property
-    def col_axis(self) -> Axis:
-        """The columns, to find positions by label."""
-        from maxentry.labels import Axis
-
-        return Axis("column", len(self.cols), self.cols)
 
     # Changes
 

@@ -91,15 +91,15 @@ class State:
         """The columns' labels, added ones last."""
         return self.settings.cols
 
-    @property
+    @cached_property
     def row_axis(self) -> Axis:
         """The rows, to find positions by label."""
-        return self.settings.row_axis
+        return Axis("row", len(self.row_labels), self.row_labels)
 
-    @property
+    @cached_property
     def col_axis(self) -> Axis:
         """The columns, to find positions by label."""
-        return self.settings.col_axis
+        return Axis("column", len(self.col_labels), self.col_labels)
 
     @property
     def costs(self) -> Costs:
@@ -243,10 +243,14 @@ class State:
             asked, measurements = draft.asks(), draft.measurements()
         except (TypeError, ValueError, OverflowError) as error:
             raise _does_not_follow(draft.version, error) from error
-        return State(
+        later = State(
             draft.settings, draft.version, self.created_at, draft.changed_at, asked, measurements, draft.digest,
             tuple(draft.leaps),
         )  # fmt: skip
+        if draft.settings is self.settings:  # the axes have an index of all labels
+            known = vars(self)
+            vars(later).update({name: known[name] for name in ("row_axis", "col_axis") if name in known})
+        return later
 
 
 def _does_not_follow(number: int, error: Exception) -> StorageError:
