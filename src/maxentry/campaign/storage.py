@@ -52,6 +52,9 @@ PATIENCE = 60.0  # seconds to wait for a lock that another process holds
 BUSY = int(1000 * PATIENCE)  # the same in milliseconds, for SQLite
 HELD = 30.0  # seconds after which PostgreSQL ends an idle transaction, so that a hung client does not hold a lock
 LOCK = 0x6D617865  # PostgreSQL advisory lock for creating and migrating the tables
+# Errors of SQLite and of PostgreSQL on a disk that is full. A quota that is used up is SQLITE_IOERR_WRITE.
+NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+DISK_FULL = "53100"
 LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL error code: lock_timeout has passed
 # Connection options for PostgreSQL, unless the address sets them: give up connecting after 10 seconds, and drop a
 # connection after two minutes without an answer.
@@ -138,6 +141,7 @@ class Storage:
         self.name = display_name(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
         self._around: Around = nullcontext
+        self._full = threading.Event()
         self._inode: tuple[int, int] | None = None  # known once the file is there
         self._wrote = False  # since it was opened or closed
         self._path = path = sqlite_file(self.url)
@@ -186,6 +190,11 @@ class Storage:
                 code="storage_replaced",
                 path=self.name,
             )
+
+    @property
+    def full(self) -> bool:
+        """Whether the last attempt to write found the disk full. What is stored can still be read."""
+        return self._full.is_set()
 
     # Campaigns
 
@@ -295,6 +304,7 @@ class Storage:
         ):
             self._wrote = True
             yield connection
+        self._full.clear()
         self.check()  # what went into a file that is gone may not be acknowledged
 
     @contextmanager
@@ -313,7 +323,18 @@ class Storage:
                 reason = f"another process has been writing for over {PATIENCE:g} seconds; try again"
             elif _error_code(cause) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 reason += ". The file is damaged: restore a backup"
+            elif self._is_full(cause):
+                self._full.set()
+                reason = "the disk is full, or it cannot be written. Nothing was changed; make room"
+                raise StorageError(f"cannot write {self.name}: {reason}.", code="disk_full") from error
             raise StorageError(f"cannot read or write {self.name}: {reason}.") from error
+
+    def _is_full(self, cause: object) -> bool:
+        """Return whether an error says that there is no room. On a full disk a file may be open for reading alone."""
+        if getattr(cause, "sqlite_errorcode", 0) in NO_ROOM or getattr(cause, "sqlstate", None) == DISK_FULL:
+            return True
+        for_reading = _error_code(cause) == sqlite3.SQLITE_READONLY
+        return for_reading and self._path is not None and os.access(self._path, os.W_OK)
 
     def _sqlite(self) -> Engine:
         if is_in_memory(self.url):
@@ -321,13 +342,32 @@ class Storage:
             self._turn = threading.RLock()
             threads = {"check_same_thread": False}
             engine = create_engine("sqlite://", poolclass=StaticPool, connect_args=threads)
+            event.listen(engine, "connect", _set_up_sqlite)
         else:
             options = {"check_same_thread": False, "timeout": PATIENCE}
             engine = create_engine(self.url, poolclass=QueuePool, connect_args=options)
             _CLOSED_BEFORE_FORKS.add(engine)
-        event.listen(engine, "connect", _set_up_sqlite)
+            event.listen(engine, "do_connect", self._connect)
+            event.listen(engine, "checkin", _drop_for_reading)
         event.listen(engine, "begin", _begin)
         return engine
+
+    def _connect(self, dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
+        """Open the file. Where a full disk has no room for SQLite's shared memory, open it for reading alone.
+
+        That is right as long as nobody writes, so such a connection is used once.
+        """
+        connection = dialect.connect(*arguments, **options)
+        try:
+            _set_up_sqlite(connection, record)
+            return connection
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if error.sqlite_errorcode not in NO_ROOM or self._path is None or _has_wal(self._path):
+                raise
+        record.info[FOR_READING] = True
+        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
     def _postgresql(self) -> Engine:
         reached = {name: value for name, value in REACHED.items() if name not in self.url.query}
@@ -396,6 +436,20 @@ def select_rows(connection: Connection, key: Key, link: Link, most: int | None =
         .order_by(EVENTS.c.number)
         .limit(None if most is None else most + (since > 0))
     )
+
+
+FOR_READING = "for reading"  # in the notes of a connection
+
+
+def _drop_for_reading(_: Any, record: Any) -> None:
+    if record.info.pop(FOR_READING, False):
+        record.invalidate()
+
+
+def _has_wal(path: Path) -> bool:
+    """Return whether a write-ahead log holds more than the file itself."""
+    wal = path.with_name(f"{path.name}-wal")
+    return wal.exists() and wal.stat().st_size > 0
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._types import Indices
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.model.priors import InverseGamma
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class SMG(NamedTuple):
