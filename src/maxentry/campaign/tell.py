@@ -20,7 +20,7 @@ from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.errors import CampaignError, DataError
-from maxentry.frames import to_list
+from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
 from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
@@ -127,7 +127,7 @@ def _has_value(name: str, id: int | None = None) -> CampaignError:
 
 def parse_ids(ids: Any) -> list[int]:
     """Parse one id or several; drop repeats."""
-    known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if _is_many(ids) else [ids])]
+    known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if is_sequence(ids) else [ids])]
     if None in known:
         raise DataError("expected ids, got an empty one.")
     return list(dict.fromkeys(id for id in known if id is not None))
@@ -190,9 +190,9 @@ def _lines_from_columns(**given: Any) -> list[Line]:
     missing = [name for name, column in given.items() if column is None]
     if missing:
         raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
-    if not _is_many(given["value"]):
+    if not is_sequence(given["value"]):
         return lines_from_table({name: [x] for name, x in given.items()})
-    single = [name for name, x in given.items() if not _is_many(x)]
+    single = [name for name, x in given.items() if not is_sequence(x)]
     if single:
         raise DataError(f"expected several {single[0]}s with several values, got one: {given[single[0]]!r}.")
     columns = {name: to_list(x) for name, x in given.items()}
@@ -200,10 +200,6 @@ def _lines_from_columns(**given: Any) -> list[Line]:
         got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
         raise DataError(f"expected as many values as entries, got {got}.")
     return lines_from_table(columns)
-
-
-def _is_many(x: Any) -> bool:
-    return hasattr(x, "__iter__") and not isinstance(x, (str, bytes)) and getattr(x, "ndim", 1) > 0
 
 
 def lines_from_table(data: Any) -> list[Line]:
