@@ -10,8 +10,13 @@ from typing import Any
 
 from maxentry.wording import printable, shorten
 
-LONGEST = 300  # characters of a refusal, which is one line
+LONGEST = 300  # characters of an error: whatever value it quotes, it is one line that people read
 LEAST = 120  # of its message, where a long hint follows
+
+
+def refusal(text: str, longest: int = LONGEST) -> str:
+    """A text as one line of at most so many characters; what is too long loses its middle."""
+    return shorten(printable(text), longest)
 
 
 class MaxentryError(Exception):
@@ -30,10 +35,10 @@ class MaxentryError(Exception):
     ) -> None:
         self.hint, self.fields = printable(hint), fields
         room = LONGEST - len(self.hint) - 1 if hint else LONGEST
-        self.message = shorten(printable(str(message)), max(room, LEAST))
+        self.message = refusal(str(message), max(room, LEAST))
         if code is not None:
             self.code = code
-        super().__init__(shorten(f"{self.message} {self.hint}".rstrip(), LONGEST))
+        super().__init__(refusal(f"{self.message} {self.hint}" if hint else self.message))
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry.errors import DataError, MaxentryError, MissingDependencyError, ParameterError, SizeError
+from maxentry.parameters import is_choice
 from maxentry.wording import printable, shorten, show
 
 # Cells and labels, as they come from frames, arrays and lists
@@ -309,7 +310,7 @@ def _library(kind: str | None) -> Any:
     """Import pandas or polars; with None, the first of them that is installed."""
     from importlib import import_module
 
-    if kind not in ("pandas", "polars", None):
+    if kind is not None and not is_choice(kind, ("pandas", "polars")):
         raise ParameterError(f"expected a frame of kind 'pandas' or 'polars', got {show(kind)}.")
     for name in ("pandas", "polars") if kind is None else (kind,):
         try:

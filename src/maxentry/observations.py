@@ -404,7 +404,8 @@ def _check_compressed(matrix: Any, block: tuple[int, ...]) -> int:
     indptr, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
     whole = all(x.ndim == 1 and x.dtype.kind in "iu" for x in (indptr, indices))
     if not whole or indptr.size != major + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        raise DataError(f"expected indptr of a sparse matrix to rise from 0 in {major + 1} numbers, got {show(indptr)}.")
+        got = show(indptr.tolist())
+        raise DataError(f"expected indptr of a sparse matrix to rise from 0 in {major + 1} steps, got {got}.")
     end = int(indptr[-1])
     if end > min(indices.size, len(matrix.data)):
         raise DataError(f"expected {end} stored values, as indptr says, got {min(indices.size, len(matrix.data))}.")

@@ -121,17 +121,12 @@ def read(data: Any, form: Format | None = None, source: str = "") -> Table:
         if not isinstance(content, bytes | bytearray | memoryview):
             raise DataError(f"expected a stream of bytes or text, got {show(content)} from it.")
         return _from_bytes(bytes(content), source, form)
-    if isinstance(data, Mapping):
-        columns = {
-            as_text(name): frames.to_list(column) if frames.is_sequence(column) else [column]
-            for name, column in data.items()
-        }
-    else:
-        columns = _frame_columns(data)
-    lengths = {len(column) for column in columns.values()}
+    columns = dict(data) if isinstance(data, Mapping) else _frame_columns(data)
+    cells = [frames.to_list(x) if frames.is_sequence(x) else [x] for x in columns.values()]
+    lengths = {len(column) for column in cells}
     if len(lengths) > 1:
         raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
-    return Table(list(columns), list(columns.values()), source)
+    return Table([as_text(name) for name in columns], cells, source)
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -161,7 +156,7 @@ def _from_bytes(content: bytes, source: str, form: Format | None) -> Table:
     return _from_text(decode(content, source), source, _separator(form))
 
 
-def _frame_columns(frame: Any) -> dict[str, list[Any]]:
+def _frame_columns(frame: Any) -> dict[Any, list[Any]]:
     import narwhals as nw
 
     from maxentry import frames

@@ -34,6 +34,7 @@ from maxentry.belief import Belief, Entries, Indices
 from maxentry.design.uniform import find_available
 from maxentry.errors import ParameterError
 from maxentry.progress import checkpoint
+from maxentry.wording import show
 
 
 def choose(
@@ -51,11 +52,11 @@ def choose(
     For a problem with a mask or costs in a frame, returns a frame: row, col (its labels), gain, cost.
     """
     if isinstance(criterion, str) and criterion not in CRITERIA:
-        raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {criterion!r}")
+        raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {show(criterion)}")
     try:
         n = operator.index(n)
     except TypeError:
-        raise ParameterError(f"expected a whole number of entries to choose, got {n!r}") from None
+        raise ParameterError(f"expected a whole number of entries to choose, got {show(n)}") from None
     if n < 0:
         raise ParameterError(f"expected to choose 0 or more entries, got {n}")
     which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
