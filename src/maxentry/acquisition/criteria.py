@@ -17,7 +17,7 @@ import operator
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,15 @@ from maxentry.progress import checkpoint
 from maxentry.wording import show
 
 
+class CriterionObject(Protocol):
+    """A criterion with parameters or state of its own."""
+
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
+        """Choose n entries, as a `Criterion` does."""
+
+
 def choose(
-    criterion: str | Criterion,
+    criterion: str | Criterion | CriterionObject,
     belief: Belief | None,
     problem: Problem,
     n: int,
@@ -47,22 +54,24 @@ def choose(
 ) -> Selection | Any:
     """Choose the next n entries (or plates, where the limits say so), in order; fewer where no more are available.
 
-    criterion: one of CRITERIA by name, or any `Criterion`. belief: may be None for "uniform" and "balanced".
+    criterion: one of CRITERIA by name, a function (belief, problem, n, rng) -> Selection, or an object whose method
+    `choose` is one. belief: may be None for "uniform" and "balanced".
     rng: only these two are random; the others give the same entries whatever it is.
     For a problem with a mask or costs in a frame, returns a frame: row, col (its labels), gain, cost.
     """
-    if isinstance(criterion, str) and criterion not in CRITERIA:
-        raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {show(criterion)}")
+    which = CRITERIA.get(criterion) if isinstance(criterion, str) else getattr(criterion, "choose", criterion)
+    if not callable(which):
+        expected = f"one of {', '.join(CRITERIA)} or a function (belief, problem, n, rng) -> Selection"
+        raise ParameterError(f"criterion must be {expected}, got {show(criterion)}")
     try:
         n = operator.index(n)
     except TypeError:
         raise ParameterError(f"expected a whole number of entries to choose, got {show(n)}") from None
     if n < 0:
-        raise ParameterError(f"expected to choose 0 or more entries, got {n}")
-    which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
+        raise ParameterError(f"expected to choose 0 or more entries, got {show(n)}")
     # Most products here are thin: threads cost more than they give.
     with nullcontext() if belief is None else threadpool_limits(1):
-        selection = which(belief, problem, n, rng)
+        selection: Selection = which(belief, problem, n, rng)
     if problem.form.kind is None:
         return selection
     return problem.form.entries(

@@ -21,10 +21,11 @@ import numpy as np
 
 from maxentry import cells, frames
 from maxentry.campaign import fits, tell, views
+from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage, is_in_memory
+from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
@@ -143,7 +144,6 @@ class Campaign:
         self._storage, self._key, self._owned = storage, key, owned
         self._clock = clock
         self._policy = policy
-        self._around: Around = contextlib.nullcontext
         self._turn = threading.Lock()
         self.cache: fits.Cache
         if cache is not None:
@@ -257,7 +257,8 @@ class Campaign:
     def state(self) -> State:
         """The current state: all stored events, replayed."""
         seen = self._latest
-        return self._remember(seen.after(self._storage.events(self._key, seen.version)))
+        news = self._storage.events(self._key, seen.version, digest=seen.digest)
+        return self._remember(seen.after(news))
 
     @property
     def settings(self) -> Settings:
@@ -346,8 +347,8 @@ class Campaign:
             then, began = self.state, time.perf_counter()
             batch = self._choose(then, n, self.now(then), limits, progress)
             took, state = time.perf_counter() - began, None
-            with contextlib.suppress(Overtaken), self._storage.locked(self._key, self._around) as log:
-                latest = then.after(log.since(then.version))
+            with contextlib.suppress(Overtaken), self._storage.locked(self._key) as log:
+                latest = then.after(log.since(then.version, then.digest))
                 now = self.now(latest, log)
                 plates = policy.resolve_limits(limits, then.settings)["plates"]
                 fewer = attempt >= CONTENT_WITH_FEWER
@@ -474,9 +475,9 @@ class Campaign:
         return self._change(lambda state, now: tell.judge_lines(lines, state, again, now), who)
 
     def within(self, around: Around) -> Self:
-        """Return a copy of this campaign that enters `around` in every writing transaction (see `Storage.locked`)."""
+        """Return a copy of this campaign that enters `around` in every writing transaction (see `Storage.within`)."""
         twin = copy.copy(self)
-        twin._around = around
+        twin._storage = self._storage.within(around)
         return twin
 
     # Internals
@@ -487,8 +488,9 @@ class Campaign:
         """Call `decide` with the latest state under the lock, and append the events it returns."""
         for _ in range(ATTEMPTS):
             try:
-                with self._storage.locked(self._key, self._around) as log:
-                    latest = self._latest.after(log.since(self._latest.version))
+                with self._storage.locked(self._key) as log:
+                    seen = self._latest
+                    latest = seen.after(log.since(seen.version, seen.digest))
                     now = self.now(latest, log)
                     events, result = decide(latest, now)
                     records = log.append(events, latest.version, now, user_name(who))
