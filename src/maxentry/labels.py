@@ -214,7 +214,9 @@ def label_text(label: Hashable) -> str:
 
 def show(label: object) -> str:
     """Return a label or a value as Python source, without NumPy's type names."""
-    return wording.show(label.item() if isinstance(label, np.generic) and label.dtype.kind in "iufbU" else label)
+    return wording.show(
+        label.item() if isinstance(label, np.generic) and label.dtype.kind in "iufbU" else label
+    )
 
 
 def check_labels(labels: Iterable[Hashable], name: str) -> Labels:

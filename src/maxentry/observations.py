@@ -379,7 +379,10 @@ def _sparse_triples(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[An
     """
     if matrix.format in ("csr", "csc"):
         end = _check_compressed(matrix, (1, 1))
-        rows, cols = np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr)), matrix.indices[:end]
+        rows, cols = (
+            np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr)),
+            matrix.indices[:end],
+        )
         return (rows, cols, matrix.data[:end]) if matrix.format == "csr" else (cols, rows, matrix.data[:end])
     if matrix.format == "bsr":
         _check_compressed(matrix, matrix.data.shape[1:])
@@ -408,7 +411,9 @@ def _check_compressed(matrix: Any, block: tuple[int, ...]) -> int:
         raise DataError(f"expected indptr of a sparse matrix to rise from 0 in {major + 1} steps, got {got}.")
     end = int(indptr[-1])
     if end > min(indices.size, len(matrix.data)):
-        raise DataError(f"expected {end} stored values, as indptr says, got {min(indices.size, len(matrix.data))}.")
+        raise DataError(
+            f"expected {end} stored values, as indptr says, got {min(indices.size, len(matrix.data))}."
+        )
     wrong = (indices[:end] < 0) | (indices[:end] >= minor)
     if wrong.any():
         got = indices[int(np.argmax(wrong))]

@@ -37,7 +37,9 @@ def printable(text: str) -> str:
 def as_text(x: object) -> str:
     """Any object as text, or as `show` has it where it has no text."""
     try:
-        return show(x) if hasattr(x, "tocoo") else str(x)  # the text of a sparse matrix comes from compiled loops
+        return (
+            show(x) if hasattr(x, "tocoo") else str(x)
+        )  # the text of a sparse matrix comes from compiled loops
     except Exception:  # as in `show`
         return show(x)
 

@@ -196,7 +196,9 @@ def _lines_from_columns(**given: Any) -> list[Line]:
         return lines_from_table({name: [x] for name, x in given.items()})
     single = [name for name, x in given.items() if not is_sequence(x)]
     if single:
-        raise DataError(f"expected several {single[0]}s with several values, got one: {show(given[single[0]])}.")
+        raise DataError(
+            f"expected several {single[0]}s with several values, got one: {show(given[single[0]])}."
+        )
     columns = {name: to_list(x) for name, x in given.items()}
     if len({len(column) for column in columns.values()}) > 1:
         got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())

@@ -61,7 +61,9 @@ class Priors:
         for name in ("noise", "signal", "rows", "cols"):
             if not isinstance(getattr(self, name), InverseGamma):
                 got = getattr(self, name)
-                raise ParameterError(f"the prior of {name} must be InverseGamma(shape, scale), got {show(got)}")
+                raise ParameterError(
+                    f"the prior of {name} must be InverseGamma(shape, scale), got {show(got)}"
+                )
         _check_positive("the prior variance of the overall mean", self.mu_var)
 
     @classmethod
