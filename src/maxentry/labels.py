@@ -224,6 +224,8 @@ def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
     if not is_sequence(labels):
         raise DataError(f"expected a sequence of {name} labels, got {show(labels)}.")
     known = tuple(to_list(labels))
+    if is_plain(known) and len(set(known)) == len(known):
+        return known
     first: dict[Hashable, int] = {}
     for i, label in enumerate(known):
         if is_missing(label):
@@ -235,6 +237,11 @@ def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
                 label=label,
             )
     return known
+
+
+def is_plain(labels: Iterable[Any]) -> bool:
+    """Whether all labels are text and whole numbers of Python: a quick look at very many labels."""
+    return set(map(type, labels)) <= {str, int}
 
 
 def code_labels(
@@ -295,12 +302,16 @@ def encode(labels: tuple[Hashable, ...] | None) -> list[Any] | None:
 
     Other types are refused rather than turned into text, so that `decode` gives equal labels back.
     """
-    return None if labels is None else [_encode(label) for label in labels]
+    if labels is None or is_plain(labels):
+        return None if labels is None else list(labels)
+    return [_encode(label) for label in labels]
 
 
 def decode(labels: list[Any] | None) -> tuple[Hashable, ...] | None:
     """Read labels from JSON data."""
-    return None if labels is None else tuple(_decode(label) for label in labels)
+    if labels is None or is_plain(labels):
+        return None if labels is None else tuple(labels)
+    return tuple(_decode(label) for label in labels)
 
 
 def _encode(label: Any) -> Any:

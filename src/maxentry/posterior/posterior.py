@@ -28,6 +28,7 @@ from maxentry import labels as axis_labels
 from maxentry._io import write_atomically
 from maxentry.belief import Belief
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.model.noise import NoiseLaw
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
@@ -189,9 +190,9 @@ class Posterior:
     def _in_form(self, matrix: Array) -> Any:
         return self.observations.form.wrap(matrix)
 
-    def _noise(self) -> intervals.NoiseLaw:
+    def _noise(self) -> NoiseLaw:
         nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        return intervals.NoiseLaw(self.belief.noise_var, nu)
+        return NoiseLaw(self.belief.noise_var, nu)
 
     # By label
 
