@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry import frames
 from maxentry import labels as axis_labels
 from maxentry._io import write_atomically
+from maxentry._types import Array
 from maxentry.belief import Belief
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.model.noise import NoiseLaw
@@ -43,7 +43,6 @@ from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
-Array = NDArray[np.float64]
 Map = Literal["mean", "sd", "low", "high"]
 FORMAT = 2  # of saved posteriors; 1 had no transform
 REST = "posterior.npz"  # the file of a folder that has all but the large draws
