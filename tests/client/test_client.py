@@ -187,7 +187,11 @@ def test_a_token_that_fits_no_header_is_not_shown(token: Any) -> None:
 
 @pytest.mark.parametrize(
     ("url", "got"),
-    [("ftp://lab", "got 'ftp://lab'"), (7, "got 7"), ("http://me:secret@lab", "got one with a user or a password")],
+    [
+        ("ftp://lab", "got 'ftp://lab'"),
+        (7, "got 7"),
+        ("http://me:secret@lab", "got one with a user or a password"),
+    ],
 )
 def test_an_address_that_is_none_is_refused(url: Any, got: str) -> None:
     with pytest.raises(ParameterError, match=got) as refusal:

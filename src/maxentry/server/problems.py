@@ -168,7 +168,10 @@ def _from_framework(error: HTTPException) -> HttpProblem:
     if error.status_code == 400:  # a body that FastAPI could not decode
         return no_json()
     known = {
-        404: ("no-address", "nothing is at this address; /api/v1/openapi.json lists the addresses of this server."),
+        404: (
+            "no-address",
+            "nothing is at this address; /api/v1/openapi.json lists the addresses of this server.",
+        ),
         405: ("no-method", "this address does not take this method; the header Allow lists those it takes."),
     }
     kind, detail = known.get(error.status_code, ("refused", str(error.detail)))
