@@ -157,7 +157,7 @@ class Settings:
             cols = _append_labels(cols, labels, "column")
         if cost is not None and getattr(self.costs, side) is None:
             raise ParameterError(
-                f"expected no cost, got {cost!r:.60}: this campaign has no {side} costs to add it to. "
+                f"expected no cost, got {show(cost)}: this campaign has no {side} costs to add it to. "
                 f"Leave the cost out, or set {side} costs first."
             )
         shape, mask = (len(rows), len(cols)), self.mask

@@ -132,7 +132,7 @@ def parse_ids(ids: Any) -> list[int]:
     known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if is_sequence(ids) else [ids])]
     if None in known:
         raise DataError(
-            f"expected an id in every place, got {ids!r:.100}, where number {known.index(None) + 1} is empty."
+            f"expected an id in every place, got {show(ids)}, where number {known.index(None) + 1} is empty."
         )
     return list(dict.fromkeys(id for id in known if id is not None))
 
