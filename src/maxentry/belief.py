@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from maxentry._types import Array, Indices
 from maxentry.errors import ParameterError
+from maxentry.wording import show
 
 Floats = NDArray[np.floating]
 Positions = NDArray[np.integer]
@@ -31,7 +32,7 @@ def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
         valid = False
     if not valid:
         raise ParameterError(
-            f"expected a shape of two whole numbers of at least 1, with fewer than 2**62 entries, got {shape!r}"
+            f"expected a shape of two whole numbers of at least 1, with fewer than 2**62 entries, got {show(shape)}"
         )
     return m1, m2
 

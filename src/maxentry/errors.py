@@ -6,14 +6,28 @@ No code reads the text of an error. The command line, the server and the client 
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import Any
+
+from maxentry.wording import printable, shorten
+
+LONGEST = 300  # characters of an error: whatever value it quotes, it is one line that people read
+LEAST = 120  # of its message, where a long hint follows
+
+
+def refusal(text: str, longest: int = LONGEST) -> str:
+    """A text as one line of at most so many characters; what is too long loses its middle."""
+    return shorten(printable(text), longest)
 
 
 class MaxentryError(Exception):
     """Base class of all errors that maxentry raises on purpose.
 
     code: a word for programs, more specific than the class where somebody needs to tell cases apart.
-    message: what was expected and what was found. hint: what to do about it, in Python.
+    message: what was expected and what was found. hint: what to do about it, in Python. Together they are one line of
+        at most LONGEST characters, whatever was found: the middle of a longer text is left out.
     fields: the values the message is about (labels, ids, names, ...).
     """
 
@@ -22,10 +36,12 @@ class MaxentryError(Exception):
     def __init__(
         self, message: object = "", *, code: str | None = None, hint: str = "", **fields: Any
     ) -> None:
-        self.message, self.hint, self.fields = str(message), hint, fields
+        self.hint, self.fields = printable(hint), fields
+        room = LONGEST - len(self.hint) - 1 if hint else LONGEST
+        self.message = refusal(str(message), max(room, LEAST))
         if code is not None:
             self.code = code
-        super().__init__(f"{self.message} {hint}" if hint else self.message)
+        super().__init__(refusal(f"{self.message} {self.hint}" if hint else self.message))
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
@@ -83,3 +99,27 @@ class StorageError(MaxentryError, OSError):
     """The storage cannot be opened, read or written."""
 
     code = "storage"
+
+
+# What an option is, is checked before it is compared: `==`, `<` and `in` of arrays, frames and sparse matrices give
+# arrays or errors, and may run compiled loops.
+
+
+def is_whole(x: Any, least: int | None = None) -> bool:
+    """Whether it is a whole number of any type (True is none), from `least` on."""
+    return isinstance(x, Integral) and not isinstance(x, bool) and (least is None or bool(x >= least))  # type: ignore[operator]
+
+
+def is_positive(x: Any) -> bool:
+    """Whether it is a real number above zero that a float can hold."""
+    return isinstance(x, Real) and not isinstance(x, bool) and bool(0 < x <= sys.float_info.max)  # type: ignore[operator]
+
+
+def is_choice(x: Any, choices: Iterable[str]) -> bool:
+    """Whether it is one of these words."""
+    return isinstance(x, str) and x in tuple(choices)
+
+
+def is_flag(x: Any) -> bool:
+    """Whether it is True or False, also NumPy's, or 1 or 0."""
+    return isinstance(x, bool) or type(x).__name__ in ("bool_", "bool") or (is_whole(x) and x in (0, 1))

@@ -32,6 +32,7 @@ from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Kind, Sampling
+from maxentry.wording import show
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -204,6 +205,6 @@ def _seed(random_state: object) -> int:
     """A seed from scikit-learn's random_state: integers as they are, else drawn from the RandomState."""
     if isinstance(random_state, Integral):
         if random_state < 0:
-            raise ParameterError(f"random_state must be at least 0, got {random_state!r}")
+            raise ParameterError(f"random_state must be at least 0, got {show(random_state)}")
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))

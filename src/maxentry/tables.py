@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Literal
 
 from maxentry._io import open_output
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.wording import as_text, show
 
 ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv"}
@@ -110,24 +111,22 @@ def read(data: Any, form: Format | None = None, source: str = "") -> Table:
         if form is None and path.suffix.lower() in ENDINGS:
             form = Format(ENDINGS[path.suffix.lower()])
         return _from_bytes(read_bytes(path), source or str(data), form)
-    if hasattr(data, "read"):
-        content = data.read()
-        if isinstance(content, str):
-            return _from_text(content, source, _separator(form))
-        return _from_bytes(content, source, form)
     from maxentry import frames
 
-    if isinstance(data, Mapping):
-        columns = {
-            str(name): frames.to_list(column) if frames.is_sequence(column) else [column]
-            for name, column in data.items()
-        }
-    else:
-        columns = _frame_columns(data)
-    lengths = {len(column) for column in columns.values()}
+    if hasattr(data, "read"):
+        with frames.foreign_code("a stream", data):
+            content = data.read()
+        if isinstance(content, str):
+            return _from_text(content, source, _separator(form))
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise DataError(f"expected a stream of bytes or text, got {show(content)} from it.")
+        return _from_bytes(bytes(content), source, form)
+    columns = dict(data) if isinstance(data, Mapping) else _frame_columns(data)
+    cells = [frames.to_list(x) if frames.is_sequence(x) else [x] for x in columns.values()]
+    lengths = {len(column) for column in cells}
     if len(lengths) > 1:
         raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
-    return Table(list(columns), list(columns.values()), source)
+    return Table([as_text(name) for name in columns], cells, source)
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -138,8 +137,8 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
         raise DataError(f"{path} does not exist.") from None
     except IsADirectoryError:
         raise DataError(f"expected a file, got the folder {path}.") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from None
+    except (OSError, ValueError) as error:  # a name with a NUL character is a ValueError
+        raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}.") from None
 
 
 def refuse_workbook(path: str | PathLike[str]) -> None:
@@ -157,15 +156,15 @@ def _from_bytes(content: bytes, source: str, form: Format | None) -> Table:
     return _from_text(decode(content, source), source, _separator(form))
 
 
-def _frame_columns(frame: Any) -> dict[str, list[Any]]:
+def _frame_columns(frame: Any) -> dict[Any, list[Any]]:
     import narwhals as nw
 
-    try:
+    from maxentry import frames
+
+    with frames.foreign_code("a frame whose columns have different names", frame):
         table = nw.from_native(frame)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"expected a frame whose columns have different names: {error}.") from None
-    eager = table.collect() if isinstance(table, nw.LazyFrame) else table
-    return {name: eager.get_column(name).to_list() for name in eager.columns}
+        eager = table.collect() if isinstance(table, nw.LazyFrame) else table
+        return {name: eager.get_column(name).to_list() for name in eager.columns}
 
 
 # CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.
@@ -294,7 +293,7 @@ def _to_parquet(table: Table) -> bytes:
 
     twice = next((name for k, name in enumerate(table.names) if name in table.names[:k]), None)
     if twice is not None:
-        raise DataError(f"expected distinct column names for Parquet, got {twice!r} twice.")
+        raise DataError(f"expected distinct column names for Parquet, got {show(twice)} twice.")
     pairs = zip(table.names, table.columns, strict=True)
     nw.from_dict({name: series(name, column) for name, column in pairs}).write_parquet(content)
     return content.getvalue()

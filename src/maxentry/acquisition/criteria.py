@@ -34,6 +34,7 @@ from maxentry.belief import Belief, Entries
 from maxentry.design.uniform import find_available
 from maxentry.errors import ParameterError
 from maxentry.progress import checkpoint
+from maxentry.wording import show
 
 
 class CriterionObject(Protocol):
@@ -61,13 +62,13 @@ def choose(
     which = CRITERIA.get(criterion) if isinstance(criterion, str) else getattr(criterion, "choose", criterion)
     if not callable(which):
         expected = f"one of {', '.join(CRITERIA)} or a function (belief, problem, n, rng) -> Selection"
-        raise ParameterError(f"criterion must be {expected}, got {criterion!r:.100}")
+        raise ParameterError(f"criterion must be {expected}, got {show(criterion)}")
     try:
         n = operator.index(n)
     except TypeError:
-        raise ParameterError(f"expected a whole number of entries to choose, got {n!r}") from None
+        raise ParameterError(f"expected a whole number of entries to choose, got {show(n)}") from None
     if n < 0:
-        raise ParameterError(f"expected to choose 0 or more entries, got {n}")
+        raise ParameterError(f"expected to choose 0 or more entries, got {show(n)}")
     # Most products here are thin: threads cost more than they give.
     with nullcontext() if belief is None else threadpool_limits(1):
         selection: Selection = which(belief, problem, n, rng)

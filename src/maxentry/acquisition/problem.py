@@ -18,6 +18,7 @@ from maxentry.cells import align_matrix, align_vector
 from maxentry.errors import DataError, ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
 from maxentry.labels import Labels
+from maxentry.wording import show
 
 LARGEST_DRAW = 1e70  # criteria compute fourth powers
 Shape = tuple[int, int]
@@ -102,7 +103,7 @@ def read_costs(given: Any, rows: Labels, cols: Labels) -> Costs:
     parts = dict(given) if isinstance(given, Mapping) else {"entry": given}
     unknown = [name for name in parts if name not in COST_PARTS]
     if unknown:
-        raise ParameterError(f"expected costs named entry, row or col, got {unknown[0]!r}.")
+        raise ParameterError(f"expected costs named entry, row or col, got {show(unknown[0])}.")
     ordered = {
         "entry": align_matrix(parts.get("entry"), rows, cols, "cost"),
         "row": align_vector(parts.get("row"), rows, "row"),
@@ -117,8 +118,8 @@ def _read_part(part: Any, name: str) -> Array:
     """Return costs of a user as a read-only array of numbers from zero on."""
     try:
         array = np.array(part, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"expected numbers as {name} costs, got {part!r:.60}.") from None
+    except Exception:  # text, lists of other lengths, numbers too large, a class of somebody else's
+        raise ParameterError(f"expected numbers as {name} costs, got {show(part)}.") from None
     if (array < 0).any():
         raise ParameterError(f"expected {name} costs from zero on, got {array[array < 0][0]}.")
     array.setflags(write=False)
@@ -154,7 +155,7 @@ class Limits:
             if most is not None and most < 1:
                 raise ParameterError(f"expected {name} of at least 1, got {most}")
         if self.plates not in (None, "rows", "cols"):
-            raise ParameterError(f"expected plates 'rows', 'cols' or None, got {self.plates!r}")
+            raise ParameterError(f"expected plates 'rows', 'cols' or None, got {show(self.plates)}")
         if self.plates is not None and (self.per_row is not None or self.per_col is not None):
             raise ParameterError("expected plates or limits per row and column, got both")
 

@@ -29,7 +29,8 @@ from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
-from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
+from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError, is_whole
+from maxentry.wording import as_text, show
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
@@ -105,8 +106,12 @@ def create_or_find(
     sides = ("row", state.row_labels, settings.rows), ("column", state.col_labels, settings.cols)
     for side, known, given in sides:
         if known[: len(given)] != given:  # more may have been added since
+            pairs = zip(map(show, known), map(show, given), strict=False)
+            more = f"{len(known)} labels", f"{len(given)}"
+            expected, got = next((pair for pair in pairs if pair[0] != pair[1]), more)
             raise CampaignError(
-                f"expected the {side} labels of the existing campaign {key.name!r}, got others."
+                f"campaign {key.name!r} exists with other {side} labels: expected {expected}, got {got}. "
+                "Choose another name, or give the labels it has."
             )
     return key, False
 
@@ -127,13 +132,13 @@ def check_setting_names(settings: Iterable[str]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ParameterError(f"expected settings of a campaign, got {name!r}{hint}.")
+            raise ParameterError(f"expected settings of a campaign, got {show(name)}{hint}.")
 
 
 def user_name(who: str | None) -> str | None:
     """Return the name to record with an event: `who`, else the user name on this machine, else None."""
     if who is not None:
-        return str(who).encode(errors="replace").decode()[:200]
+        return as_text(who).encode(errors="replace").decode()[:200]
     try:
         return getpass.getuser()[:200]
     except (OSError, KeyError, ImportError):  # no such name on this machine
@@ -217,7 +222,8 @@ class Campaign:
         frame: the type of tables and maps that this object returns: "pandas", "polars", or "columns" (plain data); by
             default that of `values` (or of labels, costs, a mask). It is not stored: pass it to `open`, too.
         """
-        frame = frame or frames.frame_library(values, rows, cols, *settings.values())
+        if frame is None:
+            frame = frames.frame_library(values, rows, cols, *settings.values())
         views.check_frame(frame)
         check_setting_names(settings)
         seed = secrets.randbits(32) if seed is None else seed
@@ -319,23 +325,23 @@ class Campaign:
         state = self.state
         now = self.now(state)
         chosen = state.pending_asks(now) if pending else state.asked.values()
-        return views.as_frame(views.asks_in_full(chosen, state, now), frame or self._frame)
+        return views.as_frame(views.asks_in_full(chosen, state, now), self._kind(frame))
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
         """Return the pending entries as `ask` returned them: id, row, col, mean, sd, gain, cost."""
         state = self.state
-        return views.as_frame(views.asks(state.pending_asks(self.now(state)), state), frame or self._frame)
+        return views.as_frame(views.asks(state.pending_asks(self.now(state)), state), self._kind(frame))
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """Return the history, one line per event: event, at, who, kind, what."""
-        return views.as_frame(views.history(self._storage.events(self._key)), frame or self._frame)
+        return views.as_frame(views.history(self._storage.events(self._key)), self._kind(frame))
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
         """Return the measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means.
 
         The long table includes measurements removed by a correction (as NaN) only with `everything`.
         """
-        state, frame = self.state, frame or self._frame
+        state, frame = self.state, self._kind(frame)
         if wide:
             return views.wide(state, frame)
         return views.as_frame(views.measurements(state, everything), frame)
@@ -362,7 +368,7 @@ class Campaign:
         entries; if there are none, NothingToAskError says why.
         """
         n = check_count(n)
-        frame = frame or self._frame
+        frame = self._kind(frame)
         views.as_frame({}, frame)  # refuse an unavailable kind of frame before any entry is reserved
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
         state = self._ask(n, given, progress, user_name(who))
@@ -539,6 +545,9 @@ class Campaign:
                 continue
         raise StorageError(f"other processes wrote to {self._storage.name} first each time. Try again.")
 
+    def _kind(self, frame: FrameKind | None) -> FrameKind | None:
+        return self._frame if frame is None else frame
+
     def _remember(self, state: State) -> State:
         with self._turn:
             if state.version > self._latest.version:
@@ -548,6 +557,6 @@ class Campaign:
 
 def check_count(n: Any) -> int:
     """Return n as an int; raise unless it is a whole number from 1 on."""
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
+    if not is_whole(n, 1):
+        raise ParameterError(f"expected a whole number of entries from 1 on, got {show(n)}.")
     return int(n)

@@ -15,6 +15,7 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
+from maxentry.errors import is_choice
 from maxentry.labels import show
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
 
 def as_frame(columns: Columns, kind: FrameKind | None) -> Any:
     """Return the columns as a pandas or polars frame (None: whichever is installed), or unchanged."""
-    return columns if kind == "columns" else frames.make_frame(columns, kind)
+    return columns if is_choice(kind, ("columns",)) else frames.make_frame(columns, kind)
 
 
 def check_frame(kind: FrameKind | None) -> None:

@@ -20,6 +20,7 @@ from maxentry._types import Indices
 from maxentry.belief import Entries, check_shape
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import ColumnLists
+from maxentry.wording import show
 
 P = ParamSpec("P")
 
@@ -132,7 +133,7 @@ def find_available(shape: tuple[int, int], mask: Any = None, taken: Entries | No
 def check_count(n: int, pool: Available) -> int:
     """Return n as a whole number from 0 to what is available, or raise ParameterError."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise ParameterError(f"n must be a whole number of at least 0, got {n!r}")
+        raise ParameterError(f"n must be a whole number of at least 0, got {show(n)}")
     if n > pool.count:
         raise ParameterError(f"n must be at most {pool.count}, the number of available entries, got {n}")
     return int(n)
@@ -144,7 +145,7 @@ def make_generator(seed: int | np.random.SeedSequence | np.random.Generator | No
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise ParameterError(
-            f"seed must be a whole number of at least 0, a SeedSequence or a Generator, got {seed!r}"
+            f"seed must be a whole number of at least 0, a SeedSequence or a Generator, got {show(seed)}"
         ) from None
 
 

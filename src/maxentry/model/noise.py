@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from maxentry.errors import ParameterError
+from maxentry.wording import show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +27,8 @@ COPIES = 4  # noisy copies of each draw in a predictive interval
 
 def check_noise(name: str) -> Noise:
     """Return the name of a noise law; refuse any other."""
-    if name not in NOISE_NAMES:
-        raise ParameterError(f"noise must be {' or '.join(map(repr, NOISE_NAMES))}, got {name!r}")
+    if not isinstance(name, str) or name not in NOISE_NAMES:
+        raise ParameterError(f"noise must be {' or '.join(map(repr, NOISE_NAMES))}, got {show(name)}")
     return name
 
 

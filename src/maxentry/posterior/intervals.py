@@ -18,6 +18,7 @@ from maxentry.errors import ParameterError, SizeError
 from maxentry.model.noise import NoiseLaw
 from maxentry.observations import Observations
 from maxentry.transform import NONE, Transform
+from maxentry.wording import show
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 
@@ -48,7 +49,7 @@ class Prediction:
 def check_level(level: float) -> None:
     """Raise an error unless the level is between 0 and 1."""
     if not (isinstance(level, int | float | np.floating) and 0 < level < 1):
-        raise ParameterError(f"the level must lie between 0 and 1, like 0.9, got {level!r}")
+        raise ParameterError(f"the level must lie between 0 and 1, like 0.9, got {show(level)}")
 
 
 def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
@@ -131,7 +132,7 @@ class Maps:
     def sample(self, n: int = 1, seed: int | None = None) -> Array:
         """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
+            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {show(n)}")
         self.check_size(n)
         rng, S = np.random.default_rng(seed), self._belief.n_draws
         which = rng.choice(S, n, replace=n > S)
