@@ -8,22 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxentry.wording import shorten
-
-LONGEST = 300  # characters of an error: whatever value it quotes, it is one line that people read
-
-
-def refusal(text: str, longest: int = LONGEST) -> str:
-    """A text as one line of at most so many characters; what is too long loses its middle."""
-    lines = text.splitlines()
-    return shorten(text if len(lines) < 2 else " ".join(line.strip() for line in lines), longest)
-
 
 class MaxentryError(Exception):
     """Base class of all errors that maxentry raises on purpose.
 
     code: a word for programs, more specific than the class where somebody needs to tell cases apart.
-    message: what was expected and what was found, one line of at most 300 characters with the hint. hint: what to do about it, in Python.
+    message: what was expected and what was found. hint: what to do about it, in Python.
     fields: the values the message is about (labels, ids, names, ...).
     """
 
@@ -32,7 +22,7 @@ class MaxentryError(Exception):
     def __init__(
         self, message: object = "", *, code: str | None = None, hint: str = "", **fields: Any
     ) -> None:
-        self.message, self.hint, self.fields = refusal(str(message), LONGEST - bool(hint) - len(hint)), hint, fields
+        self.message, self.hint, self.fields = str(message), hint, fields
         if code is not None:
             self.code = code
         super().__init__(f"{self.message} {hint}" if hint else self.message)

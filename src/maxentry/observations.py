@@ -163,8 +163,14 @@ class Observations:
             raise DataError(f"expected a scipy.sparse matrix, got {type(matrix).__name__}.")
         if len(matrix.shape) != 2:
             raise DataError(f"expected a sparse matrix of 2 dimensions, got one of {len(matrix.shape)}.")
-        rows, cols, values = _stored_entries(matrix)
-        return cls(matrix.shape, rows, cols, values, row_labels, col_labels)  # type: ignore[arg-type]
+        if matrix.format == "dia":  # its tocoo drops stored zeros, so convert positions from 1
+            numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
+            coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
+            values = matrix.data.ravel()[coo.data - 1]
+        else:
+            coo = matrix.tocoo()
+            values = coo.data
+        return cls(matrix.shape, coo.row, coo.col, values, row_labels, col_labels)  # type: ignore[arg-type]
 
     @classmethod
     def from_triples(
@@ -368,24 +374,6 @@ def _numbered_rows(name: Hashable) -> str:
 def _is_sparse(data: Any) -> bool:
     sparse = sys.modules.get("scipy.sparse")  # without the module there are no sparse matrices
     return sparse is not None and bool(sparse.issparse(data))
-
-
-def _stored_entries(matrix: Any) -> tuple[Any, Any, Any]:
-    """Return the rows, columns and values that a sparse matrix stores; raise where its parts do not agree.
-
-    SciPy follows its indices wherever they lead, so they are checked before they are used.
-    """
-    try:
-        if matrix.format in ("csr", "csc", "bsr"):
-            matrix.check_format(full_check=True)
-        if matrix.format == "dia":  # its tocoo drops stored zeros, so convert positions from 1
-            numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
-            coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
-            return coo.row, coo.col, matrix.data.ravel()[coo.data - 1]
-        coo = matrix.tocoo()
-        return coo.row, coo.col, coo.data
-    except (ValueError, TypeError, IndexError, AttributeError, KeyError) as error:
-        raise DataError(f"expected a sparse matrix whose parts agree, got one that SciPy refuses: {error}.") from None
 
 
 def _row_order(
