@@ -70,7 +70,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "dates": (
         np.full((2, 2), np.datetime64("2024-01-01")),
         {},
-        r"got datetime.date\(2024, 1, 1\) \(date\) at row 0, column 0",
+        r"got np.datetime64\(.2024-01-01.\) \(datetime64\) at row 0, column 0",
     ),
     "complex": (MATRIX.astype(complex), {}, r"got \(1\+0j\) \(complex\) at row 0, column 0"),
     "complex sparse": (sp.csr_array(np.eye(3) * 1j), {}, r"got 1j \(complex\) at row 0, column 0"),

@@ -2,33 +2,98 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from maxentry.errors import ParameterError
+from maxentry.errors import DataError, ParameterError
 
 THREADS_VARIABLE = "MAXENTRY_THREADS"
 
 
 @contextmanager
-def write_atomically(path: Path) -> Iterator[Path]:
+def write_atomically(path: Path, *, replace: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path`, and rename it to `path` when the block ends without an error.
 
-    A crash leaves the old file or the new one, never half of it. Errors of the file system pass through as OSError.
+    A crash leaves the old file or the new one, never half of it. A file that is replaced keeps its mode and, where the
+    system allows it, its owner; `replace=False` raises FileExistsError instead. Errors of the file system pass through
+    as OSError.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
     try:
+        if replace and path.is_file():
+            _take_mode(temporary, path.stat())
         yield temporary
-        os.replace(temporary, path)
+        if replace:
+            os.replace(temporary, path)
+        else:
+            _rename_new(temporary, path)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _take_mode(new: Path, old: os.stat_result) -> None:
+    """Create an empty file with the mode and owner of another, before anything is written to it."""
+    new.touch(0o600, exist_ok=False)
+    if hasattr(os, "chown"):
+        with suppress(OSError):
+            os.chown(new, old.st_uid, old.st_gid)
+    new.chmod(stat.S_IMODE(old.st_mode))
+
+
+def _rename_new(temporary: Path, path: Path) -> None:
+    """Rename a file unless the new name is taken, also by somebody who was quicker."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except (OSError, AttributeError):  # a file system without hard links
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        os.replace(temporary, path)
+
+
+def is_device(path: Path) -> bool:
+    """Whether it is a terminal, a pipe or another device, or an open file like /dev/stdout: nothing to be replaced."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return True
+    return os.path.abspath(path).startswith(("/dev/", "/proc/")) and path.exists()
+
+
+@contextmanager
+def open_output(name: str, *, replace: bool = False) -> Iterator[BinaryIO]:
+    """Open a file to write: all of it appears at the end, or nothing. A device is written to as it is.
+
+    A file that exists is refused unless `replace`, also if it appears while the block runs.
+    """
+    path = Path(name)
+    try:
+        if is_device(path):
+            with path.open("ab") as stream:
+                yield stream
+            return
+        target = path.resolve() if replace else path  # what a link points to is replaced, and the link stays
+        with write_atomically(target, replace=replace) as part, part.open("wb") as stream:
+            yield stream
+    except BrokenPipeError:
+        raise
+    except FileExistsError:
+        raise refuse_existing(name) from None
+    except OSError as error:
+        raise DataError(f"cannot write {name}: {error.strerror or error}.") from None
+
+
+def refuse_existing(name: str) -> ParameterError:
+    """The error for a file that would be written over."""
+    return ParameterError(f"{name} exists. Name another file, or add --force to replace it.")
 
 
 def to_json_data(x: Any) -> Any:

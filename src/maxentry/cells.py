@@ -5,6 +5,7 @@ Also: frames given by users, put in the order of labels that are known.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -13,9 +14,10 @@ import numpy as np
 
 from maxentry import frames
 from maxentry.errors import DataError, ParameterError
-from maxentry.frames import is_missing, is_number
-from maxentry.labels import Axis, Labels, label_text, show
+from maxentry.frames import is_missing, to_float
+from maxentry.labels import Axis, Labels, label_text
 from maxentry.tables import DecimalComma
+from maxentry.wording import as_text, show
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")
@@ -23,14 +25,14 @@ YES = ("1", "1.0", "true", "t", "yes", "y", "x", *FAILED)
 NO = ("0", "0.0", "false", "f", "no", "n", *NOTHING)
 LONGEST_ID = 18  # digits; Python refuses to parse a whole number of thousands of digits
 
-_POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r",\d{3}(?!\d)")  # an English spreadsheet writes 1234 as 1,234
 
 
 def lower_text(cell: Any) -> str:
     """A cell as lower-case text without blanks around it; empty where the cell is missing."""
-    return "" if is_missing(cell) else str(cell).strip().lower()
+    return "" if is_missing(cell) else as_text(cell).strip().lower()
 
 
 def is_empty(cell: Any) -> bool:
@@ -47,7 +49,7 @@ def parse_flag(cell: Any, where: str) -> bool:
     """Read yes or no; an empty cell is no."""
     text = lower_text(cell)
     if text not in (*YES, *NO):
-        raise DataError(f"{where}: expected yes or no (1 or 0), got {cell!r}.")
+        raise DataError(f"{where}: expected yes or no (1 or 0), got {show(cell)}.")
     return text in YES
 
 
@@ -57,8 +59,9 @@ def parse_id(cell: Any, where: str) -> int | None:
         return None
     text = cell.strip() if isinstance(cell, str) else ""
     x: Any = int(text) if text.isdecimal() and len(text) <= LONGEST_ID else cell
-    if isinstance(x, bool) or not is_number(x) or not float(x).is_integer():
-        raise DataError(f"{where}: expected an id (a whole number), got {cell!r:.60}.")
+    number = None if isinstance(x, bool | np.bool_) else to_float(x)
+    if number is None or not number.is_integer() or abs(number) >= 10**LONGEST_ID:
+        raise DataError(f"{where}: expected an id (a whole number), got {show(cell, 60)}.")
     return int(x)
 
 
@@ -67,14 +70,14 @@ def parse_number(cell: Any, where: str, decimal_comma: DecimalComma = "never") -
     if is_empty(cell):
         return None
     text = _use_point(cell.strip(), where, decimal_comma) if isinstance(cell, str) else None
-    try:
-        if is_number(cell) if text is None else _POINT.fullmatch(text):
-            return float(cell if text is None else text)
-    except (TypeError, ValueError, OverflowError):
-        pass
+    if text is not None and _POINT.fullmatch(text):
+        return float(text)
+    number = to_float(cell)
+    if number is not None:
+        return None if math.isnan(number) else number
     comma = decimal_comma == "never" and isinstance(cell, str) and _COMMA.fullmatch(cell.strip())
     hint = " A decimal comma is read only where semicolons or tabs separate the cells." if comma else ""
-    raise DataError(f"{where}: {cell!r} is not a number.{hint}")
+    raise DataError(f"{where}: {show(cell)} is not a number.{hint}")
 
 
 def _use_point(text: str, where: str, decimal_comma: DecimalComma) -> str:
@@ -83,7 +86,7 @@ def _use_point(text: str, where: str, decimal_comma: DecimalComma) -> str:
         return text
     if decimal_comma != "always" and _THOUSANDS.search(text):
         both = f"{text.replace(',', '')} or {text.replace(',', '.')}"
-        raise DataError(f"{where}: {text!r} may mean {both}. Use a decimal point.")
+        raise DataError(f"{where}: {show(text)} may mean {both}. Use a decimal point.")
     return text.replace(",", ".")
 
 

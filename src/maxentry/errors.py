@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxentry.wording import printable, shorten
+
+LONGEST = 300  # characters of an error: whatever value it quotes, it is one line that people read
+LEAST = 120  # of its message, where a long hint follows
+
+
+def refusal(text: str, longest: int = LONGEST) -> str:
+    """A text as one line of at most so many characters; what is too long loses its middle."""
+    return shorten(printable(text), longest)
+
 
 class MaxentryError(Exception):
     """Base class of all errors that maxentry raises on purpose.
 
     code: a word for programs, more specific than the class where somebody needs to tell cases apart.
-    message: what was expected and what was found. hint: what to do about it, in Python.
+    message: what was expected and what was found. hint: what to do about it, in Python. Together they are one line of
+        at most LONGEST characters, whatever was found: the middle of a longer text is left out.
     fields: the values the message is about (labels, ids, names, ...).
     """
 
@@ -22,10 +33,12 @@ class MaxentryError(Exception):
     def __init__(
         self, message: object = "", *, code: str | None = None, hint: str = "", **fields: Any
     ) -> None:
-        self.message, self.hint, self.fields = str(message), hint, fields
+        self.hint, self.fields = printable(hint), fields
+        room = LONGEST - len(self.hint) - 1 if hint else LONGEST
+        self.message = refusal(str(message), max(room, LEAST))
         if code is not None:
             self.code = code
-        super().__init__(f"{self.message} {hint}" if hint else self.message)
+        super().__init__(refusal(f"{self.message} {self.hint}" if hint else self.message))
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal, Self
 from warnings import warn
 
@@ -26,11 +25,13 @@ from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
+from maxentry.parameters import is_whole
 from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.gibbs import Noise
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Kind, Sampling
+from maxentry.wording import show
 
 try:
     from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -203,8 +204,11 @@ class NuclearNormCompleter(_Completer):
 
 def _seed(random_state: object) -> int:
     """A seed from scikit-learn's random_state: integers as they are, else drawn from the RandomState."""
-    if isinstance(random_state, Integral):
+    if is_whole(random_state):
         if random_state < 0:
-            raise ParameterError(f"random_state must be at least 0, got {random_state!r}")
+            raise ParameterError(f"random_state must be at least 0, got {show(random_state)}")
         return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    try:
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    except (ValueError, TypeError) as error:
+        raise ParameterError(str(error)) from None

@@ -7,13 +7,16 @@ frames of pandas or polars, so that results go out alike.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.errors import DataError, MaxentryError, MissingDependencyError, ParameterError, SizeError
+from maxentry.parameters import is_choice
+from maxentry.wording import printable, shorten, show
 
 # Cells and labels, as they come from frames, arrays and lists
 
@@ -26,15 +29,31 @@ def is_missing(x: object) -> bool:
 
 
 def is_number(x: object) -> bool:
-    """Whether it is a real number of any type (Decimal and Fraction too), not text, not complex."""
+    """Whether it is a real number of any type (Decimal and Fraction too), not text, complex, a date or a class."""
     return hasattr(x, "__float__") and not isinstance(
-        x, (complex, np.complexfloating, np.ndarray, str, bytes)
+        x, (type, complex, np.complexfloating, np.datetime64, np.timedelta64, np.ndarray, str, bytes)
     )
 
 
+def to_float(x: Any) -> float | None:
+    """Return a real number as a float, infinite if it is too large; None if it is none.
+
+    Every number that a user gives in a cell, a list or a frame passes here once.
+    """
+    if not is_number(x):
+        return None
+    try:
+        return float(x)
+    except OverflowError:
+        return float("inf") if x > 0 else float("-inf")
+    except Exception:  # a signalling NaN, or a class of somebody else's
+        return None
+
+
 def is_sequence(x: object) -> bool:
-    """Whether it has items; text has none."""
-    return hasattr(x, "__iter__") and not isinstance(x, (str, bytes))
+    """Whether it has items; text has none, and neither has an array without dimensions."""
+    plain = isinstance(x, Iterable) and not isinstance(x, (str, bytes)) and getattr(x, "ndim", 1) != 0
+    return plain and not hasattr(x, "tocoo")  # iterating over a sparse matrix runs compiled loops
 
 
 def object_array(items: Sequence[Any]) -> NDArray[Any]:
@@ -45,14 +64,29 @@ def object_array(items: Sequence[Any]) -> NDArray[Any]:
     return array
 
 
-def to_list(labels: Iterable[Any]) -> list[Any]:
-    """Convert labels to a list of Python objects (dates stay dates)."""
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "mM":
-        return list(labels.ravel())
-    for method in ("to_list", "tolist"):
-        if hasattr(labels, method):
-            return list(getattr(labels, method)())
-    return list(labels)
+def to_list(items: Iterable[Any]) -> list[Any]:
+    """Convert labels or values to a list of Python objects (dates stay dates)."""
+    with foreign_code("a sequence", items):
+        if isinstance(items, np.ndarray) and items.dtype.kind in "mM":
+            return list(items.ravel())
+        for method in ("to_list", "tolist"):
+            if hasattr(items, method):
+                return list(getattr(items, method)())
+        return list(items)
+
+
+@contextmanager
+def foreign_code(expected: str, given: object) -> Iterator[None]:
+    """Turn errors of other libraries and of a user's own classes, while they are read, into one refusal."""
+    try:
+        yield
+    except MaxentryError:
+        raise
+    except MemoryError:
+        raise SizeError(f"expected {expected} that fits in memory, got {show(given)}.") from None
+    except Exception as error:
+        reason = f"{type(error).__name__}: {printable(str(error))}"
+        raise DataError(f"expected {expected}, got {show(given)} ({shorten(reason, 120)}).") from None
 
 
 # Reading
@@ -93,9 +127,9 @@ class _Table(NamedTuple):
     def position(self, name: Hashable) -> int:
         places = [j for j, known in enumerate(self.names) if known == name]
         if len(places) != 1:
-            names = ", ".join(map(repr, self.names))
+            names = ", ".join(map(show, self.names))
             got = f"{len(places)} of them" if places else f"the names {names}"
-            raise DataError(f"expected one frame column named {name!r}, got {got}.")
+            raise DataError(f"expected one frame column named {show(name)}, got {got}.")
         return places[0]
 
 
@@ -122,7 +156,8 @@ def frame_library(*things: object) -> Literal["pandas", "polars"] | None:
 
 def is_long(data: Any) -> bool:
     """Whether the frame's columns are recognisably named row, col (or column) and value."""
-    names = set(_table(_index_as_columns(data, {})).names)
+    with foreign_code("a frame", data):
+        names = set(_table(_index_as_columns(data, {})).names)
     return all(any(name in names for name in choices) for choices in LONG_NAMES.values())
 
 
@@ -132,7 +167,11 @@ def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
     The row labels are the column `row_column`; else a first column that is named "row" or holds no numbers
     (where the frame has no labelled index of its own); else pandas' index; else positions.
     """
-    table = _table(frame)
+    with foreign_code("a frame", frame):
+        return _read_wide(_table(frame), row_column)
+
+
+def _read_wide(table: _Table, row_column: Hashable | None) -> Wide:
     if not table.names:
         raise DataError("expected a frame with columns, got an empty frame.")
     label_at = _label_column(table) if row_column is None else table.position(row_column)
@@ -149,13 +188,17 @@ def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
 def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Hashable | None) -> Long:
     """One line per measurement; a role not named is found by its usual name, else by its order among 3."""
     given = {"row": row, "col": col, "value": value}
-    table = _table(_index_as_columns(frame, given))
+    with foreign_code("a frame", frame):
+        return _read_long(_table(_index_as_columns(frame, given)), given)
+
+
+def _read_long(table: _Table, given: Mapping[str, Hashable | None]) -> Long:
     at = {role: _find(table, role, name) for role, name in given.items()}
     left = [j for j in range(len(table.names)) if j not in at.values()]
     for role in (role for role, place in at.items() if place is None):
         if len(table.names) != 3:
             wanted = " or ".join(map(repr, LONG_NAMES[role]))
-            got = ", ".join(map(repr, table.names)) or "no column"
+            got = ", ".join(map(show, table.names)) or "no column"
             raise DataError(
                 f"expected a long frame with a column {wanted} (or its name in {role}=), got {got}."
             )
@@ -267,8 +310,8 @@ def _library(kind: str | None) -> Any:
     """Import pandas or polars; with None, the first of them that is installed."""
     from importlib import import_module
 
-    if kind not in ("pandas", "polars", None):
-        raise ParameterError(f"expected a frame of kind 'pandas' or 'polars', got {kind!r}.")
+    if kind is not None and not is_choice(kind, ("pandas", "polars")):
+        raise ParameterError(f"expected a frame of kind 'pandas' or 'polars', got {show(kind)}.")
     for name in ("pandas", "polars") if kind is None else (kind,):
         try:
             return import_module(name)
@@ -287,7 +330,7 @@ def _polars_names(labels: Sequence[Any] | None, m: int) -> list[str]:
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise DataError(
-            f"expected column labels that differ as text for a polars frame, got {twice!r} twice. "
+            f"expected column labels that differ as text for a polars frame, got {show(twice)} twice. "
             "Use a long frame instead."
         )
     return names

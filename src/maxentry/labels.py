@@ -16,24 +16,26 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxentry import wording
 from maxentry.errors import DataError, LabelError
-from maxentry.frames import is_missing, is_number, is_sequence, object_array, to_list
+from maxentry.frames import foreign_code, is_missing, is_number, is_sequence, object_array, to_float, to_list
 
 NOTHING = "expected at least one observation that is not missing, got none."
 
 
 def as_array(values: ArrayLike) -> NDArray[Any]:
     """Return `values` as an array. Masked values become NaN; numbers next to text stay numbers."""
-    if isinstance(values, np.ma.MaskedArray):
-        as_type = np.float64 if values.dtype.kind in "fiub" else object
-        return np.where(np.ma.getmaskarray(values), np.nan, values.data.astype(as_type))
-    try:
-        array = np.asarray(values)
+    with foreign_code("an array, or lists of equal length,", values):
+        if isinstance(values, np.ma.MaskedArray):
+            as_type = np.float64 if values.dtype.kind in "fiub" else object
+            return np.where(np.ma.getmaskarray(values), np.nan, values.data.astype(as_type))
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise DataError("expected rows of equal length, got a ragged sequence.") from None
         # NumPy turns all of [1, "a"] into text. As objects, an error can name the one text among the numbers.
         text = array.dtype.kind in "US" and not isinstance(values, np.ndarray)
         return np.array(values, dtype=object) if text else array
-    except ValueError as error:
-        raise DataError("expected rows of equal length, got a ragged sequence.") from error
 
 
 def floats(values: ArrayLike, place: Callable[[int], str]) -> NDArray[np.float64]:
@@ -42,21 +44,19 @@ def floats(values: ArrayLike, place: Callable[[int], str]) -> NDArray[np.float64
     if array.dtype.kind in "fiub":
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, which is refused later
             return array.astype(np.float64)
-    flat = array.astype(object).ravel()
+    flat = list(array.flat) if array.dtype.kind in "mM" else array.astype(object).ravel()  # dates stay dates
     return np.array([_float(x, k, place) for k, x in enumerate(flat)], dtype=np.float64).reshape(array.shape)
 
 
 def _float(x: Any, k: int, place: Callable[[int], str]) -> float:
     if is_missing(x):
         return float("nan")
-    if is_number(x):
-        try:
-            return float(x)
-        except OverflowError:
-            return float("inf")
+    number = to_float(x)
+    if number is not None:
+        return number
     is_text = isinstance(x, (str, bytes))
     kind = "text" if is_text else type(x).__name__
-    message = f"expected real numbers, got {x!r} ({kind}) at {place(k)}."
+    message = f"expected real numbers, got {show(x)} ({kind}) at {place(k)}."
     raise DataError(message, code="text_value" if is_text else None)
 
 
@@ -70,7 +70,7 @@ def positions_within(items: ArrayLike, size: int) -> tuple[NDArray[np.int64], ND
         good = (array >= 0) & (array < size) & (array == np.floor(array))
     else:
         good = np.array([_is_position(x, size) for x in array.ravel()], dtype=bool).reshape(array.shape)
-    safe = array if good.all() else np.where(good, array, 0)
+    safe = array if good.all() else np.where(good, array if kind in "iuf" else array.astype(object), 0)
     return safe.astype(np.int64, copy=False), ~good
 
 
@@ -85,7 +85,7 @@ def check_shape(shape: Any) -> tuple[int, int]:
     except DataError:
         pair, bad = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
     if pair.shape != (2,) or bad.any():
-        raise DataError(f"expected a shape of two whole numbers below 2**31, got {shape!r}.")
+        raise DataError(f"expected a shape of two whole numbers below 2**31, got {show(shape)}.")
     m1, m2 = int(pair[0]), int(pair[1])
     if min(m1, m2) < 2:
         raise DataError(f"expected at least 2 rows and 2 columns, got a matrix of {m1} x {m2}.")
@@ -162,7 +162,7 @@ class Axis:
         if self.labels is None:
             positions, bad = positions_within(labels, self.size)
             if bad.any():
-                self._refuse([labels[int(k)] for k in np.flatnonzero(bad)])
+                self._refuse(as_array(labels)[bad].tolist())
             return positions
         wanted = to_list(labels)
         try:
@@ -196,8 +196,8 @@ class Axis:
         got = ", ".join(show(x) for x in labels[:3]) + more
         if self.labels is None:
             raise LabelError(f"expected {self.name} positions from 0 to {self.size - 1}, got {got}.")
-        by_text = {str(label): label for label in self.labels}
-        near = difflib.get_close_matches(str(labels[0]), by_text, n=1)
+        by_text = {wording.as_text(label): label for label in self.labels}
+        near = difflib.get_close_matches(wording.as_text(labels[0])[:200], by_text, n=1)
         hint = f" (did you mean {show(by_text[near[0]])}?)" if near else ""
         raise LabelError(f"expected known {self.name} labels, got {got}{hint}.")
 
@@ -209,19 +209,23 @@ def place(row_axis: Axis, i: int, col_axis: Axis, j: int) -> str:
 
 def label_text(label: Hashable) -> str:
     """A label as text: whole numbers without a fraction, no blanks around it."""
-    return str(int(label) if isinstance(label, float) and label.is_integer() else label).strip()
+    return wording.as_text(int(label) if isinstance(label, float) and label.is_integer() else label).strip()
 
 
 def show(label: object) -> str:
-    """Return a label as Python source, without NumPy's type names."""
-    return repr(label.item() if isinstance(label, np.generic) and label.dtype.kind in "iufbU" else label)
+    """Return a label or a value as Python source, without NumPy's type names."""
+    return wording.show(
+        label.item() if isinstance(label, np.generic) and label.dtype.kind in "iufbU" else label
+    )
 
 
 def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
     """Return the labels as a tuple; raise if one is missing, not hashable or repeated."""
-    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
+    if not is_sequence(labels):
         raise DataError(f"expected a sequence of {name} labels, got {show(labels)}.")
     known = tuple(to_list(labels))
+    if is_plain(known) and len(set(known)) == len(known):
+        return known
     first: dict[Hashable, int] = {}
     for i, label in enumerate(known):
         if is_missing(label):
@@ -233,6 +237,11 @@ def check_labels(labels: Iterable[Hashable], name: str) -> Labels:
                 label=label,
             )
     return known
+
+
+def is_plain(labels: Iterable[Any]) -> bool:
+    """Whether all labels are text and whole numbers of Python: a quick look at very many labels."""
+    return set(map(type, labels)) <= {str, int}
 
 
 def code_labels(
@@ -281,7 +290,7 @@ def _hashable(label: Any, name: str) -> Hashable:
         hash(label)
     except TypeError:
         kind = type(label).__name__
-        raise DataError(f"expected hashable {name} labels, got {label!r} ({kind}).") from None
+        raise DataError(f"expected hashable {name} labels, got {show(label)} ({kind}).") from None
     return label  # type: ignore[no-any-return]
 
 
@@ -293,19 +302,23 @@ def encode(labels: tuple[Hashable, ...] | None) -> list[Any] | None:
 
     Other types are refused rather than turned into text, so that `decode` gives equal labels back.
     """
-    return None if labels is None else [_encode(label) for label in labels]
+    if labels is None or is_plain(labels):
+        return None if labels is None else list(labels)
+    return [_encode(label) for label in labels]
 
 
 def decode(labels: list[Any] | None) -> tuple[Hashable, ...] | None:
     """Read labels from JSON data."""
-    return None if labels is None else tuple(_decode(label) for label in labels)
+    if labels is None or is_plain(labels):
+        return None if labels is None else tuple(labels)
+    return tuple(_decode(label) for label in labels)
 
 
 def _encode(label: Any) -> Any:
     kind = type(label).__name__
     if isinstance(label, np.datetime64):
         return {"datetime64": str(label), "unit": np.datetime_data(label.dtype)[0]}
-    if isinstance(label, np.generic):
+    if isinstance(label, np.generic) and not isinstance(label.item(), np.generic):  # a long double stays one
         return _encode(label.item())
     if isinstance(label, tuple):
         return {"tuple": [_encode(part) for part in label]}
@@ -315,7 +328,7 @@ def _encode(label: Any) -> Any:
         return {kind: label.isoformat()}
     if label is None or isinstance(label, str | int | float | bool):
         return label
-    raise DataError(f"expected labels that are text, numbers, dates or tuples, got {label!r} ({kind}).")
+    raise DataError(f"expected labels that are text, numbers, dates or tuples, got {show(label)} ({kind}).")
 
 
 def _decode(label: Any) -> Any:

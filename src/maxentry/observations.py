@@ -141,7 +141,7 @@ class Observations:
         """Build observations from a dense matrix with NaN, None or masked values where missing."""
         given = as_array(array)
         if given.ndim != 2:
-            got = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {array!r:.40}"
+            got = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {show(array)}"
             raise DataError(f"expected an array of 2 dimensions, got {got}.")
         m1, m2 = check_shape(given.shape)
         row_axis, col_axis = (
@@ -163,14 +163,9 @@ class Observations:
             raise DataError(f"expected a scipy.sparse matrix, got {type(matrix).__name__}.")
         if len(matrix.shape) != 2:
             raise DataError(f"expected a sparse matrix of 2 dimensions, got one of {len(matrix.shape)}.")
-        if matrix.format == "dia":  # its tocoo drops stored zeros, so convert positions from 1
-            numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
-            coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
-            values = matrix.data.ravel()[coo.data - 1]
-        else:
-            coo = matrix.tocoo()
-            values = coo.data
-        return cls(matrix.shape, coo.row, coo.col, values, row_labels, col_labels)  # type: ignore[arg-type]
+        with frames.foreign_code("a sparse matrix whose parts agree", matrix):
+            rows, cols, values = _sparse_triples(matrix)
+        return cls(matrix.shape, rows, cols, values, row_labels, col_labels)  # type: ignore[arg-type]
 
     @classmethod
     def from_triples(
@@ -374,6 +369,56 @@ def _numbered_rows(name: Hashable) -> str:
 def _is_sparse(data: Any) -> bool:
     sparse = sys.modules.get("scipy.sparse")  # without the module there are no sparse matrices
     return sparse is not None and bool(sparse.issparse(data))
+
+
+def _sparse_triples(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return rows, columns and values of what is stored.
+
+    scipy's compiled conversions trust `indptr` and `indices` and write where they say. So these are checked first, and
+    rows are counted here.
+    """
+    if matrix.format in ("csr", "csc"):
+        end = _check_compressed(matrix, (1, 1))
+        rows, cols = (
+            np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr)),
+            matrix.indices[:end],
+        )
+        return (rows, cols, matrix.data[:end]) if matrix.format == "csr" else (cols, rows, matrix.data[:end])
+    if matrix.format == "bsr":
+        _check_compressed(matrix, matrix.data.shape[1:])
+    elif matrix.format == "lil":
+        lengths = np.fromiter(map(len, matrix.rows), np.int64, len(matrix.rows))
+        if lengths.size != matrix.shape[0] or lengths.tolist() != [len(values) for values in matrix.data]:
+            raise DataError("expected as many values as columns in every row of a sparse matrix, got others.")
+        cols = [j for row in matrix.rows for j in row]
+        return np.repeat(np.arange(lengths.size), lengths), np.array(cols), np.concatenate([*matrix.data])
+    elif matrix.format == "dia":  # its tocoo drops stored zeros, so convert positions from 1
+        numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
+        coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
+        return coo.row, coo.col, matrix.data.ravel()[coo.data - 1]
+    coo = matrix.tocoo()
+    return coo.row, coo.col, coo.data
+
+
+def _check_compressed(matrix: Any, block: tuple[int, ...]) -> int:
+    """Check the index of a sparse matrix in rows (or columns) of blocks; return how many are stored."""
+    blocks = [m // size for m, size in zip(matrix.shape, block, strict=True)]
+    major, minor = blocks if matrix.format != "csc" else blocks[::-1]
+    indptr, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
+    whole = all(x.ndim == 1 and x.dtype.kind in "iu" for x in (indptr, indices))
+    if not whole or indptr.size != major + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        got = show(indptr.tolist())
+        raise DataError(f"expected indptr of a sparse matrix to rise from 0 in {major + 1} steps, got {got}.")
+    end = int(indptr[-1])
+    if end > min(indices.size, len(matrix.data)):
+        raise DataError(
+            f"expected {end} stored values, as indptr says, got {min(indices.size, len(matrix.data))}."
+        )
+    wrong = (indices[:end] < 0) | (indices[:end] >= minor)
+    if wrong.any():
+        got = indices[int(np.argmax(wrong))]
+        raise DataError(f"expected indices of a sparse matrix from 0 to {minor - 1}, got {got}.")
+    return end
 
 
 def _row_order(

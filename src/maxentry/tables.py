@@ -14,10 +14,12 @@ from enum import StrEnum
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
 
-from maxentry._io import write_atomically
+from maxentry._io import open_output
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.wording import as_text, show
 
 ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv"}
@@ -109,24 +111,22 @@ def read(data: Any, form: Format | None = None, source: str = "") -> Table:
         if form is None and path.suffix.lower() in ENDINGS:
             form = Format(ENDINGS[path.suffix.lower()])
         return _from_bytes(read_bytes(path), source or str(data), form)
-    if hasattr(data, "read"):
-        content = data.read()
-        if isinstance(content, str):
-            return _from_text(content, source, _separator(form))
-        return _from_bytes(content, source, form)
     from maxentry import frames
 
-    if isinstance(data, Mapping):
-        columns = {
-            str(name): frames.to_list(column) if frames.is_sequence(column) else [column]
-            for name, column in data.items()
-        }
-    else:
-        columns = _frame_columns(data)
-    lengths = {len(column) for column in columns.values()}
+    if hasattr(data, "read"):
+        with frames.foreign_code("a stream", data):
+            content = data.read()
+        if isinstance(content, str):
+            return _from_text(content, source, _separator(form))
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise DataError(f"expected a stream of bytes or text, got {show(content)} from it.")
+        return _from_bytes(bytes(content), source, form)
+    columns = dict(data) if isinstance(data, Mapping) else _frame_columns(data)
+    cells = [frames.to_list(x) if frames.is_sequence(x) else [x] for x in columns.values()]
+    lengths = {len(column) for column in cells}
     if len(lengths) > 1:
         raise DataError(f"expected columns of one length, got lengths {sorted(lengths)}.")
-    return Table(list(columns), list(columns.values()), source)
+    return Table([as_text(name) for name in columns], cells, source)
 
 
 def read_bytes(path: str | PathLike[str]) -> bytes:
@@ -137,8 +137,8 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
         raise DataError(f"{path} does not exist.") from None
     except IsADirectoryError:
         raise DataError(f"expected a file, got the folder {path}.") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}.") from None
+    except (OSError, ValueError) as error:  # a name with a NUL character is a ValueError
+        raise DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}.") from None
 
 
 def refuse_workbook(path: str | PathLike[str]) -> None:
@@ -156,15 +156,15 @@ def _from_bytes(content: bytes, source: str, form: Format | None) -> Table:
     return _from_text(decode(content, source), source, _separator(form))
 
 
-def _frame_columns(frame: Any) -> dict[str, list[Any]]:
+def _frame_columns(frame: Any) -> dict[Any, list[Any]]:
     import narwhals as nw
 
-    try:
+    from maxentry import frames
+
+    with frames.foreign_code("a frame whose columns have different names", frame):
         table = nw.from_native(frame)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"expected a frame whose columns have different names: {error}.") from None
-    eager = table.collect() if isinstance(table, nw.LazyFrame) else table
-    return {name: eager.get_column(name).to_list() for name in eager.columns}
+        eager = table.collect() if isinstance(table, nw.LazyFrame) else table
+        return {name: eager.get_column(name).to_list() for name in eager.columns}
 
 
 # CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.
@@ -201,7 +201,7 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
         lines = [(reader.line_num, line) for line in reader if any(cell.strip() for cell in line)]
     except csv.Error as error:
         raise DataError(f"{_place(source, reader.line_num)}: not valid CSV: {error}.") from None
-    lines = lines[1:] if declared else lines
+    lines = [(number, [unescape(cell) for cell in line]) for number, line in lines[bool(declared) :]]
     if not lines:
         raise DataError(
             f"expected a table with a line of names, got nothing{f' in {source}' if source else ''}."
@@ -230,6 +230,22 @@ def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
     return cells + [None] * (width - len(cells))
 
 
+# Text that a spreadsheet would run as a formula is written with an apostrophe before it, and read without.
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+
+
+def escape(text: str) -> str:
+    """Text as CSV holds it: an apostrophe before what begins like a formula and is no number."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unescape(text: str) -> str:
+    """The text that `escape` was given. Only apostrophes before what begins like a formula are removed, one each."""
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
+
+
 # Parquet, with whichever library is installed.
 
 
@@ -251,10 +267,10 @@ def _from_parquet(content: bytes, source: str) -> Table:
         frame = nw.read_parquet(io.BytesIO(content), backend=library)
         columns = {name: frame.get_column(name).to_list() for name in frame.columns}
         schema = getattr(frame.to_native(), "schema", None)
+        metadata = getattr(schema, "pandas_metadata", None) or {}  # pyarrow's schema has it
     except Exception as error:  # each library has errors of its own
         reason = str(error).splitlines()[0]
         raise DataError(f"{source or 'the stream'} is not a Parquet file: {reason}.") from None
-    metadata = getattr(schema, "pandas_metadata", None) or {}  # pyarrow's schema has it
     stored = metadata.get("index_columns", [])
     index = [name for name in columns if name in stored or name.startswith("__index_level_")]
     names = [*index, *(name for name in columns if name not in index)]
@@ -277,7 +293,7 @@ def _to_parquet(table: Table) -> bytes:
 
     twice = next((name for k, name in enumerate(table.names) if name in table.names[:k]), None)
     if twice is not None:
-        raise DataError(f"expected distinct column names for Parquet, got {twice!r} twice.")
+        raise DataError(f"expected distinct column names for Parquet, got {show(twice)} twice.")
     pairs = zip(table.names, table.columns, strict=True)
     nw.from_dict({name: series(name, column) for name, column in pairs}).write_parquet(content)
     return content.getvalue()
@@ -292,22 +308,14 @@ def choose_format(output: str | None, form: Format | None) -> Format:
     return form or Format(ENDINGS.get(ending, "csv"))
 
 
-def write(table: Table, target: str | BinaryIO, form: Format | None = None) -> None:
+def write(table: Table, target: str | BinaryIO, form: Format | None = None, *, replace: bool = True) -> None:
     """Write a table to a stream, or to a file, which is either complete or unchanged."""
     form = choose_format(target if isinstance(target, str) else None, form)
-    if not isinstance(target, str):
+    if isinstance(target, str):
+        with open_output(target, replace=replace) as stream:
+            _write_to(stream, table, form)
+    else:
         _write_to(target, table, form)
-        return
-    path = Path(target)
-    if path.exists() and not path.is_file():  # /dev/null, a pipe
-        with path.open("wb") as stream:
-            _write_to(stream, table, form)
-        return
-    try:
-        with write_atomically(path.resolve()) as part, part.open("wb") as stream:
-            _write_to(stream, table, form)
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error.strerror or error}.") from None
 
 
 def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
@@ -317,12 +325,16 @@ def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
         return
     excel = form is Format.excel
     text = io.TextIOWrapper(stream, "utf-8", newline="")
-    writer = csv.writer(text, delimiter=_separator(form) or ",", lineterminator="\r\n" if excel else "\n")
+    # Ends of lines are replaced below: with "\n" as its own, csv.writer would leave a "\r" in a cell without quotes.
+    rows: Any = (
+        text if excel else SimpleNamespace(write=lambda row: text.write(row.removesuffix("\r\n") + "\n"))
+    )
+    writer = csv.writer(rows, delimiter=_separator(form) or ",", lineterminator="\r\n")
     try:
         text.write("\ufeff" if excel else "")
-        writer.writerow(table.names)
+        writer.writerow([escape(name) for name in table.names])
         for line in zip(*table.columns, strict=True):
-            writer.writerow([cell_text(cell, "," if excel else ".") for cell in line])
+            writer.writerow([_csv_text(cell, "," if excel else ".") for cell in line])
         text.flush()
     finally:
         text.detach()  # the stream stays open
@@ -333,6 +345,11 @@ def cell_text(cell: Any, decimal: str = ".") -> str:
     if cell is None or cell != cell:
         return ""
     return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
+
+
+def _csv_text(cell: Any, decimal: str) -> str:
+    text = cell_text(cell, decimal)
+    return text if isinstance(cell, int | float) else escape(text)
 
 
 def round_numbers(column: Iterable[Any], figures: int = 6) -> list[Any]:

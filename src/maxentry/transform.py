@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, xlogy
 
 from maxentry.errors import DataError, ParameterError
+from maxentry.parameters import is_choice
+from maxentry.wording import show
 
 Array = NDArray[np.float64]
 Kind = Literal["none", "log", "logit"]
@@ -41,18 +43,18 @@ class Transform:
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ParameterError(f"{EXPECTED}, got {self.kind!r}")
+        if not is_choice(self.kind, get_args(Kind)):
+            raise ParameterError(f"{EXPECTED}, got {show(self.kind)}")
         try:
             low, high = float(self.low), float(self.high)
-        except (TypeError, ValueError):
+        except Exception:  # no number, one too large, or a class of somebody else's
             low = high = np.nan
         if not (np.isfinite(high - low) and low < high):
             raise ParameterError(
-                f"a logit needs an interval with low < high, got low = {self.low!r} and high = {self.high!r}"
+                f"a logit needs an interval with low < high, got low = {show(self.low)} and high = {show(self.high)}"
             )
         if self.kind != "logit" and (low, high) != (0.0, 1.0):
-            raise ParameterError(f"only a logit has an interval, got {self.kind!r} with ({low}, {high})")
+            raise ParameterError(f"only a logit has an interval, got {show(self.kind)} with ({low}, {high})")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
@@ -68,7 +70,7 @@ class Transform:
             return cls("logit", 0.0, 100.0)
         if match := re.fullmatch(r"logit\s*\(([^,()]+),([^,()]+)\)", text):
             return cls("logit", *match.groups())  # type: ignore[arg-type]
-        raise ParameterError(f"{EXPECTED}, got {wish!r}")
+        raise ParameterError(f"{EXPECTED}, got {show(wish)}")
 
     def __str__(self) -> str:
         if self.kind != "logit" or (self.low, self.high) == (0.0, 1.0):

@@ -27,6 +27,32 @@ def one_line(label: object) -> str:
     return " ".join(str(label).split()) or "''"
 
 
+def printable(text: str) -> str:
+    """A text on one line: ends of lines become blanks, other characters that cannot be shown their codes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+
+
+def as_text(x: object) -> str:
+    """Any object as text, or as `show` has it where it has no text."""
+    try:
+        return (
+            show(x) if hasattr(x, "tocoo") else str(x)
+        )  # the text of a sparse matrix comes from compiled loops
+    except Exception:  # as in `show`
+        return show(x)
+
+
+def show(x: object, longest: int = 80) -> str:
+    """Any object as Python source for a message: on one line, shortened, and never an error itself."""
+    try:
+        text = repr(x)
+    except Exception:  # a whole number of thousands of digits, or a class of somebody else's
+        text = f"a {type(x).__name__} that cannot be shown"
+    return shorten(printable(text), longest)
+
+
 def shorten(text: str, longest: int) -> str:
     """A text with its middle left out where it is too long: `abcd…wxyz`."""
     if len(text) <= longest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from maxentry.belief import Entries
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
+from maxentry.campaign.storage import Storage
 
 START = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
 
@@ -61,6 +63,15 @@ class Clock:
 def campaign(where: str | Path = "sqlite://", rows: Any = 4, cols: Any = 5, **options: Any) -> Campaign:
     given = {"name": "kinase", "seed": 1, "policy": uniform} | options
     return Campaign.create(where, rows=rows, cols=cols, **given)
+
+
+def write_digests(path: Path) -> None:
+    """Write the digests of all events in a file again, as if they had been written as they are now."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE maxentry_events DROP COLUMN digest")
+        connection.execute("UPDATE maxentry_schema SET version = 2")
+    connection.close()
+    Storage(path).close()
 
 
 def snapshot(state: State) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 from tests.campaign.stand_ins import campaign
 
-from maxentry.campaign import storage as address
+from maxentry.campaign import address, schema
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
 from maxentry.errors import CampaignError, MissingDependencyError, StorageError
@@ -41,11 +41,11 @@ def test_the_tables_can_be_made_on_a_server() -> None:
     """Without one: the statements are those of PostgreSQL, with its types."""
     statements = [
         str(CreateTable(table).compile(dialect=postgresql.dialect()))
-        for table in address.METADATA.sorted_tables
+        for table in schema.METADATA.sorted_tables
     ]
     assert len(statements) == 3
     assert "BIGSERIAL" in "".join(statements) or "SERIAL" in "".join(statements)
-    statement = select(address.EVENTS).where(address.EVENTS.c.number > 3).limit(2)
+    statement = select(schema.EVENTS).where(schema.EVENTS.c.number > 3).limit(2)
     assert "maxentry_events.number > " in str(statement.compile(dialect=postgresql.dialect()))
 
 

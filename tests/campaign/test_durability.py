@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, event, text
 from tests.campaign.conftest import database
 from tests.campaign.stand_ins import campaign, uniform
 
-from maxentry.campaign import storage as address
+from maxentry.campaign import address
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.fits import KEPT, Memory
 from maxentry.campaign.storage import Storage

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, create_engine, text
-from tests.campaign.stand_ins import START, campaign, uniform
+from tests.campaign.stand_ins import START, campaign, uniform, write_digests
 
-from maxentry.campaign import storage as address
-from maxentry.campaign import storage as schema
+from maxentry.campaign import address, schema
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import KINDS, Created
 from maxentry.campaign.storage import Storage
@@ -140,10 +139,10 @@ def test_an_event_of_a_newer_kind_is_refused_with_advice(tmp_path: Path) -> None
     path = tmp_path / "lab.db"
     campaign(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute(
-            "INSERT INTO maxentry_events VALUES (1, 2, '2030-01-01T00:00:00+00:00', 'sung', NULL, '{}')"
-        )
+        line = (1, 2, "2030-01-01T00:00:00+00:00", "sung", None, "{}")
+        connection.execute("INSERT INTO maxentry_events VALUES (?, ?, ?, ?, ?, ?, NULL)", line)
     connection.close()
+    write_digests(path)
     with pytest.raises(StorageError, match=r"got 'sung'\. Upgrade maxentry"):
         Campaign.open(path)
 
@@ -170,8 +169,9 @@ def test_an_event_with_fields_of_a_newer_maxentry_is_refused_with_advice(
     campaign(path).close()
     with sqlite3.connect(path) as connection:
         line = (1, 2, "2030-01-01T00:00:00+00:00", kind, None, payload)
-        connection.execute("INSERT INTO maxentry_events VALUES (?, ?, ?, ?, ?, ?)", line)
+        connection.execute("INSERT INTO maxentry_events VALUES (?, ?, ?, ?, ?, ?, NULL)", line)
     connection.close()
+    write_digests(path)
     with pytest.raises(StorageError, match=f"an event '{kind}' .* Upgrade maxentry"):
         Campaign.open(path)
 
@@ -184,5 +184,6 @@ def test_a_campaign_with_a_setting_of_a_newer_maxentry_is_refused_with_advice(tm
             """UPDATE maxentry_events SET payload = replace(payload, '"seed"', '"hue":3,"seed"')"""
         )
     connection.close()
+    write_digests(path)
     with pytest.raises(StorageError, match=r"no such setting as 'hue'.* Upgrade maxentry"):
         Campaign.open(path)

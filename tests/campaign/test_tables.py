@@ -219,7 +219,7 @@ def test_the_batch_itself_with_a_column_of_values_is_a_table() -> None:
 def test_a_big_import_takes_time_in_proportion() -> None:
     with campaign(rows=500, cols=200) as c:
         grid = {"row": [i for i in range(100) for _ in range(200)], "col": list(range(200)) * 100}
-        start = time.perf_counter()
+        start = time.process_time()  # however busy the machine is
         assert c.tell({**grid, "value": [0.5] * 20_000}).told == 20_000
         assert c.tell({**grid, "value": [0.5] * 20_000}).known == 20_000
-        assert time.perf_counter() - start < 20  # about 1 s; quadratic, it would be many minutes
+        assert time.process_time() - start < 20  # about 1 s; quadratic, it would be many minutes

@@ -136,7 +136,7 @@ def test_fewer_than_asked_for_say_why() -> None:
 def test_what_is_pending_from_before_is_named() -> None:
     begin()
     assert "pending from before" not in good("ask", 2, "-o", "p.csv").stderr
-    said = good("ask", 1, "-o", "p.csv").stderr
+    said = good("ask", 1, "-o", "p.csv", "--force").stderr
     assert "Ids 1, 2 pending from before; all of it: maxentry export --pending\n" in said
 
 
@@ -310,39 +310,6 @@ def test_advice_is_in_the_words_of_the_shell() -> None:
     good("ask", 1)
     good("tell", "--id", 1, "--value", 1)
     assert "`maxentry correct 1 --strike` removes the value" in refused("fail", 1)
-
-
-def test_a_file_that_is_told_already_may_be_written_over_and_no_other() -> None:
-    begin()
-    good("ask", 2, "-o", "plate.csv")
-    good("ask", 1, "-o", "plate.csv")  # nothing was filled in yet, and `export --pending` has the two
-    fill("plate.csv", ["1.5"])
-    assert "line 2 has a value that was not told yet" in refused("ask", 1, "-o", "plate.csv")
-    assert answer("status", "--fast")["pending"] == 3
-    good("tell", "plate.csv")
-    good("ask", 1, "-o", "plate.csv")
-    fill("plate.csv", ["failed"])
-    refused("ask", 1, "-o", "plate.csv")
-    good("tell", "plate.csv")
-    good("ask", 1, "-o", "plate.csv")
-    Path("notes.csv").write_text("anything\nelse\n")
-    assert "is not a plate" in refused("ask", 1, "-o", "notes.csv")
-    Path("notes.bin").write_bytes(b"\xff\x00")
-    assert "is not a plate" in refused("ask", 1, "-o", "notes.bin")
-    good("ask", 1, "-o", "notes.csv", "--overwrite")
-
-
-@pytest.mark.parametrize(
-    "line", [",r1,c1,5", "x,r1,c1,5", "2.0,r1,c1,5", ",r1,c1,failed", "x,r1,c1,failed", "1,r1,c1,?"]
-)
-def test_a_file_with_a_value_without_a_proper_id_is_not_written_over(line: str) -> None:
-    begin()
-    good("tell", "--row", "r1", "--col", "c1", "--value", 5)  # known, but of no id
-    good("ask", 2)
-    Path("plate.csv").write_text(f"id,row,col,value\n{line}\n")
-    said = refused("ask", 1, "-o", "plate.csv")
-    assert "--overwrite" in said
-    assert Path("plate.csv").read_text().endswith(line + "\n")
 
 
 def test_nothing_is_asked_when_the_plate_cannot_be_written() -> None:

@@ -168,6 +168,40 @@ def test_costs_that_leave_something_open_are_refused(content: str, sentence: str
     assert sentence in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("row,cost\nA,1\nB,2\nA,3\n", "t.csv, line 4: expected one cost for row 'A', "),
+        ("row,col,cost\nA,x,1\n\nA,x,1\n", "t.csv, line 4: expected one cost for row 'A', column 'x', "),
+    ],
+)
+def test_a_second_cost_of_an_entry_is_refused(content: str, sentence: str) -> None:
+    with pytest.raises(DataError) as caught:
+        inputs.read_costs([written(content)], ROWS, COLS)
+    assert str(caught.value) == f"{sentence}got another; the first is in t.csv, line 2."
+
+
+def test_a_matrix_of_costs_has_every_label_once() -> None:
+    with pytest.raises(DataError, match=r"^t\.csv: row label 'A' appears twice\.$"):
+        inputs.read_costs([written("w,x,y\nA,1,2\nB,3,4\nA,,6\n")], ROWS, COLS)
+    with pytest.raises(DataError, match=r"^t\.csv: column label 'x' appears twice\.$"):
+        inputs.read_costs([written("w,x,x\nA,1,2\nB,3,4\n")], ROWS, COLS)
+
+
+def test_an_empty_cell_is_no_second_cost() -> None:
+    costs = inputs.read_costs([written("row,cost\nA,1\nB,2\nA,\n")], ROWS, COLS)
+    assert costs["row"].tolist() == [1, 2]
+
+
+def test_an_entry_of_a_mask_named_twice_is_refused() -> None:
+    with pytest.raises(
+        DataError, match=r"line 3: expected one available for row 'A', column 'x', got another"
+    ):
+        inputs.read_mask(written("row,col,available\nA,x,1\nA,x,0\n"), ROWS, COLS)
+    with pytest.raises(DataError, match=r"row label 'A' appears twice"):
+        inputs.read_mask(written("m,x,y\nA,1,0\nA,0,1\n"), ROWS, COLS)
+
+
 def test_two_files_of_one_kind_are_refused() -> None:
     written("row,cost\nA,1\nB,1\n", "r.csv")
     with pytest.raises(DataError, match=r"expected one file of row costs, got another, r\.csv"):

@@ -71,11 +71,41 @@ def test_what_is_asked_and_told_is_done_once_though_answers_are_lost(connect: An
         assert (status.measurements, status.pending) == (3, 0)
 
 
-def test_what_cannot_be_repeated_is_not(connect: Any) -> None:
+WRITES: dict[str, Callable[[Any], object]] = {
+    "/fail": lambda c: c.fail([1], "no colour"),
+    "/withdraw": lambda c: c.withdraw([2]),
+    "/correct": lambda c: c.correct(3, 9.0),
+    "/rows": lambda c: c.add_rows(["new"]),
+    "/cols": lambda c: c.add_cols(["new"]),
+    "/settings": lambda c: c.set(budget=7),
+}
+
+
+@pytest.mark.parametrize("path", WRITES)
+def test_every_write_is_done_once_though_its_answer_is_lost(connect: Any, path: str) -> None:
+    with running() as (url, _):
+        campaign = connect(url).create("x", 4, 5, seed=1, acquisition="balanced")
+        campaign.ask(3)
+        campaign.tell([3], [1.0])
+        before = campaign.state.version
+        with RemoteCampaign(HttpSession(url, transport=Losing(2, path))) as remote:
+            WRITES[path](remote)
+        assert campaign.state.version == before + 1
+
+
+def test_a_campaign_is_created_once_though_its_answer_is_lost() -> None:
+    with running() as (url, _), RemoteCampaign(HttpSession(url, transport=Losing(2, "/campaigns"))) as remote:
+        table = {"row": [0], "col": [1], "value": [2.0]}
+        made = remote.create("x", 4, 5, values=table)
+        assert (made.name, made.state.version, len(made.state.measurements)) == ("x", 2, 1)
+        assert remote.list() == ["x"]
+
+
+def test_whether_a_write_was_done_is_not_known_when_every_answer_is_lost(connect: Any) -> None:
     with running() as (url, _):
         campaign = connect(url).create("x", 4, 5)
         with (
-            RemoteCampaign(HttpSession(url, transport=Losing(1, "/rows"))) as remote,
+            RemoteCampaign(HttpSession(url, transport=Losing(client.TRIES, "/rows"))) as remote,
             pytest.raises(StorageError, match="whether it was done is not known"),
         ):
             remote.add_rows(["new"])

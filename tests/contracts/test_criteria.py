@@ -261,13 +261,19 @@ def test_a_criterion_of_ones_own_is_used():
         index = np.arange(n)
         return Selection(0 * index, index, 1.0 * index, np.ones(n))
 
-    assert choose(first, Problem(SHAPE), 3).cols.tolist() == [0, 1, 2]
+    class First:
+        choose = staticmethod(first)
+
+    for own in (first, First()):
+        assert choose(own, Problem(SHAPE), 3).cols.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: choose("best", Problem(SHAPE)), "expected a criterion out of maxent,.*got 'best'"),
+        (lambda: choose("best", Problem(SHAPE)), "criterion must be one of maxent,.*got 'best'"),
+        (lambda: choose(3, Problem(SHAPE)), r"or a function \(belief, problem, n, rng\) -> Selection, got 3"),
+        (lambda: choose(None, Problem(SHAPE)), "criterion must be one of .*, got None"),
         (lambda: choose("maxent", Problem(SHAPE), -1), "0 or more entries, got -1"),
         (lambda: choose("uniform", Problem(SHAPE), 2.5), "whole number of entries to choose, got 2.5"),
         (lambda: Problem((0, 7)), r"at least 1.*got \(0, 7\)"),

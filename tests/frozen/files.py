@@ -171,6 +171,8 @@ def from_events(lines: list[dict[str, Any]], database: Path) -> None:
         campaigns, events = _table(connection, "campaign"), _table(connection, "event")
         ids = dict(connection.execute(f"SELECT name, id FROM {campaigns}").fetchall())
         connection.execute(f"DELETE FROM {events}")
+        connection.execute(f"ALTER TABLE {events} DROP COLUMN digest")  # the text is older, and has none
+        connection.execute("UPDATE maxentry_schema SET version = 2")
         keys = ("number", "at", "kind", "who", "payload")
         connection.executemany(
             f"INSERT INTO {events} (campaign_id, {', '.join(keys)}) VALUES (?, ?, ?, ?, ?, ?)",

@@ -33,6 +33,7 @@ BECOME_NOBODY = [
     "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=+dac_read_search",
     "--ambient-caps=+dac_read_search", "--bounding-set=-all,+dac_read_search", "--no-new-privs",
 ]  # fmt: skip
+WORKER = ["-m", "tests.fuzz.worker"]
 ROUND = 5000  # calls of one process, at most: memory that libraries keep is given back
 START = 300.0  # seconds for a process to begin: kernels may have to be compiled
 
@@ -101,7 +102,7 @@ def attack(name: str, seed: int, first: int, n: int, limit: float, folder: Path)
 
 def one_process(tally: Tally, seed: int, first: int, n: int, limit: float, folder: Path) -> int:
     """Make calls until all are made or the process ends before; the number of the next call."""
-    words = [*privileges(), sys.executable, "-m", "tests.fuzz.worker", tally.name]
+    words = [*privileges(), sys.executable, *WORKER, tally.name]
     words += [str(seed), str(first), str(n), str(folder)]
     errors = tempfile.TemporaryFile("w+")
     process = subprocess.Popen(

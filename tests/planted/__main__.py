@@ -81,7 +81,8 @@ class Tree:
             return None
         if done.returncode != 1:
             return f"nothing can be run: {done.stdout[-500:]}{done.stderr[-500:]}"
-        return re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, flags=re.MULTILINE)[0]
+        named = re.search(r"^(?:\w*FAILED|ERROR)\S* (.*?)(?: - .*)?$", done.stdout, flags=re.MULTILINE)
+        return named[1] if named else f"a test without a name: {done.stdout[-500:]}{done.stderr[-500:]}"
 
 
 def main() -> int:
@@ -99,8 +100,10 @@ def main() -> int:
 
         def plant(mistake: Mistake) -> bool:
             tree, began = trees.get(), time.monotonic()
-            found = tree.find(mistake)
-            trees.put(tree)
+            try:
+                found = tree.find(mistake)
+            finally:
+                trees.put(tree)
             print(
                 f"{time.monotonic() - began:5.0f} s  {mistake.name}\n         {found or 'NOT FOUND'}",
                 flush=True,

@@ -126,7 +126,7 @@ def test_all_that_the_command_line_says_is_without_that_code(
 ) -> None:
     out = str(tmp_path / "completed.csv")
     settings: dict[str, Any] = {"wide": True, "what": "mean", "level": 0.9, "as_json": False, "save": None}
-    cli.write_posterior(small(), out, None, **settings, verbose=True)
+    cli.write_posterior(small(), out, None, **settings, force=False, verbose=True)
     said = "".join(capsys.readouterr()).replace("\n", " ")
     assert "anneal longer" in said
     assert "dataclasses" not in said

@@ -176,3 +176,124 @@ def test_keys_that_will_not_do(key: str) -> None:
             f"{path}/tell", json={"lines": []}, headers={"Idempotency-Key": key.encode("latin-1")}
         )
         assert answer.status_code in (400, 422)
+
+
+WRITES = {
+    "fail": ("POST", {"ids": [1], "reason": "no colour"}, {"ids": [2]}),
+    "withdraw": ("POST", {"ids": [2]}, {"ids": [1]}),
+    "correct": ("POST", {"id": 3, "value": 9.0}, {"id": 3, "value": 8.0}),
+    "rows": ("POST", {"labels": ["new"]}, {"labels": ["newer"]}),
+    "cols": ("POST", {"labels": ["new"]}, {"labels": ["newer"]}),
+    "settings": ("PATCH", {"budget": 7}, {"budget": None}),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_every_write_with_a_key_is_done_once(what: str) -> None:
+    method, body, other = WRITES[what]
+
+    def write(body: object) -> httpx.Response:
+        return client.request(method, f"{path}/{what}", json=body, headers={"Idempotency-Key": "k"})
+
+    with serving() as client:
+        path = begin(client)
+        client.post(f"{path}/ask", json={"n": 3})
+        client.post(f"{path}/tell", json={"lines": [{"id": 3, "value": 1.0}]})
+        first = write(body)
+        assert first.json() == {"version": 4}, first.text
+        told(client, path, None, 5.0)  # another event in between
+        second = write(body)
+        assert (second.status_code, second.json()) == (200, first.json())
+        refused = write(other)
+        assert refused.status_code == 422
+        assert "used for another" in refused.json()["detail"]
+        assert client.get(path).json()["events"] == 5
+        assert client.request(method, f"{path}/{what}", json=other).status_code == 200  # without the key
+
+
+def test_a_repeated_correction_does_not_undo_a_later_one() -> None:
+    with serving() as client:
+        path, key = begin(client), {"Idempotency-Key": "k"}
+        told(client, path, None, 1.0)
+        mine = {"number": 1, "value": 2.0, "who": "ann"}
+        answers = [client.post(f"{path}/correct", json=mine, headers=key)]  # whose answer is lost
+        client.post(f"{path}/correct", json={"number": 1, "value": 3.0, "who": "bob"})
+        answers += [client.post(f"{path}/correct", json=mine, headers=key)]
+        assert answers[0].json() == answers[1].json() == {"version": 3}
+        assert client.get(f"{path}/measurements").json()["items"][0]["value"] == 3.0
+
+
+CREATE = {"name": "x", "rows": 3, "cols": 4, "seed": 1, "values": [{"row": 0, "col": 0, "value": 2.0}]}
+
+
+@pytest.mark.parametrize("exist_ok", [False, True])
+def test_a_campaign_is_created_once(lasting: str, exist_ok: bool) -> None:
+    body, key = CREATE | {"exist_ok": exist_ok}, {"Idempotency-Key": "k"}
+    with serving(lasting) as client:
+        first = client.post("/campaigns", json=body, headers=key)
+        assert first.status_code == 201, first.text
+        told(client, "/campaigns/x", None, 5.0)
+        second = client.post("/campaigns", json=body, headers=key)
+        assert (second.status_code, second.json()) == (201, first.json())
+        assert second.headers["Location"] == first.headers["Location"]
+        for other in (body | {"name": "y"}, body | {"cols": 5}):
+            refused = client.post("/campaigns", json=other, headers=key)
+            assert "used for another" in refused.json()["detail"]
+        assert client.get("/campaigns").json()["total"] == 1
+        assert client.get("/campaigns/x").json()["events"] == 3
+    with serving(lasting) as client:  # keys outlive the server
+        assert client.post("/campaigns", json=body, headers=key).json() == first.json()
+
+
+def test_a_key_holds_where_the_campaign_was_there_before() -> None:
+    bare = {name: x for name, x in CREATE.items() if name != "values"} | {"exist_ok": True}
+    key = {"Idempotency-Key": "k"}
+    with serving() as client:
+        assert client.post("/campaigns", json=CREATE).status_code == 201
+        first = client.post("/campaigns", json=bare, headers=key).json()
+        told(client, "/campaigns/x", None, 5.0)
+        assert client.post("/campaigns", json=bare, headers=key).json() == first
+        refused = client.post("/campaigns", json=bare | {"name": "y"}, headers=key)
+        assert "used for another" in refused.json()["detail"]
+        assert client.post("/campaigns", json=CREATE, headers={"Idempotency-Key": "new"}).status_code == 409
+        assert client.post("/campaigns", json=CREATE | {"name": "z"}, headers=key).status_code == 422
+
+
+def test_one_key_creates_one_campaign_however_many_ask_at_once(lasting: str) -> None:
+    with serving(lasting) as client:
+        answers: list[tuple[int, object]] = []
+
+        def work() -> None:
+            made = client.post("/campaigns", json=CREATE, headers={"Idempotency-Key": "k"})
+            answers.append((made.status_code, made.json()))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert answers == [(201, answers[0][1])] * 8
+
+
+def test_a_key_is_refused_where_it_would_be_ignored() -> None:
+    with serving() as client:
+        path = begin(client)
+        key = {"Idempotency-Key": "k"}
+        lookup = client.post(f"{path}/lookup", json={"rows": [0], "cols": [0]}, headers=key)
+        cancel = client.delete("/jobs/x", headers=key)
+        for answer in (lookup, cancel):
+            assert answer.status_code == 422, answer.text
+            assert "expected no Idempotency-Key" in answer.json()["detail"]
+
+
+def test_no_route_ignores_a_key() -> None:
+    """Of the routes that are not for reading, all but these take one."""
+    with serving() as client:
+        paths = client.get("/openapi.json").json()["paths"]
+    without = {
+        path
+        for path, methods in paths.items()
+        for method, about in methods.items()
+        if method != "get" and "Idempotency-Key" not in [p["name"] for p in about.get("parameters", ())]
+    }
+    assert without == {"/api/v1/jobs/{job}", "/api/v1/campaigns/{campaign}/lookup"}

@@ -105,16 +105,18 @@ def test_csv_is_told_back_as_it_was(client: httpx.Client) -> None:
     answer = client.get(f"{path}/export")
     assert answer.headers["Content-Type"].startswith("text/csv")
     (line,) = csv.DictReader(io.StringIO(answer.text))
-    assert (line["row"], line["col"], float(line["value"])) == ("a,b", "=1+1", 0.1 + 0.2)
+    assert (line["row"], line["col"], float(line["value"])) == ("a,b", "'=1+1", 0.1 + 0.2)
     other = begin(client, "other", rows=["a,b", 'c"d', "é"], cols=["=1+1", "y"])
-    kept = "\n".join(",".join(cells) for cells in [["row", "col", "value"], ['"a,b"', "=1+1", line["value"]]])
+    kept = "\n".join(
+        ",".join(cells) for cells in [["row", "col", "value"], ['"a,b"', line["col"], line["value"]]]
+    )
     assert (
         client.post(f"{other}/tell/csv", content=kept, headers={"Content-Type": "text/csv"}).json()["told"]
         == 1
     )
     wide = client.get(f"{path}/export?wide=true&form=json").json()
     assert wide["values"] == [[0.1 + 0.2, None], [None, None], [None, None]]
-    assert client.get(f"{path}/export?wide=true").text.splitlines()[0] == "row,=1+1,y"
+    assert client.get(f"{path}/export?wide=true").text.splitlines()[0] == "row,'=1+1,y"
 
 
 def test_an_entry_has_its_whole_story(client: httpx.Client) -> None:

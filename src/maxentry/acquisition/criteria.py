@@ -13,11 +13,10 @@ All respect the mask, the limits and plates of the problem. The first three choo
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +32,20 @@ from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
 from maxentry.belief import Belief, Entries, Indices
 from maxentry.design.uniform import find_available
 from maxentry.errors import ParameterError
+from maxentry.parameters import is_whole
 from maxentry.progress import checkpoint
+from maxentry.wording import show
+
+
+class CriterionObject(Protocol):
+    """A criterion with parameters or state of its own."""
+
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
+        """Choose n entries, as a `Criterion` does."""
 
 
 def choose(
-    criterion: str | Criterion,
+    criterion: str | Criterion | CriterionObject,
     belief: Belief | None,
     problem: Problem,
     n: int,
@@ -46,22 +54,26 @@ def choose(
 ) -> Selection | Any:
     """Choose the next n entries (or plates, where the limits say so), in order; fewer where no more are available.
 
-    criterion: one of CRITERIA by name, or any `Criterion`. belief: may be None for "uniform" and "balanced".
+    criterion: one of CRITERIA by name, a function (belief, problem, n, rng) -> Selection, or an object whose method
+    `choose` is one. belief: may be None for "uniform" and "balanced".
     rng: only these two are random; the others give the same entries whatever it is.
     For a problem with a mask or costs in a frame, returns a frame: row, col (its labels), gain, cost.
     """
-    if isinstance(criterion, str) and criterion not in CRITERIA:
-        raise ParameterError(f"expected a criterion out of {', '.join(CRITERIA)}, got {criterion!r}")
-    try:
-        n = operator.index(n)
-    except TypeError:
-        raise ParameterError(f"expected a whole number of entries to choose, got {n!r}") from None
+    which: Any = CRITERIA.get(criterion) if isinstance(criterion, str) else criterion
+    if not isinstance(criterion, np.ndarray | np.generic):  # their `choose` is another
+        which = getattr(which, "choose", which)
+    if not callable(which):
+        expected = f"one of {', '.join(CRITERIA)} or a function (belief, problem, n, rng) -> Selection"
+        raise ParameterError(f"criterion must be {expected}, got {show(criterion)}")
+    if not is_whole(n):
+        raise ParameterError(f"expected a whole number of entries to choose, got {show(n)}")
     if n < 0:
-        raise ParameterError(f"expected to choose 0 or more entries, got {n}")
-    which = CRITERIA[criterion] if isinstance(criterion, str) else criterion
+        raise ParameterError(f"expected to choose 0 or more entries, got {show(n)}")
+    if not isinstance(rng, np.random.Generator):
+        raise ParameterError(f"expected rng to be a numpy.random.Generator, got {show(rng)}")
     # Most products here are thin: threads cost more than they give.
     with nullcontext() if belief is None else threadpool_limits(1):
-        selection = which(belief, problem, n, rng)
+        selection: Selection = which(belief, problem, n, rng)
     if problem.form.kind is None:
         return selection
     return problem.form.entries(

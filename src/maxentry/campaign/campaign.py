@@ -21,13 +21,16 @@ import numpy as np
 
 from maxentry import cells, frames
 from maxentry.campaign import fits, tell, views
+from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
 from maxentry.campaign.state import State, replay
-from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage, is_in_memory
+from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
+from maxentry.parameters import is_whole
+from maxentry.wording import as_text, show
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
@@ -96,13 +99,13 @@ def check_setting_names(settings: Iterable[str]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ParameterError(f"expected settings of a campaign, got {name!r}{hint}.")
+            raise ParameterError(f"expected settings of a campaign, got {show(name)}{hint}.")
 
 
 def user_name(who: str | None) -> str | None:
     """Return the name to record with an event: `who`, else the user name on this machine, else None."""
     if who is not None:
-        return str(who).encode(errors="replace").decode()[:200]
+        return as_text(who).encode(errors="replace").decode()[:200]
     try:
         return getpass.getuser()[:200]
     except (OSError, KeyError, ImportError):  # no such name on this machine
@@ -141,7 +144,6 @@ class Campaign:
         self._storage, self._key, self._owned = storage, key, owned
         self._clock = clock
         self._policy = policy
-        self._around: Around = contextlib.nullcontext
         self._turn = threading.Lock()
         self.cache: fits.Cache
         if cache is not None:
@@ -182,7 +184,8 @@ class Campaign:
         frame: the type of tables and maps that this object returns: "pandas", "polars", or "columns" (plain data); by
             default that of `values` (or of labels, costs, a mask). It is not stored: pass it to `open`, too.
         """
-        frame = frame or frames.frame_library(values, rows, cols, *settings.values())
+        if frame is None:
+            frame = frames.frame_library(values, rows, cols, *settings.values())
         views.check_frame(frame)
         check_setting_names(settings)
         seed = secrets.randbits(32) if seed is None else seed
@@ -254,7 +257,8 @@ class Campaign:
     def state(self) -> State:
         """The current state: all stored events, replayed."""
         seen = self._latest
-        return self._remember(seen.after(self._storage.events(self._key, seen.version)))
+        news = self._storage.events(self._key, seen.version, digest=seen.digest)
+        return self._remember(seen.after(news))
 
     @property
     def settings(self) -> Settings:
@@ -285,24 +289,24 @@ class Campaign:
         state = self.state
         now = self.now(state)
         chosen = state.pending_asks(now) if pending else state.asked.values()
-        return views.as_frame(views.asks_in_full(chosen, state, now), frame or self._frame)
+        return views.as_frame(views.asks_in_full(chosen, state, now), self._kind(frame))
 
     def pending(self, *, frame: FrameKind | None = None) -> Any:
         """Return the pending entries as `ask` returned them: id, row, col, mean, sd, gain, cost."""
         state = self.state
-        return views.as_frame(views.asks(state.pending_asks(self.now(state)), state), frame or self._frame)
+        return views.as_frame(views.asks(state.pending_asks(self.now(state)), state), self._kind(frame))
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """Return the history, one line per event: event, at, who, kind, what."""
-        return views.as_frame(views.history(self._storage.events(self._key)), frame or self._frame)
+        return views.as_frame(views.history(self._storage.events(self._key)), self._kind(frame))
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
         """Return the measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means.
 
         The long table includes measurements removed by a correction (as NaN) only with `everything`.
         """
-        state, frame = self.state, frame or self._frame
-        if wide:
+        state, frame = self.state, self._kind(frame)
+        if tell.check_flag(wide, "wide"):
             return views.wide(state, frame)
         return views.as_frame(views.measurements(state, everything), frame)
 
@@ -328,7 +332,7 @@ class Campaign:
         entries; if there are none, NothingToAskError says why.
         """
         n = check_count(n)
-        frame = frame or self._frame
+        frame = self._kind(frame)
         views.as_frame({}, frame)  # refuse an unavailable kind of frame before any entry is reserved
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
         state = self._ask(n, given, progress, user_name(who))
@@ -343,8 +347,8 @@ class Campaign:
             then, began = self.state, time.perf_counter()
             batch = self._choose(then, n, self.now(then), limits, progress)
             took, state = time.perf_counter() - began, None
-            with contextlib.suppress(Overtaken), self._storage.locked(self._key, self._around) as log:
-                latest = then.after(log.since(then.version))
+            with contextlib.suppress(Overtaken), self._storage.locked(self._key) as log:
+                latest = then.after(log.since(then.version, then.digest))
                 now = self.now(latest, log)
                 plates = policy.resolve_limits(limits, then.settings)["plates"]
                 fewer = attempt >= CONTENT_WITH_FEWER
@@ -471,9 +475,9 @@ class Campaign:
         return self._change(lambda state, now: tell.judge_lines(lines, state, again, now), who)
 
     def within(self, around: Around) -> Self:
-        """Return a copy of this campaign that enters `around` in every writing transaction (see `Storage.locked`)."""
+        """Return a copy of this campaign that enters `around` in every writing transaction (see `Storage.within`)."""
         twin = copy.copy(self)
-        twin._around = around
+        twin._storage = self._storage.within(around)
         return twin
 
     # Internals
@@ -484,8 +488,9 @@ class Campaign:
         """Call `decide` with the latest state under the lock, and append the events it returns."""
         for _ in range(ATTEMPTS):
             try:
-                with self._storage.locked(self._key, self._around) as log:
-                    latest = self._latest.after(log.since(self._latest.version))
+                with self._storage.locked(self._key) as log:
+                    seen = self._latest
+                    latest = seen.after(log.since(seen.version, seen.digest))
                     now = self.now(latest, log)
                     events, result = decide(latest, now)
                     records = log.append(events, latest.version, now, user_name(who))
@@ -496,6 +501,10 @@ class Campaign:
                 continue
         raise StorageError(f"other processes wrote to {self._storage.name} first each time. Try again.")
 
+    def _kind(self, frame: FrameKind | None) -> FrameKind | None:
+        views.check_frame(frame)
+        return self._frame if frame is None else frame
+
     def _remember(self, state: State) -> State:
         with self._turn:
             if state.version > self._latest.version:
@@ -505,6 +514,6 @@ class Campaign:
 
 def check_count(n: Any) -> int:
     """Return n as an int; raise unless it is a whole number from 1 on."""
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
+    if not is_whole(n, 1):
+        raise ParameterError(f"expected a whole number of entries from 1 on, got {show(n)}.")
     return int(n)

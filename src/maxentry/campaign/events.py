@@ -188,12 +188,13 @@ KINDS: dict[str, type[Event]] = {
 
 
 class Record(NamedTuple):
-    """A stored event with its number (from 1, without gaps), its time and its author."""
+    """A stored event with its number (from 1, without gaps), its time, its author and its digest (see chain.py)."""
 
     number: int
     at: dt.datetime
     who: str | None
     event: Event
+    digest: str | None = None  # None if it was not read from a storage
 
 
 def write(event: Event) -> str:
@@ -217,8 +218,8 @@ def read(kind: str, text: str) -> Event:
         raise StorageError(f"expected an event of a known kind, got {kind!r}. Upgrade maxentry.")
     try:
         return KINDS[kind].read(json.loads(text))
-    except (TypeError, ValueError, LookupError, AttributeError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise StorageError(
-            f"expected an event {kind!r} of a known form, got another ({type(error).__name__}: {error}). "
+            f"expected an event {kind!r} of a known form, got another ({type(error).__name__}: {error!s:.120}). "
             "Upgrade maxentry."
         ) from error

@@ -14,11 +14,12 @@ import math
 import zlib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
 from maxentry.errors import DataError, ParameterError
+from maxentry.parameters import is_choice, is_positive, is_whole
+from maxentry.wording import show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -255,14 +256,14 @@ def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
 
 def _check_name(name: object) -> None:
     if not (isinstance(name, str) and name.strip() == name and 0 < len(name) <= 200 and name.isprintable()):
-        raise ParameterError(f"expected a name of 1 to 200 printable characters, got {name!r:.80}.")
+        raise ParameterError(f"expected a name of 1 to 200 printable characters, got {show(name)}.")
 
 
 def _read_labels(labels: Any, name: str) -> Labels:
     """Check labels and make sure that JSON preserves them; a whole number n stands for the labels 0 to n - 1."""
     from maxentry.labels import check_labels
 
-    if isinstance(labels, Integral) and not isinstance(labels, bool):
+    if is_whole(labels):
         labels = range(int(labels))
     known = check_labels(labels, name)
     if len(known) < 2:
@@ -299,20 +300,20 @@ def _check_limits(declared: Field[Any], value: Any) -> Any:
         import numpy as np
 
         if not isinstance(value, (bool, np.bool_)):
-            raise ParameterError(f"expected {name} to be True or False, got {value!r}.")
+            raise ParameterError(f"expected {name} to be True or False, got {show(value)}.")
         return bool(value)
-    if "choices" in limits and value not in limits["choices"]:
+    if "choices" in limits and not is_choice(value, limits["choices"]):
         default = () if declared.default in limits["choices"] else (declared.default,)
         known = ", ".join(repr(choice) for choice in (*default, *limits["choices"]))
-        raise ParameterError(f"expected {name} to be one of {known}, got {value!r}.")
+        raise ParameterError(f"expected {name} to be one of {known}, got {show(value)}.")
     if "least" in limits:
         least = limits["least"]
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise ParameterError(f"expected {name} to be a whole number from {least} on, got {value!r}.")
+        if not is_whole(value, least):
+            raise ParameterError(f"expected {name} to be a whole number from {least} on, got {show(value)}.")
         return int(value)
     if "positive" in limits:
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < math.inf:
-            raise ParameterError(f"expected {name} to be a positive finite number, got {value!r}.")
+        if not is_positive(value):
+            raise ParameterError(f"expected {name} to be a positive finite number, got {show(value)}.")
         return float(value)
     return value
 
@@ -320,12 +321,12 @@ def _check_limits(declared: Field[Any], value: Any) -> Any:
 def _read_range(value: Any) -> tuple[float, float] | None:
     if value is None:
         return None
-    try:
-        low, high = (float(x) for x in value)
-    except (TypeError, ValueError):
-        low, high = math.nan, math.nan
+    from maxentry.frames import is_sequence, to_float, to_list
+
+    ends = [to_float(x) for x in to_list(value)] if is_sequence(value) else []
+    low, high = (math.nan if x is None else x for x in (ends if len(ends) == 2 else (None, None)))
     if not low < high:
-        raise ParameterError(f"expected range as (low, high) with low below high, got {value!r}.")
+        raise ParameterError(f"expected range as (low, high) with low below high, got {show(value)}.")
     return low, high
 
 
@@ -336,9 +337,10 @@ def _read_mask(mask: Any, rows: Labels, cols: Labels) -> NDArray[np.bool_] | Non
 
     from maxentry.cells import align_matrix
     from maxentry.frames import parse_flags
+    from maxentry.labels import as_array
 
     ordered, shape = align_matrix(mask, rows, cols, "mask"), (len(rows), len(cols))
-    array = np.array(mask if ordered is mask else parse_flags(ordered))
+    array = np.array(as_array(mask) if ordered is mask else parse_flags(ordered))
     if array.dtype != np.bool_ or array.shape != shape:
         got = f"an array of {array.dtype} of shape {array.shape}"
         raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {got}.")
@@ -368,7 +370,7 @@ def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     for name in changes:
         if name not in CHANGEABLE:
             known = ", ".join(CHANGEABLE)
-            raise ParameterError(f"expected a setting that may change ({known}), got {name!r}.")
+            raise ParameterError(f"expected a setting that may change ({known}), got {show(name)}.")
     return check_settings(replace(settings, **changes))
 
 

@@ -22,7 +22,7 @@ from maxentry.belief import Entries
 from maxentry.campaign import events
 from maxentry.campaign.events import Record
 from maxentry.campaign.settings import Settings
-from maxentry.errors import StorageError
+from maxentry.errors import MaxentryError, StorageError
 from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
 
@@ -99,6 +99,7 @@ class State:
     changed_at: dt.datetime
     asked: Mapping[int, Ask]  # by id; ids are 1, 2, … in the order of asking
     measurements: tuple[Measurement, ...]  # in the order of telling
+    digest: str | None = None  # of event `version` (see chain.py)
 
     # The matrix
 
@@ -250,9 +251,19 @@ class State:
     def after(self, records: Iterable[Record]) -> State:
         """Return the state after these events, too."""
         measurements = list(self.measurements)
-        draft = _Draft(self.settings, self.version, self.changed_at, dict(self.asked), measurements)
+        draft = _Draft(
+            self.settings, self.version, self.changed_at, dict(self.asked), measurements, self.digest
+        )
         for record in records:
-            draft.add(record)
+            try:
+                draft.add(record)
+            except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+                if isinstance(error, MaxentryError):
+                    raise
+                raise StorageError(
+                    f"expected event {record.number} to follow from those before it, got one that does not "
+                    f"({type(error).__name__}: {error!s:.100})."
+                ) from error
         if draft.version == self.version:
             return self
         return replace(self, **vars(draft) | {"measurements": tuple(measurements)})
@@ -264,7 +275,7 @@ def replay(records: Iterable[Record]) -> State:
     first = next(iterator, None)
     if first is None or first.number != 1 or not isinstance(first.event, events.Created):
         raise StorageError("expected the first event to create the campaign, got another.")
-    return State(first.event.settings, 1, first.at, first.at, {}, ()).after(iterator)
+    return State(first.event.settings, 1, first.at, first.at, {}, (), first.digest).after(iterator)
 
 
 @dataclass
@@ -276,6 +287,7 @@ class _Draft:
     changed_at: dt.datetime
     asked: dict[int, Ask]
     measurements: list[Measurement]
+    digest: str | None
 
     def add(self, record: Record) -> None:
         if record.number != self.version + 1:
@@ -302,7 +314,7 @@ class _Draft:
                 self.settings = self.settings.changed(changes)
             case other:
                 raise StorageError(f"expected {other.kind!r} to be the first event only, got it again.")
-        self.version, self.changed_at = record.number, record.at
+        self.version, self.changed_at, self.digest = record.number, record.at, record.digest
 
     def ask(self, event: events.Asked, record: Record) -> None:
         columns = (event.rows, event.cols, event.mean, event.sd, event.gain, event.cost)

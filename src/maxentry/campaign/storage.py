@@ -3,14 +3,12 @@
 A writer holds the campaign's lock from reading the latest events until the commit, so its decision is based on the
 current state. Readers take no lock. On SQLite the lock is the file's (BEGIN IMMEDIATE). The file uses a write-ahead log
 that is flushed with every commit (synchronous = FULL), so committed events survive a crash or a power cut. On
-PostgreSQL the lock is on the campaign's row.
-
-To change the tables: change them here, add a step to MIGRATIONS, and add a file of the old version to the tests.
-A migration is plain SQL and must not import anything that may change later.
+PostgreSQL the lock is on the campaign's row. Every event is read together with its digest, and verified (chain.py).
 """
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import os
 import random
@@ -22,22 +20,14 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from importlib.util import find_spec
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import (
-    Column,
     Connection,
     Engine,
-    ForeignKey,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
+    case,
     create_engine,
     event,
     func,
@@ -47,167 +37,15 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from maxentry.campaign import events
+from maxentry.campaign import chain, events
+from maxentry.campaign.address import check_file, display_name, is_in_memory, parse_address, sqlite_file
+from maxentry.campaign.chain import Link
 from maxentry.campaign.events import Event, Record
-from maxentry.errors import CampaignError, MissingDependencyError, StorageError
-
-# Addresses
-
-SQLITE_HEADER = b"SQLite format 3\x00"
-EXPECTED = (
-    "expected a storage like 'lab.db', 'sqlite:///lab.db', 'sqlite://' or 'postgresql://user@host/database'"
-)
-ALMOST_URL = re.compile(r"(postgres|sqlite)[a-z]*(\+[a-z0-9]+)?:", re.IGNORECASE)
-MAY_HOLD_A_PASSWORD = re.compile(r":.*@|passw", re.IGNORECASE | re.DOTALL)
-
-
-def parse_address(storage: str | PathLike[str]) -> URL:
-    """Turn the path of a SQLite file, or a URL, into the URL of a SQLite or PostgreSQL database."""
-    text = fspath(storage) if isinstance(storage, (str, PathLike)) else ""
-    if not isinstance(text, str) or not text.strip():
-        got = repr(storage) if isinstance(storage, str) else f"one of type {type(storage).__name__}"
-        raise StorageError(f"{EXPECTED}, got {got}.")
-    if "://" not in text:
-        return _path(text)
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        raise StorageError(f"{EXPECTED}, got an address that cannot be read{_scheme(text)}.") from None
-    if url.get_backend_name() == "sqlite":
-        return _sqlite(url)
-    if url.get_backend_name() in ("postgresql", "postgres"):
-        if find_spec("psycopg") is None:
-            raise MissingDependencyError(
-                "PostgreSQL needs psycopg, which is not installed: pip install 'maxentry[postgres]'."
-            )
-        if "@" in f"{url.host}{url.database}":  # the rest of a password, which no message may show
-            raise StorageError(
-                f"{EXPECTED}, got an address with several @{_scheme(text)}: in a password, write @ as %40, "
-                "/ as %2F and : as %3A."
-            )
-        return url.set(drivername="postgresql+psycopg")
-    raise StorageError(f"{EXPECTED}, got one of {url.drivername!r}.")
-
-
-def _path(text: str) -> URL:
-    """Return the URL of a SQLite file.
-
-    A misspelt URL, or text that may hold a password, is refused instead of becoming the name of a new file.
-    """
-    path = Path(text).expanduser()
-    if not path.exists() and (ALMOST_URL.match(text) or MAY_HOLD_A_PASSWORD.search(text)):
-        raise StorageError(f"{EXPECTED}, got an address without ://{_scheme(text)}.")
-    return URL.create("sqlite", database=str(path))
-
-
-def _scheme(text: str) -> str:
-    """Return the scheme of an address that cannot be parsed: the only part that is safe to show."""
-    scheme = ALMOST_URL.match(text)
-    return f" ({scheme[0]}…)" if scheme else ""
-
-
-def _sqlite(url: URL) -> URL:
-    if url.host:
-        raise StorageError(
-            f"expected three slashes before a path (sqlite:///{url.host}…), or four before an absolute one, "
-            f"got {display_name(url)!r}."
-        )
-    return url.set(drivername="sqlite")
-
-
-def is_in_memory(url: URL) -> bool:
-    """Return whether the database exists in memory only."""
-    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
-
-
-def sqlite_file(url: URL) -> Path | None:
-    """Return the path of the SQLite file; None for PostgreSQL and in-memory databases."""
-    if url.get_backend_name() != "sqlite" or is_in_memory(url):
-        return None
-    return Path(str(url.database))
-
-
-def display_name(url: URL) -> str:
-    """Return the address for messages: the file, or the URL without its passwords."""
-    path = sqlite_file(url)
-    if path is not None:
-        return str(path)
-    secret = [name for name in url.query if "passw" in name.lower()]
-    return url.update_query_dict(dict.fromkeys(secret, "***")).render_as_string(hide_password=True)
-
-
-def check_file(path: Path, must_exist: bool) -> None:
-    """Refuse a path that cannot be a SQLite file, before anything is created or changed."""
-    try:
-        if path.is_dir():
-            raise StorageError(f"expected a file at {path}, got a folder.")
-        if not path.exists():
-            if must_exist:
-                raise StorageError(
-                    f"expected a file of campaigns at {path}, got none.", code="no_storage", path=str(path)
-                )
-            if not path.parent.is_dir():
-                raise StorageError(f"expected the folder {path.parent} for {path.name}, got none.")
-            return
-        with path.open("rb") as file:
-            start = file.read(len(SQLITE_HEADER))
-    except PermissionError as error:
-        raise StorageError(f"cannot read {path}: {error.strerror}.") from None
-    if start not in (b"", SQLITE_HEADER):
-        raise StorageError(f"expected a file of campaigns at {path}, got a file that is not SQLite.")
-
-
-# Tables and migrations
-
-VERSION = 2  # version 1 had no column `who`
-METADATA = MetaData()
-SCHEMA = Table("maxentry_schema", METADATA, Column("version", Integer, nullable=False))
-CAMPAIGNS = Table(
-    "maxentry_campaigns",
-    METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("uuid", String(36), nullable=False, unique=True),
-    Column("name", String(200), nullable=False, unique=True),
-    Column("created_at", String(40), nullable=False),
-)
-EVENTS = Table(
-    "maxentry_events",
-    METADATA,
-    Column("campaign_id", Integer, ForeignKey("maxentry_campaigns.id"), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("at", String(40), nullable=False),
-    Column("kind", String(40), nullable=False),
-    Column("who", String(200)),
-    Column("payload", Text, nullable=False),
-    PrimaryKeyConstraint("campaign_id", "number"),
-)
-
-
-def _add_who(connection: Connection) -> None:
-    connection.execute(text("ALTER TABLE maxentry_events ADD COLUMN who VARCHAR(200)"))
-
-
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who}  # by the version that they start from
-
-
-def read_version(connection: Connection, where: str) -> int | None:
-    """Return the version of the tables; None if there are no tables."""
-    if not inspect(connection).has_table(SCHEMA.name):
-        return None
-    version = connection.execute(select(SCHEMA.c.version)).scalar()
-    if version is None:
-        raise StorageError(f"expected the version of the tables in {where}, got none.")
-    if version > VERSION:
-        raise StorageError(
-            f"expected tables of version {VERSION} or older in {where}, got version {version}. "
-            "Upgrade maxentry (pip install -U maxentry) to open it."
-        )
-    return int(version)
-
+from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION, read_version
+from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
 BUSY = int(1000 * PATIENCE)  # the same in milliseconds, for SQLite
@@ -223,11 +61,17 @@ UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Key(NamedTuple):
-    """The identity of a campaign in a storage: its row id, its uuid and its name."""
+    """The identity of a campaign in a storage: its row id, its uuid, its name and when it was created."""
 
     id: int
     uuid: str
     name: str
+    created_at: str = ""
+
+    @property
+    def first_digest(self) -> str:
+        """What the chain of its events begins with."""
+        return chain.first_digest(self.uuid, self.name, self.created_at)
 
 
 class Overtaken(StorageError):
@@ -241,9 +85,9 @@ class Log:
         self.connection, self.key = connection, key
         self.appended: range | None = None  # the numbers of the appended events
 
-    def since(self, version: int) -> list[Record]:
-        """Return the events after number `version`."""
-        return _records(self.connection, self.key, version)
+    def since(self, version: int, digest: str | None = None) -> list[Record]:
+        """Return the events after number `version`, whose digest is refused if it is not `digest`."""
+        return _records(self.connection, self.key, Link(version, digest))
 
     def now(self) -> dt.datetime:
         """Return the current time by the storage's clock."""
@@ -251,22 +95,24 @@ class Log:
 
     def append(self, news: Sequence[Event], version: int, at: dt.datetime, who: str | None) -> list[Record]:
         """Write events after event `version`, which must be the last one. They are committed with the transaction."""
-        last = select(func.max(EVENTS.c.number)).where(EVENTS.c.campaign_id == self.key.id)
-        if (stored := self.connection.execute(last).scalar() or 0) < version:
-            raise StorageError(
-                f"expected {version} events of {self.key.name!r}, got {stored}: an older copy was put in place."
-            )
-        records = [Record(version + k, at, who, news_k) for k, news_k in enumerate(news, start=1)]
-        rows = [
-            {
-                "campaign_id": self.key.id, "number": record.number, "at": at.isoformat(),
-                "kind": record.event.kind, "who": who, "payload": events.write(record.event),
-            }
-            for record in records
-        ]  # fmt: skip
+        end = select(EVENTS.c.number, EVENTS.c.digest).where(EVENTS.c.campaign_id == self.key.id)
+        last = self.connection.execute(end.order_by(EVENTS.c.number.desc()).limit(1)).first()
+        stored, digest = (0, self.key.first_digest) if last is None else last
+        if stored < version:
+            got = f"{stored}: an older copy was put in place"
+            raise chain.replaced(self.key.name, f"{version} events", got)
+        rows, records = [], []
+        for number, new in enumerate(news, start=version + 1):
+            cells = number, at.isoformat(), new.kind, who, events.write(new)
+            digest = chain.next_digest(digest, *cells)
+            rows.append((self.key.id, *cells, digest))
+            records.append(Record(number, at, who, new, digest))
         try:
             if rows:
-                self.connection.execute(insert(EVENTS), rows)
+                columns = "campaign_id", "number", "at", "kind", "who", "payload", "digest"
+                self.connection.execute(
+                    insert(EVENTS), [dict(zip(columns, row, strict=True)) for row in rows]
+                )
         except IntegrityError:
             raise Overtaken(f"expected no event {version + 1} yet, got one of another writer.") from None
         self.appended = range(version + 1, version + len(records) + 1)
@@ -284,6 +130,7 @@ class Storage:
         self.url = parse_address(where)
         self.name = display_name(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
+        self._around: Around = nullcontext
         self._inode: tuple[int, int] | None = None  # known once the file is there
         self._path = path = sqlite_file(self.url)
         if path is not None:
@@ -305,6 +152,12 @@ class Storage:
     def close(self) -> None:
         """Close all connections. Using the storage again opens new ones; an in-memory database is lost."""
         self._engine.dispose()
+
+    def within(self, around: Around) -> Self:
+        """Return this storage with `around` entered in every transaction that writes to the log of a campaign."""
+        twin = copy.copy(self)
+        twin._around = around
+        return twin
 
     def check(self) -> None:
         """Refuse a SQLite file that was removed or replaced: open connections would still use the old one."""
@@ -329,13 +182,14 @@ class Storage:
                 message = f"expected a new name in {self.name}, got {name!r}, which is taken."
                 raise CampaignError(message, code="name_taken", name=name) from None
             assert key is not None
-            campaign = Key(int(key[0]), mark, name)
-            Log(connection, campaign).append(first, 0, at, who)
+            campaign = Key(int(key[0]), mark, name, row["created_at"])
+            with self._around(log := Log(connection, campaign)):
+                log.append(first, 0, at, who)
             return campaign
 
     def keys(self) -> list[Key]:
         """Return the keys of the campaigns, in the order of their creation."""
-        columns = CAMPAIGNS.c.id, CAMPAIGNS.c.uuid, CAMPAIGNS.c.name
+        columns = CAMPAIGNS.c.id, CAMPAIGNS.c.uuid, CAMPAIGNS.c.name, CAMPAIGNS.c.created_at
         with self.reading() as connection:
             return [Key(*row) for row in connection.execute(select(*columns).order_by(CAMPAIGNS.c.id))]
 
@@ -364,10 +218,15 @@ class Storage:
         message = f"expected a campaign {name!r} in {self.name}, got {listed}."
         raise CampaignError(message, code="unknown_campaign", name=name, names=names)
 
-    def events(self, key: Key, since: int = 0, most: int | None = None) -> list[Record]:
-        """Return a campaign's events after number `since`, at most `most` of them."""
+    def events(
+        self, key: Key, since: int = 0, most: int | None = None, *, digest: str | None = None
+    ) -> list[Record]:
+        """Return a campaign's events after number `since`, at most `most` of them, each verified by its digest.
+
+        digest: that of event `since`, if the caller knows it; a storage that has another one is refused.
+        """
         with self.reading() as connection:
-            return _records(connection, key, since, most)
+            return _records(connection, key, Link(since, digest), most)
 
     def now(self) -> dt.datetime:
         """Return the current time: by the clock of the PostgreSQL server, or of this machine for SQLite."""
@@ -377,11 +236,8 @@ class Storage:
             return _now(connection)
 
     @contextmanager
-    def locked(self, key: Key, around: Around = nullcontext) -> Iterator[Log]:
-        """Hold the campaign's lock. Commit the appended events at the end; roll back after an error.
-
-        around: a context entered within the same transaction, for instance to write more with the events.
-        """
+    def locked(self, key: Key) -> Iterator[Log]:
+        """Hold the campaign's lock. Commit the appended events at the end; roll back after an error."""
         with self.writing() as connection:
             row = select(CAMPAIGNS.c.uuid).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() != key.uuid:  # SQLite ignores FOR UPDATE
@@ -390,7 +246,7 @@ class Storage:
                 )
             self._check_version(connection)
             log = Log(connection, key)
-            with around(log):
+            with self._around(log):
                 yield log
 
     def _check_version(self, connection: Connection) -> None:
@@ -429,11 +285,17 @@ class Storage:
         """Turn errors of the database into a StorageError of one sentence."""
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except (
+            SQLAlchemyError,
+            sqlite3.Error,
+            UnicodeDecodeError,
+        ) as error:  # the last: in a message of SQLite
             cause = getattr(error, "orig", None) or error
-            reason = " ".join(str(cause).split()).removesuffix(".") or type(cause).__name__
+            reason = " ".join(str(cause).split()).removesuffix(".")[:160] or type(cause).__name__
             if _is_locked(cause) or getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
                 reason = f"another process has been writing for over {PATIENCE:g} seconds; try again"
+            elif _error_code(cause) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                reason += ". The file is damaged: restore a backup"
             raise StorageError(f"cannot read or write {self.name}: {reason}.") from error
 
     def _sqlite(self) -> Engine:
@@ -499,18 +361,19 @@ def _now(connection: Connection) -> dt.datetime:
     return now.astimezone(dt.UTC)
 
 
-def _records(connection: Connection, key: Key, since: int, most: int | None = None) -> list[Record]:
-    columns = EVENTS.c.number, EVENTS.c.at, EVENTS.c.who, EVENTS.c.kind, EVENTS.c.payload
+def _records(connection: Connection, key: Key, link: Link, most: int | None = None) -> list[Record]:
+    since = link.number
+    payload = case(
+        (EVENTS.c.number > since, EVENTS.c.payload)
+    )  # may be large, and is known of the last event
+    columns = EVENTS.c.number, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.who, payload, EVENTS.c.digest
     rows = connection.execute(
         select(*columns)
-        .where(EVENTS.c.campaign_id == key.id, EVENTS.c.number > since)
+        .where(EVENTS.c.campaign_id == key.id, EVENTS.c.number >= since)
         .order_by(EVENTS.c.number)
-        .limit(most)
+        .limit(None if most is None else most + (since > 0))
     )
-    return [
-        Record(number, dt.datetime.fromisoformat(at), who, events.read(kind, payload))
-        for number, at, who, kind, payload in rows
-    ]
+    return chain.read_records(rows, key.name, link if since > 0 else Link(0, key.first_digest))
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:
@@ -558,8 +421,13 @@ def _in_turn(attempt: Callable[[], object]) -> None:
 
 def _is_locked(error: BaseException) -> bool:
     """Return whether the error says that another connection holds SQLite's lock."""
-    code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) & 0xFF  # without the extended part
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return _error_code(getattr(error, "orig", error)) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _error_code(error: object) -> int:
+    """Return SQLite's code of an error, without the extended part; 0 if it has none."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _set_up_postgresql(connection: Any, _: Any) -> None:

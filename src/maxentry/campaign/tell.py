@@ -20,10 +20,12 @@ from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.errors import CampaignError, DataError
-from maxentry.frames import to_list
+from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
+from maxentry.parameters import is_flag, is_whole
 from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
+from maxentry.wording import as_text, show
 
 Outcome = tuple[Sequence[Event], None]
 
@@ -45,20 +47,20 @@ def correct(
         check_value(state, known, measurement.row, measurement.col)
     if known == measurement.value or (known is None and measurement.struck):
         return [], None
-    return [Corrected(measurement.number, known, str(reason))], None
+    return [Corrected(measurement.number, known, as_text(reason))], None
 
 
 def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
     """Mark these ids as failed."""
-    asks = _asks_without_value(state, ids)
+    asks, retry = _asks_without_value(state, ids), check_flag(retry, "retry")
     news = tuple(ask.id for ask in asks if (ask.status, ask.retry) != ("failed", retry))
-    return [Failed(news, (str(reason),) * len(news), bool(retry))] if news else [], None
+    return [Failed(news, (as_text(reason),) * len(news), retry)] if news else [], None
 
 
 def withdraw(state: State, ids: Any, reason: str) -> Outcome:
     """Withdraw these ids: they will not be measured."""
     news = tuple(ask.id for ask in _asks_without_value(state, ids) if ask.status != "withdrawn")
-    return [Withdrawn(news, str(reason))] if news else [], None
+    return [Withdrawn(news, as_text(reason))] if news else [], None
 
 
 def add_labels(state: State, kind: type[Added], labels: Iterable[Hashable], cost: Any) -> Outcome:
@@ -68,8 +70,8 @@ def add_labels(state: State, kind: type[Added], labels: Iterable[Hashable], cost
     cells.check_distinct(known, axis.name, axis.labels or ())
     try:
         costs = None if cost is None else np.broadcast_to(np.asarray(cost, dtype=np.float64), len(known))
-    except (TypeError, ValueError):
-        raise DataError(f"expected one cost, or {len(known)}, as numbers, got {cost!r:.60}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"expected one cost, or {len(known)}, as numbers, got {show(cost)}.") from None
     return [kind(known, None if costs is None else tuple(costs.tolist()))], None
 
 
@@ -83,13 +85,13 @@ def _find_measurement(
     state: State, id: int | None, row: Hashable, col: Hashable, number: int | None
 ) -> Measurement:
     if number is not None:
-        if not 1 <= number <= len(state.measurements):
+        if not is_whole(number, 1) or number > len(state.measurements):
             there = f"there are {len(state.measurements)}"
-            raise DataError(f"expected the number of a measurement, got {number!r}; {there}.")
+            raise DataError(f"expected the number of a measurement, got {show(number)}; {there}.")
         return state.measurements[number - 1]
     if id is not None:
-        name = f"id {find_ask(state, id).id}"
-        measurements = [m for m in state.measurements if m.id == id]
+        asked = find_ask(state, parse_ids([id])[0]).id
+        name, measurements = f"id {asked}", [m for m in state.measurements if m.id == asked]
     elif row is None or col is None:
         raise DataError("expected an id, a row and a column, or a number, got none of them.")
     else:
@@ -127,7 +129,7 @@ def _has_value(name: str, id: int | None = None) -> CampaignError:
 
 def parse_ids(ids: Any) -> list[int]:
     """Parse one id or several; drop repeats."""
-    known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if _is_many(ids) else [ids])]
+    known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if is_sequence(ids) else [ids])]
     if None in known:
         raise DataError("expected ids, got an empty one.")
     return list(dict.fromkeys(id for id in known if id is not None))
@@ -190,20 +192,18 @@ def _lines_from_columns(**given: Any) -> list[Line]:
     missing = [name for name, column in given.items() if column is None]
     if missing:
         raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
-    if not _is_many(given["value"]):
+    if not is_sequence(given["value"]):
         return lines_from_table({name: [x] for name, x in given.items()})
-    single = [name for name, x in given.items() if not _is_many(x)]
+    single = [name for name, x in given.items() if not is_sequence(x)]
     if single:
-        raise DataError(f"expected several {single[0]}s with several values, got one: {given[single[0]]!r}.")
+        raise DataError(
+            f"expected several {single[0]}s with several values, got one: {show(given[single[0]])}."
+        )
     columns = {name: to_list(x) for name, x in given.items()}
     if len({len(column) for column in columns.values()}) > 1:
         got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
         raise DataError(f"expected as many values as entries, got {got}.")
     return lines_from_table(columns)
-
-
-def _is_many(x: Any) -> bool:
-    return hasattr(x, "__iter__") and not isinstance(x, (str, bytes)) and getattr(x, "ndim", 1) > 0
 
 
 def lines_from_table(data: Any) -> list[Line]:
@@ -232,7 +232,7 @@ def _line(cell: dict[str, Any], where: str, comma: DecimalComma) -> Line:
     if failed and known is not None:
         raise DataError(f"expected a value or a failure in {where}, got both: {known:g} and failed.")
     row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
-    reason = "" if cells.is_empty(cell.get("reason")) else str(cell["reason"]).strip()
+    reason = "" if cells.is_empty(cell.get("reason")) else as_text(cell["reason"]).strip()
     return Line(cells.parse_id(cell.get("id"), where), row, col, known, failed, reason, where)
 
 
@@ -243,7 +243,7 @@ class _Judge:
     """Checks lines one after the other against the state and the lines before, and collects what to record."""
 
     def __init__(self, state: State, again: bool, now: dt.datetime) -> None:
-        self.state, self.again, self.now = state, again, now
+        self.state, self.again, self.now = state, check_flag(again, "again"), now
         self.rows, self.cols = state.row_axis, state.col_axis
         self.told: list[tuple[int | None, int, int, float]] = []
         self.failed: dict[int, str] = {}
@@ -301,7 +301,7 @@ class _Judge:
             col = ask.col if line.col is None else self.cols.find(line.col)
             if (row, col) != (ask.row, ask.col):
                 asked = self.name((ask.row, ask.col))
-                got = f"row {line.row!r}, column {line.col!r}"
+                got = f"row {show(line.row)}, column {show(line.col)}"
                 raise DataError(f"expected {asked} with id {line.id}, as asked, got {got} ({line.where}).")
             return row, col
         if line.row is None or line.col is None:
@@ -415,6 +415,13 @@ def check_value(state: State, value: float, row: int, col: int) -> None:
     if not low <= value <= high:
         raise DataError(f"expected values from {low:g} to {high:g}, got {value:g} at {name}.")
     Transform.parse(state.settings.transform).forward([value], lambda _: name)
+
+
+def check_flag(x: Any, name: str) -> bool:
+    """Return x as True or False; raise if it is neither."""
+    if not is_flag(x):
+        raise DataError(f"expected {name} to be True or False, got {show(x)}.")
+    return bool(x)
 
 
 def find_ask(state: State, id: int) -> Ask:

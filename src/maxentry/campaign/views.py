@@ -15,6 +15,7 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.state import Ask, Measurement, State
 from maxentry.labels import show
+from maxentry.parameters import is_choice
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -29,7 +30,7 @@ HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
 
 def as_frame(columns: Columns, kind: FrameKind | None) -> Any:
     """Return the columns as a pandas or polars frame (None: whichever is installed), or unchanged."""
-    return columns if kind == "columns" else frames.make_frame(columns, kind)
+    return columns if is_choice(kind, ("columns",)) else frames.make_frame(columns, kind)
 
 
 def check_frame(kind: FrameKind | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,6 @@ import typer
 from maxentry import tables
 from maxentry.cli import options, output
 from maxentry.cli.options import open_campaign, option
-from maxentry.errors import MaxentryError, ParameterError
 from maxentry.tables import Table
 from maxentry.wording import count
 
@@ -34,9 +32,7 @@ def ask(
     n: Annotated[int, typer.Argument(min=1, help="How many entries (with --plates: rows or columns).")] = 1,
     out: options.Output = None,
     *,
-    overwrite: Annotated[
-        bool, option("--overwrite", help="Write over any file, also one with values not yet told.")
-    ] = False,
+    force: options.Force = False,
     who: options.Who = None,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
@@ -48,15 +44,15 @@ def ask(
 
     Writes a plate: id, row, col, mean, sd, gain, cost and an empty column value. Fill it in and tell it.
     """
-    output.check_writable(out, form)
+    output.check_writable(out, form, force=force)
     with open_campaign(storage, name) as campaign:
-        if not overwrite:
-            check_nothing_lost(out, campaign)
         table = plate_table(campaign.ask(n, who=who, frame="columns", **options.parse_settings(limits)))
         document = {"campaign": campaign.name, "n": table.n}
         where = output.next_options(storage, campaign.name, several=name is not None)
         try:
-            output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
+            output.deliver(
+                table, out, form, force=force, as_json=as_json, document=document, title=campaign.name
+            )
         except BaseException:
             output.warn(
                 f"These entries are pending now; `maxentry export --pending{where}` writes them again."
@@ -108,29 +104,6 @@ def plate_table(columns: Mapping[str, list[Any]]) -> Table:
     rounded = {name: tables.round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
     table = Table.from_columns({**columns, **rounded}, *names)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])
-
-
-def check_nothing_lost(path: str | None, campaign: Campaign) -> None:
-    """Refuse to overwrite a file, unless it is a plate of this campaign and all its values have been told."""
-    if path is None or not Path(path).is_file():
-        return
-    from maxentry.campaign.tell import lines_from_table
-
-    state = campaign.state
-    told = {(m.id, value) for m in state.measurements if m.id is not None for value in (m.value, *m.before)}
-    failed = {ask.id for ask in state.asked.values() if ask.status == "failed"}
-    advice = "Name another file, or add --overwrite."
-    try:
-        lines = lines_from_table(path)
-        is_plate = all(line.id is not None for line in lines)
-    except MaxentryError:
-        is_plate = False
-    if not is_plate:
-        raise ParameterError(f"{path} exists, and it is not a plate of this campaign. {advice}")
-    for line in lines:
-        known = line.id in failed if line.failed else line.value is None or (line.id, line.value) in told
-        if not known:
-            raise ParameterError(f"{line.where} has a value that was not told yet. {advice}")
 
 
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, told, failed, known, awaited (how many).")

@@ -239,18 +239,26 @@ def _describe_outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]
 def history(
     last: Annotated[int | None, option("--last", "-n", min=1, help="Only the last so many events.")] = None,
     out: options.Output = None,
+    force: options.Force = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
     name: options.Name = None,
 ) -> None:
     """Everything that has happened, one line an event."""
-    output.check_writable(out, form)
+    output.check_writable(out, form, force=force)
     with open_campaign(storage, name) as campaign:
         table = Table.from_columns(campaign.history(frame="columns"))
         if last is not None:
             table = Table(table.names, [column[-last:] for column in table.columns])
         document = {"campaign": campaign.name, "n": table.n}
         output.deliver(
-            table, out, form, as_json=as_json, document=document, key="events", title=campaign.name
+            table,
+            out,
+            form,
+            force=force,
+            as_json=as_json,
+            document=document,
+            key="events",
+            title=campaign.name,
         )

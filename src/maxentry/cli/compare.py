@@ -117,6 +117,9 @@ def compare(
     report: Report = False,
     any_code: AnyCode = False,
     progress: Progress = None,
+    force: Annotated[
+        bool, option("--force", help="Replace files of the folder that are not of an earlier comparison.")
+    ] = False,
     as_json: options.Json = False,
     **model: Any,
 ) -> None:
@@ -134,9 +137,11 @@ def compare(
         replicates=replicates or (2 if quick else 5), costs=matrix.costs, labels=matrix.labels, quick=quick,
         among=among, **settings,
     )  # fmt: skip
+    folder = _choose_folder(out, table, cells[0], quick)
+    if not force:
+        _refuse_other_files(folder)
     study = Study(
-        cells, _choose_folder(out, table, cells[0], quick), workers, choose_engine(ctx, dask), progress, any_code,
-        report, as_json, quick,
+        cells, folder, workers, choose_engine(ctx, dask), progress, any_code, report, as_json, quick,
     )  # fmt: skip
     sizes = _say_sizes(cells, as_json)
     runs = study.run()
@@ -287,6 +292,18 @@ def _choose_folder(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
     mine = str(cell.case.source.identity()["digest"])
     digests = {run.identity.get("source", {}).get("digest") for run in Store(folder).runs()}
     return folder if mine in digests or not digests else folder.with_name(f"{folder.name}-{mine[:6]}")
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Refuse a folder without results in which the report would replace somebody's files."""
+    from maxentry.compare.report import FILES
+    from maxentry.compare.store import FILE
+
+    taken = [folder / name for name in FILES if (folder / name).exists()]
+    if taken and not (folder / FILE).exists():
+        raise ParameterError(
+            f"{taken[0]} exists, and it is not of an earlier comparison. Name another folder, or add --force."
+        )
 
 
 def _say_sizes(cells: Sequence[Cell], as_json: bool) -> dict[str, int]:

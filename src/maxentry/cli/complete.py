@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxentry import tables
+from maxentry._io import open_output
 from maxentry.cli import options, output
-from maxentry.cli.ask_tell import check_nothing_lost, plate_table
+from maxentry.cli.ask_tell import plate_table
 from maxentry.cli.options import open_campaign, option
 from maxentry.errors import ParameterError, SizeError
 from maxentry.tables import Format, Table, cell_text
@@ -34,6 +35,7 @@ def posterior(
     what: options.WhatOption = options.What.mean,
     level: options.Level = 0.9,
     save: options.Save = None,
+    force: options.Force = False,
     verbose: options.Verbose = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
@@ -41,16 +43,16 @@ def posterior(
     name: options.Name = None,
 ) -> None:
     """The completed matrix, in your units, and how far each value can be trusted."""
-    output.check_writable(out, form)
-    output.check_writable(save)
+    output.check_writable(out, form, force=force)
+    output.check_writable(save, force=force)
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
     with open_campaign(storage, name) as campaign:
         belief = campaign.posterior()
     write_posterior(
-        belief, out, form, wide=wide, what=what, level=level, as_json=as_json, save=save, verbose=verbose,
-        campaign=campaign.name,
+        belief, out, form, wide=wide, what=what, level=level, as_json=as_json, save=save, force=force,
+        verbose=verbose, campaign=campaign.name,
     )  # fmt: skip
 
 
@@ -68,7 +70,7 @@ def export(
     pending: Annotated[bool, option("--pending", help="The plate of all that is pending, instead.")] = False,
     asked: Annotated[bool, option("--asked", help="All that was ever asked and its fate, instead.")] = False,
     everything: Annotated[bool, option("--all", help="Struck-out measurements too.")] = False,
-    overwrite: Annotated[bool, option("--overwrite", help="Write the plate over any file.")] = False,
+    force: options.Force = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -77,10 +79,8 @@ def export(
     """What was told, as a table; or the plate of what is pending."""
     if wide + pending + asked > 1:
         raise typer.BadParameter("expected one of --wide, --pending and --asked, got several.")
-    output.check_writable(out, form)
+    output.check_writable(out, form, force=force)
     with open_campaign(storage, name) as campaign:
-        if pending and not overwrite:
-            check_nothing_lost(out, campaign)
         if pending:
             table = plate_table(campaign.pending(frame="columns"))
         elif asked:
@@ -89,7 +89,7 @@ def export(
             wide = wide and not as_json
             table = Table.from_columns(campaign.export(wide=wide, everything=everything, frame="columns"))
         document = {"campaign": campaign.name, "n": table.n}
-        output.deliver(table, out, form, as_json=as_json, document=document, title=campaign.name)
+        output.deliver(table, out, form, force=force, as_json=as_json, document=document, title=campaign.name)
 
 
 @commands.command(rich_help_panel="Results", epilog="JSON: campaign, output, bytes.")
@@ -108,6 +108,7 @@ def report(
     interactive: Annotated[
         bool, option("--interactive", help="Figures to zoom into and to point at (a page of 5 MB more).")
     ] = False,
+    force: options.Force = False,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
     name: options.Name = None,
@@ -117,7 +118,7 @@ def report(
         raise typer.BadParameter(f"expected a file that ends in .html, got {out!r}.", param_hint="--output")
     if out == output.STD and as_json:
         raise typer.BadParameter("--json and the page cannot both go to stdout. Name a file with -o.")
-    output.check_writable(out)
+    output.check_writable(out, force=force)
     with open_campaign(storage, name) as campaign:
         from maxentry.plots.report import render_report
 
@@ -125,8 +126,10 @@ def report(
         if out == output.STD:
             print(page, end="")
             return
-        Path(out).write_text(page, encoding="utf-8")
-        size = Path(out).stat().st_size
+        content = page.encode()
+        with open_output(out, replace=force) as stream:
+            stream.write(content)
+        size = len(content)
         document = {"campaign": campaign.name, "output": out, "bytes": size}
         output.report(document, f"Wrote {out} ({size / 1e6:.2g} MB).", as_json)
 
@@ -146,14 +149,15 @@ def complete(
     *,
     names: options.Names = None,
     save: options.Save = None,
+    force: options.Force = False,
     verbose: options.Verbose = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
     **model: Any,
 ) -> None:
     """Fill the holes of a table, and say how far each filled value can be trusted."""
-    output.check_writable(out, form, sources=[data])
-    output.check_writable(save, sources=[data])
+    output.check_writable(out, form, force=force, sources=[data])
+    output.check_writable(save, force=force, sources=[data])
     settings = options.parse_settings(model)
     from maxentry.cli import inputs
     from maxentry.observations import Observations
@@ -167,7 +171,7 @@ def complete(
     )  # fmt: skip
     write_posterior(
         run_complete(observations, **settings), out, form, wide=wide, what=what, level=level, as_json=as_json,
-        save=save, verbose=verbose, corner=matrix.corner,
+        save=save, force=force, verbose=verbose, corner=matrix.corner,
     )  # fmt: skip
 
 
@@ -188,12 +192,13 @@ def design(
     out: options.Output = None,
     *,
     names: options.Names = None,
+    force: options.Force = False,
     form: options.OutputFormat = None,
     as_json: options.Json = False,
     **settings: Any,
 ) -> None:
     """Lay out which entries to measure first: every row and every column about equally often."""
-    output.check_writable(out, form, sources=[shape])
+    output.check_writable(out, form, force=force, sources=[shape])
     from maxentry import design as designs
     from maxentry.belief import Entries
     from maxentry.cli import inputs
@@ -211,7 +216,9 @@ def design(
     rows = [matrix.row_labels[i] for i in chosen.rows]
     cols = [matrix.col_labels[j] for j in chosen.cols]
     table = Table(["row", "col", "value"], [rows, cols, [None] * len(rows)])
-    output.deliver(table, out, form, as_json=as_json, document={"shape": list(size), "n": len(rows)})
+    output.deliver(
+        table, out, form, force=force, as_json=as_json, document={"shape": list(size), "n": len(rows)}
+    )
 
 
 # A completed matrix as a table
@@ -284,7 +291,7 @@ def summarize(posterior: Posterior) -> str:
 
 def write_posterior(
     posterior: Posterior, out: str | None, form: Format | None, *, wide: bool, what: str, level: float,
-    as_json: bool, save: str | None, campaign: str | None = None, corner: str = "row",
+    as_json: bool, save: str | None, force: bool, campaign: str | None = None, corner: str = "row",
     verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, summarize the fit, and exit as interrupted if the sampling was."""
@@ -299,7 +306,9 @@ def write_posterior(
         labels = 1 if wide else 2
         figures = map(tables.round_numbers, table.columns[labels:])
         table = Table(table.names, [*table.columns[:labels], *figures])
-    output.deliver(table, out, form, as_json=as_json, document=document, title=what if wide else "")
+    output.deliver(
+        table, out, form, force=force, as_json=as_json, document=document, title=what if wide else ""
+    )
     if not as_json:
         output.say(strip_code(repr(posterior)) if verbose else summarize(posterior), "dim")
     if posterior.interrupted:

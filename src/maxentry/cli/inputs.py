@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,9 +145,13 @@ def _is_fraction(label: str) -> bool:
 
 def _check_labels(side: str, labels: list[str], source: str) -> None:
     hint = " If this is a long table (one measurement per line), pass --names." if side == "row" else ""
+    if "" in labels:
+        raise DataError(f"{source}: expected a name for every column, got an empty one.")
+    _check_distinct(side, labels, source, hint)
+
+
+def _check_distinct(side: str, labels: Iterable[str], source: str, hint: str = "") -> None:
     for label, times in Counter(labels).items():
-        if not label:
-            raise DataError(f"{source}: expected a name for every column, got an empty one.")
         if times > 1:
             raise DataError(f"{source}: {side} label {label!r} appears twice.{hint}")
 
@@ -226,29 +230,38 @@ def _read_grid(
     import numpy as np
 
     grid = np.full([axis.size for axis in axes.values()], np.nan)
-    for where, labels, cell in _list_cells(table, axes, name):
+    first = np.full(grid.shape, -1)  # the line of the table that has the number
+    for k, column, labels, cell in _list_cells(table, axes, name):
         try:
             place = tuple(axis.find(label) for axis, label in zip(axes.values(), labels, strict=True))
         except LabelError:
             if skip_others:
                 continue
             raise
-        value = parse(cell, where, table.decimal_comma)
-        grid[place] = np.nan if value is None else value
+        value = parse(cell, f"{table.where(k)}, column {column}", table.decimal_comma)
+        if value is None:
+            continue
+        if first[place] >= 0:
+            entry = _show_place(axes, place)
+            before = f"the first is in {table.where(first[place])}"
+            raise DataError(f"{table.where(k)}: expected one {name} for {entry}, got another; {before}.")
+        grid[place], first[place] = value, k
     return grid
 
 
 def _list_cells(
     table: Table, axes: Mapping[str, Axis], name: str
-) -> Iterator[tuple[str, Sequence[Hashable], Any]]:
-    """Each cell, with its place in the file and its labels."""
+) -> Iterator[tuple[int, str, Sequence[Hashable], Any]]:
+    """Each cell, with its line of the table, its column and its labels; a matrix has every label once."""
     if columns := _list_columns(table, axes, name):
         for k, (*labels, cell) in enumerate(zip(*columns, strict=True)):
-            yield f"{table.where(k)}, column {name}", labels, cell
+            yield k, name, labels, cell
         return
+    _check_distinct("row", map(label_text, table.columns[0]), table.source)
+    _check_distinct("column", table.names[1:], table.source)
     for k, row in enumerate(table.columns[0]):
         for col, cells in zip(table.names[1:], table.columns[1:], strict=True):
-            yield f"{table.where(k)}, column {col}", (row, col), cells[k]
+            yield k, col, (row, col), cells[k]
 
 
 def _list_columns(table: Table, axes: Mapping[str, Axis], name: str) -> list[list[Any]] | None:
@@ -262,5 +275,9 @@ def _check_complete(part: str, costs: NDArray[np.float64], axes: Mapping[str, Ax
     import numpy as np
 
     for place in np.argwhere(np.isnan(costs))[:1]:
-        which = [f"{axis.name} {axis.show(k)}" for axis, k in zip(axes.values(), place, strict=True)]
-        raise DataError(f"expected a cost for every {part}, got none for {', '.join(which)}.")
+        raise DataError(f"expected a cost for every {part}, got none for {_show_place(axes, place)}.")
+
+
+def _show_place(axes: Mapping[str, Axis], place: Iterable[int]) -> str:
+    """A place by its labels, as error messages name it."""
+    return ", ".join(f"{axis.name} {axis.show(k)}" for axis, k in zip(axes.values(), place, strict=True))

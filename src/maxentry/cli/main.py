@@ -260,10 +260,11 @@ def version(as_json: options.Json = False) -> None:
 
 
 @about.command(rich_help_panel="About")
-def demo() -> None:
+def demo(force: options.Force = False) -> None:
     """Complete the paper's simulated matrix and compare with the truth; writes demo.png."""
     from maxentry import demo as demonstration
 
+    output.check_writable(str(demonstration.PICTURE), force=force)
     demonstration.main()
 
 

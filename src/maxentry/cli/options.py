@@ -47,6 +47,10 @@ Output = Annotated[
         "Without it: a table on a terminal, CSV down a pipe.",
     ),
 ]  # fmt: skip
+Force = Annotated[
+    bool,
+    option("--force", "--overwrite", help="Replace the file if it exists; without it nothing is replaced."),
+]
 OutputFormat = Annotated[
     Format | None,
     option(

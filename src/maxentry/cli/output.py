@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from maxentry import tables
-from maxentry._io import to_json_data
+from maxentry._io import is_device, refuse_existing, to_json_data
 from maxentry.cli.options import STORAGE
 from maxentry.errors import MaxentryError, ParameterError
 from maxentry.tables import Format, Table
@@ -91,13 +91,14 @@ def deliver(
     *,
     as_json: bool,
     document: Mapping[str, Any],
+    force: bool = False,
     key: str = "entries",
     title: str = "",
 ) -> None:
     """Write a table to a file, or print it: as JSON (under `key`), as CSV down a pipe, or readable on a terminal."""
     to_file = output not in (None, STD)
     if output is not None and to_file:
-        tables.write(table, output, form)
+        tables.write(table, output, form, replace=force)
     if as_json:
         print_json({**document, "output": output} if to_file else {**document, key: table.records()})
     elif to_file:
@@ -112,8 +113,10 @@ def deliver(
         tables.write(table, sys.stdout.buffer, form)
 
 
-def check_writable(output: str | None, form: Format | None = None, *, sources: Iterable[str] = ()) -> None:
-    """Refuse, before any work, a file that cannot be written or that is one of those that are read."""
+def check_writable(
+    output: str | None, form: Format | None = None, *, force: bool = False, sources: Iterable[str] = ()
+) -> None:
+    """Refuse, before any work, a file that cannot be written, that is read too, or that exists (unless `force`)."""
     if tables.choose_format(output, form) is Format.parquet:
         tables.parquet_library()
         refuse_terminal(output, form)
@@ -129,6 +132,8 @@ def check_writable(output: str | None, form: Format | None = None, *, sources: I
         raise ParameterError(f"cannot write {output}: permission denied.")
     if any(s != STD and Path(s).exists() and path.exists() and path.samefile(s) for s in sources):
         raise ParameterError(f"{output} is read; name another file to write to.")
+    if os.path.lexists(path) and not force and not is_device(path):
+        raise refuse_existing(output)
 
 
 def refuse_terminal(output: str | None, form: Format | None) -> None:

@@ -81,7 +81,7 @@ def connect(
 class RemoteCampaign:
     """A campaign on a server. Its methods are documented at those of `Campaign`.
 
-    `ask` and `tell` carry a key, so that they are repeated without harm when an answer is lost on its way.
+    Every write carries a key, so that it is repeated without harm when an answer is lost on its way.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class RemoteCampaign:
         """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
         told = read_lines(ids, values, row=row, col=col, value=value)
         body = {"lines": [_line(line) for line in told], "again": again, "who": user_name(who)}
-        return Receipt(**self._session.send("POST", self._at("/tell"), body, key=str(uuid.uuid4())))
+        return Receipt(**self._session.send("POST", self._at("/tell"), body))
 
     def correct(
         self,
@@ -390,28 +390,28 @@ class HttpSession:
             yield page
 
     def send(self, method: str, path: str, body: Any, *, key: str | None = None) -> dict[str, Any]:
-        """Send a change; with an idempotency key it is sent again if there is no answer."""
-        headers = {} if key is None else {"Idempotency-Key": key}
-        return _parse(self.request(method, path, json=body, headers=headers, repeatable=key is not None))
+        """Send a change with an idempotency key, by default a new one; it is sent again if there is no answer."""
+        headers = {"Idempotency-Key": key or str(uuid.uuid4())}
+        return _parse(self.request(method, path, json=body, headers=headers))
 
-    def request(self, method: str, path: str, *, repeatable: bool = False, **more: Any) -> httpx.Response:
-        """Send a request; repeat it, if that is harmless, when there is no answer or the server is busy."""
-        repeatable = repeatable or method == "GET"
+    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """Send a request that may be sent twice; repeat it when there is no answer or the server is busy."""
         for attempt in range(1, TRIES + 1):
             try:
                 response = self._client.request(method, path, **more)
             except self._httpx.TransportError as error:
-                never_sent = isinstance(error, (self._httpx.ConnectError, self._httpx.ConnectTimeout))
-                if attempt == TRIES or not (repeatable or never_sent):
-                    unknown = "whether it was done is not known; telling the same again is harmless"
-                    hint, reason = "" if never_sent else f" ({unknown})", str(error).rstrip(".")
+                if attempt == TRIES:
+                    never_sent = isinstance(error, (self._httpx.ConnectError, self._httpx.ConnectTimeout))
+                    unknown = " (whether it was done is not known; telling the same again is harmless)"
+                    hint = "" if never_sent or method == "GET" else unknown
+                    reason = str(error).rstrip(".") or type(error).__name__
                     raise StorageError(
-                        f"expected a maxentry server at {self.url}, but {reason or type(error).__name__}{hint}."
+                        f"expected a maxentry server at {self.url}, but {reason}{hint}."
                     ) from None
                 time.sleep(0.1 * 2**attempt)
                 continue
             status = response.status_code
-            if attempt < TRIES and (status == 429 or (status == 503 and repeatable)):
+            if attempt < TRIES and status in (429, 503):
                 after = response.headers.get("Retry-After", "1")
                 time.sleep(min(float(after), 10.0) if after.isdecimal() else 1.0)
                 continue

@@ -402,6 +402,10 @@ def render_page(page: StudyPage, runs: Sequence[Run], raw: str | None = None) ->
 # The folder
 
 
+# What `write_comparison` writes, or deletes if it is older.
+FILES = ("report.html", "tables.md", "runs.parquet", "runs.csv", "curves.png", "curves.pdf")
+
+
 class Outputs(NamedTuple):
     """The files that were written."""
 

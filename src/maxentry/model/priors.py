@@ -12,11 +12,12 @@ from numbers import Real
 import numpy as np
 
 from maxentry.errors import ParameterError, RankError
+from maxentry.wording import show
 
 
 def _check_positive(what: str, value: float) -> None:
     if not (isinstance(value, Real) and math.isfinite(value) and value > 0):
-        raise ParameterError(f"{what} must be a positive finite number, got {value!r}")
+        raise ParameterError(f"{what} must be a positive finite number, got {show(value)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,9 @@ class Priors:
         for name in ("noise", "signal", "rows", "cols"):
             if not isinstance(getattr(self, name), InverseGamma):
                 got = getattr(self, name)
-                raise ParameterError(f"the prior of {name} must be InverseGamma(shape, scale), got {got!r}")
+                raise ParameterError(
+                    f"the prior of {name} must be InverseGamma(shape, scale), got {show(got)}"
+                )
         _check_positive("the prior variance of the overall mean", self.mu_var)
 
     @classmethod

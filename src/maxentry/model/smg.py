@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.model.priors import InverseGamma
+from maxentry.wording import show
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -109,7 +110,7 @@ def simulate(
 
 def _check_variance(name: str, value: float) -> None:
     if not (np.isfinite(value) and value >= 0):
-        raise ParameterError(f"{name} must be a finite number, 0 or more, got {value!r}")
+        raise ParameterError(f"{name} must be a finite number, 0 or more, got {show(value)}")
 
 
 def _check_entries(shape: tuple[int, int], rows: Indices, cols: Indices) -> None:

@@ -1,7 +1,7 @@
 """Saved posteriors: one .npz file of arrays and a JSON text for the rest. No pickle, so no code runs on load.
 
-With `complete(..., store=folder)`, large draws are in files of the folder, mapped into memory (`FolderStore`), and such an
-.npz file holds the rest.
+With `complete(..., store=folder)`, large draws are in files of the folder, mapped into memory (`FolderStore`), and
+such an .npz file holds the rest.
 
 A file may come from anywhere. It is read through one door, `read`: what its headers declare is compared with its size
 before anything is allocated, and every part is checked against the others before it becomes a posterior.
@@ -75,16 +75,14 @@ def write_rest(folder: FolderStore, parts: Parts) -> None:
     """Write all but the large draws into the folder that holds them."""
     large = {name: getattr(parts.draws, name) for name in LARGE}
     files = {name: {"shape": array.shape, "dtype": str(array.dtype)} for name, array in large.items()}
-    rest = {
-        name: array for name, array in _arrays(parts).items() if name.removeprefix("draws_") not in large
-    }
+    rest = {name: array for name, array in _arrays(parts).items() if name.removeprefix("draws_") not in large}
     _write(folder.path / REST, _meta(parts) | {"files": files}, rest)
 
 
 def _path(path: str | PathLike[str]) -> Path:
     """Return a path that the system can have; `~` is the home."""
     text = fspath(path) if isinstance(path, str | PathLike) else None
-    if not isinstance(text, str) or "\0" in text or not text.isprintable() and _is_unwritable(text):
+    if not isinstance(text, str) or "\0" in text or (not text.isprintable() and _is_unwritable(text)):
         raise ParameterError(f"expected the path of a posterior, got {path!r}")
     return Path(text)
 
@@ -97,7 +95,7 @@ def _is_unwritable(text: str) -> bool:
 def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
     text = np.array(json.dumps(meta, default=lambda number: number.item()))  # NumPy's numbers as Python's
     try:  # beside the target, then renamed: a crash leaves the old file or the new one, never half
-        with write_atomically(target) as temporary, temporary.open("xb") as file:
+        with write_atomically(target) as temporary, temporary.open("wb") as file:
             np.savez(file, meta=text, **arrays)
     except OSError as error:
         raise DataError(f"cannot write {target}: {error.strerror or error}") from error
@@ -274,7 +272,9 @@ def _check_draws(
     for name, wanted in needed.items():
         if (getattr(draws, name) is not None) != wanted:
             raise DataError(f"expected {'draws' if wanted else 'no draws'} of {name}")
-    if not all((positive > 0).all() for positive in (draws.eta2, draws.sigma2, draws.nu) if positive is not None):
+    if not all(
+        (positive > 0).all() for positive in (draws.eta2, draws.sigma2, draws.nu) if positive is not None
+    ):
         raise DataError("expected draws of variances above zero, got others")
 
 
@@ -301,7 +301,9 @@ def _restore_watched(arrays: Mapping[str, Any], observations: Observations, n_ch
 def _restore_choice(meta: dict[str, Any]) -> RankChoice:
     ranks = tuple(meta["ranks"])
     errors, weights = (tuple(map(float, meta[name])) for name in ("errors", "weights"))
-    if not len(ranks) == len(errors) == len(weights) > 0 or not all(map(_is_whole, (*ranks, meta["n_held_out"]))):
+    if not len(ranks) == len(errors) == len(weights) > 0 or not all(
+        map(_is_whole, (*ranks, meta["n_held_out"]))
+    ):
         raise DataError("expected a choice of ranks with an error and a weight each, got another")
     return RankChoice(ranks, errors, weights, meta["n_held_out"])
 

@@ -29,6 +29,7 @@ from maxentry.posterior.schedule import WORK, Kind, Sampling, sweep_work
 from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
+from maxentry.wording import show
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -139,17 +140,18 @@ def _check_types(
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         return value is None or (whole and bool(value >= least))  # type: ignore[operator]
 
+    is_dtype = isinstance(dtype, type | np.dtype)
     rules = (
         ("effects must be True or False", effects, isinstance(effects, bool | np.bool_)),
         ("priors must be Priors(...) or None", priors, priors is None or isinstance(priors, Priors)),
         ("start must be a Posterior or None", start, start is None or isinstance(start, Posterior)),
         ("seed must be a whole number of at least 0 or None", seed, whole_or_none(seed, 0)),
         ("threads must be a whole number of at least 1 or None", threads, whole_or_none(threads, 1)),
-        ("dtype must be np.float64 or np.float32", dtype, dtype in (np.float64, np.float32)),
+        ("dtype must be np.float64 or np.float32", dtype, is_dtype and dtype in (np.float64, np.float32)),
     )
     for rule, value, good in rules:
         if not good:
-            raise ParameterError(f"{rule}, got {value!r}")
+            raise ParameterError(f"{rule}, got {show(value)}")
 
 
 def _check_options(

@@ -33,6 +33,7 @@ from threadpoolctl import threadpool_limits
 
 from maxentry.errors import DataError, ParameterError
 from maxentry.observations import Observations
+from maxentry.wording import show
 
 MAX_ENTRIES = 200  # entries of X that are monitored
 MAX_PROJECTIONS = 8  # coherences monitored on each side
@@ -217,7 +218,7 @@ class FolderStore(DrawStore):
     def create(cls, path: str | PathLike[str]) -> FolderStore:
         """Use a new or empty folder."""
         if not isinstance(path, str | PathLike):
-            raise ParameterError(f"store must be the path of a folder or None, got {path!r}")
+            raise ParameterError(f"store must be the path of a folder or None, got {show(path)}")
         folder = Path(path).expanduser()
         _check_empty(folder)
         if not folder.parent.is_dir():

@@ -33,6 +33,8 @@ from maxentry.kernels.simd import LANES
 from maxentry.labels import place
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
+from maxentry.parameters import is_choice
+from maxentry.wording import show
 
 Array = NDArray[np.float64]
 Noise = Literal["gaussian", "student"]
@@ -87,8 +89,8 @@ def prepare(
     observations: Observations, effects: bool, noise: str, standardise: bool, units: Units | None
 ) -> GibbsData:
     """Standardise the observations (to `units` where given, as a warm start needs) for the kernel."""
-    if noise not in get_args(Noise):
-        raise ParameterError(f"noise must be 'gaussian' or 'student', got {noise!r}")
+    if not is_choice(noise, get_args(Noise)):
+        raise ParameterError(f"noise must be 'gaussian' or 'student', got {show(noise)}")
     if units is None:
         units = standard_units(observations.values, effects) if standardise else Units(0.0, 1.0)
     if not 1e-150 < units.scale < 1e150:

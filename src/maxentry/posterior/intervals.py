@@ -18,6 +18,8 @@ from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError
 from maxentry.observations import Observations
 from maxentry.transform import NONE, Transform
+from maxentry.parameters import is_whole
+from maxentry.wording import show
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.integer]
@@ -71,7 +73,7 @@ class Prediction:
 def check_level(level: float) -> None:
     """Raise an error unless the level is between 0 and 1."""
     if not (isinstance(level, int | float | np.floating) and 0 < level < 1):
-        raise ParameterError(f"the level must lie between 0 and 1, like 0.9, got {level!r}")
+        raise ParameterError(f"the level must lie between 0 and 1, like 0.9, got {show(level)}")
 
 
 def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
@@ -153,8 +155,10 @@ class Maps:
 
     def sample(self, n: int = 1, seed: int | None = None) -> Array:
         """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {n!r}")
+        if not is_whole(n, 1):
+            raise ParameterError(f"the number of samples must be a whole number of at least 1, got {show(n)}")
+        if seed is not None and not is_whole(seed, 0):
+            raise ParameterError(f"seed must be a whole number of at least 0 or None, got {show(seed)}")
         self.check_size(n)
         rng, S = np.random.default_rng(seed), self._belief.n_draws
         which = rng.choice(S, n, replace=n > S)

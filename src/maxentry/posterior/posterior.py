@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from html import escape
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from maxentry import frames
 from maxentry.belief import Belief
 from maxentry.errors import MissingDependencyError, ParameterError
 from maxentry.observations import Observations
+from maxentry.parameters import is_choice
 from maxentry.posterior import archive, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, run_chains
@@ -192,7 +193,7 @@ class Posterior:
         long: one line an entry with row, col, mean, sd, low, high, observed (how often it was measured).
         wide: one line a row and one column a column, holding `what`: "mean", "sd", "low" or "high".
         """
-        if form not in ("long", "wide") or what not in ("mean", "sd", "low", "high"):
+        if not is_choice(form, ("long", "wide")) or not is_choice(what, get_args(Map)):
             raise ParameterError(
                 f"form must be 'long' or 'wide' and what 'mean', 'sd', 'low' or 'high', got {form!r} and {what!r}"
             )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from maxentry.errors import RankError
 from maxentry.observations import Observations
+from maxentry.wording import show
 
 Array = NDArray[np.float64]
 # (training part, held-out part, rank, seed) -> predicted mean of each held-out value
@@ -30,10 +31,10 @@ def check_rank(rank: object, shape: tuple[int, int], effects: bool) -> None:
     m1, m2 = shape
     most = min(m1, m2) // 2
     if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 0:
-        raise RankError(f"expected rank 'auto' or a whole number of at least 0, got {rank!r}")
+        raise RankError(f"expected rank 'auto' or a whole number of at least 0, got {show(rank)}")
     if rank > most:  # beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank
         raise RankError(
-            f"expected rank 'auto' or at most {most}, half the shorter side of a {m1} x {m2} matrix, got {rank}"
+            f"expected rank 'auto' or at most {most}, half the shorter side of a {m1} x {m2} matrix, got {show(rank)}"
         )
     if rank == 0 and not effects:
         raise RankError("expected effects=True with rank 0, got False, which leaves nothing to fit")

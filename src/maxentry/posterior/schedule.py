@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import ParameterError
+from maxentry.parameters import is_choice
+from maxentry.wording import show
 
 Kind = Literal["population", "long"]
 COLDEST = 0.01  # first power beta of the likelihood: chains sample almost from the prior
@@ -34,12 +36,12 @@ class Sampling:
     thin: int = 12
 
     def __post_init__(self) -> None:
-        if self.kind not in ("population", "long"):
-            raise ParameterError(f"sampling must be of kind 'population' or 'long', got {self.kind!r}")
+        if not is_choice(self.kind, ("population", "long")):
+            raise ParameterError(f"sampling must be of kind 'population' or 'long', got {show(self.kind)}")
         for name, least in {"chains": 1, "anneal": 0, "settle": 0, "draws": 1, "thin": 1}.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
+                raise ParameterError(f"{name} must be a whole number of at least {least}, got {show(value)}")
             object.__setattr__(self, name, int(value))
 
     @property
@@ -59,11 +61,11 @@ class Sampling:
         """Return a `Sampling` unchanged; choose the length of "population" or "long" by the size of the problem."""
         if isinstance(wish, Sampling):
             return wish
-        if wish == "population":
+        if is_choice(wish, ["population"]):
             return cls.population(shape, n_obs, rank)
-        if wish == "long":
+        if is_choice(wish, ["long"]):
             return cls.long(shape, n_obs, rank)
-        raise ParameterError(f"sampling must be 'population', 'long' or a Sampling(...), got {wish!r}")
+        raise ParameterError(f"sampling must be 'population', 'long' or a Sampling(...), got {show(wish)}")
 
     @classmethod
     def population(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:

@@ -20,6 +20,7 @@ from maxentry.kernels import gibbs as kernel
 from maxentry.observations import Observations
 from maxentry.posterior.chains import ModelSpec
 from maxentry.posterior.gibbs import DrawBuffers
+from maxentry.wording import show
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -44,7 +45,7 @@ class Watched:
     def from_labels(cls, observations: Observations, watch: tuple[Any, Any]) -> Watched:
         """Watch the entries (rows[k], cols[k]) of a pair (rows, cols), given by label; no chains yet."""
         if not (isinstance(watch, tuple) and len(watch) == 2):
-            raise ParameterError(f"watch must be a pair (rows, cols), a tuple, got {watch!r:.60}")
+            raise ParameterError(f"watch must be a pair (rows, cols), a tuple, got {show(watch)}")
         i, j = entry_positions(observations, *watch)
         nothing = np.zeros((0, i.size))
         return cls(i.ravel(), j.ravel(), np.zeros(0, np.int64), nothing, nothing, observations)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import LOCK, Key, Log, Storage
-from maxentry.errors import ParameterError
+from maxentry.errors import CampaignError, ParameterError
 
 REMEMBERED = dt.timedelta(days=30)
 LONGEST_KEY = 200  # characters
+CREATION = Key(0, "", "")  # the keys of requests that create campaigns belong to no campaign
 
 CLAIMS = sa.Table(
     "maxentry_claims",
@@ -50,10 +51,11 @@ class Claim(NamedTuple):
 
 
 class EventSpan(NamedTuple):
-    """The events of one request: those after `before`, up to `after`."""
+    """The events of one request: those after `before`, up to `after`; and when it was done."""
 
     before: int
     after: int
+    at: dt.datetime
 
 
 class Repeated(Exception):
@@ -85,34 +87,76 @@ def find(storage: Storage, key: Key, claim: Claim | None) -> EventSpan | None:
 
 def with_claim(campaign: Campaign, claim: Claim | None) -> Campaign:
     """The campaign, which writes the claim with its next events; or raises `Repeated` if that was done before."""
-    return campaign if claim is None else campaign.within(lambda log: _once(log, claim))
+    return campaign if claim is None else campaign.within(lambda log: _once(log, log.key, claim))
+
+
+def change_once(
+    storage: Storage, campaign: Campaign, claim: Claim | None, change: Callable[[Campaign], object]
+) -> EventSpan:
+    """Change a campaign unless the claim is there already; return the events of the change, then or now."""
+    if (span := find(storage, campaign.key, claim)) is not None:
+        return span
+    spans: list[EventSpan] = []
+    try:
+        change(campaign.within(lambda log: _once(log, log.key, claim, spans)))
+    except Repeated as repeated:  # meanwhile
+        return repeated.span
+    return spans[-1]
+
+
+def create_once(
+    storage: Storage, claim: Claim, create: Callable[[Storage], Campaign]
+) -> tuple[Campaign | None, EventSpan]:
+    """Create a campaign unless the claim is there already, and return it (None if it was) and its events."""
+    if (span := find(storage, CREATION, claim)) is not None:
+        return None, span
+    spans: list[EventSpan] = []
+    try:
+        campaign = create(storage.within(lambda log: _once(log, CREATION, claim, spans)))
+        campaign = campaign.within(nullcontext)
+        if not spans:  # it existed, and there was nothing to write but the claim
+            version = campaign.state.version
+            with storage.locked(campaign.key) as log, _once(log, CREATION, claim, spans):
+                log.append([], version, log.now(), None)
+    except (Repeated, CampaignError):  # the name may have been taken by the same request
+        if (span := find(storage, CREATION, claim)) is None:
+            raise
+        return None, span
+    return campaign, spans[-1]
 
 
 @contextmanager
-def _once(log: Log, claim: Claim) -> Iterator[None]:
-    """Under the campaign's lock: refuse a claim that is there already, else leave it with the events."""
-    if (span := _find(log.connection, log.key, claim)) is not None:
+def _once(log: Log, owner: Key, claim: Claim | None, spans: list[EventSpan] | None = None) -> Iterator[None]:
+    """Under the campaign's lock: refuse a claim that is there already, else leave it with the events.
+
+    spans: takes the events that were written.
+    """
+    if claim is not None and (span := _find(log.connection, owner, claim)) is not None:
         raise Repeated(span)
     yield
-    if log.appended is not None:
-        span = EventSpan(log.appended.start - 1, log.appended.stop - 1)
-        _write(log.connection, log.key, claim, span, log.now())
+    if log.appended is None:
+        return
+    span = EventSpan(log.appended.start - 1, log.appended.stop - 1, log.now())
+    if claim is not None:
+        _write(log.connection, owner, claim, span)
+    if spans is not None:
+        spans.append(span)
 
 
 def _find(connection: sa.Connection, key: Key, claim: Claim) -> EventSpan | None:
-    columns = CLAIMS.c.digest, CLAIMS.c.before, CLAIMS.c.after
+    columns = CLAIMS.c.digest, CLAIMS.c.before, CLAIMS.c.after, CLAIMS.c.at
     which = (CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.claim == claim.key)
     row = connection.execute(sa.select(*columns).where(which)).first()
     if row is None:
         return None
-    digest, before, after = row
+    digest, before, after, at = row
     if digest != claim.digest:
         raise ParameterError("expected a new Idempotency-Key for a new request, got one used for another.")
-    return EventSpan(before, after)
+    return EventSpan(before, after, dt.datetime.fromisoformat(at))
 
 
-def _write(connection: sa.Connection, key: Key, claim: Claim, span: EventSpan, now: dt.datetime) -> None:
-    expired = (now - REMEMBERED).isoformat()
+def _write(connection: sa.Connection, key: Key, claim: Claim, span: EventSpan) -> None:
+    expired = (span.at - REMEMBERED).isoformat()
     connection.execute(sa.delete(CLAIMS).where((CLAIMS.c.campaign_id == key.id) & (CLAIMS.c.at < expired)))
-    row = {"campaign_id": key.id, "claim": claim.key, "digest": claim.digest, "at": now.isoformat()}
-    connection.execute(sa.insert(CLAIMS).values(row | span._asdict()))
+    row = {"campaign_id": key.id, "claim": claim.key, "digest": claim.digest}
+    connection.execute(sa.insert(CLAIMS).values(row | span._asdict() | {"at": span.at.isoformat()}))

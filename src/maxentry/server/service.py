@@ -13,11 +13,12 @@ from starlette.concurrency import run_in_threadpool
 from maxentry.campaign import fits
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
-from maxentry.campaign.storage import Storage
+from maxentry.campaign.storage import Key, Storage
 from maxentry.errors import CampaignError, SizeError
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import Watch
 from maxentry.server import idempotency
+from maxentry.server.idempotency import Claim, EventSpan
 from maxentry.server.jobs import Job, JobQueue, Unfinished
 from maxentry.server.options import ServerLimits
 from maxentry.server.problems import HttpProblem
@@ -55,10 +56,19 @@ class Service:
         self.jobs.close(seconds)
         self.storage.close()
 
-    def create(self, name: str, rows: Any, cols: Any, **settings: Any) -> OpenCampaign:
-        """Create a campaign."""
+    def create(
+        self, claim: Claim | None, name: str, rows: Any, cols: Any, **settings: Any
+    ) -> tuple[OpenCampaign, EventSpan | None]:
+        """Create a campaign; with a claim only once. Return it, and with a claim also its events."""
         self.check_size(*(x if isinstance(x, int) else len(x) for x in (rows, cols)))
-        return self._add(Campaign.create(self.storage, name, rows, cols, **settings))
+
+        def create(storage: Storage) -> Campaign:
+            return Campaign.create(storage, name, rows, cols, **settings)
+
+        if claim is None:
+            return self._add(create(self.storage)), None
+        campaign, span = idempotency.create_once(self.storage, claim, create)
+        return self._get(self.storage.find(name)) if campaign is None else self._add(campaign), span
 
     def check_size(self, m1: int, m2: int) -> None:
         """Refuse a matrix with more entries than the server allows."""
@@ -81,7 +91,10 @@ class Service:
                 f"expected the name of a campaign ({some or 'there is none yet'}), got {reference!r:.220}."
             )
             raise HttpProblem("no-campaign", detail, error="CampaignError")
-        return self._find(key.uuid) or self._add(Campaign(self.storage, self.storage.find(key.name)))
+        return self._get(self.storage.find(key.name))
+
+    def _get(self, key: Key) -> OpenCampaign:
+        return self._find(key.uuid) or self._add(Campaign(self.storage, key))
 
     def _find(self, id: str) -> OpenCampaign | None:
         with self._lock:

@@ -18,13 +18,14 @@ from maxentry.server.problems import HttpProblem
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
     CampaignDep,
+    ClaimDep,
     IdempotencyKey,
     ServiceDep,
     Wait,
-    version_of,
+    apply_change,
 )
 from maxentry.server.schemas import parse_label, to_records
-from maxentry.server.service import OpenCampaign
+from maxentry.server.service import OpenCampaign, Service
 from maxentry.tables import decode
 
 router = APIRouter(tags=["the lab loop"])
@@ -95,14 +96,17 @@ def batch(
 
 
 @router.post("/campaigns/{campaign}/tell")
-def tell(here: CampaignDep, body: schemas.TellRequest, key: IdempotencyKey = None) -> schemas.ReceiptResponse:
+def tell(
+    service: ServiceDep, here: CampaignDep, body: schemas.TellRequest, key: IdempotencyKey = None
+) -> schemas.ReceiptResponse:
     """Tell values. All lines are recorded or none; a line that is known already changes nothing."""
-    return _tell(here, tell_columns(body.lines), body.again, body.who, key)
+    return _tell(service, here, tell_columns(body.lines), body.again, body.who, key)
 
 
 @router.post("/campaigns/{campaign}/tell/csv", openapi_extra=CSV_BODY)
 async def tell_csv(
     request: Request,
+    service: ServiceDep,
     here: CampaignDep,
     key: IdempotencyKey = None,
     again: Annotated[bool, Query()] = False,
@@ -110,7 +114,7 @@ async def tell_csv(
 ) -> schemas.ReceiptResponse:
     """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
     text = decode(await request.body(), "the body")
-    return await run_in_threadpool(_tell, here, io.StringIO(text), again, who, key)
+    return await run_in_threadpool(_tell, service, here, io.StringIO(text), again, who, key)
 
 
 def tell_columns(lines: list[schemas.TellLine]) -> dict[str, list[Any]]:
@@ -121,11 +125,14 @@ def tell_columns(lines: list[schemas.TellLine]) -> dict[str, list[Any]]:
 
 
 def _tell(
-    here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None
+    service: Service, here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None
 ) -> schemas.ReceiptResponse:
     lines = read_lines(table)
     content = [line._replace(where="")._asdict() for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
+    span = idempotency.find(service.storage, here.campaign.key, claim)
+    if span is not None:
+        return schemas.ReceiptResponse(**_past_receipt(here, lines, span)._asdict())
     try:
         receipt = idempotency.with_claim(here.campaign, claim).tell_lines(
             lines, again, who or schemas.ANONYMOUS
@@ -146,22 +153,27 @@ def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Rec
 
 
 @router.post("/campaigns/{campaign}/fail")
-def fail(here: CampaignDep, body: schemas.FailRequest) -> schemas.VersionResponse:
+def fail(
+    service: ServiceDep, here: CampaignDep, body: schemas.FailRequest, claim: ClaimDep
+) -> schemas.VersionResponse:
     """Say that measuring was tried and gave no value."""
-    here.campaign.fail(body.ids, body.reason, retry=body.retry, who=body.who)
-    return version_of(here)
+    given = body.model_dump()
+    return apply_change(service, here, claim, lambda campaign: campaign.fail(**given))
 
 
 @router.post("/campaigns/{campaign}/withdraw")
-def withdraw(here: CampaignDep, body: schemas.WithdrawRequest) -> schemas.VersionResponse:
+def withdraw(
+    service: ServiceDep, here: CampaignDep, body: schemas.WithdrawRequest, claim: ClaimDep
+) -> schemas.VersionResponse:
     """Say that entries will not be measured; they may be asked for again."""
-    here.campaign.withdraw(body.ids, body.reason, who=body.who)
-    return version_of(here)
+    given = body.model_dump()
+    return apply_change(service, here, claim, lambda campaign: campaign.withdraw(**given))
 
 
 @router.post("/campaigns/{campaign}/correct")
-def correct(here: CampaignDep, body: schemas.CorrectRequest) -> schemas.VersionResponse:
+def correct(
+    service: ServiceDep, here: CampaignDep, body: schemas.CorrectRequest, claim: ClaimDep
+) -> schemas.VersionResponse:
     """Correct a value; null strikes it out."""
     which = body.model_dump() | {"row": parse_label(body.row), "col": parse_label(body.col)}
-    here.campaign.correct(**which)
-    return version_of(here)
+    return apply_change(service, here, claim, lambda campaign: campaign.correct(**which))

@@ -13,12 +13,22 @@ from pydantic_core import to_json
 
 from maxentry import tables
 from maxentry.campaign import views
+from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Record, write
-from maxentry.campaign.views import Columns
+from maxentry.campaign.state import replay
+from maxentry.campaign.views import Columns, Status
 from maxentry.errors import SizeError
 from maxentry.server import schemas
+from maxentry.server.idempotency import EventSpan
 from maxentry.server.routes.ask_tell import tell_columns
-from maxentry.server.routes.dependencies import CampaignDep, PageDep, ServiceDep, StateDep, version_of
+from maxentry.server.routes.dependencies import (
+    CampaignDep,
+    ClaimDep,
+    PageDep,
+    ServiceDep,
+    StateDep,
+    apply_change,
+)
 from maxentry.server.schemas import parse_label, to_records
 from maxentry.server.security import API
 from maxentry.server.service import OpenCampaign
@@ -41,9 +51,12 @@ def list_campaigns(
 
 
 @router.post("/campaigns", status_code=201)
-def create(service: ServiceDep, body: schemas.CreateRequest, response: Response) -> schemas.StatusResponse:
+def create(
+    service: ServiceDep, body: schemas.CreateRequest, response: Response, claim: ClaimDep
+) -> schemas.StatusResponse:
     """Create a campaign; with `values` it begins with these measurements, or not at all."""
-    here = service.create(
+    here, span = service.create(
+        claim,
         body.name,
         _labels(body.rows),
         _labels(body.cols),
@@ -54,7 +67,17 @@ def create(service: ServiceDep, body: schemas.CreateRequest, response: Response)
         **body.settings(),
     )
     response.headers["Location"] = f"{API}/campaigns/{here.id}"
-    return status(here)
+    return status(here) if span is None else _past_status(here, span)
+
+
+def _past_status(here: OpenCampaign, span: EventSpan) -> schemas.StatusResponse:
+    """The status as it was after these events."""
+    state = here.campaign.state
+    if state.version > span.after:
+        state = replay(here.campaign.records(0, span.after))
+    return schemas.StatusResponse(
+        id=here.id, **vars(Status.from_state(state, max(span.at, state.changed_at)))
+    )
 
 
 @router.get("/campaigns/{campaign}")
@@ -76,10 +99,12 @@ def settings(state: StateDep) -> dict[str, Any]:
 
 
 @router.patch("/campaigns/{campaign}/settings")
-def change(here: CampaignDep, body: schemas.ChangeRequest) -> schemas.VersionResponse:
+def change(
+    service: ServiceDep, here: CampaignDep, body: schemas.ChangeRequest, claim: ClaimDep
+) -> schemas.VersionResponse:
     """Change settings from now on; null takes one back."""
-    here.campaign.set(who=body.who, **body.settings())
-    return version_of(here)
+    given = body.settings()
+    return apply_change(service, here, claim, lambda campaign: campaign.set(who=body.who, **given))
 
 
 @router.get("/campaigns/{campaign}/labels")
@@ -90,22 +115,32 @@ def labels(state: StateDep) -> schemas.LabelsResponse:
 
 @router.post("/campaigns/{campaign}/rows")
 def add_rows(
-    service: ServiceDep, here: CampaignDep, state: StateDep, body: schemas.AddLabelsRequest
+    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Add rows after the existing ones."""
-    service.check_size(state.shape[0] + len(body.labels), state.shape[1])
-    here.campaign.add_rows(_labels(body.labels), cost=body.cost, who=body.who)
-    return version_of(here)
+    labels = _labels(body.labels)
+
+    def add(campaign: Campaign) -> None:
+        m1, m2 = campaign.settings.shape
+        service.check_size(m1 + len(labels), m2)
+        campaign.add_rows(labels, cost=body.cost, who=body.who)
+
+    return apply_change(service, here, claim, add)
 
 
 @router.post("/campaigns/{campaign}/cols")
 def add_cols(
-    service: ServiceDep, here: CampaignDep, state: StateDep, body: schemas.AddLabelsRequest
+    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Add columns after the existing ones."""
-    service.check_size(state.shape[0], state.shape[1] + len(body.labels))
-    here.campaign.add_cols(_labels(body.labels), cost=body.cost, who=body.who)
-    return version_of(here)
+    labels = _labels(body.labels)
+
+    def add(campaign: Campaign) -> None:
+        m1, m2 = campaign.settings.shape
+        service.check_size(m1, m2 + len(labels))
+        campaign.add_cols(labels, cost=body.cost, who=body.who)
+
+    return apply_change(service, here, claim, add)
 
 
 @router.get("/campaigns/{campaign}/history", response_model=schemas.Page[schemas.HistoryLine])
@@ -121,7 +156,7 @@ def events(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     records, following = _records(here, page)
     lines = [
         {"number": number, "at": at, "who": who, "kind": event.kind, "payload": json.loads(write(event))}
-        for number, at, who, event in records
+        for number, at, who, event, _ in records
     ]
     return page.body(lines, state.version, following) | {"now": here.campaign.now(state)}
 

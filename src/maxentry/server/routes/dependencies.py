@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
@@ -12,17 +13,28 @@ from fastapi.dependencies.models import Dependant
 from starlette.datastructures import URL
 from starlette.responses import Response
 
+from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
-from maxentry.server import schemas
+from maxentry.server import idempotency, schemas
+from maxentry.server.idempotency import Claim
 from maxentry.server.problems import HttpProblem
+from maxentry.server.security import READING
 from maxentry.server.service import OpenCampaign, Service, VersionedPosterior
 
 T = TypeVar("T")
+KEY = "Idempotency-Key"
 
 
 async def check_parameters(request: Request) -> None:
-    """Refuse parameters that the route does not have: a misspelt one would otherwise be ignored in silence."""
-    known = _parameter_names(request.scope["route"].dependant)
+    """Refuse parameters that the route does not have: a misspelt one would otherwise be ignored in silence.
+
+    So is an Idempotency-Key where a request that is not for reading takes none.
+    """
+    route = request.scope["route"].dependant
+    if request.method not in READING and KEY in request.headers and not _takes_key(route):
+        detail = f"expected no {KEY} at this address, got one: what is done here may be done twice."
+        raise HttpProblem("unknown-parameter", detail, error="ParameterError", known=[])
+    known = _parameter_names(route)
     if unknown := [name for name in request.query_params if name not in known]:
         expected = f"no parameters but {', '.join(known)}" if known else "no parameters"
         detail = f"expected {expected} at this address, got {unknown[0][:100]!r}."
@@ -33,6 +45,11 @@ def _parameter_names(part: Dependant) -> list[str]:
     """The names of all query parameters of a route and of its dependencies."""
     own = [field.alias for field in part.query_params]
     return own + [name for needed in part.dependencies for name in _parameter_names(needed)]
+
+
+def _takes_key(part: Dependant) -> bool:
+    """Whether a route or one of its dependencies takes an idempotency key."""
+    return any(field.alias == KEY for field in part.header_params) or any(map(_takes_key, part.dependencies))
 
 
 def _get_service(request: Request) -> Service:
@@ -77,13 +94,22 @@ FitDep = Annotated[VersionedPosterior, Depends(_get_fit)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
-        alias="Idempotency-Key",
+        alias=KEY,
         max_length=200,
         pattern=r"^[\x20-\x7e]+$",
         description="Requests with the same key are done once; keys are kept for 30 days.",
         examples=["3f0c9a52-plate-17"],
     ),
 ]
+
+
+async def _read_claim(request: Request, key: IdempotencyKey = None) -> Claim | None:
+    body = await request.body()
+    content = [request.method, request.scope["route"].path, hashlib.sha256(body).hexdigest()]
+    return Claim.from_request(key, content)
+
+
+ClaimDep = Annotated[Claim | None, Depends(_read_claim)]
 
 
 class Pagination:
@@ -128,6 +154,9 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def version_of(here: OpenCampaign) -> schemas.VersionResponse:
-    """The response to a change: the number of the campaign's last event."""
-    return schemas.VersionResponse(version=here.campaign.state.version)
+def apply_change(
+    service: Service, here: OpenCampaign, claim: Claim | None, write: Callable[[Campaign], object]
+) -> schemas.VersionResponse:
+    """Change a campaign, with a claim only once. The response is the number of the campaign's last event then."""
+    span = idempotency.change_once(service.storage, here.campaign, claim, write)
+    return schemas.VersionResponse(version=span.after)

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
-import { believed, count, label, number, several } from "./format.js";
+import { believed, count, csvCell, label, number, several } from "./format.js";
 import { why } from "./reasons.js";
 import { name, nameField } from "./who.js";
 
@@ -166,8 +166,7 @@ export class Batch {
         for (const item of page.items) lines.push([item.id, label(item.row), label(item.col), item.mean ?? "", item.sd ?? "", ""]);
         after = page.next;
       }
-      const cell = (x) => (/[",\r\n]/.test(String(x)) ? `"${String(x).replaceAll('"', '""')}"` : String(x));
-      save("plate.csv", `${lines.map((line) => line.map(cell).join(",")).join("\n")}\n`);
+      save("plate.csv", `${lines.map((line) => line.map(csvCell).join(",")).join("\n")}\n`);
     } catch (error) {
       this.refuse(error);
     }

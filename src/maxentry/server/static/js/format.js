@@ -51,3 +51,10 @@ export function ago(iso, now = Date.now()) {
 export function moment(iso) {
   return new Date(iso).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
 }
+
+/** A cell of a CSV file: quoted where needed, with an apostrophe before text that a spreadsheet would run as a formula. */
+export function csvCell(x) {
+  const formula = /^'*[=+\-@\t\r]/.test(x) && !/^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i.test(x);
+  const text = formula ? `'${x}` : String(x);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

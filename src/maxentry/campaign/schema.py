@@ -1,0 +1,95 @@
+"""Tables of a storage, and the migrations that bring older ones up to date.
+
+To change the tables: change them here, add a step to MIGRATIONS, and add a file of the old version to the tests.
+A migration is plain SQL and must not import anything that may change later (`chain` may not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    inspect,
+    select,
+    text,
+)
+
+from maxentry.campaign import chain
+from maxentry.errors import StorageError
+
+VERSION = 3  # version 1 had no column `who`, version 2 no column `digest`
+METADATA = MetaData()
+SCHEMA = Table("maxentry_schema", METADATA, Column("version", Integer, nullable=False))
+CAMPAIGNS = Table(
+    "maxentry_campaigns",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("uuid", String(36), nullable=False, unique=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("created_at", String(40), nullable=False),
+)
+EVENTS = Table(
+    "maxentry_events",
+    METADATA,
+    Column("campaign_id", Integer, ForeignKey("maxentry_campaigns.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("at", String(40), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("who", String(200)),
+    Column("payload", Text, nullable=False),
+    Column("digest", String(64)),  # see chain.py; never null, but SQLite cannot add such a column
+    PrimaryKeyConstraint("campaign_id", "number"),
+)
+
+
+def _add_who(connection: Connection) -> None:
+    connection.execute(text("ALTER TABLE maxentry_events ADD COLUMN who VARCHAR(200)"))
+
+
+def _add_digest(connection: Connection) -> None:
+    """Compute the digests of all events, a page at a time."""
+    connection.execute(text("ALTER TABLE maxentry_events ADD COLUMN digest VARCHAR(64)"))
+    page = text(
+        "SELECT number, at, kind, who, payload FROM maxentry_events WHERE campaign_id = :id AND number > :since "
+        "ORDER BY number LIMIT 5000"
+    )
+    write = text("UPDATE maxentry_events SET digest = :digest WHERE campaign_id = :id AND number = :number")
+    for id, *campaign in connection.execute(
+        text("SELECT id, uuid, name, created_at FROM maxentry_campaigns")
+    ).all():
+        since, digest = 0, chain.first_digest(*campaign)
+        while rows := connection.execute(page, {"id": id, "since": since}).all():
+            digests = []
+            for row in rows:
+                digest = chain.next_digest(digest, *row)
+                digests.append({"id": id, "number": row.number, "digest": digest})
+            connection.execute(write, digests)
+            since = rows[-1].number
+
+
+# By the version that they start from.
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who, 2: _add_digest}
+
+
+def read_version(connection: Connection, where: str) -> int | None:
+    """Return the version of the tables; None if there are no tables."""
+    if not inspect(connection).has_table(SCHEMA.name):
+        return None
+    version = connection.execute(select(SCHEMA.c.version)).scalar()
+    if not isinstance(version, int) or version < 1:
+        raise StorageError(f"expected the version of the tables in {where}, got {version!r:.40}.")
+    if version > VERSION:
+        raise StorageError(
+            f"expected tables of version {VERSION} or older in {where}, got version {version}. "
+            "Upgrade maxentry (pip install -U maxentry) to open it."
+        )
+    return version
