@@ -13,7 +13,7 @@ import numpy as np
 
 from evidence.paper import ACTIVE
 from evidence.strategies import get_strategy
-from maxentry.compare.runner import Observer, open_campaign
+from maxentry.compare.runner import ErrorObserver, open_campaign
 from maxentry.compare.scenario import Cell
 
 STRATEGIES = ("uniform", "predictive_variance", "maxent")
@@ -24,7 +24,7 @@ def line(name: str) -> str:
     """One run, as a line of the table."""
     truth = ACTIVE.source.truth(SEED)
     cell = Cell(ACTIVE, get_strategy(name), SEED)
-    observer = Observer(cell, truth)
+    observer = ErrorObserver(cell, truth)
     with open_campaign(cell, truth) as campaign:
         for n in (ACTIVE.initial, *(ACTIVE.batch for _ in range(ACTIVE.batches))):
             observer.measure(campaign, n)

@@ -45,11 +45,12 @@ from maxentry.compare.scenario import (
     Style,
     Truth,
 )
+from maxentry.model.noise import NoiseLaw
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.plots.style import GREY, PURPLE, VERMILLION
 from maxentry.posterior import algorithm2
-from maxentry.posterior.intervals import NoiseLaw, quantiles
+from maxentry.posterior.intervals import quantiles
 from maxentry.transform import Transform
 
 SWEEPS = 1000

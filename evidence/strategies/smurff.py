@@ -38,8 +38,9 @@ from maxentry.compare.scenario import (
     Truth,
 )
 from maxentry.errors import MissingDependencyError
+from maxentry.model.noise import NoiseLaw
 from maxentry.plots.style import PURPLE
-from maxentry.posterior.intervals import NoiseLaw, quantiles
+from maxentry.posterior.intervals import quantiles
 from maxentry.transform import Transform
 
 WORKER = Path(__file__).parents[2] / "benchmarks" / "peers" / "workers" / "smurff_worker.py"

@@ -23,12 +23,12 @@ from maxentry import frames
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.model.noise import Noise
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.parameters import is_whole
 from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
-from maxentry.posterior.gibbs import Noise
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.wording import show

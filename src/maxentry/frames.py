@@ -114,7 +114,7 @@ class Long(NamedTuple):
     col_name: Hashable = None
 
 
-class _Table(NamedTuple):
+class _FrameTable(NamedTuple):
     """A frame of any library: its names, access to a column, and pandas' index where there is one."""
 
     kind: str | None
@@ -171,7 +171,7 @@ def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
         return _read_wide(_table(frame), row_column)
 
 
-def _read_wide(table: _Table, row_column: Hashable | None) -> Wide:
+def _read_wide(table: _FrameTable, row_column: Hashable | None) -> Wide:
     if not table.names:
         raise DataError("expected a frame with columns, got an empty frame.")
     label_at = _label_column(table) if row_column is None else table.position(row_column)
@@ -192,7 +192,7 @@ def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Has
         return _read_long(_table(_index_as_columns(frame, given)), given)
 
 
-def _read_long(table: _Table, given: Mapping[str, Hashable | None]) -> Long:
+def _read_long(table: _FrameTable, given: Mapping[str, Hashable | None]) -> Long:
     at = {role: _find(table, role, name) for role, name in given.items()}
     left = [j for j in range(len(table.names)) if j not in at.values()]
     for role in (role for role, place in at.items() if place is None):
@@ -208,7 +208,7 @@ def _read_long(table: _Table, given: Mapping[str, Hashable | None]) -> Long:
     return Long(table.kind, rows.to_list(), cols.to_list(), _to_array(values), *names)
 
 
-def _table(frame: Any) -> _Table:
+def _table(frame: Any) -> _FrameTable:
     import narwhals as nw
 
     frame = nw.to_native(frame, pass_through=True)
@@ -216,12 +216,14 @@ def _table(frame: Any) -> _Table:
         # Read pandas by position: narwhals refuses repeated names, and we have a clearer sentence for those.
         counted = index_labels(frame.columns) is None
         across = frame.columns.name
-        return _Table("pandas", list(frame.columns), lambda j: frame.iloc[:, j], frame.index, across, counted)
+        return _FrameTable(
+            "pandas", list(frame.columns), lambda j: frame.iloc[:, j], frame.index, across, counted
+        )
     table = nw.from_native(frame)
     eager = table.collect() if isinstance(table, nw.LazyFrame) else table
     kind = "polars" if eager.implementation.is_polars() else None
     names: list[Hashable] = list(eager.columns)
-    return _Table(kind, names, lambda j: eager.get_column(str(names[j])), None)
+    return _FrameTable(kind, names, lambda j: eager.get_column(str(names[j])), None)
 
 
 def _to_array(series: Any) -> NDArray[Any]:
@@ -237,7 +239,7 @@ def _to_array(series: Any) -> NDArray[Any]:
     return object_array(column.to_list())
 
 
-def _label_column(table: _Table) -> int | None:
+def _label_column(table: _FrameTable) -> int | None:
     index = table.index
     own_index = index is not None and (index.dtype.kind not in "iu" or index.name is not None)
     if own_index or not table.names or len(table.names) == 1:
@@ -278,7 +280,7 @@ def _index_as_columns(frame: Any, given: Mapping[str, Hashable | None]) -> Any:
     return frame.reset_index() if carried else frame
 
 
-def _find(table: _Table, role: str, name: Hashable | None) -> int | None:
+def _find(table: _FrameTable, role: str, name: Hashable | None) -> int | None:
     if name is not None:
         return table.position(name)
     usual = next((n for n in LONG_NAMES[role] if n in table.names), None)

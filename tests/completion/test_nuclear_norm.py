@@ -9,7 +9,7 @@ import pytest
 from tests.completion.conditions import simulated, violation
 from tests.reference import nuclear_norm_slow as slow
 
-from maxentry.completion import Status, largest_penalty, nuclear_norm, nuclear_norm_path
+from maxentry.completion import SolverStatus, largest_penalty, nuclear_norm, nuclear_norm_path
 from maxentry.completion.nuclear_norm import certify
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.effects import row_column_means
@@ -36,7 +36,7 @@ def case(request):
 
 def test_the_optimality_conditions_hold(case):
     observations, penalty, result = case
-    assert result.status is Status.CONVERGED
+    assert result.status is SolverStatus.CONVERGED
     assert result.rank > 0
     # The gap is of first order in the violation, weighed by the share of the penalty in the objective.
     assert violation(result.U, result.d, result.V, observations, penalty) < 1e-4
@@ -85,7 +85,7 @@ def test_sparse_and_dense_spectra_give_the_same_estimate(case, monkeypatch):
     observations, penalty, dense = case
     monkeypatch.setattr(solver, "DENSE_SIDE", 0)
     sparse = nuclear_norm(observations, penalty, tol=TIGHT)
-    assert sparse.status is Status.CONVERGED
+    assert sparse.status is SolverStatus.CONVERGED
     assert sparse.objective == pytest.approx(dense.objective, rel=1e-7)
     assert violation(sparse.U, sparse.d, sparse.V, observations, penalty) < 1e-4
 
@@ -180,7 +180,7 @@ def test_centring_is_the_estimate_of_the_rest_plus_row_and_column_means():
 def test_too_few_sweeps_are_reported_with_advice():
     observations, _ = simulated(40, 30, 3, 0.4, 0.2)
     result = nuclear_norm(observations, 0.02 * largest_penalty(observations), tol=1e-8, max_iter=3)
-    assert result.status is Status.ITERATION_LIMIT
+    assert result.status is SolverStatus.ITERATION_LIMIT
     assert not result.converged
     assert result.iterations >= 3
     assert "max_iter" in result.status.advice
@@ -189,7 +189,7 @@ def test_too_few_sweeps_are_reported_with_advice():
 def test_a_gap_beyond_floating_point_is_reported():
     observations, _ = simulated(30, 20, 2, 0.5, 0.2)
     result = nuclear_norm(observations, 0.1 * largest_penalty(observations), tol=1e-17, max_iter=5000)
-    assert result.status is Status.STALLED
+    assert result.status is SolverStatus.STALLED
     assert result.gap < 1e-8
     assert result.iterations < 5000
 
@@ -256,4 +256,4 @@ def test_a_direction_that_is_nearly_active_does_not_stall_the_certificate(monkey
     assert nuclear_norm(observations, penalty, tol=1e-4).converged
     # The control: with a norm known no better than to 1e-2, the certificate cannot be had.
     monkeypatch.setattr(solver, "certify", lambda *given: certify(*given[:-1], 1e-2))
-    assert nuclear_norm(observations, penalty, tol=1e-4).status is Status.STALLED
+    assert nuclear_norm(observations, penalty, tol=1e-4).status is SolverStatus.STALLED

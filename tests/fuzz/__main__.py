@@ -44,7 +44,9 @@ class Tally:
 
     name: str
     endings: Counter[str] = field(default_factory=Counter)
-    found: dict[str, tuple[int, str, str]] = field(default_factory=dict)  # by kind and place: number, call, words
+    found: dict[str, tuple[int, str, str]] = field(
+        default_factory=dict
+    )  # by kind and place: number, call, words
     seconds: float = 0.0
     slowest: float = 0.0
 
@@ -106,7 +108,12 @@ def one_process(tally: Tally, seed: int, first: int, n: int, limit: float, folde
     words += [str(seed), str(first), str(n), str(folder)]
     errors = tempfile.TemporaryFile("w+")
     process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL, cwd=folder, env=environment(folder)
+        words,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        stdin=subprocess.DEVNULL,
+        cwd=folder,
+        env=environment(folder),
     )
     assert process.stdout is not None
     k, what, began, hung = first, None, time.monotonic(), False
@@ -137,7 +144,12 @@ def one_process(tally: Tally, seed: int, first: int, n: int, limit: float, folde
     if what is None and k < first + n and not hung and process.returncode:
         sys.exit(f"{tally.name}: the process ended between calls ({process.returncode}): {last}")
     if what is not None or hung:
-        tally.count(k, what or "", "hang" if hung else "crash", "" if hung else f"ended with {process.returncode}: {last}")
+        tally.count(
+            k,
+            what or "",
+            "hang" if hung else "crash",
+            "" if hung else f"ended with {process.returncode}: {last}",
+        )
         k += 1
     return k
 
@@ -149,12 +161,23 @@ def report(tallies: list[Tally], seed: int, first: int) -> str:
         f"| surface | tries | {' | '.join(ENDINGS)} | seconds | slowest call |", f"|---|{'---|' * (len(ENDINGS) + 3)}",
     ]  # fmt: skip
     for t in tallies:
-        cells = [t.name, t.endings.total(), *(t.endings[e] for e in ENDINGS), f"{t.seconds:.0f}", f"{t.slowest:.1f} s"]
+        cells = [
+            t.name,
+            t.endings.total(),
+            *(t.endings[e] for e in ENDINGS),
+            f"{t.seconds:.0f}",
+            f"{t.slowest:.1f} s",
+        ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     for t in tallies:
         for kind, (k, what, words) in sorted(t.found.items()):
             said = " ".join(words.encode("ascii", "backslashreplace").decode().split())
-            lines += ["", f"* **{t.name} {k}**: {kind.split()[0]}", f"    * `{what[:500]}`", f"    * {said[:700]}"]
+            lines += [
+                "",
+                f"* **{t.name} {k}**: {kind.split()[0]}",
+                f"    * `{what[:500]}`",
+                f"    * {said[:700]}",
+            ]
     return "\n".join(lines) + "\n"
 
 

@@ -50,7 +50,20 @@ class Commands:
         Path("x.csv").write_text(TABLE)
         Path("bad.csv").write_bytes(b"row;col\n\xff\x00,,,\n")
         Path("wide.csv").write_text("row,c1,c2,c3\nr1,1,,2\nr2,,3,4\nr3,5,6,\n")
-        run("new", "x", "--rows", "r1,r2,r3", "--cols", "c1,c2", "--seed", "1", "--acquisition", "balanced", "-s", "lab.db")
+        run(
+            "new",
+            "x",
+            "--rows",
+            "r1,r2,r3",
+            "--cols",
+            "c1,c2",
+            "--seed",
+            "1",
+            "--acquisition",
+            "balanced",
+            "-s",
+            "lab.db",
+        )
         run("ask", "2", "-s", "lab.db")
 
     def case(self, rng: Random) -> Case:
@@ -60,9 +73,15 @@ class Commands:
         name = rng.choice(tuple(self.commands))
         words: list[str] = [name]
         for parameter in self.commands[name].params:
-            if parameter.name == "help" or rng.random() < (0.85 if parameter.param_type_name == "option" else 0.3):
+            if parameter.name == "help" or rng.random() < (
+                0.85 if parameter.param_type_name == "option" else 0.3
+            ):
                 continue
-            words += self.option(rng, parameter) if parameter.param_type_name == "option" else [self.argument(rng, parameter.name)]
+            words += (
+                self.option(rng, parameter)
+                if parameter.param_type_name == "option"
+                else [self.argument(rng, parameter.name)]
+            )
         if "--storage" in {o for p in self.commands[name].params for o in p.opts} and rng.random() < 0.9:
             words += ["--storage", "lab.db"]
         stdin = values.change_bytes(rng, TABLE.encode()) if rng.random() < 0.2 else b""
@@ -88,13 +107,18 @@ class Commands:
         found = {}
         for path in sorted(self.folder.rglob("*")):
             if path.is_file() and not path.name.endswith(("-wal", "-shm")):
-                found[str(path)] = contents(path) if path.suffix == ".db" else hashlib.md5(path.read_bytes()).hexdigest()
+                found[str(path)] = (
+                    contents(path) if path.suffix == ".db" else hashlib.md5(path.read_bytes()).hexdigest()
+                )
         return found
 
 
 def contents(path: Path) -> object:
     """The rows of a database; its bytes, where it is none."""
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
+    ):
         return hashlib.md5("\n".join(db.iterdump()).encode("utf-8", "replace")).hexdigest()
     return path.read_bytes()
 

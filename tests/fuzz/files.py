@@ -57,7 +57,10 @@ class Files:
     def table(self, name: str) -> bytes:
         import pandas
 
-        made, frame = io.BytesIO(), pandas.DataFrame({"row": ["r1", "r2"], "col": ["c1", "c2"], "value": [0.5, 1.5]})
+        made, frame = (
+            io.BytesIO(),
+            pandas.DataFrame({"row": ["r1", "r2"], "col": ["c1", "c2"], "value": [0.5, 1.5]}),
+        )
         if name.endswith("xlsx"):
             frame.to_excel(made, index=False)
         elif name.endswith("parquet"):
@@ -67,7 +70,15 @@ class Files:
         return made.getvalue()
 
     def case(self, rng: Random) -> Case:
-        kinds = (self.posterior, self.posterior, self.store, self.database, self.database, self.events, self.read)
+        kinds = (
+            self.posterior,
+            self.posterior,
+            self.store,
+            self.database,
+            self.database,
+            self.events,
+            self.read,
+        )
         return rng.choice(kinds)(rng)
 
     # Posteriors
@@ -130,7 +141,9 @@ class Files:
                 return json.dumps(values.change_json(rng, json.loads(old)))
             except ValueError:
                 return rng.choice(values.TEXTS)
-        return rng.choice((0, -1, 2**62, 1.5, None, "x", b"\xff", "2024-01-01", "9999-99-99T00:00:00", float("inf")))
+        return rng.choice(
+            (0, -1, 2**62, 1.5, None, "x", b"\xff", "2024-01-01", "9999-99-99T00:00:00", float("inf"))
+        )
 
     def fresh(self) -> Path:
         for old in self.scratch.glob("lab.db*"):
@@ -154,7 +167,9 @@ class Files:
 def use(posterior: Posterior) -> None:
     """Read off a posterior all that an unsound one might fail at."""
     text, _ = repr(posterior), posterior.mean
-    posterior.predict(posterior.observations.row_axis.labels or [0], (posterior.observations.col_axis.labels or [0])[0])
+    posterior.predict(
+        posterior.observations.row_axis.labels or [0], (posterior.observations.col_axis.labels or [0])[0]
+    )
     if posterior.draws.mu.size * posterior.shape[0] < 10**4 and text and posterior.sampling.thin < 100:
         posterior.more(1, progress=False, threads=1)
 

@@ -74,7 +74,9 @@ class PythonCalls:
             rows, cols = (pick(rng, [0, 1, 2], values.value) for _ in range(2))
             given = pick(rng, [0.5, 1.0, 2.0], values.value)
             shape = pick(rng, (4, 3), values.value)
-            args = (rows, cols, given, shape) if how == Observations.from_triples else (shape, rows, cols, given)
+            args = (
+                (rows, cols, given, shape) if how == Observations.from_triples else (shape, rows, cols, given)
+            )
             if rng.random() < 0.3:
                 args += (small(rng), small(rng))
             return called(how, *args)
@@ -92,8 +94,12 @@ class PythonCalls:
         return called(complete, MATRIX, **options | {name: small(rng) for name in names})
 
     def construct(self, rng: Random) -> Case:
-        what, n = rng.choice(((InverseGamma, 2), (Priors, 5), (Sampling, 6), (Transform, 3), (Limits, 3), (Transform.parse, 1)))
-        good: list[Any] = {Priors: [InverseGamma(1.0, 1.0)] * 4 + [1.0], InverseGamma: [1.0, 1.0]}.get(what, [])  # type: ignore[call-overload]
+        what, n = rng.choice(
+            ((InverseGamma, 2), (Priors, 5), (Sampling, 6), (Transform, 3), (Limits, 3), (Transform.parse, 1))
+        )
+        good: list[Any] = {Priors: [InverseGamma(1.0, 1.0)] * 4 + [1.0], InverseGamma: [1.0, 1.0]}.get(
+            what, []
+        )  # type: ignore[call-overload]
         args = [pick(rng, good[k] if good else small(rng), small) for k in range(n)]
         return called(what, *args)
 
@@ -135,11 +141,17 @@ class PythonCalls:
             if way == 0:
                 return self.on_campaign("tell", odd([1]), odd([0.5]), **more)
             if way == 1:
-                return self.on_campaign("tell", row=odd("r1"), col=odd("c1"), value=odd(0.5), again=odd(False), **more)
-            table = {name: odd(["1"]) for name in ("id", "row", "col", "value", "status") if rng.random() < 0.6}
+                return self.on_campaign(
+                    "tell", row=odd("r1"), col=odd("c1"), value=odd(0.5), again=odd(False), **more
+                )
+            table = {
+                name: odd(["1"]) for name in ("id", "row", "col", "value", "status") if rng.random() < 0.6
+            }
             return self.on_campaign("tell", pick(rng, table, values.value), **more)
         if name == "ask":
-            limits = {k: small(rng) for k in rng.sample(("plates", "per_row", "per_col", "frame"), rng.randrange(2))}
+            limits = {
+                k: small(rng) for k in rng.sample(("plates", "per_row", "per_col", "frame"), rng.randrange(2))
+            }
             return self.on_campaign("ask", odd(1), progress=False, **limits, **more)
         if name == "correct":
             which = {k: small(rng) for k in rng.sample(("row", "col", "number", "reason"), rng.randrange(3))}
@@ -224,8 +236,11 @@ class PythonCalls:
         from maxentry.estimators import BayesianCompleter, NuclearNormCompleter
 
         bayesian = rng.random() < 0.5
+
         def fit(option: str, given: Any) -> Any:
-            base: dict[str, Any] = {"sampling": TINY, "rank": 1} if bayesian else {"penalty": 1.0, "max_iter": 9}
+            base: dict[str, Any] = (
+                {"sampling": TINY, "rank": 1} if bayesian else {"penalty": 1.0, "max_iter": 9}
+            )
             made = (BayesianCompleter if bayesian else NuclearNormCompleter)(**base | {option: given})
             return made.fit_transform(MATRIX)  # odd data are refused as scikit-learn refuses them
 
@@ -239,7 +254,9 @@ class PythonCalls:
         return called(nuclear_norm, data, **good | {rng.choice((*good, "center", "warm_start")): small(rng)})
 
 
-def called(how: Callable[..., Any], *args: Any, digest: Callable[[], object] = lambda: None, **options: Any) -> Case:
+def called(
+    how: Callable[..., Any], *args: Any, digest: Callable[[], object] = lambda: None, **options: Any
+) -> Case:
     """A call with these words and options."""
     name = getattr(how, "__qualname__", str(how))
     words = [values.shown(x) for x in args] + [f"{k}={values.shown(x)}" for k, x in options.items()]

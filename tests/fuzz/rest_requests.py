@@ -35,7 +35,16 @@ BODIES: dict[str, Any] = {
     "/campaigns/{campaign}/correct": {"id": 1, "value": 0.5, "row": "r1", "col": "c1", "number": 1, "reason": "x"},
     "/campaigns/{campaign}/lookup": {"rows": ["r1"], "cols": ["c1"], "level": 0.9},
 }  # fmt: skip
-HEADERS = ("Idempotency-Key", "Content-Type", "Accept", "Origin", "Range", "If-None-Match", "Authorization", "Last-Event-ID")
+HEADERS = (
+    "Idempotency-Key",
+    "Content-Type",
+    "Accept",
+    "Origin",
+    "Range",
+    "If-None-Match",
+    "Authorization",
+    "Last-Event-ID",
+)
 
 
 class RestRequests:
@@ -49,7 +58,13 @@ class RestRequests:
         self.storage = Storage("sqlite://", create=True)
         app = create_app(self.storage, Options(limits=ServerLimits(rate=0, entries=1000)))
         self.client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
-        body = {"name": "x", "rows": ["r1", "r2", "r3"], "cols": ["c1", "c2"], "seed": 1, "acquisition": "balanced"}
+        body = {
+            "name": "x",
+            "rows": ["r1", "r2", "r3"],
+            "cols": ["c1", "c2"],
+            "seed": 1,
+            "acquisition": "balanced",
+        }
         assert self.client.post(f"{API}/campaigns", json=body).status_code == 201
         self.client.post(f"{API}/campaigns/x/ask", json={"n": 2})
         paths = app.openapi()["paths"]
@@ -71,19 +86,28 @@ class RestRequests:
                 query[each["name"]] = str(rng.choice((values.json_value(rng, 0), "r1", "c1", 1, 0)))
         if "wait" in {each["name"] for each in operation.get("parameters", ())}:
             query["wait"] = rng.choice(("0", "0", "nan", "-1", "x"))
-        names = {"campaign": rng.choice(("x", "x", "x", "y", rng.choice(values.TEXTS))), "job": rng.choice(("x", "0"))}
-        address = path.format(**{k: quote(v.encode("utf-8", "surrogatepass"), safe="") for k, v in names.items()})
+        names = {
+            "campaign": rng.choice(("x", "x", "x", "y", rng.choice(values.TEXTS))),
+            "job": rng.choice(("x", "0")),
+        }
+        address = path.format(
+            **{k: quote(v.encode("utf-8", "surrogatepass"), safe="") for k, v in names.items()}
+        )
         body, headers = b"", {}
         if method in ("post", "patch", "put"):
             body = self.body(rng, path)
             headers["Content-Type"] = "text/csv" if path.endswith("csv") else "application/json"
         if rng.random() < 0.2:
-            headers[rng.choice(HEADERS)] = rng.choice(values.TEXTS).encode("latin-1", "replace").decode("latin-1")
+            headers[rng.choice(HEADERS)] = (
+                rng.choice(values.TEXTS).encode("latin-1", "replace").decode("latin-1")
+            )
 
         def call() -> None:
             encoded = {k: v.encode("latin-1").replace(b"\n", b"") for k, v in headers.items()}
             pairs = [(k, v.encode("utf-8", "replace").decode()) for k, v in query.items()]
-            answer = self.client.request(method, f"{API}{address}", content=body, params=pairs, headers=encoded)
+            answer = self.client.request(
+                method, f"{API}{address}", content=body, params=pairs, headers=encoded
+            )
             if answer.status_code >= 500:
                 raise Foreign(f"{answer.status_code} {answer.text[:300]}")
             if answer.status_code >= 400:

@@ -56,7 +56,9 @@ def sequence(rng: Random, depth: int = 1) -> Any:
     items = [value(rng, depth - 1) for _ in range(rng.randrange(5))]
     if rng.random() < 0.3:
         items = [rng.choice(NUMBERS)] * rng.randrange(1, 8)
-    make: Callable[[Any], Any] = rng.choice((list, tuple, iter, lambda x: (y for y in x), lambda x: dict.fromkeys(map(str, x))))
+    make: Callable[[Any], Any] = rng.choice(
+        (list, tuple, iter, lambda x: (y for y in x), lambda x: dict.fromkeys(map(str, x)))
+    )
     return make(items)
 
 
@@ -130,12 +132,16 @@ def frame(rng: Random) -> Any:
     def cells() -> Any:
         return rng.choice((rng.choice(numbers), rng.choice(TEXTS), None))
 
-    columns = {name: [rng.choice((0.5, 1.0, None)) if kind == 0 else cells() for _ in range(n)] for name in names}
+    columns = {
+        name: [rng.choice((0.5, 1.0, None)) if kind == 0 else cells() for _ in range(n)] for name in names
+    }
     try:
         if rng.random() < 0.5:
             made: Any = polars.DataFrame(columns, strict=False)
             return made.to_series(0) if names and rng.random() < 0.1 else made
-        made = pandas.DataFrame(columns, index=rng.choice((None, [cells() for _ in range(n)])) if names else None)
+        made = pandas.DataFrame(
+            columns, index=rng.choice((None, [cells() for _ in range(n)])) if names else None
+        )
         if names and rng.random() < 0.3:
             made.columns = [rng.choice((*TEXTS, 1, None, (1, 2))) for _ in names]
         return made.iloc[:, 0] if names and rng.random() < 0.1 else made
@@ -147,7 +153,9 @@ def json_value(rng: Random, depth: int = 2) -> Any:
     """What JSON can say, or nearly (NaN)."""
     kind = rng.randrange(8 if depth else 5)
     if kind < 3:
-        return rng.choice((0, 1, -1, 2, 0.5, 1e300, 2**63, 2**70, 10**30, float("nan"), float("inf"), True, False, None, 3))
+        return rng.choice(
+            (0, 1, -1, 2, 0.5, 1e300, 2**63, 2**70, 10**30, float("nan"), float("inf"), True, False, None, 3)
+        )
     if kind < 5:
         return rng.choice(TEXTS)
     if kind < 7:

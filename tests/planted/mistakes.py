@@ -287,7 +287,7 @@ POSTERIOR = [
         "posterior/test_algorithm2.py",
     ),
     Mistake(
-        "posterior/chains.py",
+        "posterior/diagnostics.py",
         "above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])",
         "above = log_eta - np.median(log_eta)",
         "chains of a low rank count as stuck beside those of a high one",
@@ -343,7 +343,7 @@ POSTERIOR = [
         "posterior",
     ),
     Mistake(
-        "posterior/intervals.py",
+        "model/noise.py",
         "return z * np.sqrt(self.var)",
         "return z * self.var",
         "the noise of predictive intervals has a variance for an sd",

@@ -14,7 +14,7 @@ from tests.plots.examples import EVIL, asked, small
 from maxentry import plots
 from maxentry.errors import MissingDependencyError, ParameterError
 from maxentry.plots import matplotlib as drawing
-from maxentry.plots.records import Side, log_ticks
+from maxentry.plots.records import AxisLabels, log_ticks
 from maxentry.plots.style import MATPLOTLIB, PLOTLY
 from maxentry.wording import shorten
 
@@ -120,7 +120,7 @@ def test_neither_library_is_loaded_before_it_draws() -> None:
 def test_names_are_shortened_in_the_middle_and_left_out_where_there_is_no_room() -> None:
     assert shorten("short", 18) == "short"
     assert shorten("abcdefghijklmnopqrstuvwxyz", 9) == "abcd…wxyz"
-    side = Side("rows", tuple(map(str, range(100))), 100)
+    side = AxisLabels("rows", tuple(map(str, range(100))), 100)
     assert list(side.ticks(200)) == list(range(100))
     assert list(side.ticks(40)) == list(range(0, 100, 3))
 

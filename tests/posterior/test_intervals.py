@@ -11,7 +11,8 @@ from maxentry import belief as belief_module
 from maxentry import complete
 from maxentry.belief import Belief
 from maxentry.errors import ParameterError
-from maxentry.posterior.intervals import NoiseLaw, check_level, interval_map, quantiles
+from maxentry.model.noise import NoiseLaw
+from maxentry.posterior.intervals import check_level, interval_map, quantiles
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ from tests.posterior.examples import SHORT, low_rank, matrices
 
 from maxentry import Sampling, complete
 from maxentry.errors import LabelError, MaxentryError, ParameterError, SizeError
+from maxentry.model.noise import NoiseLaw
 from maxentry.posterior import intervals as module
-from maxentry.posterior.intervals import NoiseLaw, interval_map
+from maxentry.posterior.intervals import interval_map
 from maxentry.posterior.rhat_ess import split_rhat
 
 ROWS = [f"r{i}" for i in range(12)]

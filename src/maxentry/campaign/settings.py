@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
 from maxentry.errors import DataError, ParameterError
+from maxentry.model.noise import NOISE_NAMES, Noise
 from maxentry.parameters import is_choice, is_positive, is_whole
 from maxentry.wording import show
 
@@ -69,8 +70,8 @@ class Settings:
         "auto", "The rank, or auto: chosen by prediction.", least=0, metavar="auto|R"
     )
     acquisition: str = _setting("predictive_variance", "How entries are chosen.", choices=CRITERION_NAMES)
-    noise: Literal["gaussian", "student"] = _setting(
-        "gaussian", "student where single measurements go wrong.", choices=("gaussian", "student")
+    noise: Noise = _setting(  # noqa: RUF009
+        "gaussian", "student where single measurements go wrong.", choices=NOISE_NAMES
     )
     effects: bool = _setting(True, "Whether rows and columns have means of their own.")
     priors: Literal["paper"] | None = _setting(

@@ -42,7 +42,7 @@ def derive_seed(seed: int, purpose: int, number: int) -> int:
 
 
 K = TypeVar("K")
-Status = Literal["pending", "told", "failed", "withdrawn", "expired"]
+AskStatus = Literal["pending", "told", "failed", "withdrawn", "expired"]
 
 
 class Ask(NamedTuple):
@@ -59,11 +59,11 @@ class Ask(NamedTuple):
     expires_at: dt.datetime | None
     event: int
     who: str | None = None
-    status: Status = "pending"  # by the events: never "expired", which depends on the time
+    status: AskStatus = "pending"  # by the events: never "expired", which depends on the time
     reason: str = ""
     retry: bool = False
 
-    def status_at(self, now: dt.datetime) -> Status:
+    def status_at(self, now: dt.datetime) -> AskStatus:
         """Return the status at this time."""
         over = self.expires_at is not None and now >= self.expires_at
         return "expired" if over and self.status == "pending" else self.status
@@ -338,7 +338,7 @@ class _Draft:
             left = any(m.id == old.id and not m.struck for m in self.measurements)
             self.settle(old.id, "told" if left else "withdrawn", "" if left else event.reason)
 
-    def settle(self, id: int, status: Status, reason: str = "", retry: bool = False) -> None:
+    def settle(self, id: int, status: AskStatus, reason: str = "", retry: bool = False) -> None:
         self.asked[id] = self.asked[id]._replace(status=status, reason=reason, retry=retry)
 
 

@@ -100,9 +100,10 @@ def _why_fewer(campaign: Campaign) -> str:
 
 def plate_table(columns: Mapping[str, list[Any]]) -> Table:
     """A plate to fill in: what to measure, what is predicted, and an empty value."""
-    names = ("id", "row", "col", "mean", "sd", "gain", "cost")
+    from maxentry.campaign.views import ASK_COLUMNS
+
     rounded = {name: tables.round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
-    table = Table.from_columns({**columns, **rounded}, *names)
+    table = Table.from_columns({**columns, **rounded}, *ASK_COLUMNS)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])
 
 
@@ -166,13 +167,13 @@ def _parse_report(table: Table, names: str | None) -> Any:
 
 
 Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", help="Ids of the plate.", show_default=False)]
-Reason = Annotated[str, option("--reason", help="Why, for the history.")]
+ReasonOption = Annotated[str, option("--reason", help="Why, for the history.")]
 
 
 @commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, failed (ids).")
 def fail(
     ids: Ids = None,
-    reason: Reason = "",
+    reason: ReasonOption = "",
     retry: Annotated[bool, option("--retry", help="It may be asked for again.")] = False,
     who: options.Who = None,
     as_json: options.Json = False,
@@ -191,7 +192,7 @@ def fail(
 def withdraw(
     ids: Ids = None,
     everything: Annotated[bool, option("--all", help="All that is pending.")] = False,
-    reason: Reason = "",
+    reason: ReasonOption = "",
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -226,7 +227,7 @@ def correct(
     number: Annotated[int | None, option("--number", help="… or of this number in `export`.")] = None,
     value: Annotated[str | None, option("--value", help="The value, as an option (for -1.5, say).")] = None,
     strike: Annotated[bool, option("--strike", help="No value at all: strike it out.")] = False,
-    reason: Reason = "",
+    reason: ReasonOption = "",
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,

@@ -183,6 +183,14 @@ def serve(
         list[str] | None,
         option("--allow-host", metavar="NAME", help="A further name by which this machine is called."),
     ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        option(
+            "--proxy",
+            metavar="ADDRESS",
+            help="The IP address of a reverse proxy, whose X-Forwarded-For says who the client is.",
+        ),
+    ] = None,
     certificate: Annotated[
         str | None, option("--tls-certificate", metavar="FILE", help="Speak HTTPS, with this certificate …")
     ] = None,
@@ -196,6 +204,9 @@ def serve(
     max_entries: Annotated[
         int, typer.Option("--max-entries", min=4, help="Entries of the largest matrix that may be begun.")
     ] = 25_000_000,
+    max_labels: Annotated[
+        int, typer.Option("--max-labels", min=4, help="Rows and columns together of the largest matrix.")
+    ] = 1_000_000,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Fits at the same time.")] = 2,
     storage: options.Storage = options.STORAGE,
 ) -> None:
@@ -213,8 +224,11 @@ def serve(
         host=host,
         port=port,
         tokens=Tokens(_token(read_token, TOKENS[0]), _token(write_token, TOKENS[1])),
-        limits=ServerLimits(body=max_body * 2**20, rate=rate, entries=max_entries, workers=workers),
+        limits=ServerLimits(
+            body=max_body * 2**20, rate=rate, entries=max_entries, labels=max_labels, workers=workers
+        ),
         hosts=tuple(allow_host or ()),
+        proxies=tuple(proxy or ()),
         certificate=None if certificate is None else (certificate, certificate_key or ""),
     )
     if not given.local and certificate is None:

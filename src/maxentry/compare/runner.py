@@ -44,7 +44,7 @@ def run_cell(cell: Cell) -> Run:
     case, strategy, seed = cell
     truth = case.source.truth(seed)
     clock, cpu = time.perf_counter(), time.process_time()
-    observer = Observer(cell, truth)
+    observer = ErrorObserver(cell, truth)
     look_after = case.look_after()
     with open_campaign(cell, truth) as campaign:
         sizes = [case.initial, *(min(case.batch, case.budget - k * case.batch) for k in range(case.batches))]
@@ -95,7 +95,7 @@ def _after_start(policy: Policy, initial: int) -> Policy:
     return choose
 
 
-class Observer:
+class ErrorObserver:
     """Measures batches and records the error along the way."""
 
     def __init__(self, cell: Cell, truth: Truth) -> None:

@@ -7,4 +7,6 @@ from maxentry.completion.nuclear_norm import nuclear_norm as nuclear_norm
 from maxentry.completion.nuclear_norm import nuclear_norm_path as nuclear_norm_path
 from maxentry.completion.nuclear_norm import penalty_path as penalty_path
 from maxentry.completion.result import Completion as Completion
-from maxentry.completion.result import Status as Status
+from maxentry.completion.result import SolverStatus as SolverStatus
+
+Status = SolverStatus  # its former name

@@ -30,7 +30,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, svds
 from threadpoolctl import ThreadpoolController
 
-from maxentry.completion.result import Completion, LowRank, Status, WeightedEntries
+from maxentry.completion.result import Completion, LowRank, SolverStatus, WeightedEntries
 from maxentry.errors import DataError, ParameterError
 from maxentry.kernels.ridge import component_energies
 from maxentry.model.effects import Effects, row_column_means
@@ -249,7 +249,7 @@ class Solution(NamedTuple):
     objective: float
     gap: float
     iterations: int
-    status: Status
+    status: SolverStatus
 
 
 def solve(entries: WeightedEntries, penalty: float, start: LowRank, tol: float, max_iter: int) -> Solution:
@@ -274,8 +274,8 @@ def _run_rounds(
         idle = 0 if state.gap < gap or state.objective < objective * (1.0 - 1e-12) else idle + 1
         gap, objective = min(gap, state.gap), min(objective, state.objective)
         if state.gap <= tol or idle >= PATIENCE or sweeps >= max_iter:
-            stopped = Status.STALLED if idle >= PATIENCE else Status.ITERATION_LIMIT
-            status = Status.CONVERGED if state.gap <= tol else stopped
+            stopped = SolverStatus.STALLED if idle >= PATIENCE else SolverStatus.ITERATION_LIMIT
+            status = SolverStatus.CONVERGED if state.gap <= tol else stopped
             return Solution(X, state.objective, state.gap, sweeps, status)
         X = drop(entries, X, penalty, state)
         X, added = add(entries, X, penalty, state.outside)

@@ -124,7 +124,7 @@ def _row_starts(index: NDArray[np.int32], m: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.bincount(index, minlength=m))]).astype(np.int64)
 
 
-class Status(Enum):
+class SolverStatus(Enum):
     """How the solver ended; the text says what to do."""
 
     CONVERGED = "converged: the objective is within the relative duality gap asked for."
@@ -155,7 +155,7 @@ class Completion:
     objective: float  # Eq. (nuc) at the estimate, of the centred values if centred
     gap: float  # relative duality gap: the objective is within gap * objective of the optimum
     iterations: int
-    status: Status
+    status: SolverStatus
     form: Form = field(default=Form(), repr=False)  # how the observations came
 
     @property
@@ -171,7 +171,7 @@ class Completion:
     @property
     def converged(self) -> bool:
         """Whether the certificate holds."""
-        return self.status is Status.CONVERGED
+        return self.status is SolverStatus.CONVERGED
 
     def predict(self, rows: ArrayLike, cols: ArrayLike) -> Floats:
         """The estimate at the entries (rows[n], cols[n]), given by position; rows and cols broadcast."""

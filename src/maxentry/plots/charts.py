@@ -19,13 +19,14 @@ from threadpoolctl import threadpool_limits
 
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
+from maxentry.model.noise import NoiseLaw
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Array, Chart, Indices, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 from maxentry.posterior.draws import gram_matrices
 from maxentry.posterior.draws import singular_values as spectrum
-from maxentry.posterior.intervals import NoiseLaw, check_level, predict, quantiles
+from maxentry.posterior.intervals import check_level, predict, quantiles
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.wording import count, one_line

@@ -12,7 +12,7 @@ from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.parameters import is_choice
 from maxentry.plots.plot import Plot, Subject
-from maxentry.plots.records import Array, HeatMap, Indices, Kind, Marks, Side
+from maxentry.plots.records import Array, AxisLabels, HeatMap, Indices, Kind, Marks
 from maxentry.plots.style import Scale
 from maxentry.summary import maps
 from maxentry.summary.maps import Bins, PosteriorMap, restrict
@@ -188,7 +188,7 @@ def _bins(subject: Subject, order: Order) -> BinPair:
     return rows, cols
 
 
-def side(bins: Bins, title: str, labels: Sequence[Any] | None) -> Side:
+def side(bins: Bins, title: str, labels: Sequence[Any] | None) -> AxisLabels:
     """The names of cells: "A … F" for rows in their own order, "A + 5" for rows in another."""
     in_order = bool((np.diff(bins.order) > 0).all())
     names = [one_line(i if labels is None else labels[i]) for i in bins.order.tolist()]
@@ -196,7 +196,7 @@ def side(bins: Bins, title: str, labels: Sequence[Any] | None) -> Side:
     for first, last in pairwise(bins.edges.tolist()):
         others = f" … {names[last - 1]}" if in_order else f" + {last - first - 1}"
         cells.append(names[first] + (others if last > first + 1 else ""))
-    return Side(title, tuple(cells), len(names))
+    return AxisLabels(title, tuple(cells), len(names))
 
 
 def cluster_order(belief: Belief) -> tuple[Indices, Indices]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxentry.errors import MissingDependencyError
-from maxentry.plots.records import LONGEST, Chart, HeatMap, Marks, Panel, Record, Series, log_ticks
+from maxentry.plots.records import LONGEST, Chart, FigureRecord, HeatMap, Marks, Panel, Series, log_ticks
 from maxentry.plots.style import GRID, INK, MARK, MARK_BLUE, MARK_SIZES, MATPLOTLIB, Dashes
 from maxentry.wording import shorten
 
@@ -34,7 +34,7 @@ MARKS: dict[str, dict[str, Any]] = {
 }
 
 
-def draw(record: Record) -> Figure:
+def draw(record: FigureRecord) -> Figure:
     """A record as a matplotlib figure."""
     return _heat_map(record) if isinstance(record, HeatMap) else _chart(record)
 

@@ -16,7 +16,7 @@ import numpy as np
 from maxentry.belief import Entries
 from maxentry.errors import CampaignError, MissingDependencyError, ParameterError
 from maxentry.plots import matplotlib, plotly
-from maxentry.plots.records import Array, Indices, Record
+from maxentry.plots.records import Array, FigureRecord, Indices
 from maxentry.transform import NONE, Transform
 from maxentry.wording import one_line, show
 
@@ -41,7 +41,7 @@ class Plot:
     record: what is shown, as plain data.
     """
 
-    record: Record
+    record: FigureRecord
 
     def matplotlib(self) -> Figure:
         """A matplotlib figure, for print."""

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxentry.errors import MissingDependencyError
-from maxentry.plots.records import LONGEST, Chart, HeatMap, Marks, Panel, Record, Series, Side, log_ticks
+from maxentry.plots.records import (
+    LONGEST,
+    AxisLabels,
+    Chart,
+    FigureRecord,
+    HeatMap,
+    Marks,
+    Panel,
+    Series,
+    log_ticks,
+)
 from maxentry.plots.style import GREY, INK, MARK, MARK_BLUE, MARK_SIZES, PLOTLY
 from maxentry.wording import number, shorten
 
@@ -27,7 +37,7 @@ ROW_TICKS, COLUMN_TICKS = 40, 18  # labels that fit into half of a page
 LINES = "rgba(128,128,128,0.3)"
 
 
-def draw(record: Record) -> Figure:
+def draw(record: FigureRecord) -> Figure:
     """A record as a plotly figure; labels are shown as they are, never as markup."""
     return _heat_map(record) if isinstance(record, HeatMap) else _chart(record)
 
@@ -50,7 +60,7 @@ def script() -> str:
     return f"<script>{get_plotlyjs()}</script>"
 
 
-def _layout(record: Record, **more: Any) -> dict[str, Any]:
+def _layout(record: FigureRecord, **more: Any) -> dict[str, Any]:
     note = f"<br><sub>{escape(record.note)}</sub>" if record.note else ""
     return {
         "title": {"text": escape(record.title) + note, "x": 0.01, "xanchor": "left"},
@@ -99,7 +109,7 @@ def _heat_map(record: HeatMap) -> Figure:
     return fig
 
 
-def _side(side: Side, most: int) -> dict[str, Any]:
+def _side(side: AxisLabels, most: int) -> dict[str, Any]:
     at = list(side.ticks(most))
     return {
         "tickvals": at,
@@ -155,7 +165,7 @@ def _axes(panel: Panel) -> tuple[dict[str, Any], dict[str, Any]]:
     common |= {"type": "log"} if panel.logarithmic else {"range": [0, 1]} if panel.unit_square else {}
     x, y = (common | {"title": {"text": escape(label)}} for label in (panel.x_label, panel.y_label))
     if panel.names:
-        y |= _side(Side("", panel.names, len(panel.names)), ROW_TICKS) | {
+        y |= _side(AxisLabels("", panel.names, len(panel.names)), ROW_TICKS) | {
             "range": [len(panel.names) - 0.5, -0.5]
         }
     if panel.log_shares:

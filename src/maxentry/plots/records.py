@@ -23,7 +23,7 @@ LONGEST = 18  # characters of a label on an axis
 NUMBERED = 30  # entries of a next batch that can have their number written in
 
 
-class Side(NamedTuple):
+class AxisLabels(NamedTuple):
     """The rows or the columns of a map: the name of each cell, "A … F" or "A + 5" where it stands for several."""
 
     title: str
@@ -67,8 +67,8 @@ class HeatMap(NamedTuple):
     note: str
     unit: str  # of the colours
     values: Array
-    rows: Side
-    cols: Side
+    rows: AxisLabels
+    cols: AxisLabels
     scale: Scale
     limits: tuple[float, float]  # values beyond have the colour of the end
     logarithmic: bool = False
@@ -121,7 +121,7 @@ class Chart(NamedTuple):
     panels: tuple[Panel, ...]
 
 
-Record = HeatMap | Chart
+FigureRecord = HeatMap | Chart
 
 
 def log_ticks(low: float, high: float) -> list[float]:

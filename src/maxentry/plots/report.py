@@ -15,7 +15,7 @@ import numpy as np
 from maxentry import plots
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
-from maxentry.plots.records import Chart, Record
+from maxentry.plots.records import Chart, FigureRecord
 from maxentry.plots.style import inline_svg, library_versions, render_page
 from maxentry.posterior.diagnostics import strip_code
 from maxentry.posterior.posterior import MOSTLY_MEANS, summary_lines
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EVENTS = 30  # of the history, the last ones
 NOT_SHOWN = ("rows", "cols", "mask", "costs", "name")  # settings that are long, or stand elsewhere
 Facts = list[tuple[str, str]]
-Draw = Callable[[Record], str]
+Draw = Callable[[FigureRecord], str]
 
 
 def render_report(
@@ -48,7 +48,7 @@ def render_report(
     drawing = _draw_interactive if interactive else _draw_static
     ids = count_up()
 
-    def draw(record: Record) -> str:
+    def draw(record: FigureRecord) -> str:
         return drawing(record, f"f{next(ids)}")
 
     return render_page(
@@ -81,14 +81,14 @@ class Card(NamedTuple):
 def _card(plot: Plot, draw: Draw, about: str = "", kind: str = "") -> Card:
     record = plot.record
     note = " ".join(sentence(text) for text in (about, record.note) if text)
-    pieces: list[Record] = [record]
+    pieces: list[FigureRecord] = [record]
     if isinstance(record, Chart):  # panel by panel, so that they stand below each other on a narrow screen
         pieces = [record._replace(panels=(panel,)) for panel in record.panels]
     drawings = [draw(piece) for piece in pieces]
     return Card(record.title.partition(":")[0], note, drawings, isinstance(record, Chart), kind)
 
 
-def _draw_static(record: Record, name: str) -> str:
+def _draw_static(record: FigureRecord, name: str) -> str:
     """Draw a figure as SVG inside the page, without title and note, which stand in the page as text."""
     label = f"{record.title}. {record.note}".removesuffix(". ")
     with warnings.catch_warnings():  # letters that matplotlib's font lacks are drawn by the browser's
@@ -96,7 +96,7 @@ def _draw_static(record: Record, name: str) -> str:
         return inline_svg(matplotlib.draw(record._replace(title="", note="")), name, label)
 
 
-def _draw_interactive(record: Record, name: str) -> str:
+def _draw_interactive(record: FigureRecord, name: str) -> str:
     """Draw a figure by plotly, whose script is in the page once."""
     fig = plotly.draw(record)
     fig.update_layout(margin={"t": 45, "b": 70}, title=None)
@@ -146,7 +146,7 @@ def _map_cards(subject: Subject, draw: Draw) -> list[Card]:
     return cards
 
 
-class Table(NamedTuple):
+class ReportTable(NamedTuple):
     """Cells as text."""
 
     columns: list[str]
@@ -170,7 +170,7 @@ def next_section(subject: Subject, n: int, draw: Draw) -> dict[str, Any]:
             [str(k + 1), *map(one_line, labels), *figures, *cost, describe(reason, subject.transform)]
         )
     card = _card(plots.next_batch(subject, n), draw, kind="whole")
-    return {"next": card, "batch": Table(columns, rows), "why_none": sentence(batch.why)}
+    return {"next": card, "batch": ReportTable(columns, rows), "why_none": sentence(batch.why)}
 
 
 def describe(reason: Reason, transform: Transform = NONE) -> str:
@@ -200,7 +200,7 @@ def _history(subject: Subject, points: int, draw: Draw) -> dict[str, Any]:
     return {
         "history": _card(plots.history(subject, points=points), draw),
         "which_events": which,
-        "events": Table(["event", "at (UTC)", "who", "kind", "what"], rows[: -EVENTS - 1 : -1]),
+        "events": ReportTable(["event", "at (UTC)", "who", "kind", "what"], rows[: -EVENTS - 1 : -1]),
     }
 
 

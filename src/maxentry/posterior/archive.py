@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from maxentry import labels as axis_labels
 from maxentry._io import write_atomically
 from maxentry.errors import DataError, ParameterError
+from maxentry.model.noise import Noise
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
 from maxentry.posterior.draws import Draws, FolderStore
-from maxentry.posterior.gibbs import GibbsState, Noise, Units
+from maxentry.posterior.gibbs import GibbsState, Units
 from maxentry.posterior.rank import RankChoice, check_rank
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched

@@ -1,7 +1,7 @@
 """Run chains in parallel, each with its own random stream, so the draws are the same on any machine.
 
-Start with `spawn_chains` and `run_chains`; `ModelSpec` says what is fitted, `drop_stuck_chains` removes chains that
-annealing left in a mode without mass, `draws_in_user_units` undoes the standardisation.
+Start with `spawn_chains` and `run_chains`; `ModelSpec` says what is fitted, `draws_in_user_units` undoes the
+standardisation.
 
 A chain has a thread of its own, or a `ThreadTeam` where there are more threads than chains. The compiled sweeps release
 the interpreter. Between two calls of them a chain reports progress and checks whether it should stop; an interrupted
@@ -25,9 +25,11 @@ from maxentry._io import max_threads
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.labels import place
+from maxentry.model.noise import Noise, has_weights
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
+from maxentry.posterior.diagnostics import find_stuck_chains
 from maxentry.posterior.draws import MEMORY, Draws, DrawStore
 from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, ThreadTeam, Units, Workspace
 from maxentry.posterior.schedule import Sampling, sweep_work
@@ -41,8 +43,6 @@ Observer = Callable[[DrawBuffers], None]
 CHUNK_WORK = 4e8  # multiplications between two checks of the stop flag: about a tenth of a second
 SHARED_WORK = 3e7  # multiplications of a sweep from which threads may share it: two or three milliseconds
 OBSERVED_NUMBERS = 4_000_000  # numbers of the states passed to an observer at once: 32 MB a chain
-STUCK_RATIO = 2.0  # a chain is stuck if its noise sd is this many times that of the median chain, ...
-STUCK_NATS = 30.0  # ... and its mode has this much less log mass
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ModelSpec:
     its scale take the place of the data throughout, for priors and units too.
     """
 
-    noise: gibbs.Noise = "gaussian"
+    noise: Noise = "gaussian"
     effects: bool = True
     priors: Priors | None = None
     units: Units | None = None
@@ -274,21 +274,10 @@ def _salvage_draws(run: ChainRun, done: list[int]) -> ChainRun:
 
 
 def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
-    """Drop chains that annealing left in a mode without mass, where others of their rank found a better one.
-
-    By Laplace's approximation the log mass of a mode is about -(N - p) log eta, p the degrees of freedom. A chain with
-    twice the noise sd of the median chain, worth 30 nats or more, has no weight in the posterior; pooled with the
-    others it would get one. With N <= p nothing is dropped: there every mode may interpolate the data.
-    """
-    ranks = np.array([chain.rank for chain in run.chains])
-    log_eta = 0.5 * np.log(run.buffers.scalars[..., kernel.ETA2]).mean(1)
-    m1, m2 = data.shape
-    free = data.by_row.values.size - (ranks * (m1 + m2 - ranks) + data.effects * (m1 + m2))
-    above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])
-    keep = np.flatnonzero(~((above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS)))
-    if keep.size == ranks.size:
-        return run
-    return run.select(keep.tolist(), run.buffers.row.shape[1])
+    """Drop the chains of a population that annealing left in a mode without mass."""
+    eta2, ranks = run.buffers.scalars[..., kernel.ETA2], np.array([chain.rank for chain in run.chains])
+    stuck = find_stuck_chains(eta2, ranks, data.by_row.values.size, data.shape, data.effects)
+    return run.select(np.flatnonzero(~stuck).tolist(), run.buffers.row.shape[1]) if stuck.any() else run
 
 
 def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
@@ -300,5 +289,5 @@ def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
         array *= np.asarray(scale, array.dtype)
     mu = shift + scale * scalars[..., kernel.MU]
     eta2, sigma2 = (scale**2 * scalars[..., k] for k in (kernel.ETA2, kernel.SIGMA2))
-    nu = scalars[..., kernel.NU].copy() if fit.noise == "student" else None
+    nu = scalars[..., kernel.NU].copy() if has_weights(fit.noise) else None
     return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu)

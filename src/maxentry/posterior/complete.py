@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry.errors import DataError, LabelError, ParameterError
+from maxentry.model.noise import Noise, has_weights
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.posterior import chains, gibbs
+from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, transform_values
 from maxentry.posterior.draws import MEMORY, FolderStore
@@ -45,7 +46,7 @@ def complete(
     data: Any,
     rank: int | Literal["auto"] = "auto",
     *,
-    noise: gibbs.Noise = "gaussian",
+    noise: Noise = "gaussian",
     effects: bool = True,
     priors: Priors | None = None,
     transform: str | Transform = "none",
@@ -259,7 +260,7 @@ def restart_chains(
     plan = replace(plan, anneal=0, chains=len(start.chains))
     (m1, m2), restarted = observations.shape, []
     match = None
-    if fit.noise == "student":
+    if has_weights(fit.noise):
         match = MeasurementMatch.find(start.observations, observations, rows, cols)
     for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
         old = chain.state

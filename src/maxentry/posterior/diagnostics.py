@@ -2,7 +2,7 @@
 
 `diagnose` computes the statistics (`rhat_ess`) of the monitored quantities (`draws.monitor`), `judge_long` and
 `judge_population` apply the rules, `Diagnostics` holds the result. A rule is a line of a table: a condition and the
-advice given where it holds.
+advice given where it holds. `find_stuck_chains` finds chains that annealing left in a mode without mass.
 """
 
 from dataclasses import dataclass
@@ -29,6 +29,8 @@ POPULATION_RHAT = 1.1
 POPULATION_ESS = 50  # Monte Carlo error then adds 1% to the root mean square error of a posterior mean
 DRIFT_LEVEL = 0.01  # chance of a false alarm over all quantities together
 MARGIN = 1.5  # advised over the estimated length, which would be enough only half the time
+STUCK_RATIO = 2.0  # a chain is stuck if its noise sd is this many times that of the median chain, ...
+STUCK_NATS = 30.0  # ... and its mode has this much less log mass
 LONGEST_ADVICE = 50  # beyond this factor "run longer" is no advice
 Array = NDArray[np.float64]
 _COLUMNS = ("quantity", "count", "median R-hat", "worst R-hat", "least bulk ESS", "least tail ESS")
@@ -302,6 +304,22 @@ def strip_code(advice: str) -> str:
     for code in (ANNEAL_LONGER, THIN_MORE):
         advice = advice.replace(f" ({code})", "")
     return advice
+
+
+def find_stuck_chains(
+    eta2: Array, ranks: NDArray[np.int64], n: int, shape: tuple[int, int], effects: bool
+) -> NDArray[np.bool_]:
+    """Find chains left by annealing in a mode without mass, where others of their rank found a better one.
+
+    eta2: (chains, draws), the noise variance. n: the number of observations.
+    By Laplace's approximation the log mass of a mode is about -(N - p) log eta, p the degrees of freedom. A chain with
+    twice the noise sd of the median chain, worth 30 nats or more, has no weight in the posterior; pooled with the
+    others it would get one. With N <= p no chain is stuck: there every mode may interpolate the data.
+    """
+    log_eta, (m1, m2) = 0.5 * np.log(eta2).mean(1), shape
+    free = n - (ranks * (m1 + m2 - ranks) + effects * (m1 + m2))
+    above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])
+    return np.asarray((above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS))
 
 
 def median(values: Array) -> float:

@@ -18,12 +18,12 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
 from maxentry.kernels.gibbs import Scratch, Side
@@ -31,15 +31,12 @@ from maxentry.kernels.rng import fill_normal
 from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
 from maxentry.labels import place
+from maxentry.model.noise import NU_VALUES, Noise, check_noise, has_weights
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
-from maxentry.parameters import is_choice
-from maxentry.wording import show
 
 Array = NDArray[np.float64]
-Noise = Literal["gaussian", "student"]
-# Student degrees of freedom that may be drawn; 100 is Gaussian to the eye.
-NU_GRID = np.array([1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0])
+NU_GRID = np.array(NU_VALUES)
 Task = Callable[[], object]
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
 
@@ -89,8 +86,7 @@ def prepare(
     observations: Observations, effects: bool, noise: str, standardise: bool, units: Units | None
 ) -> GibbsData:
     """Standardise the observations (to `units` where given, as a warm start needs) for the kernel."""
-    if not is_choice(noise, get_args(Noise)):
-        raise ParameterError(f"noise must be 'gaussian' or 'student', got {show(noise)}")
+    law = check_noise(noise)
     if units is None:
         units = standard_units(observations.values, effects) if standardise else Units(0.0, 1.0)
     if not 1e-150 < units.scale < 1e150:
@@ -101,7 +97,7 @@ def prepare(
     z = observations.values - units.shift
     z /= units.scale  # in place: copies of many observations would show
     by_row, by_col = observations.halves(z)
-    return GibbsData(by_row, by_col, observations.shape, units, effects, noise)  # type: ignore[arg-type]
+    return GibbsData(by_row, by_col, observations.shape, units, effects, law)
 
 
 def standard_units(values: Array, effects: bool) -> Units:
@@ -146,7 +142,7 @@ def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -
             slope = np.sqrt(s2[side]) * rng.standard_normal(rank) * (2 * rank < min(m1, m2))
             aligned = np.einsum("ia,a->i", frame, slope)
             sides[side] = np.column_stack([sides[side], free, aligned])
-    weights = np.ones(data.by_row.values.size if data.noise == "student" else 0)
+    weights = np.ones(data.by_row.values.size if has_weights(data.noise) else 0)
     left, right = (np.ascontiguousarray(side) for side in sides)
     return GibbsState(left, right, np.array([0, sigma2, eta2, *tau2, 4, *s2]), weights)
 
@@ -244,7 +240,7 @@ class Workspace(NamedTuple):
 
 def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
     # an empty array of another type, so that the kernel is compiled without weights
-    weights = np.ones(half.values.size) if data.noise == "student" else np.empty(0, bool)
+    weights = np.ones(half.values.size) if has_weights(data.noise) else np.empty(0, bool)
     free, aligned, effect = np.zeros((3, m))
     factors, F = _padded(m, rank), _padded(m, rank)
     return Side(

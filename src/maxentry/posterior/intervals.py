@@ -7,44 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
 from maxentry import frames
 from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError
+from maxentry.model.noise import NoiseLaw
 from maxentry.observations import Observations
-from maxentry.transform import NONE, Transform
 from maxentry.parameters import is_whole
+from maxentry.transform import NONE, Transform
 from maxentry.wording import show
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.integer]
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
-COPIES = 4  # noisy copies of each draw in a predictive interval
-
-
-class NoiseLaw(NamedTuple):
-    """The law of the noise in each draw: N(0, var), or sqrt(var) times Student's t with nu degrees of freedom."""
-
-    var: Array  # (S,)
-    nu: Array | None  # (S,)
-
-    def stratified(self) -> Array:
-        """Return `COPIES` noise values for each draw, (COPIES, S), evenly spread over the law.
-
-        They are the quantiles (k + 1/2) / n, each once, in a fixed random order. Independent draws would be far
-        noisier: the width of a predictive interval would vary even for entries that are known well.
-        """
-        S = self.var.size
-        n = COPIES * S
-        p = (np.random.default_rng(0).permutation(n).reshape(COPIES, S) + 0.5) / n
-        z: Array = ndtri(p) if self.nu is None else stdtrit(self.nu, p)
-        return z * np.sqrt(self.var)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from maxentry import frames
 from maxentry.belief import Belief
 from maxentry.errors import MissingDependencyError, ParameterError
+from maxentry.model.noise import NoiseLaw
 from maxentry.observations import Observations
 from maxentry.parameters import is_choice
 from maxentry.posterior import archive, intervals
@@ -175,9 +176,9 @@ class Posterior:
     def _in_form(self, matrix: Array) -> Any:
         return self.observations.form.wrap(matrix)
 
-    def _noise(self) -> intervals.NoiseLaw:
+    def _noise(self) -> NoiseLaw:
         nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        return intervals.NoiseLaw(self.belief.noise_var, nu)
+        return NoiseLaw(self.belief.noise_var, nu)
 
     # By label
 

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import FrameType
@@ -24,6 +25,7 @@ from maxentry import __version__
 from maxentry.campaign.storage import Storage
 from maxentry.errors import MaxentryError, ParameterError, StorageError
 from maxentry.server import problems
+from maxentry.server.connections import LimitedProtocol
 from maxentry.server.jobs import Unfinished
 from maxentry.server.options import Options
 from maxentry.server.problems import PROBLEMS, HttpProblem, ProblemDocument
@@ -71,7 +73,7 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
             Middleware(WholeBodies, limits=options.limits),
         ],
     )
-    app.state.service, app.state.options, app.state.streams = service, options, set()
+    app.state.service, app.state.options, app.state.streams = service, options, Counter()
     strict = [Depends(check_parameters)]
     for part in (campaigns, ask_tell, posterior, jobs, dashboard):
         app.include_router(part.router, prefix=API, responses=PROBLEMS, dependencies=strict)
@@ -175,7 +177,9 @@ class Server(uvicorn.Server):
         certificate, key = options.certificate or (None, None)
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=LimitedProtocol,
+            proxy_headers=bool(options.proxies),  # anybody can make them up
+            forwarded_allow_ips=list(options.proxies),
             ws="none",
             log_level="info",
             access_log=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Literal
 
@@ -79,7 +80,9 @@ class ServerLimits:
 
     body: bytes of a request. body_seconds: time for them to arrive. rate: requests a second of one client (0: any
     number), after a burst of so many at once. workers: fits and choices at the same time. waiting: how many more may
-    wait. entries: of the largest matrix. tile: cells on a side of a map. streams: open streams of events.
+    wait. entries: of the largest matrix. labels: its rows and columns together. tile: cells on a side of a map.
+    streams: open streams of events. client_streams and client_connections: those of one client. head_seconds: time for
+    the head of a request to arrive.
     """
 
     body: int = 16 * 2**20
@@ -89,8 +92,12 @@ class ServerLimits:
     workers: int = 2
     waiting: int = 32
     entries: int = 25_000_000
+    labels: int = 1_000_000
     tile: int = 500
-    streams: int = 64
+    streams: int = 256
+    client_streams: int = 32
+    client_connections: int = 100
+    head_seconds: float = 30.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -103,7 +110,8 @@ class ServerLimits:
 class Options:
     """Where the server listens, who may use it, and its limits.
 
-    hosts: further names of this machine. certificate: the files of a TLS certificate and of its key.
+    hosts: further names of this machine. certificate: the files of a TLS certificate and of its key. proxies: addresses
+    (or networks) of reverse proxies; only what they say of a client's address (X-Forwarded-For) is believed.
     """
 
     host: str = "127.0.0.1"
@@ -112,8 +120,11 @@ class Options:
     limits: ServerLimits = field(default_factory=ServerLimits)
     hosts: tuple[str, ...] = ()
     certificate: tuple[str, str] | None = None
+    proxies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for proxy in self.proxies:
+            _parse_network(proxy)
         if not self.local and not self.tokens.needed:
             raise ParameterError(
                 f"expected a token for writing to listen on {self.host}, where others can reach it, got none: "
@@ -126,3 +137,18 @@ class Options:
     def local(self) -> bool:
         """Whether only this machine can reach the server."""
         return self.host in LOCAL_HOSTS
+
+    def is_proxy(self, address: str) -> bool:
+        """Whether this is the address of a reverse proxy that was named."""
+        return bool(self.proxies) and any(
+            ip_address(address) in _parse_network(proxy) for proxy in self.proxies
+        )
+
+
+def _parse_network(proxy: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(proxy)
+    except ValueError:
+        raise ParameterError(
+            f"expected the IP address of a reverse proxy, like 10.0.0.2 or 10.0.0.0/24, got {proxy!r:.60}."
+        ) from None

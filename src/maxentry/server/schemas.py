@@ -33,7 +33,7 @@ from maxentry.labels import decode, encode
 from maxentry.server.jobs import JobProgress
 from maxentry.server.problems import HttpProblem
 from maxentry.summary.error_curve import ErrorPoint
-from maxentry.summary.reasons import Reason as EntryReason
+from maxentry.summary.reasons import Reason
 
 LARGEST = 2**53  # programs differ in how they read larger whole numbers
 DEEPEST = 20  # of lists in lists
@@ -56,7 +56,7 @@ Person = Annotated[
 Who = Annotated[Person, Field(validate_default=True), AfterValidator(lambda who: who or ANONYMOUS)]
 Id = Annotated[StrictInt, Field(ge=-LARGEST, le=LARGEST)]
 Count = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
-Reason = Annotated[str, Field(max_length=2000)]
+ReasonText = Annotated[str, Field(max_length=2000)]
 
 
 def _example(**body: Any) -> ConfigDict:
@@ -152,7 +152,7 @@ class WithdrawRequest(RequestBody):
 
     model_config = _example(ids=[4, 5], reason="out of substrate")
     ids: Annotated[list[Id], Field(min_length=1, max_length=100_000)]
-    reason: Reason = ""
+    reason: ReasonText = ""
     who: Who = None
 
 
@@ -517,7 +517,7 @@ class AccessResponse(ResponseBody):
     may: Literal["read", "write"]
 
 
-ReasonNumbers: Any = _response(EntryReason, i=int, j=int)  # why an entry is next, and its position
+ReasonNumbers: Any = _response(Reason, i=int, j=int)  # why an entry is next, and its position
 
 
 class PendingEntry(AskedEntry, ReasonNumbers):  # type: ignore[misc]

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maxentry.server import problems
+from maxentry.server.connections import client_name
 from maxentry.server.options import LOCAL_HOSTS, Options, ServerLimits
 from maxentry.server.problems import HttpProblem
 
@@ -111,7 +112,7 @@ class AccessControl:
 
     def _check(self, scope: Scope) -> None:
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
-        address = (scope.get("client") or ("",))[0]
+        address = client_name((scope.get("client") or ("",))[0])
         token = parse_bearer(headers.get("authorization"))
         access = self._tokens.access(token)
         # Wrong tokens are counted by address, so that each guess is not a client of its own.

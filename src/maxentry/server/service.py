@@ -71,11 +71,16 @@ class Service:
         return self._get(self.storage.find(name)) if campaign is None else self._add(campaign), span
 
     def check_size(self, m1: int, m2: int) -> None:
-        """Refuse a matrix with more entries than the server allows."""
-        if max(m1, 1) * max(m2, 1) > self.limits.entries:
-            raise SizeError(
-                f"expected a matrix of at most {self.limits.entries} entries on this server, got {m1} x {m2}."
-            )
+        """Refuse a matrix with more entries, or more rows and columns, than the server allows."""
+        limits = self.limits
+        for size, most, what in (
+            (max(m1, 1) * max(m2, 1), limits.entries, "entries"),
+            (m1 + m2, limits.labels, "rows and columns"),
+        ):
+            if size > most:
+                raise SizeError(
+                    f"expected a matrix of at most {most} {what} on this server, got {m1} x {m2}."
+                )
 
     def open(self, reference: str) -> OpenCampaign:
         """Return the campaign of this id or name."""

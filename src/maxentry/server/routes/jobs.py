@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from maxentry.server import schemas
+from maxentry.server.connections import client_name
 from maxentry.server.jobs import Job
 from maxentry.server.problems import too_busy
 from maxentry.server.routes.dependencies import CampaignDep, ServiceDep
@@ -55,14 +57,17 @@ def cancel(job: JobDep) -> schemas.JobResponse:
 
 async def _open_stream(request: Request, service: ServiceDep) -> AsyncIterator[None]:
     """Count the stream among the open ones as long as it lasts; refuse it if there are too many."""
-    streams: set[object] = request.app.state.streams
-    if len(streams) >= service.limits.streams:
+    streams: Counter[str] = request.app.state.streams  # by client
+    client, limits = client_name(request.client.host if request.client else ""), service.limits
+    if streams[client] >= limits.client_streams or streams.total() >= limits.streams:
         raise too_busy("expected fewer open streams of events, got too many: close one.")
-    streams.add(request)
+    streams[client] += 1
     try:
         yield
     finally:
-        streams.discard(request)
+        streams[client] -= 1
+        if not streams[client]:
+            del streams[client]
 
 
 STREAM: dict[str, Any] = {
