@@ -3,8 +3,8 @@
     python -m tests.fuzz --n 100000 [--seed S] [--only python|cli|rest|files] [--seconds 60] [-o build/fuzz.md]
 
 Python, the command line, REST and files share the n calls. Each runs in a process of its own that can write to a
-scratch folder only: as root, it becomes the user nobody. A process that says nothing for --seconds is killed and counted
-as a hang; one that dies, as a crash; the next call goes on in another. Ends with 1 if anything went wrong.
+scratch folder only: as root, it becomes the user nobody. A process that says nothing for --seconds is killed and
+counted as a hang; one that dies, as a crash; the next call goes on in another. Ends with 1 if anything went wrong.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def one_process(tally: Tally, seed: int, first: int, n: int, limit: float, folde
     """Make calls until all are made or the process ends before; the number of the next call."""
     words = [*privileges(), sys.executable, *WORKER, tally.name]
     words += [str(seed), str(first), str(n), str(folder)]
-    errors = tempfile.TemporaryFile("w+")
+    errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
     process = subprocess.Popen(
         words,
         stdout=subprocess.PIPE,

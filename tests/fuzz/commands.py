@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import sqlite3
@@ -20,8 +19,8 @@ from maxentry.cli.output import ExitCode
 ABSENT = ("serve", "demo", "compare", "study")  # they wait, or take long
 AS_NEW = 60
 WORDS = (
-    "1", "0", "-1", "2", "0.5", "nan", "inf", "1e300", "a", "r1", "c1", "r1,r2", "a,b,c", "3", "x.csv", "bad.csv", "x.npz",
-    "lab.db", "nowhere/x.csv", ".", "/", "/dev/null", "-", "--", "auto", "log", "logit(0,1)", "percent", "balanced",
+    "1", "0", "-1", "2", "0.5", "nan", "inf", "1e300", "a", "r1", "c1", "r1,r2", "a,b,c", "3", "x.csv", "bad.csv",
+    "x.npz",     "lab.db", "nowhere/x.csv", ".", "/", "/dev/null", "-", "--", "auto", "log", "logit(0,1)", "percent", "balanced",
     "rows", "cols", "0,100", ",", "12h", "99999999999999999999w", "row,col,value", "parquet", "é", "\x00", "\ud800",
     "x" * 400, "a\nb", "=1+1", "sqlite://", "postgresql://x@/y", "sqlite:////", "http://x", "~", "~nobody/x",
 )  # fmt: skip
@@ -29,6 +28,7 @@ ARGUMENTS = {
     "n": ("1", "2"), "name": ("y", "z"), "labels": ("r9", "c9"), "ids": ("1", "2"), "id": ("1", "2"), "value": ("0.5",),
     "data": ("x.csv", "wide.csv"), "words": ("1", "0.5"), "shape": ("3x4",),
 }  # fmt: skip
+BALANCED = ("--acquisition", "balanced")
 TABLE = "row,col,value\nr1,c1,0.5\nr2,c2,1.5\nr3,c1,2.5\n"
 
 
@@ -107,9 +107,7 @@ class Commands:
         found = {}
         for path in sorted(self.folder.rglob("*")):
             if path.is_file() and not path.name.endswith(("-wal", "-shm")):
-                found[str(path)] = (
-                    contents(path) if path.suffix == ".db" else hashlib.md5(path.read_bytes()).hexdigest()
-                )
+                found[str(path)] = contents(path) if path.suffix == ".db" else path.read_bytes()
         return found
 
 
@@ -119,7 +117,7 @@ def contents(path: Path) -> object:
         contextlib.suppress(sqlite3.Error),
         contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
     ):
-        return hashlib.md5("\n".join(db.iterdump()).encode("utf-8", "replace")).hexdigest()
+        return "\n".join(db.iterdump())
     return path.read_bytes()
 
 

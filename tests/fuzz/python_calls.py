@@ -26,8 +26,8 @@ from maxentry.transform import Transform
 TINY = Sampling("population", chains=2, anneal=1, settle=1, draws=2, thin=1)
 MATRIX = np.array([[1.0, np.nan, 2.0], [0.5, 3.0, np.nan], [np.nan, 4.0, 5.0], [2.5, 6.0, 1.5]])
 OPTIONS = (
-    "rank", "noise", "effects", "priors", "transform", "sampling", "start", "seed", "threads", "dtype", "watch", "shape",
-    "row_labels", "col_labels", "row", "col", "value", "row_column",
+    "rank", "noise", "effects", "priors", "transform", "sampling", "start", "seed", "threads", "dtype", "watch",
+    "shape", "row_labels", "col_labels", "row", "col", "value", "row_column",
 )  # fmt: skip
 SETTINGS = (
     "rank", "acquisition", "noise", "effects", "priors", "transform", "range", "costs", "mask", "lease", "n_initial",

@@ -20,16 +20,18 @@ API = "/api/v1"
 AS_NEW = 150
 BEGIN = {"name": "y", "rows": ["a", "b", "c"], "cols": 2, "seed": 1, "acquisition": "balanced"}
 SETTINGS = {
-    "budget": 5.0, "lease": 3600, "range": [0, 1], "mask": [[True, False]] * 3, "costs": {"row": [1, 2, 3]}, "per_row": 1,
-    "plates": "rows", "rank": 1, "noise": "student", "target_sd": 0.1, "transform": "log", "priors": "paper", "again": True,
+    "budget": 5.0, "lease": 3600, "range": [0, 1], "mask": [[True, False]] * 3, "costs": {"row": [1, 2, 3]},
+    "per_row": 1, "plates": "rows", "rank": 1, "noise": "student", "target_sd": 0.1, "transform": "log",
+    "priors": "paper", "again": True,
 }  # fmt: skip
+LINE = {"id": 1, "row": "r1", "col": "c1", "value": 0.5, "failed": False}
 BODIES: dict[str, Any] = {
     "/campaigns": {**BEGIN, **SETTINGS},
     "/campaigns/{campaign}/settings": SETTINGS,
     "/campaigns/{campaign}/rows": {"labels": ["z"], "cost": [1.0]},
     "/campaigns/{campaign}/cols": {"labels": ["z"], "cost": [1.0]},
     "/campaigns/{campaign}/ask": {"n": 1, "plates": None, "per_row": 1, "who": "me"},
-    "/campaigns/{campaign}/tell": {"lines": [{"id": 1, "row": "r1", "col": "c1", "value": 0.5, "failed": False}], "again": False},
+    "/campaigns/{campaign}/tell": {"lines": [LINE], "again": False},
     "/campaigns/{campaign}/fail": {"ids": [1], "reason": "x", "retry": False},
     "/campaigns/{campaign}/withdraw": {"ids": [1], "reason": "x"},
     "/campaigns/{campaign}/correct": {"id": 1, "value": 0.5, "row": "r1", "col": "c1", "number": 1, "reason": "x"},

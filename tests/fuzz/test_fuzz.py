@@ -1,7 +1,7 @@
 """Two thousand calls with odd values, the same every time; `make fuzz` makes a hundred thousand others.
 
-The long run works as a user without privileges. Here no word names a file elsewhere, and whatever would be written outside
-of the test's folder is stopped and counted as a fault.
+The long run works as a user without privileges. Here no word names a file elsewhere, and whatever would be written
+outside of the test's folder is stopped and counted as a fault.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.fuzz.worker import draw, surface
 from maxentry._io import user_cache
 from maxentry.errors import DataError
 
-N = {"python": 1200, "rest": 300, "files": 250, "cli": 250}
+N = {"python": 1400, "rest": 150, "files": 200, "cli": 250}
 
 
 @pytest.mark.parametrize("name", sorted(N))

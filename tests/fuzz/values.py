@@ -28,8 +28,8 @@ TEXTS = (
     "\ud800", "\u202e", "a\nb", "x" * 400, "\U0001f600" * 90, "../../x", "/", "%s%n", "{}", "[1]", "null", "١٢",
 )  # fmt: skip
 OTHERS: tuple[Any, ...] = (
-    None, b"", b"\xff\x00", (), [], {}, set(), frozenset({1}), object(), object, Ellipsis, NotImplemented, len, range(3),
-    slice(1, 2), dt.date(2024, 2, 29), dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, tzinfo=dt.UTC),
+    None, b"", b"\xff\x00", (), [], {}, set(), frozenset({1}), object(), object, Ellipsis, NotImplemented, len,
+    range(3), slice(1, 2), dt.date(2024, 2, 29), dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, tzinfo=dt.UTC),
     dt.timedelta(days=-1), dt.timedelta(days=999999999), np.datetime64("NaT"), np.datetime64("2024-01-01"),
     np.timedelta64(1, "s"), memoryview(b"ab"), Random, 3 + 0j,
 )  # fmt: skip
