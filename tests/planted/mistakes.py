@@ -478,6 +478,13 @@ CAMPAIGN = [
         "campaign/test_address.py",
     ),
     Mistake(
+        "campaign/backup.py",
+        "            if report.problems:\n",
+        "            if False:\n",
+        "a damaged storage replaces a good backup",
+        "campaign/test_backup.py",
+    ),
+    Mistake(
         "campaign/chain.py",
         "_encode([previous, number, at, kind, who])",
         "_encode([previous, number, at, kind])",

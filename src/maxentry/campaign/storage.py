@@ -19,13 +19,14 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import (
     Connection,
+    CursorResult,
     Engine,
     case,
     create_engine,
@@ -51,6 +52,9 @@ PATIENCE = 60.0  # seconds to wait for a lock that another process holds
 BUSY = int(1000 * PATIENCE)  # the same in milliseconds, for SQLite
 HELD = 30.0  # seconds after which PostgreSQL ends an idle transaction, so that a hung client does not hold a lock
 LOCK = 0x6D617865  # PostgreSQL advisory lock for creating and migrating the tables
+# Errors of SQLite and of PostgreSQL on a disk that is full. A quota that is used up is SQLITE_IOERR_WRITE.
+NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE)
+DISK_FULL = "53100"
 LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL error code: lock_timeout has passed
 # Connection options for PostgreSQL, unless the address sets them: give up connecting after 10 seconds, and drop a
 # connection after two minutes without an answer.
@@ -72,6 +76,12 @@ class Key(NamedTuple):
     def first_digest(self) -> str:
         """What the chain of its events begins with."""
         return chain.first_digest(self.uuid, self.name, self.created_at)
+
+
+def check_uuid(key: Key, where: str) -> None:
+    """Refuse a campaign whose uuid is none: it becomes the name of a folder."""
+    if not UUID.fullmatch(str(key.uuid)):
+        raise StorageError(f"expected a uuid for campaign {key.name!r} in {where}, got {key.uuid!r:.60}.")
 
 
 class Overtaken(StorageError):
@@ -131,7 +141,9 @@ class Storage:
         self.name = display_name(self.url)
         self._turn: AbstractContextManager[Any] = nullcontext()
         self._around: Around = nullcontext
+        self._full = threading.Event()
         self._inode: tuple[int, int] | None = None  # known once the file is there
+        self._wrote = False  # since it was opened or closed
         self._path = path = sqlite_file(self.url)
         if path is not None:
             check_file(path, must_exist=not create)
@@ -151,7 +163,18 @@ class Storage:
 
     def close(self) -> None:
         """Close all connections. Using the storage again opens new ones; an in-memory database is lost."""
+        if self._wrote and self._path is not None and _inode(self._path) == self._inode:
+            self._wrote = False
+            with suppress(SQLAlchemyError, sqlite3.Error):  # what stays in the log is not lost
+                self._move_log()
         self._engine.dispose()
+
+    def _move_log(self) -> None:
+        """Move the write-ahead log into the SQLite file, so that the file alone has all, unless others are reading."""
+        with closing(self._engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")  # never waits, and nobody waits for it
+            cursor.close()
 
     def within(self, around: Around) -> Self:
         """Return this storage with `around` entered in every transaction that writes to the log of a campaign."""
@@ -168,12 +191,17 @@ class Storage:
                 path=self.name,
             )
 
+    @property
+    def full(self) -> bool:
+        """Whether the last attempt to write found the disk full. What is stored can still be read."""
+        return self._full.is_set()
+
     # Campaigns
 
     def add(self, name: str, first: Sequence[Event], at: dt.datetime, who: str | None) -> Key:
         """Create a campaign with its first events, in one transaction. Refuse a name that is taken."""
         with self.writing() as connection:
-            self._check_version(connection)
+            self.check_version(connection)
             mark = str(uuid.uuid4())
             row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
             try:
@@ -203,10 +231,7 @@ class Storage:
         matching = [key for key in keys if name is None or key.name == name]
         if len(matching) == 1:
             key = matching[0]
-            if not UUID.fullmatch(str(key.uuid)):  # it becomes the name of a folder
-                raise StorageError(
-                    f"expected a uuid for campaign {key.name!r} in {self.name}, got {key.uuid!r:.60}."
-                )
+            check_uuid(key, self.name)
             return key
         if not keys:
             raise CampaignError(f"expected a campaign in {self.name}, got none yet.", code="no_campaigns")
@@ -244,12 +269,12 @@ class Storage:
                 raise StorageError(
                     f"expected the campaign {key.name!r} in {self.name}, got none: it is gone."
                 )
-            self._check_version(connection)
+            self.check_version(connection)
             log = Log(connection, key)
             with self._around(log):
                 yield log
 
-    def _check_version(self, connection: Connection) -> None:
+    def check_version(self, connection: Connection) -> None:
         """Refuse to write to tables that another process has upgraded; lock the version until the commit."""
         version = connection.execute(select(SCHEMA.c.version).with_for_update(read=True)).scalar()
         if version != VERSION:
@@ -277,7 +302,9 @@ class Storage:
             self._engine.connect().execution_options(immediate=True) as connection,
             connection.begin(),
         ):
+            self._wrote = True
             yield connection
+        self._full.clear()
         self.check()  # what went into a file that is gone may not be acknowledged
 
     @contextmanager
@@ -296,7 +323,18 @@ class Storage:
                 reason = f"another process has been writing for over {PATIENCE:g} seconds; try again"
             elif _error_code(cause) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 reason += ". The file is damaged: restore a backup"
+            elif self._is_full(cause):
+                self._full.set()
+                reason = "the disk is full, or it cannot be written. Nothing was changed; make room"
+                raise StorageError(f"cannot write {self.name}: {reason}.", code="disk_full") from error
             raise StorageError(f"cannot read or write {self.name}: {reason}.") from error
+
+    def _is_full(self, cause: object) -> bool:
+        """Return whether an error says that there is no room. On a full disk a file may be open for reading alone."""
+        if getattr(cause, "sqlite_errorcode", 0) in NO_ROOM or getattr(cause, "sqlstate", None) == DISK_FULL:
+            return True
+        for_reading = _error_code(cause) == sqlite3.SQLITE_READONLY
+        return for_reading and self._path is not None and os.access(self._path, os.W_OK)
 
     def _sqlite(self) -> Engine:
         if is_in_memory(self.url):
@@ -304,13 +342,32 @@ class Storage:
             self._turn = threading.RLock()
             threads = {"check_same_thread": False}
             engine = create_engine("sqlite://", poolclass=StaticPool, connect_args=threads)
+            event.listen(engine, "connect", _set_up_sqlite)
         else:
             options = {"check_same_thread": False, "timeout": PATIENCE}
             engine = create_engine(self.url, poolclass=QueuePool, connect_args=options)
             _CLOSED_BEFORE_FORKS.add(engine)
-        event.listen(engine, "connect", _set_up_sqlite)
+            event.listen(engine, "do_connect", self._connect)
+            event.listen(engine, "checkin", _drop_for_reading)
         event.listen(engine, "begin", _begin)
         return engine
+
+    def _connect(self, dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
+        """Open the file. Where a full disk has no room for SQLite's shared memory, open it for reading alone.
+
+        That is right as long as nobody writes, so such a connection is used once.
+        """
+        connection = dialect.connect(*arguments, **options)
+        try:
+            _set_up_sqlite(connection, record)
+            return connection
+        except sqlite3.OperationalError as error:
+            connection.close()
+            if error.sqlite_errorcode not in NO_ROOM or self._path is None or _has_wal(self._path):
+                raise
+        record.info[FOR_READING] = True
+        address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
     def _postgresql(self) -> Engine:
         reached = {name: value for name, value in REACHED.items() if name not in self.url.query}
@@ -362,18 +419,37 @@ def _now(connection: Connection) -> dt.datetime:
 
 
 def _records(connection: Connection, key: Key, link: Link, most: int | None = None) -> list[Record]:
+    link = link if link.number > 0 else Link(0, key.first_digest)
+    return chain.read_records(select_rows(connection, key, link, most), key.name, link)
+
+
+def select_rows(connection: Connection, key: Key, link: Link, most: int | None = None) -> CursorResult[Any]:
+    """Select the rows that `chain.read_records` takes: event `link.number`, if there is one, and those after it."""
     since = link.number
     payload = case(
         (EVENTS.c.number > since, EVENTS.c.payload)
     )  # may be large, and is known of the last event
     columns = EVENTS.c.number, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.who, payload, EVENTS.c.digest
-    rows = connection.execute(
+    return connection.execute(
         select(*columns)
         .where(EVENTS.c.campaign_id == key.id, EVENTS.c.number >= since)
         .order_by(EVENTS.c.number)
         .limit(None if most is None else most + (since > 0))
     )
-    return chain.read_records(rows, key.name, link if since > 0 else Link(0, key.first_digest))
+
+
+FOR_READING = "for reading"  # in the notes of a connection
+
+
+def _drop_for_reading(_: Any, record: Any) -> None:
+    if record.info.pop(FOR_READING, False):
+        record.invalidate()
+
+
+def _has_wal(path: Path) -> bool:
+    """Return whether a write-ahead log holds more than the file itself."""
+    wal = path.with_name(f"{path.name}-wal")
+    return wal.exists() and wal.stat().st_size > 0
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from maxentry.cli import ask_tell, campaign, compare, complete, options, output
+from maxentry.cli import ask_tell, campaign, compare, complete, options, output, storage
 from maxentry.cli.options import option
 from maxentry.cli.output import EXIT_CODES, ExitCode
 from maxentry.errors import MaxentryError, NothingToAskError, refusal
@@ -156,7 +156,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 about = typer.Typer()
-for part in (campaign, ask_tell, complete, compare):
+for part in (campaign, ask_tell, complete, compare, storage):
     app.add_typer(part.commands)
 app.add_typer(about)
 

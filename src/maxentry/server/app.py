@@ -82,9 +82,12 @@ def create_app(storage: Storage, options: Options | None = None) -> FastAPI:
 
     @app.get(f"{API}/health", tags=["server"], responses=refusals, dependencies=strict)
     def health() -> Health:
-        """The server is running and its storage is there. Needs no token, and shows nothing of campaigns."""
+        """The server is running and its storage is there. Needs no token, and shows nothing of campaigns.
+
+        The status is `disk-full` while the last attempt to write found the disk full; what is stored can be read.
+        """
         service.storage.check()
-        return Health(status="ok", version=__version__)
+        return Health(status="disk-full" if service.storage.full else "ok", version=__version__)
 
     dashboard.add_pages(app)
     app.add_exception_handler(Unfinished, _accept)

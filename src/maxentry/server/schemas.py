@@ -565,7 +565,7 @@ class CurveResponse(ResponseBody):
 
 
 class Health(ResponseBody):
-    """The server is running."""
+    """The server is running; `disk-full` if the last attempt to write found no room, while reading goes on."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "disk-full"]
     version: str
