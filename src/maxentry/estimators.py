@@ -202,7 +202,7 @@ class NuclearNormCompleter(_Completer):
         return fold_in_completion(self.completion_, Y)
 
 
-def _seed(random_state: object) -> int:
+def _seed(random_state: Any) -> int:
     """A seed from scikit-learn's random_state: integers as they are, else drawn from the RandomState."""
     if is_whole(random_state):
         if random_state < 0:

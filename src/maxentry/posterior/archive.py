@@ -195,12 +195,12 @@ def _check_sizes(file: zipfile.ZipFile, size: int) -> None:
 def _read_array(file: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any]:
     """One array; its header must declare what the part holds, or NumPy would allocate anything."""
     with file.open(info) as part:
-        shape, _, dtype = HEADERS[npy.read_magic(part)](part)  # type: ignore[no-untyped-call]
+        shape, _, dtype = HEADERS[npy.read_magic(part)](part)
         held = info.file_size - part.tell()
     if dtype.hasobject or dtype.itemsize * math.prod(shape) != held:
         raise DataError(f"expected {info.filename} to hold what it declares, got {held} bytes for {shape}")
     with file.open(info) as part:
-        array: NDArray[Any] = npy.read_array(part, allow_pickle=False)  # type: ignore[no-untyped-call]
+        array: NDArray[Any] = npy.read_array(part, allow_pickle=False)
         return array
 
 
