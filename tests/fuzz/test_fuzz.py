@@ -7,6 +7,7 @@ outside of the test's folder is stopped and counted as a fault.
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def test_odd_values_are_accepted_or_refused_in_one_line(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MAXENTRY_CACHE", str(tmp_path / "fits"))
     monkeypatch.setenv("COLUMNS", "100000")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(values, "TEXTS", tuple(text for text in values.TEXTS if is_harmless(text)))
     monkeypatch.setattr(commands, "WORDS", tuple(word for word in commands.WORDS if is_harmless(word)))
     endings, wrong = Counter[str](), []
