@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from evidence import datasets
-from maxentry.compare.scenario import Array, Indices, Truth
+from maxentry._types import Array, Indices
+from maxentry.compare.scenario import Truth
 from maxentry.model.smg import draw_smg
 
 MATRIX, NOISE, PART, TRAINING = range(4)  # the random streams of a replicate

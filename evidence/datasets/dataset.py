@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from maxentry._types import Array
 
 
 class Matrix(NamedTuple):

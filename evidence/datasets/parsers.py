@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evidence.datasets.dataset import Array, Matrix
+from evidence.datasets.dataset import Matrix
+from maxentry._types import Array
 from maxentry.compare.store import atomic_path
 from maxentry.errors import DataError, MissingDependencyError
 

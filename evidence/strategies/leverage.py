@@ -20,9 +20,10 @@ from __future__ import annotations
 import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice, find_candidates, rank_setting
+from maxentry._types import Array
 from maxentry.acquisition import Problem, Selection
 from maxentry.belief import Entries
-from maxentry.compare.scenario import Array, Case, Policy, Strategy, Style, Truth
+from maxentry.compare.scenario import Case, Policy, Strategy, Style, Truth
 from maxentry.plots.style import ORANGE
 from maxentry.transform import Transform
 

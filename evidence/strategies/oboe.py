@@ -26,21 +26,11 @@ from typing import NamedTuple
 import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice
+from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition import Problem, Selection
 from maxentry.belief import Entries
 from maxentry.campaign.state import State
-from maxentry.compare.scenario import (
-    Array,
-    Bools,
-    Case,
-    Estimates,
-    Estimator,
-    Indices,
-    Policy,
-    Strategy,
-    Style,
-    Truth,
-)
+from maxentry.compare.scenario import Case, Estimates, Estimator, Policy, Strategy, Style, Truth
 from maxentry.errors import DataError, ParameterError
 from maxentry.plots.style import GREEN
 from maxentry.transform import Transform
@@ -57,7 +47,7 @@ class Embedding(NamedTuple):
     new: Indices  # the other rows
 
 
-def embed(E: Array, known: Bools, rank: int | None) -> Embedding:
+def embed(E: Array, known: Flags, rank: int | None) -> Embedding:
     """Factorise the known rows of E; a rank that is None is chosen."""
     if not known.any():
         raise ParameterError("expected rows that are known from the start, got none.")
@@ -72,7 +62,7 @@ def embed(E: Array, known: Bools, rank: int | None) -> Embedding:
 # Choosing
 
 
-def next_column(Y: Array, taken: Indices, free: Bools, cost: Array, t_max: float, spent: float) -> int:
+def next_column(Y: Array, taken: Indices, free: Flags, cost: Array, t_max: float, spent: float) -> int:
     """The next column of a row that has the columns `taken` and has spent so much; -1 if t_max pays for no other."""
     k = len(Y)
     free = free & (spent + cost <= t_max)

@@ -30,21 +30,12 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from maxentry import completion
+from maxentry._types import Array, Indices
 from maxentry.acquisition import Selection, choose
 from maxentry.acquisition.subspace_field import Subspaces, maximise_entropy, mean_projections
 from maxentry.belief import Belief
 from maxentry.campaign.state import FIT, State, derive_rng
-from maxentry.compare.scenario import (
-    Array,
-    Case,
-    Estimates,
-    Estimator,
-    Indices,
-    Policy,
-    Strategy,
-    Style,
-    Truth,
-)
+from maxentry.compare.scenario import Case, Estimates, Estimator, Policy, Strategy, Style, Truth
 from maxentry.model.noise import NoiseLaw
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations

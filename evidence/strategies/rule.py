@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxentry._types import Array
 from maxentry.acquisition import Problem, Selection
 from maxentry.belief import Entries
 from maxentry.campaign import policy
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.policy import Batch
 from maxentry.campaign.state import CHOICE, State, derive_rng
-from maxentry.compare.scenario import Array, Policy
+from maxentry.compare.scenario import Policy
 from maxentry.errors import ParameterError
 
 

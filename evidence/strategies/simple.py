@@ -17,22 +17,13 @@ from __future__ import annotations
 import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, build_choice, find_candidates
+from maxentry._types import Array, Indices
 from maxentry.acquisition import Problem, Selection
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.belief import Belief, Entries
 from maxentry.campaign import fits
 from maxentry.campaign.state import State
-from maxentry.compare.scenario import (
-    Array,
-    Case,
-    Estimates,
-    Estimator,
-    Indices,
-    Policy,
-    Strategy,
-    Style,
-    Truth,
-)
+from maxentry.compare.scenario import Case, Estimates, Estimator, Policy, Strategy, Style, Truth
 from maxentry.model.effects import row_column_means
 from maxentry.plots.style import GREY, PURPLE
 from maxentry.transform import Transform

@@ -23,20 +23,11 @@ import numpy as np
 
 from evidence.strategies.rule import Request, as_policy, rank_setting
 from evidence.strategies.simple import choose_largest
+from maxentry._types import Array, Indices
 from maxentry.acquisition import Selection
 from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, State, derive_seed
-from maxentry.compare.scenario import (
-    Array,
-    Case,
-    Estimates,
-    Estimator,
-    Indices,
-    Policy,
-    Strategy,
-    Style,
-    Truth,
-)
+from maxentry.compare.scenario import Case, Estimates, Estimator, Policy, Strategy, Style, Truth
 from maxentry.errors import MissingDependencyError
 from maxentry.model.noise import NoiseLaw
 from maxentry.plots.style import PURPLE

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices
 from maxentry.errors import ParameterError
 from maxentry.parameters import is_whole
 from maxentry.wording import show
 
 Floats = NDArray[np.floating]
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Positions = NDArray[np.integer]
 
 BLOCK_NUMBERS = 4_000_000  # a block of a dense map holds about this many numbers (32 MB)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Flags
 from maxentry.campaign.campaign import Campaign
 from maxentry.model.effects import row_column_means
 from maxentry.model.priors import Priors
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from rich.table import Table
 
-Array = NDArray[np.float64]
 
 SHAPE, RANK, SIGMA2, ETA2 = (30, 30), 3, 1.0, 1e-4  # the paper's simulated matrix
 CHECKPOINTS = (30, 80, 130, 180)  # entries measured when the campaigns are compared; the paper's has 30 + 50
@@ -147,7 +146,7 @@ def _error(estimate: Array, simulation: Simulation) -> float:
     return float(np.linalg.norm((estimate - X)[unseen]) / np.linalg.norm(X[unseen]))
 
 
-def _unmeasured(simulation: Simulation) -> tuple[Array, NDArray[np.bool_]]:
+def _unmeasured(simulation: Simulation) -> tuple[Array, Flags]:
     """The matrix, and where it was not measured."""
     unseen = np.ones(SHAPE, dtype=bool)
     unseen[simulation.rows, simulation.cols] = False

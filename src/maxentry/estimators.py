@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from maxentry import frames
+from maxentry._types import Array
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
@@ -42,8 +43,6 @@ except ImportError as error:
     raise MissingDependencyError(
         "maxentry.estimators needs scikit-learn 1.6 or later: pip install 'maxentry[sklearn]'"
     ) from error
-
-Array = NDArray[np.float64]
 
 
 class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]

@@ -187,7 +187,7 @@ def decode(content: bytes, source: str) -> str:
 
 
 def _from_text(text: str, source: str, separator: str | None) -> Table:
-    """Cells are separated by what the text itself says, else by `separator`, else by a guess."""
+    """Parse CSV. The separator is that of a line `sep=;` in the text, else `separator`, else the most frequent one."""
     text = text.removeprefix("\ufeff")
     first = next((line for line in text.splitlines() if line.strip()), "")
     declared = _SEPARATOR_LINE.fullmatch(first)  # Excel's own first line, `sep=;`

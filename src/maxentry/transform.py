@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, xlogy
 
+from maxentry._types import Array, Flags
 from maxentry.errors import DataError, ParameterError
 from maxentry.parameters import is_choice
 from maxentry.wording import show
 
-Array = NDArray[np.float64]
 Kind = Literal["none", "log", "logit"]
 
 SMALLEST, LARGEST = 1e-150, 1e150  # of a value with a logarithm here: their squares are still numbers
@@ -77,7 +77,7 @@ class Transform:
             return self.kind
         return f"logit({_number(self.low)}, {_number(self.high)})"
 
-    def inside(self, values: ArrayLike) -> NDArray[np.bool_]:
+    def inside(self, values: ArrayLike) -> Flags:
         """Return which values the scale can represent; NaN and infinity never."""
         y = np.asarray(values, dtype=np.float64)
         if self.kind == "log":

@@ -43,7 +43,7 @@ KERNELS = [
         "d = 1.0 + precision * n[k] * tau2",
         "d = 1.0 + precision * tau2",
         "the variance of the effects does not count the measurements of a row",
-        "posterior/test_conjugate_effects.py",
+        "posterior/test_gibbs_effects.py",
     ),
     Mistake(
         "kernels/ridge.py",
@@ -57,21 +57,21 @@ KERNELS = [
         "s -= C[a, k] * W[b, k]",
         "s += C[a, k] * W[b, k]",
         "the orthonormal frame is wrong from rank 2 on",
-        "posterior/test_conjugate_kernel.py",
+        "posterior/test_gibbs_kernel.py",
     ),
     Mistake(
         "kernels/gibbs.py",
         "this.free.size - R - int(aligned), sigma2, rng, Q)",
         "this.free.size - R, sigma2, rng, Q)",
         "the aligned effects take no degree of freedom from the augmented precision",
-        "posterior/test_conjugate_geweke.py posterior/test_conjugate_twin.py",
+        "posterior/test_gibbs_geweke.py posterior/test_gibbs_twin.py",
     ),
     Mistake(
         "kernels/gibbs.py",
         "hyper[H_ETA] + 0.5 * beta * n_obs,",
         "hyper[H_ETA] + 0.5 * n_obs,",
         "the noise is not tempered while a chain is annealed",
-        "posterior/test_conjugate_geweke.py",
+        "posterior/test_gibbs_geweke.py",
     ),
     Mistake(
         "kernels/jit_cache.py",
@@ -99,14 +99,14 @@ KERNELS = [
         "S[K, R, lane] = sums[1]",
         "S[K, R, lane] = sums[0]",
         "the effect of a row does not hear its values",
-        "posterior/test_conjugate_kernel.py",
+        "posterior/test_gibbs_kernel.py",
     ),
     Mistake(
         "kernels/simd.py",
         "emit_fma(builder, builder.fneg(a), b, c)",
         "emit_fma(builder, a, b, c)",
         "c - a b is c + a b",
-        "posterior/test_conjugate_kernel.py",
+        "posterior/test_gibbs_kernel.py",
     ),
     Mistake(
         "_io.py",
@@ -389,14 +389,14 @@ POSTERIOR = [
         "np.sqrt((self.squares.sum(0) + between) / (self.n - 1))",
         "np.sqrt(self.squares.sum(0) / (self.n - 1))",
         "the sd of watched entries forgets that chains differ",
-        "posterior/test_watched.py",
+        "posterior/test_streaming.py",
     ),
     Mistake(
         "posterior/complete.py",
         "moved[to] = factor",
         "moved[: len(factor)] = factor",
         "a warm start gives rows the factors of others",
-        "posterior/test_warm.py",
+        "posterior/test_warm_start.py",
     ),
 ]
 CAMPAIGN = [
@@ -412,7 +412,7 @@ CAMPAIGN = [
         "cost = self.at(rows[:, None], cols)",
         "cost = np.asarray(self.entry)[np.ix_(rows, cols)]",
         "the cheapest entry forgets the costs of its row and column",
-        "campaign/test_stop.py",
+        "campaign/test_outlook.py",
     ),
     Mistake(
         "campaign/events.py",
@@ -433,7 +433,7 @@ CAMPAIGN = [
         "return (self.error_with_pending - self.error_after) / self.cost if self.cost else 0.0",
         "return (self.error_now - self.error_after) / self.cost if self.cost else 0.0",
         "the gain of a batch counts what is pending",
-        "campaign/test_stop.py",
+        "campaign/test_outlook.py",
     ),
     Mistake(
         "campaign/policy.py",
@@ -468,7 +468,7 @@ CAMPAIGN = [
         "* S / max(S - 1, 1) / (m1 * m2)",
         "/ (m1 * m2)",
         "the expected error is too small where draws are few",
-        "campaign/test_stop.py",
+        "campaign/test_outlook.py",
     ),
     Mistake(
         "campaign/address.py",

@@ -19,10 +19,10 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from maxentry import design
+from maxentry._types import Flags, Indices
 from maxentry.acquisition import WITHOUT_BELIEF
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.greedy import greedy_information
@@ -30,7 +30,7 @@ from maxentry.acquisition.plates import count_plates, first_plates, greedy_plate
 from maxentry.acquisition.problem import Criterion, Problem, Quota, Selection, check_belief
 from maxentry.acquisition.subspace_field import maximise_entropy, mean_projections, nearest_projections
 from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
-from maxentry.belief import Belief, Entries, Indices
+from maxentry.belief import Belief, Entries
 from maxentry.design.uniform import find_available
 from maxentry.errors import ParameterError
 from maxentry.parameters import is_choice, is_whole
@@ -173,7 +173,7 @@ class OpenPart(NamedTuple):
 
     rows: Indices
     cols: Indices
-    mask: NDArray[np.bool_] | None
+    mask: Flags | None
     taken: Entries
 
     @property

@@ -48,7 +48,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from maxentry._io import max_threads
-from maxentry.belief import Array, Belief, Entries, Indices
+from maxentry._types import Array, Indices
+from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
 from maxentry.progress import checkpoint

@@ -20,17 +20,16 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.draw_field import Field, measurement_direction, pending_directions
 from maxentry.acquisition.plates import greedy_plates
 from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
-from maxentry.belief import Array, Entries, Indices
+from maxentry.belief import Entries
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
 from maxentry.progress import checkpoint
 
-Flags = NDArray[np.bool_]
 TILE = 128  # rows or columns of a tile, at least
 MOST = 48  # tiles a side, at most
 ROUNDING, TINY = 1e-9, 1e-300
@@ -82,7 +81,7 @@ class GreedySearch:
         self._close()
 
     def _close(self) -> None:
-        """Start over: no candidate is open, and no tile."""
+        """Close all candidates and tiles, to search from the start."""
         self.tiles = make_tiles(self.field.bounds(), self.field.eta2, self.problem.costs)
         heapq.heapify(self.tiles)
         self.open = Candidates(self.field)
@@ -317,7 +316,7 @@ class Candidates:
         return at, which
 
     def _refresh(self, which: Indices, F: Array, W: Array) -> None:
-        """Update some candidates, with features F, with all directions."""
+        """Recompute the variance and score of some candidates (with features F), given all directions W so far."""
         self.v[which] = remaining_variances(F, np.einsum("ns,ns->n", F, F), W)
         self.version[which] = len(W)
         is_open = which[self.score[which] != CLOSED]
@@ -383,7 +382,7 @@ class CandidateScores(NamedTuple):
     v: Array
     score: Array
 
-    def select(self, which: NDArray[np.bool_]) -> CandidateScores:
+    def select(self, which: Flags) -> CandidateScores:
         """Keep some of the candidates."""
         keys, version, cost, v, score = self
         return CandidateScores(keys[which], version[which], cost[which], v[which], score[which])

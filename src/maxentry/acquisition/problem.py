@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from maxentry.belief import Array, Belief, Entries, Indices, check_shape
+from maxentry._types import Array, Flags, Indices
+from maxentry.belief import Belief, Entries, check_shape
 from maxentry.cells import align_matrix, align_vector
 from maxentry.errors import DataError, ParameterError
 from maxentry.frames import Form, frame_library, parse_flags
@@ -22,7 +22,6 @@ from maxentry.parameters import is_choice, is_flag, is_whole
 from maxentry.wording import show
 
 LARGEST_DRAW = 1e70  # criteria compute fourth powers
-Flags = NDArray[np.bool_]
 Shape = tuple[int, int]
 COST_PARTS = ("entry", "row", "col")
 NO_LIMIT = 2**62
@@ -259,7 +258,7 @@ class Quota:
         self.row = np.full(m1, NO_LIMIT if limits.per_row is None else limits.per_row)
         self.col = np.full(m2, NO_LIMIT if limits.per_col is None else limits.per_col)
 
-    def at(self, rows: Indices, cols: Indices) -> NDArray[np.bool_]:
+    def at(self, rows: Indices, cols: Indices) -> Flags:
         """Which entries of a block still have quota."""
         return (self.row[rows] > 0)[:, None] & (self.col[cols] > 0)
 

@@ -22,13 +22,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, solve_triangular
 
+from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.draw_field import cholesky_factor, measurement_directions, noise_floor
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
-from maxentry.belief import Array, Belief, Entries, Indices
+from maxentry.belief import Belief, Entries
 from maxentry.model.entropy import coherence, features, score_factors
 from maxentry.progress import checkpoint
 
@@ -118,7 +118,7 @@ def _with_effects(belief: Belief, draws: slice) -> tuple[Array, Array]:
     return left, right
 
 
-def _side_by_side(frames: Array, significant: NDArray[np.bool_]) -> Array:
+def _side_by_side(frames: Array, significant: Flags) -> Array:
     """The significant columns of the frames (S, m, k), as one m x n matrix."""
     columns: Array = frames.transpose(1, 0, 2).reshape(frames.shape[1], -1)[:, significant.ravel()]
     return columns

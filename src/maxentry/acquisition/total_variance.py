@@ -28,9 +28,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
+from maxentry._types import Array, Indices
 from maxentry.acquisition.draw_field import DrawField, all_directions, measurement_direction
 from maxentry.acquisition.problem import Problem, Quota, Selection
-from maxentry.belief import Array, Belief, Entries, Indices
+from maxentry.belief import Belief, Entries
 from maxentry.kernels.variances import CLOSED, EQUAL
 from maxentry.progress import checkpoint
 
@@ -211,7 +212,7 @@ class VarianceSearch:
             look = min(2 * look, CHUNK)
 
     def _compute(self, which: Indices) -> None:
-        """h of some candidates, where it was a bound."""
+        """Replace the bound on h of some candidates by its exact value."""
         F = self.start.features(self.keys[which])
         FK = F - (F @ self.W.T) @ self.W
         self.h[which] = np.einsum("ns,ns->n", FK @ self.start.Gamma, FK)

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition import Limits, Problem, Selection, choose
-from maxentry.belief import Array, Entries, Indices
+from maxentry.belief import Entries
 from maxentry.campaign import fits
 from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
@@ -24,7 +24,6 @@ from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import CHOICE, State, derive_rng
 from maxentry.posterior.posterior import Posterior
 
-Flags = NDArray[np.bool_]
 Plates = Literal["rows", "cols"]
 BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
 ROUNDING = 1e-12  # relative: costs that add up to the budget but for rounding are within it
@@ -86,7 +85,7 @@ def next_batch(
 
 
 def _has_target(state: State) -> bool:
-    """Return whether the target must be checked for a criterion without a model, and there are enough values for it."""
+    """Return whether a criterion without a model needs a fit for its target, and there are values enough for one."""
     return state.settings.target_sd is not None and 2 * len(state.told_keys) >= max(state.shape)
 
 

@@ -19,12 +19,9 @@ from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.wording import count
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from maxentry._types import Array
     from maxentry.compare import Cell, Engine, Failure, Outputs, Run, Strategy
 
-    Array = NDArray[np.float64]
 
 HOME = "maxentry-study"
 FACTS = "folder, runs, failed, missing, page, figures, tables, raw"

@@ -487,7 +487,7 @@ def _check_url(url: Any) -> str:
 
 
 def _check_token(token: Any) -> str:
-    """The token, if it fits into a header; httpx's own error would show it."""
+    """Return the token; refuse one that no header can hold, without showing it as httpx would."""
     known = token.strip() if isinstance(token, str) else ""
     if not known or not known.isascii() or not known.isprintable() or " " in known:
         raise ParameterError("expected a token of printable ASCII characters without blanks, got another.")

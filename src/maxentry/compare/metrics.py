@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import stats
 
-from maxentry.compare.scenario import OURS, Array, Strategy
+from maxentry._types import Array
+from maxentry.compare.scenario import OURS, Strategy
 from maxentry.compare.store import Run
 from maxentry.errors import DataError
 

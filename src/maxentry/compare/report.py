@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from maxentry import tables
+from maxentry._types import Array
 from maxentry.compare import metrics
 from maxentry.compare.metrics import Curves, Interval, Measure
-from maxentry.compare.scenario import BASELINE, DEFAULT, OURS, Array, Strategy
+from maxentry.compare.scenario import BASELINE, DEFAULT, OURS, Strategy
 from maxentry.compare.store import Look, Run, atomic_path
 from maxentry.errors import MissingDependencyError
 from maxentry.plots.matplotlib import DPI, SMALLER, draw_panel, new_figure

@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from maxentry._types import Array, Indices
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.policy import Batch, next_batch
 from maxentry.campaign.settings import WITHOUT_MODEL
-from maxentry.compare.scenario import LAW, Array, Cell, Estimates, Indices, Policy, Truth
+from maxentry.compare.scenario import LAW, Cell, Estimates, Policy, Truth
 from maxentry.compare.store import Look, Run, Store
 from maxentry.errors import MaxentryError, MissingDependencyError, NothingToAskError, ParameterError
 from maxentry.progress import track

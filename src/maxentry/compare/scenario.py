@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Flags, Indices
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.policy import Batch
 from maxentry.campaign.settings import WITHOUT_MODEL
@@ -25,10 +25,6 @@ from maxentry.campaign.state import State
 from maxentry.errors import DataError, ParameterError
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILLION, Dashes
 from maxentry.transform import NONE, Transform
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 # Increase it when the same settings and seed give another result, such as after a change of the sampler's draws.
 # Law 1: results of the fingerprints listed in `store.FINGERPRINTS`. Law 2: as of version 0.1.
@@ -43,10 +39,10 @@ class Truth(NamedTuple):
     center: float  # errors are scaled by the spread around it: 0 for a simulated matrix, as in the paper
     simulated: bool
     cost: Array | None = None  # of each entry
-    told: Bools | None = None  # entries that every strategy knows from the start
+    told: Flags | None = None  # entries that every strategy knows from the start
 
     @property
-    def judged(self) -> Bools:
+    def judged(self) -> Flags:
         """The entries that count in the error: known, and not told from the start."""
         known = ~np.isnan(self.M)
         return known if self.told is None else known & ~self.told

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from maxentry.belief import Entries, Indices
+from maxentry._types import Indices
+from maxentry.belief import Entries
 from maxentry.design.uniform import Available, accept_frames, check_count, find_available, make_generator
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxentry.belief import Entries, Indices, check_shape
+from maxentry._types import Indices
+from maxentry.belief import Entries, check_shape
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import cyclic_square, walk_squares
 from maxentry.parameters import is_whole

@@ -16,7 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from maxentry import frames
-from maxentry.belief import Entries, Indices, check_shape
+from maxentry._types import Indices
+from maxentry.belief import Entries, check_shape
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import ColumnLists
 from maxentry.labels import as_array

@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from maxentry._types import Array
 from maxentry.kernels.rng import draw_inverse_gamma, fill_normal
 
-Array = NDArray[np.float64]
 MAX_TRIES = 100_000  # of a slice or a rejection: numbers need a few dozen; NaN would go on for ever
 Counts = NDArray[np.int64]
 

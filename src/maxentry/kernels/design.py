@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+from maxentry._types import Flags, Indices
 
 
 class ColumnLists(NamedTuple):
@@ -214,19 +213,19 @@ class LinkedEntries(NamedTuple):
 class Search(NamedTuple):
     """The state of a breadth-first search; nodes are rows 0..m1-1, then columns."""
 
-    seen: NDArray[np.bool_]
+    seen: Flags
     parent: Indices  # of a column: the row it was reached from
     via: Indices  # of a row: the slot it was reached by
     mark: Indices  # of a column: the clock when a row that cannot add it was last expanded
     clock: Indices  # [0]: rows expanded so far
     after: Indices  # of a column: the next one not seen; the last place begins the list
-    waiting: NDArray[np.bool_]  # is the column in that list?
+    waiting: Flags  # is the column in that list?
     queue: Indices
     height: Indices
 
 
 class Goal(NamedTuple):
-    """What a search looks for: an end of at least this height, any node (crossing 0), a column (1) or a row (-1)."""
+    """Where a search ends: at a node of at least this height, of any kind (crossing 0), a column (1) or a row (-1)."""
 
     height: int
     crossing: int

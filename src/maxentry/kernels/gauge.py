@@ -16,11 +16,10 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from maxentry._types import Array
 from maxentry.kernels.simd import LANES, broadcast, fma, load, multiply, store
 
-Array = NDArray[np.float64]
 MAX_JITTERS = (
     700  # from 1e-290 tenfold each: beyond every number; only NaN gets there, and is found after the sweeps
 )

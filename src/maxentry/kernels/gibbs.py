@@ -37,6 +37,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices32
 from maxentry.kernels.gauge import (
     cholesky,
     orthonormalise,
@@ -50,8 +51,6 @@ from maxentry.kernels.rng import draw_inverse_gamma, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
 from maxentry.kernels.simd import fetch_and_increment
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int32]
 # Positions in the vector of scalars; TAU2 are the variances of the free effects, S2 those of the aligned ones.
 MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 7
 N_SCALARS = 8
@@ -72,15 +71,15 @@ class Side(NamedTuple):
     """
 
     indptr: NDArray[np.int64]
-    positions: Indices  # (N,) of the observations, on the other side
+    positions: Indices32  # (N,) of the observations, on the other side
     values: Array
     weights: Array  # (N,) of Student noise, in this side's order; for Gaussian noise an empty array of bool
     factors: Array  # (m, padded R)
     free: Array  # (m,) effects; zeros where the model has none
     aligned: Array  # (m,)
-    effect: Array  # (m,) free + aligned, up to date when the other side is drawn
-    F: Array  # (m, padded R) the factors as features of the other side
-    Z: Array  # (m, K) normals of the next draw
+    effect: Array  # (m,) free + aligned, computed before the other side is drawn
+    F: Array  # (m, padded R) the factors, as regressors of the other side
+    Z: Array  # (m, K) standard normals for the next draw
     residual_sums: Array  # (m, 4) sum w, w e and w e^2 of each row's residuals, and |a_i|^2
 
 
@@ -443,7 +442,7 @@ def switch_sides(
 
 @njit(cache=True, nogil=True, inline="always")
 def finish_sweep(
-    left: Side, right: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, source: Indices, nu_grid: Array,
+    left: Side, right: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, source: Indices32, nu_grid: Array,
     hyper: Array, scalars: Array, rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Draw mu, eta2 and sigma2, the columns' effects if it is their turn, and the weights of Student noise."""
@@ -486,7 +485,7 @@ def store_draw(
 @njit(cache=True, nogil=True)
 def run_sweeps(
     betas: Array, thin: int, R: int, effects: bool, aligned: bool, left: Side, right: Side, scratch: Scratch,
-    source: Indices, nu_grid: Array, hyper: Array, scalars: Array, rng: np.random.Generator,
+    source: Indices32, nu_grid: Array, hyper: Array, scalars: Array, rng: np.random.Generator,
     out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
 ) -> None:  # fmt: skip
     """Run one sweep for each beta, in place; store every `thin`-th state (0: none) in the out arrays."""

@@ -10,17 +10,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from maxentry._types import Indices32
 from maxentry.kernels.gauge import cholesky, solve_lower, solve_upper
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int32]
 Starts = NDArray[np.int64]
 # Sums may be reordered (so that the loops vectorise); NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract"}
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def evaluate_entries(start: Starts, index: Indices, A: Floats, B: Floats, out: Floats) -> None:
+def evaluate_entries(start: Starts, index: Indices32, A: Floats, B: Floats, out: Floats) -> None:
     """out[e] <- <a_i, b_j>, the entry of A B' at each stored position."""
     for i in range(start.size - 1):
         a = A[i]
@@ -33,7 +33,7 @@ def evaluate_entries(start: Starts, index: Indices, A: Floats, B: Floats, out: F
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def component_energies(start: Starts, index: Indices, w: Floats, U: Floats, V: Floats) -> Floats:
+def component_energies(start: Starts, index: Indices32, w: Floats, U: Floats, V: Floats) -> Floats:
     """h[r] = sum over the stored entries of w (u_ir v_jr)^2."""
     h = np.zeros(U.shape[1])
     for i in range(start.size - 1):
@@ -128,7 +128,7 @@ def solve_ridge(Z: Floats, z: Floats, rho: float, a: Floats) -> float:
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def solve_ridge_rows(
-    start: Starts, index: Indices, y: Floats, w: Floats, B: Floats, rho: float, A: Floats
+    start: Starts, index: Indices32, y: Floats, w: Floats, B: Floats, rho: float, A: Floats
 ) -> float:
     """a_i <- argmin sum_e w_e (y_e - <a_i, b_e>)^2 + rho |a_i|^2 for every row; return sum w y <a_i, b_e>."""
     k = B.shape[1]
@@ -159,7 +159,7 @@ TOLERANCE = 1e-4  # on the change of a weight, which is 1 on average
 
 @njit(cache=True, nogil=True)
 def accumulate(
-    start: int, stop: int, index: Indices, values: Floats, weights: Floats, F: Floats, offset: Floats, P: Floats,
+    start: int, stop: int, index: Indices32, values: Floats, weights: Floats, F: Floats, offset: Floats, P: Floats,
     b: Floats,
 ) -> None:  # fmt: skip
     """P <- sum w f f' (lower triangle) and b <- sum w (y - offset) f over one row's observations."""
@@ -197,7 +197,7 @@ def accumulate(
 
 @njit(cache=True, nogil=True)
 def update_student_weights(
-    start: int, stop: int, index: Indices, values: Floats, F: Floats, offset: Floats, eta2: float, nu: float,
+    start: int, stop: int, index: Indices32, values: Floats, F: Floats, offset: Floats, eta2: float, nu: float,
     C: Floats, g: Floats, z: Floats, w: Floats,
 ) -> float:  # fmt: skip
     """w_n <- (nu + 1) / (nu + E e_n^2 / eta2), E e_n^2 = (y_n - f'g)^2 + f'P^-1 f, P = C C'.
@@ -224,7 +224,7 @@ def update_student_weights(
 
 @njit(cache=True, nogil=True)
 def fit_coefficients(
-    starts: Starts, index: Indices, values: Floats, F: Floats, offset: Floats, Q: Floats, eta2: float,
+    starts: Starts, index: Indices32, values: Floats, F: Floats, offset: Floats, Q: Floats, eta2: float,
     nu: float, iterations: int, G: Floats, cov: Floats,
 ) -> None:  # fmt: skip
     """G[i], cov[i] <- mean and covariance of row i's coefficients.

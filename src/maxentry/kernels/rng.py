@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from maxentry._types import Array
 
 
 @njit(cache=True, nogil=True)

@@ -15,8 +15,8 @@ do not. The residual sums of squares follow from the sums that the solve needs, 
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from maxentry._types import Array
 from maxentry.kernels.simd import (
     LANES,
     LOOP_FEATURES,
@@ -34,7 +34,6 @@ from maxentry.kernels.simd import (
     store,
 )
 
-Array = NDArray[np.float64]
 CACHE_SIZE = 2048  # numbers of F that stay in the L1 cache between loops: half of it
 PADDING_ROWS = 4  # rows below the precisions: of b, and to fill a block of four that begins at b
 CANCELLATION = 1e-8  # a sum of squares below this share of its terms has too few digits left

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices
 from maxentry.kernels.simd import (
     INT,
     LANES,
@@ -34,9 +34,6 @@ from maxentry.kernels.simd import (
     load,
 )
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 CLOSED = -1.0  # the score of a candidate that may not be chosen; other scores are at least zero
 EQUAL = 1e-10  # scores that differ by less than this share are a tie
 SIDE = 4  # of a register block, in entries

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import LinearOperator, cg
 
+from maxentry._types import Indices
 from maxentry.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Effects(NamedTuple):

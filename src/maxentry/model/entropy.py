@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from maxentry._types import Indices
 from maxentry.errors import ParameterError
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 def coherence(U: Floats) -> Floats:

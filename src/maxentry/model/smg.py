@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._types import Indices
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.model.priors import InverseGamma
 from maxentry.wording import show
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class SMG(NamedTuple):

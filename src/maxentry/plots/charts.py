@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr
 from threadpoolctl import threadpool_limits
 
+from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.noise import NoiseLaw
 from maxentry.plots.plot import Plot, Subject
-from maxentry.plots.records import Array, Chart, Indices, Panel, Series
+from maxentry.plots.records import Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 from maxentry.posterior.draws import gram_matrices

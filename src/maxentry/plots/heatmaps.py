@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from maxentry._types import Array, Indices
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.parameters import is_choice
 from maxentry.plots.plot import Plot, Subject
-from maxentry.plots.records import Array, AxisLabels, HeatMap, Indices, Kind, Marks
+from maxentry.plots.records import AxisLabels, HeatMap, Kind, Marks
 from maxentry.plots.style import Scale
 from maxentry.summary import maps
 from maxentry.summary.maps import Bins, PosteriorMap, restrict

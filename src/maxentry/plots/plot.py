@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from maxentry._types import Array, Indices
 from maxentry.belief import Entries
 from maxentry.errors import CampaignError, MissingDependencyError, ParameterError
 from maxentry.plots import matplotlib, plotly
-from maxentry.plots.records import Array, FigureRecord, Indices
+from maxentry.plots.records import FigureRecord
 from maxentry.transform import NONE, Transform
 from maxentry.wording import one_line, show
 

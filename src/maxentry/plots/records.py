@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices
 from maxentry.plots.style import BLUE, Dashes, Scale
 from maxentry.wording import shorten
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Kind = Literal["measured", "pending", "next", "failed"]
 LONGEST = 18  # characters of a label on an axis
 NUMBERED = 30  # entries of a next batch that can have their number written in

@@ -111,7 +111,7 @@ def _draw_interactive(record: FigureRecord, name: str) -> str:
 
 
 def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
-    """Where the campaign stands: counts, money, and the expected error."""
+    """Return the facts at the top of the page: counts, costs, and the expected error."""
     campaign, _ = subject.require_campaign("has a status")
     status = campaign.status()
     share = 100 * status.told / (status.rows * status.cols)

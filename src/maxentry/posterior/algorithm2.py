@@ -27,12 +27,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxentry._types import Array
 from maxentry.errors import DataError, ParameterError, RankError
 from maxentry.kernels import algorithm2 as kernel
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.model.smg import uniform_frame
-
-Array = NDArray[np.float64]
 
 
 class Algorithm2State(NamedTuple):

@@ -19,9 +19,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry._io import max_threads
+from maxentry._types import Array
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.labels import place
@@ -36,7 +36,6 @@ from maxentry.posterior.schedule import Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
 from maxentry.transform import NONE, Transform
 
-Array = NDArray[np.float64]
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
 Sweeps = Callable[[GibbsState, Array, DrawBuffers, int], GibbsState]  # (state, betas, buffers, thin) -> state
 Observer = Callable[[DrawBuffers], None]

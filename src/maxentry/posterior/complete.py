@@ -13,8 +13,8 @@ from os import PathLike
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices
 from maxentry.errors import DataError, LabelError, ParameterError
 from maxentry.model.noise import Noise, has_weights
 from maxentry.model.priors import Priors
@@ -32,8 +32,6 @@ from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 from maxentry.wording import show
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 FEW = 0.03  # share of new observations up to which chains hardly have to move
 COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains
 FEW_SETTLE, FEW_THIN = 6, 1

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from maxentry import frames
+from maxentry._types import Array, Flags
 from maxentry.observations import Observations
 from maxentry.posterior.draws import Draws, monitor
 from maxentry.posterior.rhat_ess import MIN_DRAWS, drift, ess_between, ess_bulk, ess_tail, split_rhat
@@ -32,7 +33,6 @@ MARGIN = 1.5  # advised over the estimated length, which would be enough only ha
 STUCK_RATIO = 2.0  # a chain is stuck if its noise sd is this many times that of the median chain, ...
 STUCK_NATS = 30.0  # ... and its mode has this much less log mass
 LONGEST_ADVICE = 50  # beyond this factor "run longer" is no advice
-Array = NDArray[np.float64]
 _COLUMNS = ("quantity", "count", "median R-hat", "worst R-hat", "least bulk ESS", "least tail ESS")
 
 
@@ -72,7 +72,7 @@ class Diagnostics:
     advice: str
     frame_kind: str | None = None
 
-    def in_group(self, group: str) -> NDArray[np.bool_]:
+    def in_group(self, group: str) -> Flags:
         """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
         return members(self.groups, group)
 
@@ -165,7 +165,7 @@ class Statistics(NamedTuple):
     n_draws: int
     names: tuple[str, ...]
     groups: tuple[str, ...]
-    finite: NDArray[np.bool_]
+    finite: Flags
     rhat: Array
     ess_bulk: Array
     ess_tail: Array
@@ -308,7 +308,7 @@ def strip_code(advice: str) -> str:
 
 def find_stuck_chains(
     eta2: Array, ranks: NDArray[np.int64], n: int, shape: tuple[int, int], effects: bool
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Find chains left by annealing in a mode without mass, where others of their rank found a better one.
 
     eta2: (chains, draws), the noise variance. n: the number of observations.
@@ -334,6 +334,6 @@ def largest(values: Array) -> float:
     return float(values.max()) if values.size else np.nan
 
 
-def members(groups: tuple[str, ...], group: str) -> NDArray[np.bool_]:
+def members(groups: tuple[str, ...], group: str) -> Flags:
     """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
     return np.array([g == group or g.split(" ")[0] == group for g in groups], dtype=bool)

@@ -31,15 +31,14 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from maxentry._types import Array, Indices
 from maxentry.errors import DataError, ParameterError
 from maxentry.observations import Observations
 from maxentry.wording import show
 
 MAX_ENTRIES = 200  # entries of X that are monitored
 MAX_PROJECTIONS = 8  # coherences monitored on each side
-Array = NDArray[np.float64]
 Floats = NDArray[np.floating]  # draws may be kept in single precision
-Indices = NDArray[np.int64]
 Labels = tuple[Sequence[object], Sequence[object]]
 Shape = tuple[int, ...]
 NOT_KNOWN_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # the file system cannot do it

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from maxentry._types import Array
 from maxentry.belief import BLOCK_NUMBERS
 from maxentry.errors import DataError, ParameterError
 from maxentry.kernels import ridge as kernel
@@ -29,8 +30,6 @@ from maxentry.labels import as_array, floats
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import compiling_notice
 from maxentry.transform import NONE
-
-Array = NDArray[np.float64]
 
 STUDENT_ITERATIONS = 100  # at most; ten are usual
 

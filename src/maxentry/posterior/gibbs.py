@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._types import Array
 from maxentry.errors import DataError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
@@ -35,7 +36,6 @@ from maxentry.model.noise import NU_VALUES, Noise, check_noise, has_weights
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
 
-Array = NDArray[np.float64]
 NU_GRID = np.array(NU_VALUES)
 Task = Callable[[], object]
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry import frames
+from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError
 from maxentry.model.noise import NoiseLaw
@@ -20,9 +20,6 @@ from maxentry.observations import Observations
 from maxentry.parameters import is_whole
 from maxentry.transform import NONE, Transform
 from maxentry.wording import show
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.integer]
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 

@@ -16,9 +16,9 @@ from os import PathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry import frames
+from maxentry._types import Array
 from maxentry.belief import Belief
 from maxentry.errors import MissingDependencyError, ParameterError
 from maxentry.model.noise import NoiseLaw
@@ -36,7 +36,6 @@ from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
-Array = NDArray[np.float64]
 Map = Literal["mean", "sd", "low", "high"]
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
 LEFT_OUT = (

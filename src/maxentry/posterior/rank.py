@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from maxentry._types import Array
 from maxentry.errors import RankError
 from maxentry.observations import Observations
 from maxentry.wording import show
 
-Array = NDArray[np.float64]
 # (training part, held-out part, rank, seed) -> predicted mean of each held-out value
 Predict = Callable[[Observations, Observations, int, np.random.SeedSequence], Array]
 LADDER = (0, 1, 2, 4, 8)

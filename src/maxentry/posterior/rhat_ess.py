@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
+from maxentry._types import Array
+
 MIN_DRAWS = 4
 TAIL = (0.05, 0.95)
 _BLOCK_VALUES = 1 << 18  # 2 MiB of doubles: the temporaries of a block of quantities stay in cache
 _ROUNDING = 1e-20  # a variance of scores below this is zero
-Array = NDArray[np.float64]
 
 
 def split_rhat(draws: ArrayLike) -> Array:

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.observations import Observations
 from maxentry.posterior.chains import ModelSpec
 from maxentry.posterior.gibbs import DrawBuffers
 from maxentry.wording import show
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

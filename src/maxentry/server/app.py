@@ -102,7 +102,7 @@ async def _refuse(_: Request, error: Exception) -> Response:
 
 
 async def _accept(_: Request, error: Exception) -> Response:
-    """Work that goes on in the background: 202 with the job."""
+    """Answer 202 with the job if the work goes on in the background."""
     assert isinstance(error, Unfinished)
     body = JobResponse.model_validate(error.job).model_dump_json()
     headers = {"Location": f"{API}/jobs/{error.job.id}", "Retry-After": "1"}

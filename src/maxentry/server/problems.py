@@ -120,7 +120,9 @@ def _from_package(error: MaxentryError) -> HttpProblem:
     kind, name = type(error).code.replace("_", "-"), type(error).__name__
     if error.code == "disk_full":
         LOG.error("%s: %s", name, error)
-        detail = "the server's disk is full: nothing was changed. Make room and send it again; reading goes on."
+        detail = (
+            "the server's disk is full: nothing was changed. Make room and send it again; reading goes on."
+        )
         return HttpProblem("disk-full", detail, error=name, code=error.code)
     if KINDS[kind][0] >= 500:
         # The database's own words may name machines and users: they go to the log alone.

@@ -18,15 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxentry._io import write_atomically
+from maxentry._types import Array
 
 if TYPE_CHECKING:
     from maxentry.campaign.state import Ask, Measurement, State
     from maxentry.posterior.posterior import Posterior
 
-Array = NDArray[np.float64]
 
 POINTS = 8  # of a curve
 NEAR = 0.9  # of all measurements: an anchor beyond would stand beside the last point

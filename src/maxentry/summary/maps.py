@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._types import Array, Indices
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.posterior.intervals import interval_map, mean_map, sd_map
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 PosteriorMap = Literal["mean", "sd", "width"]
 StateMap = Literal["value", "observed", "pending", "failed", "available"]
 MapName = Literal[PosteriorMap, StateMap]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from maxentry._types import Array, Indices
 from maxentry.posterior.draws import coherences, gram_matrices
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from maxentry.campaign.state import State
     from maxentry.posterior.posterior import Posterior
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 # An sd or a coherence stands out from here on, in units of the typical one. Posterior means of coherences are pulled
 # towards 1 while little is measured: on simulated campaigns 1.25 marks as many rows as there are with a true

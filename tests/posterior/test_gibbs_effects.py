@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import invgamma, multivariate_normal, norm
-from tests.reference import conjugate_slow as slow
+from tests.reference import gibbs_slow as slow
 from tests.reference.laws import ACCEPT, REJECT, ks
 
 from maxentry.kernels import gauge

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from scipy.stats import chi2, gamma, invgamma, norm, uniform
-from tests.reference import conjugate_slow as slow
+from tests.reference import gibbs_slow as slow
 from tests.reference import sums_slow
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
@@ -15,7 +15,7 @@ from maxentry.kernels import gibbs as kernel
 from maxentry.kernels import rows as half_sweep
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
-from maxentry.posterior import gibbs as conjugate
+from maxentry.posterior import gibbs
 
 PRIORS = Priors(
     InverseGamma(5.0, 0.4), InverseGamma(6.0, 5.0), InverseGamma(5.0, 2.0), InverseGamma(6.0, 1.0), 0.5
@@ -309,7 +309,7 @@ def test_the_augmented_precision_is_a_wishart_with_the_degrees_asked_for(R, df):
 def test_scales_have_their_conditionals():
     """Every draw becomes uniform by the distribution function of its conditional given what it is drawn from."""
     rng, (R, N, beta, x2) = np.random.default_rng(6), (2, 9, 0.4, 7.5)
-    e, w, hyper = rng.standard_normal(N), rng.gamma(2.0, 0.5, N), conjugate.hyperparameters(PRIORS)
+    e, w, hyper = rng.standard_normal(N), rng.gamma(2.0, 0.5, N), gibbs.hyperparameters(PRIORS)
     start = np.array([0.7, 2.0, 0.3, 1.0, 1.0, 4.0, 1.0, 1.0])
     draws = np.tile(start, (4000, 1))
     for s in draws:

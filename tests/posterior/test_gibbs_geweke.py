@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy.stats import chi2, invgamma
-from tests.reference import conjugate_slow as slow
+from tests.reference import gibbs_slow as slow
 from tests.reference.chains import z_between
-from tests.reference.conjugate_compiled import Compiled
-from tests.reference.conjugate_slow import Model, State
+from tests.reference.gibbs_compiled import Compiled
+from tests.reference.gibbs_slow import Model, State
 from tests.reference.laws import ACCEPT, REJECT, ks
 
 from maxentry.kernels import gibbs as kernel

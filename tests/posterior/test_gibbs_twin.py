@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.reference import conjugate_slow as slow
+from tests.reference import gibbs_slow as slow
 from tests.reference.chains import z_between
-from tests.reference.conjugate_compiled import Compiled
-from tests.reference.conjugate_slow import Model, State
+from tests.reference.gibbs_compiled import Compiled
+from tests.reference.gibbs_slow import Model, State
 
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.posterior import gibbs

@@ -1,7 +1,7 @@
 """The compiled sweep behind the state of its slow twin, so that the same tests run on both."""
 
 import numpy as np
-from tests.reference.conjugate_slow import State
+from tests.reference.gibbs_slow import State
 
 from maxentry.kernels import gibbs as kernel
 from maxentry.observations import Observations
