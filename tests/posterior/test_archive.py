@@ -1,4 +1,4 @@
-"""Files that others made: refused by one error, before anything is allocated, and nothing outside of a folder is read."""
+"""Files that others made: refused by one error before anything is allocated; nothing outside of a folder is read."""
 
 from __future__ import annotations
 

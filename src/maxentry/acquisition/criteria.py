@@ -23,7 +23,6 @@ from threadpoolctl import threadpool_limits
 
 from maxentry import design
 from maxentry._types import Flags, Indices
-from maxentry.acquisition import WITHOUT_BELIEF
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.plates import count_plates, first_plates, greedy_plates
@@ -33,7 +32,7 @@ from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
 from maxentry.belief import Belief, Entries
 from maxentry.design.uniform import find_available
 from maxentry.errors import ParameterError
-from maxentry.parameters import is_choice, is_whole
+from maxentry.parameters import is_whole
 from maxentry.progress import checkpoint
 from maxentry.wording import show
 
@@ -70,7 +69,7 @@ def choose(
         raise ParameterError(f"expected a whole number of entries to choose, got {show(n)}")
     if n < 0:
         raise ParameterError(f"expected to choose 0 or more entries, got {show(n)}")
-    if is_choice(criterion, WITHOUT_BELIEF) and not isinstance(rng, np.random.Generator):
+    if which in (uniform, balanced) and not isinstance(rng, np.random.Generator):
         raise ParameterError(f"expected rng to be a numpy.random.Generator, got {show(rng)}")
     # Most products here are thin: threads cost more than they give.
     with nullcontext() if belief is None else threadpool_limits(1):
