@@ -77,8 +77,12 @@ def create_or_find(
     sides = ("row", state.row_labels, settings.rows), ("column", state.col_labels, settings.cols)
     for side, known, given in sides:
         if known[: len(given)] != given:  # more may have been added since
+            pairs = zip(map(show, known), map(show, given), strict=False)
+            more = f"{len(known)} labels", f"{len(given)}"
+            expected, got = next((pair for pair in pairs if pair[0] != pair[1]), more)
             raise CampaignError(
-                f"expected the {side} labels of the existing campaign {key.name!r}, got others."
+                f"campaign {key.name!r} exists with other {side} labels: expected {expected}, got {got}. "
+                "Choose another name, or give the labels it has."
             )
     return key, False
 

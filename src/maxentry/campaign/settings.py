@@ -156,7 +156,10 @@ class Settings:
         else:
             cols = _append_labels(cols, labels, "column")
         if cost is not None and getattr(self.costs, side) is None:
-            raise ParameterError(f"expected a campaign with {side} costs to add to, got one without.")
+            raise ParameterError(
+                f"expected no cost, got {show(cost)}: this campaign has no {side} costs to add it to. "
+                f"Leave the cost out, or set {side} costs first."
+            )
         shape, mask = (len(rows), len(cols)), self.mask
         if mask is not None:
             import numpy as np

@@ -131,7 +131,9 @@ def parse_ids(ids: Any) -> list[int]:
     """Parse one id or several; drop repeats."""
     known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if is_sequence(ids) else [ids])]
     if None in known:
-        raise DataError("expected ids, got an empty one.")
+        raise DataError(
+            f"expected an id in every place, got {show(ids)}, where number {known.index(None) + 1} is empty."
+        )
     return list(dict.fromkeys(id for id in known if id is not None))
 
 
@@ -344,7 +346,8 @@ class _Judge:
                 raise _has_value(self.name(entry))
         if id is None:
             raise DataError(
-                f"expected a failure of an entry that was asked for, got one that was not ({line.where})."
+                f"expected a failure of an entry that was asked for, got {self.name(entry)}, which was not "
+                f"({line.where}). Leave it out."
             )
         status = self.state.asked[id].status
         if status == "told" or id in self.fresh:
