@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry._types import Array, Indices
-from maxentry.errors import ParameterError
-from maxentry.parameters import is_whole
+from maxentry.errors import ParameterError, is_whole
 from maxentry.wording import show
 
 Floats = NDArray[np.floating]

@@ -23,11 +23,10 @@ from maxentry import frames
 from maxentry._types import Array
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
-from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
 from maxentry.model.noise import Noise
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
-from maxentry.parameters import is_whole
 from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.posterior import Posterior

@@ -31,8 +31,7 @@ from maxentry.acquisition.subspace_field import maximise_entropy, mean_projectio
 from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
 from maxentry.belief import Belief, Entries
 from maxentry.design.uniform import find_available
-from maxentry.errors import ParameterError
-from maxentry.parameters import is_whole
+from maxentry.errors import ParameterError, is_whole
 from maxentry.progress import checkpoint
 from maxentry.wording import show
 

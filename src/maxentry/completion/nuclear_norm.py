@@ -31,11 +31,10 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, svds
 from threadpoolctl import ThreadpoolController
 
 from maxentry.completion.result import Completion, LowRank, SolverStatus, WeightedEntries
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, is_flag, is_positive, is_whole
 from maxentry.kernels.ridge import component_energies
 from maxentry.model.effects import Effects, row_column_means
 from maxentry.observations import Observations
-from maxentry.parameters import is_flag, is_positive, is_whole
 from maxentry.wording import show
 
 Floats = NDArray[np.float64]

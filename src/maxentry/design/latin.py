@@ -6,9 +6,8 @@ import numpy as np
 
 from maxentry._types import Indices
 from maxentry.belief import Entries, check_shape
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, is_whole
 from maxentry.kernels.design import cyclic_square, walk_squares
-from maxentry.parameters import is_whole
 from maxentry.wording import show
 
 

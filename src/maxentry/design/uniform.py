@@ -18,10 +18,9 @@ from scipy import sparse
 from maxentry import frames
 from maxentry._types import Indices
 from maxentry.belief import Entries, check_shape
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, is_whole
 from maxentry.kernels.design import ColumnLists
 from maxentry.labels import as_array
-from maxentry.parameters import is_whole
 from maxentry.wording import show
 
 P = ParamSpec("P")

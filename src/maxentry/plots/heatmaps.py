@@ -10,8 +10,7 @@ import numpy as np
 
 from maxentry._types import Array, Indices
 from maxentry.belief import Belief, Entries
-from maxentry.errors import ParameterError
-from maxentry.parameters import is_choice
+from maxentry.errors import ParameterError, is_choice
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import AxisLabels, HeatMap, Kind, Marks
 from maxentry.plots.style import Scale

@@ -14,10 +14,9 @@ import numpy as np
 from maxentry import frames
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief
-from maxentry.errors import ParameterError, SizeError
+from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.noise import NoiseLaw
 from maxentry.observations import Observations
-from maxentry.parameters import is_whole
 from maxentry.transform import NONE, Transform
 from maxentry.wording import show
 

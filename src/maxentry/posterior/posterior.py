@@ -20,10 +20,9 @@ import numpy as np
 from maxentry import frames
 from maxentry._types import Array
 from maxentry.belief import Belief
-from maxentry.errors import MissingDependencyError, ParameterError
+from maxentry.errors import MissingDependencyError, ParameterError, is_choice
 from maxentry.model.noise import NoiseLaw
 from maxentry.observations import Observations
-from maxentry.parameters import is_choice
 from maxentry.posterior import archive, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, run_chains
