@@ -14,9 +14,17 @@ from scipy import sparse
 
 from maxentry import Observations
 from maxentry.cells import parse_flag, parse_id, parse_number
-from maxentry.errors import LONGEST, CampaignError, DataError, MaxentryError
+from maxentry.errors import (
+    LONGEST,
+    CampaignError,
+    DataError,
+    MaxentryError,
+    is_choice,
+    is_flag,
+    is_positive,
+    is_whole,
+)
 from maxentry.frames import is_number, is_sequence, to_float, to_list
-from maxentry.parameters import is_choice, is_flag, is_positive, is_whole
 from maxentry.wording import as_text, printable, show
 
 DENSE = np.array([[1.0, 0, 2], [0.5, 3, 0], [0, 4, 5], [2.5, 6, 1.5]])

@@ -156,5 +156,6 @@ def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) ->
             f"expected every {axis.name} label in the {what}, got none for {axis.show(missing[0])}."
         )
     if len(places) != axis.size:
-        raise ParameterError(f"expected every {axis.name} label once in the {what}, got one twice.")
+        twice = next(axis.show(place) for place in places if places.count(place) > 1)
+        raise ParameterError(f"expected every {axis.name} label once in the {what}, got {twice} twice.")
     return places

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from tests.campaign.stand_ins import START, Clock, campaign, chosen, lowest, snapshot, uniform
 
+from maxentry.campaign import events
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import replay
 from maxentry.campaign.storage import Storage
@@ -413,6 +414,22 @@ def test_labels_that_read_alike_are_refused(label: object) -> None:
             with pytest.raises(DataError, match="that read differently as text"):
                 campaign(**sides, exist_ok=True)
         c.add_rows([2, 3.5, "one"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "difference"),
+    [(["a", "c"], "expected 'b', got 'c'"), (["a", "b", "c"], "expected 2 labels, got 3")],
+)
+def test_a_campaign_that_exists_with_other_labels_says_which(rows: list[str], difference: str) -> None:
+    storage = Storage("sqlite://")
+    campaign(storage, rows=["a", "b"])
+    with pytest.raises(CampaignError, match=f"exists with other row labels: {difference}"):
+        campaign(storage, rows=rows, exist_ok=True)
+
+
+def test_an_event_that_cannot_be_stored_names_the_field() -> None:
+    with pytest.raises(DataError, match=r"expected finite numbers, got \[1\.0, inf\] in values"):
+        events.write(events.Told((None, None), (0, 1), (0, 0), (1.0, math.inf)))
 
 
 def test_a_campaign_that_has_such_labels_can_still_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,12 @@ def test_the_encoding_of_digests_is_this_one(file: Path) -> None:
         line = dumps(digest, number, at, kind, who) + "\n" + str(payload)
         digest = hashlib.sha256(line.encode()).hexdigest()
         assert stored == digest
+    for odd in ('"', "\\", "\n\t\x00\x7f", "\u2028 🧪 ß", "", None, 3, b"blob", 2.5):
+        line = json.dumps(
+            ["d", odd, "at", "kind", odd], separators=(",", ":"), ensure_ascii=False, default=repr
+        )
+        expected = hashlib.sha256(f"{line}\n{odd}".encode()).hexdigest()
+        assert chain.next_digest("d", odd, "at", "kind", odd, odd) == expected  # type: ignore[arg-type]
     assert chain.next_digest("0" * 64, 2, "2030-01-01T00:00:00+00:00", "told", "α", '{"a":"ß"}') == (
         "98c871ba5b25cad44b761c7ec1e518b8836fdb61fd2c526d031401ed7406ad6f"
     )

@@ -204,7 +204,7 @@ def test_a_failure_told_twice_by_row_and_column_is_known(handed_on: Campaign) ->
     assert statuses(handed_on) == ["expired", "failed"]
     assert handed_on.tell(report).known == 1
     assert statuses(handed_on) == ["expired", "failed"]
-    with pytest.raises(DataError, match="got one that was not"):
+    with pytest.raises(DataError, match="got row 1, column 1, which was not"):
         handed_on.tell({"row": [1], "col": [1], "value": ["failed"]})
 
 

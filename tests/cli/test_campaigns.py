@@ -177,7 +177,7 @@ def test_the_storage_and_the_campaign_by_option_or_environment() -> None:
 
 
 def test_no_storage_says_how_to_begin() -> None:
-    assert "Begin with `maxentry new`" in refused("ask", 3)
+    assert "Create a campaign with `maxentry new`" in refused("ask", 3)
     assert refused("ask", 3, "-s", "no/lab.db").startswith(
         "Expected a file of campaigns at no/lab.db, got none. "
     )

@@ -185,6 +185,20 @@ def test_a_token_that_fits_no_header_is_not_shown(token: Any) -> None:
     assert "secret" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("url", "got"),
+    [
+        ("ftp://lab", "got 'ftp://lab'"),
+        (7, "got 7"),
+        ("http://me:secret@lab", "got one with a user or a password"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(url: Any, got: str) -> None:
+    with pytest.raises(ParameterError, match=got) as refusal:
+        maxentry.connect(url)
+    assert "secret" not in str(refusal.value)
+
+
 def job(status: str, **more: Any) -> dict[str, Any]:
     progress = {"what": "sampling", "done": 1, "total": 2}
     return {"id": "j", "status": status, "progress": progress, "result": None, "problem": None} | more

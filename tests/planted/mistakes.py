@@ -486,8 +486,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/chain.py",
-        "_encode([previous, number, at, kind, who])",
-        "_encode([previous, number, at, kind])",
+        'author = "null" if who is None else _quote(who)',
+        'author = "null"',
         "the author of an event can be changed unnoticed",
         "campaign/test_chain.py",
     ),

@@ -28,8 +28,7 @@ from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
-from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
-from maxentry.parameters import is_whole
+from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError, is_whole
 from maxentry.wording import as_text, show
 
 if TYPE_CHECKING:
@@ -77,8 +76,12 @@ def create_or_find(
     sides = ("row", state.row_labels, settings.rows), ("column", state.col_labels, settings.cols)
     for side, known, given in sides:
         if known[: len(given)] != given:  # more may have been added since
+            pairs = zip(map(show, known), map(show, given), strict=False)
+            more = f"{len(known)} labels", f"{len(given)}"
+            expected, got = next((pair for pair in pairs if pair[0] != pair[1]), more)
             raise CampaignError(
-                f"expected the {side} labels of the existing campaign {key.name!r}, got others."
+                f"campaign {key.name!r} exists with other {side} labels: expected {expected}, got {got}. "
+                "Choose another name, or give the labels it has."
             )
     return key, False
 

@@ -27,6 +27,7 @@ from maxentry.errors import StorageError
 
 # A damaged cell may have another type. Its `repr` gives another digest than what was written.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=repr).encode
+_quote = json.encoder.encode_basestring  # the same for text alone, in a third of the time
 
 
 def first_digest(uuid: str, name: str, created_at: str) -> str:
@@ -36,7 +37,12 @@ def first_digest(uuid: str, name: str, created_at: str) -> str:
 
 def next_digest(previous: str, number: int, at: str, kind: str, who: str | None, payload: str) -> str:
     """Return the digest of an event, given the digest of the one before it."""
-    return _hash(f"{_encode([previous, number, at, kind, who])}\n{payload}")
+    try:
+        author = "null" if who is None else _quote(who)
+        line = f"[{_quote(previous)},{number:d},{_quote(at)},{_quote(kind)},{author}]"
+    except (TypeError, ValueError):  # a damaged cell
+        line = _encode([previous, number, at, kind, who])
+    return _hash(f"{line}\n{payload}")
 
 
 def _hash(text: str) -> str:

@@ -208,8 +208,18 @@ def write(event: Event) -> str:
     except ValueError as error:
         if isinstance(error, MaxentryError):
             raise
-        raise DataError("expected finite numbers, got one that is not.") from None
+        raise DataError(f"expected finite numbers, got {_find_infinite(event)}.") from None
     return text
+
+
+def _find_infinite(event: Event) -> str:
+    """Name the first field of the event with a number that is not finite."""
+    for name, value in event.payload().items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            return f"{value!r:.60} in {name}"
+    return "one that is not"
 
 
 def read(kind: str, text: str) -> Event:

@@ -17,9 +17,8 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, is_choice, is_positive, is_whole
 from maxentry.model.noise import NOISE_NAMES, Noise
-from maxentry.parameters import is_choice, is_positive, is_whole
 from maxentry.wording import show
 
 if TYPE_CHECKING:
@@ -156,7 +155,10 @@ class Settings:
         else:
             cols = _append_labels(cols, labels, "column")
         if cost is not None and getattr(self.costs, side) is None:
-            raise ParameterError(f"expected a campaign with {side} costs to add to, got one without.")
+            raise ParameterError(
+                f"expected no cost, got {show(cost)}: this campaign has no {side} costs to add it to. "
+                f"Leave the cost out, or set {side} costs first."
+            )
         shape, mask = (len(rows), len(cols)), self.mask
         if mask is not None:
             import numpy as np

@@ -19,10 +19,9 @@ from maxentry import cells, tables
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.state import Ask, Measurement, State
-from maxentry.errors import CampaignError, DataError
+from maxentry.errors import CampaignError, DataError, is_flag, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
-from maxentry.parameters import is_flag, is_whole
 from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
 from maxentry.wording import as_text, show
@@ -131,7 +130,9 @@ def parse_ids(ids: Any) -> list[int]:
     """Parse one id or several; drop repeats."""
     known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if is_sequence(ids) else [ids])]
     if None in known:
-        raise DataError("expected ids, got an empty one.")
+        raise DataError(
+            f"expected an id in every place, got {show(ids)}, where number {known.index(None) + 1} is empty."
+        )
     return list(dict.fromkeys(id for id in known if id is not None))
 
 
@@ -344,7 +345,8 @@ class _Judge:
                 raise _has_value(self.name(entry))
         if id is None:
             raise DataError(
-                f"expected a failure of an entry that was asked for, got one that was not ({line.where})."
+                f"expected a failure of an entry that was asked for, got {self.name(entry)}, which was not "
+                f"({line.where}). Leave it out."
             )
         status = self.state.asked[id].status
         if status == "told" or id in self.fresh:

@@ -44,7 +44,7 @@ def new(
     storage: options.Storage = options.STORAGE,
     **settings: Any,
 ) -> None:
-    """Begin a campaign: name its rows and columns, and what is known of them already."""
+    """Create a campaign: name its rows and columns, and what is known of them already."""
     from maxentry.campaign.campaign import Campaign
     from maxentry.cli import inputs
 

@@ -191,7 +191,9 @@ class Study:
         from maxentry.compare import RunsFailed, Store, find_runs, run_all
 
         if not self.cells:
-            raise ParameterError("expected strategies that are run on these matrices, got none of them.")
+            raise ParameterError(
+                "none of these strategies can run on this matrix. Name others by --strategy, or leave it out."
+            )
         store = Store(self.folder)
         stored = find_runs(self.cells, store, any_law=self.any_law or self.report)
         self.kept = len(stored)

@@ -149,7 +149,7 @@ def describe_error(error: MaxentryError) -> str:
     correct = "correct VALUE --row ROW --col COL" if id is None else f"correct {id} VALUE"
     numbers = ", ".join(map(str, error.fields.get("numbers", ())))
     hints = {
-        "no_storage": "Begin with `maxentry new`, or name another file with --storage or MAXENTRY_STORAGE.",
+        "no_storage": "Create a campaign with `maxentry new`, or name another file with --storage or MAXENTRY_STORAGE.",
         "no_campaigns": "Begin one with `maxentry new`.",
         "name_missing": "Name one by --campaign (-c) or MAXENTRY_CAMPAIGN.",
         "has_value": f"`maxentry correct {id} --strike` removes the value.",

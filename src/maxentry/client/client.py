@@ -477,12 +477,17 @@ def _error(problem: dict[str, Any]) -> MaxentryError:
 
 
 def _not_maxentry(status: int) -> StorageError:
-    return StorageError(f"expected an answer of a maxentry server, got something else (HTTP {status}).")
+    return StorageError(
+        f"expected an answer of a maxentry server, got something else (HTTP {status}). Check the address."
+    )
 
 
 def _check_url(url: Any) -> str:
-    if not isinstance(url, str) or not url.startswith(("http://", "https://")) or "@" in url:
-        raise ParameterError("expected the address of a server like http://127.0.0.1:8765, got another text.")
+    expected = "expected the address of a server like http://127.0.0.1:8765"
+    if isinstance(url, str) and "@" in url:  # not shown: it may hold a password
+        raise ParameterError(f"{expected}, got one with a user or a password. Pass token= instead.")
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise ParameterError(f"{expected}, got {url!r:.100}.")
     return url.rstrip("/").removesuffix(API)
 
 
@@ -490,7 +495,9 @@ def _check_token(token: Any) -> str:
     """Return the token; refuse one that no header can hold, without showing it as httpx would."""
     known = token.strip() if isinstance(token, str) else ""
     if not known or not known.isascii() or not known.isprintable() or " " in known:
-        raise ParameterError("expected a token of printable ASCII characters without blanks, got another.")
+        length = f"one of {len(known)} characters, some of them others" if known else "an empty one"
+        got = length if isinstance(token, str) else type(token).__name__
+        raise ParameterError(f"expected a token of printable ASCII characters without blanks, got {got}.")
     return known
 
 

@@ -140,7 +140,10 @@ class JobQueue:
     def get(self, id: str) -> Job:
         """Return the job of this id; a problem if there is none, or it was forgotten."""
         if (job := self._jobs.get(id)) is None:
-            raise HttpProblem("no-job", "expected the id of a job, got one that is not known (any more).")
+            raise HttpProblem(
+                "no-job",
+                f"no job has the id {id!r:.60}; the server forgets old jobs. Send the request again.",
+            )
         return job
 
     def recent(self) -> list[Job]:
@@ -157,7 +160,8 @@ class JobQueue:
                 raise problems.closing()
             if sum(not known.over for known in self._jobs.values()) >= self._most:
                 raise problems.too_busy(
-                    "expected less work at a time, got more than may wait: try later.", 10
+                    f"the server's queue is full: {self._most} jobs run or wait. Send the request again later.",
+                    10,
                 )
             self._jobs[job.id] = job
             if key is not None:

@@ -168,8 +168,11 @@ def _from_framework(error: HTTPException) -> HttpProblem:
     if error.status_code == 400:  # a body that FastAPI could not decode
         return no_json()
     known = {
-        404: ("no-address", "expected an address of this server, got one without anything."),
-        405: ("no-method", "expected another method for this address."),
+        404: (
+            "no-address",
+            "nothing is at this address; /api/v1/openapi.json lists the addresses of this server.",
+        ),
+        405: ("no-method", "this address does not take this method; the header Allow lists those it takes."),
     }
     kind, detail = known.get(error.status_code, ("refused", str(error.detail)))
     problem = HttpProblem(kind, detail, dict(error.headers or {}))
@@ -179,7 +182,7 @@ def _from_framework(error: HTTPException) -> HttpProblem:
 
 def no_json() -> HttpProblem:
     """A body that is not JSON."""
-    detail = "expected a body in JSON, got one that cannot be read as JSON."
+    detail = "the body cannot be read as JSON; send one JSON document in UTF-8."
     return HttpProblem("no-json", detail, error="ParameterError")
 
 
@@ -190,5 +193,5 @@ def too_busy(detail: str, seconds: float = 5.0) -> HttpProblem:
 
 def closing() -> HttpProblem:
     """The server shuts down; another one may do the work."""
-    detail = "expected a running server, got one that is shutting down: try again."
+    detail = "the server is shutting down; send the request again in a few seconds."
     return HttpProblem("closing", detail, {"Retry-After": "5"}, error="StorageError")
