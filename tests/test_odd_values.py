@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import sparse
 
 from maxentry import Observations
 from maxentry.cells import parse_flag, parse_id, parse_number
-from maxentry.errors import LONGEST, CampaignError, DataError, MaxentryError
+from maxentry.errors import (
+    LONGEST,
+    CampaignError,
+    DataError,
+    MaxentryError,
+    is_choice,
+    is_flag,
+    is_positive,
+    is_whole,
+)
 from maxentry.frames import is_number, is_sequence, to_float, to_list
-from maxentry.parameters import is_choice, is_flag, is_positive, is_whole
 from maxentry.wording import as_text, printable, show
 
 DENSE = np.array([[1.0, 0, 2], [0.5, 3, 0], [0, 4, 5], [2.5, 6, 1.5]])
@@ -141,6 +151,12 @@ def test_what_breaks_while_it_is_read_is_refused() -> None:
 
     with pytest.raises(DataError, match=r"RuntimeError: broken here"):
         to_list(items())
+
+
+def test_a_frame_that_is_no_column_of_labels_is_refused() -> None:
+    dates = pl.DataFrame({"a": [dt.date(2024, 2, 29)], "b": [True]})  # polars cannot make an array of both
+    with pytest.raises(DataError, match="sequence of rows"):
+        Observations.of((dates, [0], [1.0]), shape=(3, 3))
 
 
 # Options

@@ -14,8 +14,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxentry.errors import DataError, MaxentryError, MissingDependencyError, ParameterError, SizeError
-from maxentry.parameters import is_choice
+from maxentry.errors import (
+    DataError,
+    MaxentryError,
+    MissingDependencyError,
+    ParameterError,
+    SizeError,
+    is_choice,
+)
 from maxentry.wording import printable, shorten, show
 
 # Cells and labels, as they come from frames, arrays and lists

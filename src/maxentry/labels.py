@@ -266,7 +266,8 @@ def as_column(items: Any, name: str) -> NDArray[Any]:
     """Return one column of triples as an array: integers stay integers, other values become objects."""
     if not is_sequence(items):
         raise DataError(f"expected a sequence of {name}s, got {show(items)}.")
-    array = items.to_numpy() if hasattr(items, "to_numpy") else items
+    with foreign_code(f"a sequence of {name}s", items):
+        array = items.to_numpy() if hasattr(items, "to_numpy") else items
     if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):
         return as_array(array)
     return object_array(to_list(items))

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, xlogy
 
 from maxentry._types import Array, Flags
-from maxentry.errors import DataError, ParameterError
-from maxentry.parameters import is_choice
+from maxentry.errors import DataError, ParameterError, is_choice
 from maxentry.wording import show
 
 Kind = Literal["none", "log", "logit"]

@@ -28,8 +28,7 @@ from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
-from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError
-from maxentry.parameters import is_whole
+from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError, is_whole
 from maxentry.wording import as_text, show
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, is_choice, is_positive, is_whole
 from maxentry.model.noise import NOISE_NAMES, Noise
-from maxentry.parameters import is_choice, is_positive, is_whole
 from maxentry.wording import show
 
 if TYPE_CHECKING:

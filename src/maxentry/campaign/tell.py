@@ -19,10 +19,9 @@ from maxentry import cells, tables
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.state import Ask, Measurement, State
-from maxentry.errors import CampaignError, DataError
+from maxentry.errors import CampaignError, DataError, is_flag, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
-from maxentry.parameters import is_flag, is_whole
 from maxentry.tables import DecimalComma
 from maxentry.transform import Transform
 from maxentry.wording import as_text, show

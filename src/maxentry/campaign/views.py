@@ -14,8 +14,8 @@ from maxentry import frames
 from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.state import Ask, Measurement, State
+from maxentry.errors import is_choice
 from maxentry.labels import show
-from maxentry.parameters import is_choice
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.errors import ParameterError
-from maxentry.parameters import is_choice
+from maxentry.errors import ParameterError, is_choice
 from maxentry.wording import show
 
 Kind = Literal["population", "long"]
