@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Compiled test modules are kept, or every worker would compile them anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test rest setup lint types shape slow fuzz studies paper suite docs bench check clean
+.PHONY: demo test rest setup lint types shape slow fuzz requests studies paper suite docs bench check clean
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -33,11 +33,16 @@ types: setup
 slow: setup  ## the long statistical tests
 	$(BIN)/python -m pytest -n auto -m slow
 
-fuzz: export MAXENTRY_FUZZ ?= 300
-fuzz: setup  ## hundreds of requests of every kind at the server, other ones each time: build/fuzz.md
-	rm -f build/fuzz.md
+N ?= 100000
+SEED ?= $(shell date +%s)
+fuzz: setup  ## odd values into Python, the command line, REST and files, without privileges: build/fuzz.md
+	$(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED)
+
+requests: export MAXENTRY_FUZZ ?= 300
+requests: setup  ## hundreds of requests of every kind, by the server's own description: build/requests.md
+	rm -f build/requests.md
 	$(BIN)/python -m pytest -n auto -s tests/server/test_fuzz.py
-	cat build/fuzz.md
+	cat build/requests.md
 
 # Real matrices lie beside the repository where there is no network; each must end within a minute, the machine allowing.
 studies paper suite: export MAXENTRY_DATA ?= $(wildcard $(CURDIR)/../shared/data)

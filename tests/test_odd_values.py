@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import sparse
 
@@ -149,6 +151,12 @@ def test_what_breaks_while_it_is_read_is_refused() -> None:
 
     with pytest.raises(DataError, match=r"RuntimeError: broken here"):
         to_list(items())
+
+
+def test_a_frame_that_is_no_column_of_labels_is_refused() -> None:
+    dates = pl.DataFrame({"a": [dt.date(2024, 2, 29)], "b": [True]})  # polars cannot make an array of both
+    with pytest.raises(DataError, match="sequence of rows"):
+        Observations.of((dates, [0], [1.0]), shape=(3, 3))
 
 
 # Options

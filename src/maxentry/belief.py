@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry._types import Array, Indices
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, is_whole
 from maxentry.wording import show
 
 Floats = NDArray[np.floating]
@@ -25,16 +25,13 @@ BLOCK_NUMBERS = 4_000_000  # a block of a dense map holds about this many number
 
 def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
     """Return the shape as two whole numbers of at least 1, or raise ParameterError."""
-    try:
-        m1, m2 = (int(m) for m in shape)
-        valid = (m1, m2) == tuple(shape) and min(m1, m2) >= 1 and m1 * m2 < 2**62
-    except (TypeError, ValueError):
-        valid = False
-    if not valid:
+    listed = isinstance(shape, tuple | list) or (isinstance(shape, np.ndarray) and shape.ndim == 1)
+    pair = tuple(shape) if listed else ()
+    if len(pair) != 2 or not all(is_whole(m, 1) for m in pair) or int(pair[0]) * int(pair[1]) >= 2**62:
         raise ParameterError(
             f"expected a shape of two whole numbers of at least 1, with fewer than 2**62 entries, got {show(shape)}"
         )
-    return m1, m2
+    return int(pair[0]), int(pair[1])
 
 
 class Entries(NamedTuple):
@@ -47,6 +44,21 @@ class Entries(NamedTuple):
     def from_lists(cls, rows: Any, cols: Any) -> Entries:
         """Build entries from sequences of whole numbers."""
         return cls(np.asarray(rows, dtype=np.int64), np.asarray(cols, dtype=np.int64))
+
+    @classmethod
+    def read(cls, given: Any, name: str) -> Entries:
+        """Read entries that a user names: a pair of equally long sequences of whole numbers."""
+        pair = given if isinstance(given, tuple | list) and len(given) == 2 else ()
+        try:
+            arrays = [np.asarray(part) for part in pair]
+        except (TypeError, ValueError):
+            arrays = []
+        whole = all(a.ndim == 1 and (a.dtype.kind in "iu" or not a.size) for a in arrays)
+        if len(arrays) != 2 or not whole or arrays[0].shape != arrays[1].shape:
+            raise ParameterError(
+                f"expected {name} entries as a pair of lists of positions, got {show(given)}"
+            )
+        return cls.from_lists(*arrays)
 
     @classmethod
     def none(cls) -> Entries:

@@ -107,12 +107,14 @@ class StorageError(MaxentryError, OSError):
 
 def is_whole(x: Any, least: int | None = None) -> bool:
     """Whether it is a whole number of any type (True is none), from `least` on."""
-    return isinstance(x, Integral) and not isinstance(x, bool) and (least is None or bool(x >= least))  # type: ignore[operator]
+    whole = isinstance(x, Integral) and not isinstance(x, bool) and type(x).__name__ != "timedelta64"
+    return whole and (least is None or bool(x >= least))
 
 
 def is_positive(x: Any) -> bool:
     """Whether it is a real number above zero that a float can hold."""
-    return isinstance(x, Real) and not isinstance(x, bool) and bool(0 < x <= sys.float_info.max)  # type: ignore[operator]
+    real = isinstance(x, Real) and not isinstance(x, bool) and type(x).__name__ != "timedelta64"
+    return real and bool(0 < x <= sys.float_info.max)
 
 
 def is_choice(x: Any, choices: Iterable[str]) -> bool:

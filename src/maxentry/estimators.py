@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal, Self
 from warnings import warn
 
@@ -24,7 +23,7 @@ from maxentry import frames
 from maxentry._types import Array
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
-from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
 from maxentry.model.noise import Noise
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
@@ -201,10 +200,13 @@ class NuclearNormCompleter(_Completer):
         return fold_in_completion(self.completion_, Y)
 
 
-def _seed(random_state: object) -> int:
+def _seed(random_state: Any) -> int:
     """A seed from scikit-learn's random_state: integers as they are, else drawn from the RandomState."""
-    if isinstance(random_state, Integral):
+    if is_whole(random_state):
         if random_state < 0:
             raise ParameterError(f"random_state must be at least 0, got {show(random_state)}")
         return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    try:
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    except (ValueError, TypeError) as error:
+        raise ParameterError(str(error)) from None

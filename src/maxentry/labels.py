@@ -70,7 +70,7 @@ def positions_within(items: ArrayLike, size: int) -> tuple[NDArray[np.int64], ND
         good = (array >= 0) & (array < size) & (array == np.floor(array))
     else:
         good = np.array([_is_position(x, size) for x in array.ravel()], dtype=bool).reshape(array.shape)
-    safe = array if good.all() else np.where(good, array, 0)
+    safe = array if good.all() else np.where(good, array if kind in "iuf" else array.astype(object), 0)
     return safe.astype(np.int64, copy=False), ~good
 
 
@@ -162,7 +162,7 @@ class Axis:
         if self.labels is None:
             positions, bad = positions_within(labels, self.size)
             if bad.any():
-                self._refuse([labels[int(k)] for k in np.flatnonzero(bad)])
+                self._refuse(as_array(labels)[bad].tolist())
             return positions
         wanted = to_list(labels)
         try:
@@ -266,7 +266,8 @@ def as_column(items: Any, name: str) -> NDArray[Any]:
     """Return one column of triples as an array: integers stay integers, other values become objects."""
     if not is_sequence(items):
         raise DataError(f"expected a sequence of {name}s, got {show(items)}.")
-    array = items.to_numpy() if hasattr(items, "to_numpy") else items
+    with foreign_code(f"a sequence of {name}s", items):
+        array = items.to_numpy() if hasattr(items, "to_numpy") else items
     if isinstance(array, np.ndarray) and (array.dtype.kind in "iu" or array.ndim != 1):
         return as_array(array)
     return object_array(to_list(items))
@@ -318,7 +319,7 @@ def _encode(label: Any) -> Any:
     kind = type(label).__name__
     if isinstance(label, np.datetime64):
         return {"datetime64": str(label), "unit": np.datetime_data(label.dtype)[0]}
-    if isinstance(label, np.generic):
+    if isinstance(label, np.generic) and not isinstance(label.item(), np.generic):  # a long double stays one
         return _encode(label.item())
     if isinstance(label, tuple):
         return {"tuple": [_encode(part) for part in label]}

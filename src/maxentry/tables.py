@@ -267,10 +267,10 @@ def _from_parquet(content: bytes, source: str) -> Table:
         frame = nw.read_parquet(io.BytesIO(content), backend=library)
         columns = {name: frame.get_column(name).to_list() for name in frame.columns}
         schema = getattr(frame.to_native(), "schema", None)
+        metadata = getattr(schema, "pandas_metadata", None) or {}  # pyarrow's schema has it
     except Exception as error:  # each library has errors of its own
         reason = str(error).splitlines()[0]
         raise DataError(f"{source or 'the stream'} is not a Parquet file: {reason}.") from None
-    metadata = getattr(schema, "pandas_metadata", None) or {}  # pyarrow's schema has it
     stored = metadata.get("index_columns", [])
     index = [name for name in columns if name in stored or name.startswith("__index_level_")]
     names = [*index, *(name for name in columns if name not in index)]

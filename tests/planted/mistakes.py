@@ -322,7 +322,7 @@ POSTERIOR = [
         "posterior/test_diagnostics.py",
     ),
     Mistake(
-        "posterior/posterior.py",
+        "posterior/archive.py",
         'arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}',
         'arrays |= {f"chain0_{name}": array for name, array in chain.state._asdict().items()}',
         "a posterior is saved without where its chains stand",

@@ -1,7 +1,7 @@
 """Schemathesis against the description in OpenAPI: whatever comes, no 5xx, and every answer is as described.
 
-CI makes a few requests of each kind, the same every time. `make fuzz` makes hundreds, other ones each time
-(MAXENTRY_FUZZ: how many of each), and writes what came to build/fuzz.md.
+CI makes a few requests of each kind, the same every time. `make requests` makes hundreds, other ones each
+time (MAXENTRY_FUZZ: how many of each), and writes what came to build/requests.md.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STEPS = 12  # of a story: begin, ask, tell, …
 ROUND = 10  # stories at a time
 BEGIN = "POST /api/v1/campaigns"
 PLAIN = {"rows": ["L1", "L2", "L3"], "cols": ["S1", "S2"], "seed": 1, "acquisition": "balanced"}
-REPORT = Path("build") / "fuzz.md"
+REPORT = Path("build") / "requests.md"
 # What is well-formed may still be refused (an unknown label, a value told twice), so that is not held against it.
 CHECKS = [
     checks.not_a_server_error,

@@ -13,7 +13,6 @@ All respect the mask, the limits and plates of the problem. The first three choo
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -32,7 +31,7 @@ from maxentry.acquisition.subspace_field import maximise_entropy, mean_projectio
 from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
 from maxentry.belief import Belief, Entries
 from maxentry.design.uniform import find_available
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, is_whole
 from maxentry.progress import checkpoint
 from maxentry.wording import show
 
@@ -59,16 +58,18 @@ def choose(
     rng: only these two are random; the others give the same entries whatever it is.
     For a problem with a mask or costs in a frame, returns a frame: row, col (its labels), gain, cost.
     """
-    which = CRITERIA.get(criterion) if isinstance(criterion, str) else getattr(criterion, "choose", criterion)
+    which: Any = CRITERIA.get(criterion) if isinstance(criterion, str) else criterion
+    if not isinstance(criterion, np.ndarray | np.generic):  # their `choose` is another
+        which = getattr(which, "choose", which)
     if not callable(which):
         expected = f"one of {', '.join(CRITERIA)} or a function (belief, problem, n, rng) -> Selection"
         raise ParameterError(f"criterion must be {expected}, got {show(criterion)}")
-    try:
-        n = operator.index(n)
-    except TypeError:
-        raise ParameterError(f"expected a whole number of entries to choose, got {show(n)}") from None
+    if not is_whole(n):
+        raise ParameterError(f"expected a whole number of entries to choose, got {show(n)}")
     if n < 0:
         raise ParameterError(f"expected to choose 0 or more entries, got {show(n)}")
+    if which in (uniform, balanced) and not isinstance(rng, np.random.Generator):
+        raise ParameterError(f"expected rng to be a numpy.random.Generator, got {show(rng)}")
     # Most products here are thin: threads cost more than they give.
     with nullcontext() if belief is None else threadpool_limits(1):
         selection: Selection = which(belief, problem, n, rng)

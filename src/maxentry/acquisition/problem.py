@@ -15,9 +15,9 @@ import numpy as np
 from maxentry._types import Array, Flags, Indices
 from maxentry.belief import Belief, Entries, check_shape
 from maxentry.cells import align_matrix, align_vector
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, is_choice, is_flag, is_whole
 from maxentry.frames import Form, frame_library, parse_flags
-from maxentry.labels import Labels
+from maxentry.labels import Labels, as_array
 from maxentry.wording import show
 
 LARGEST_DRAW = 1e70  # criteria compute fourth powers
@@ -68,10 +68,9 @@ class Costs:
     def check(self, shape: Shape) -> None:
         """Refuse parts of another shape, infinite costs, and entries that cost nothing."""
         for name, part in self.parts.items():
-            expected = _part_shape(name, shape)
-            if np.shape(part) != expected:
-                raise ParameterError(f"expected {name} costs of shape {expected}, got {np.shape(part)}.")
-            values = np.asarray(part, dtype=float)
+            expected, values = _part_shape(name, shape), _numbers(part, name)
+            if values.shape != expected:
+                raise ParameterError(f"expected {name} costs of shape {expected}, got {values.shape}.")
             if not np.isfinite(values).all():
                 raise ParameterError(f"expected finite {name} costs, got {values[~np.isfinite(values)][0]}.")
         least, most = self.extremes(*map(np.arange, shape))
@@ -114,12 +113,16 @@ def read_costs(given: Any, rows: Labels, cols: Labels) -> Costs:
     return costs
 
 
-def _read_part(part: Any, name: str) -> Array:
-    """Return costs of a user as a read-only array of numbers from zero on."""
+def _numbers(part: Any, name: str) -> Array:
     try:
-        array = np.array(part, dtype=np.float64)
+        return np.array(part, dtype=np.float64)
     except Exception:  # text, lists of other lengths, numbers too large, a class of somebody else's
         raise ParameterError(f"expected numbers as {name} costs, got {show(part)}.") from None
+
+
+def _read_part(part: Any, name: str) -> Array:
+    """Return costs of a user as a read-only array of numbers from zero on."""
+    array = _numbers(part, name)
     if (array < 0).any():
         raise ParameterError(f"expected {name} costs from zero on, got {array[array < 0][0]}.")
     array.setflags(write=False)
@@ -152,9 +155,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, most in (("per_row", self.per_row), ("per_col", self.per_col)):
-            if most is not None and most < 1:
+            if most is not None and not is_whole(most, 1):
                 raise ParameterError(f"expected {name} of at least 1, got {most}")
-        if self.plates not in (None, "rows", "cols"):
+        if self.plates is not None and not is_choice(self.plates, ("rows", "cols")):
             raise ParameterError(f"expected plates 'rows', 'cols' or None, got {show(self.plates)}")
         if self.plates is not None and (self.per_row is not None or self.per_col is not None):
             raise ParameterError("expected plates or limits per row and column, got both")
@@ -180,16 +183,23 @@ class Problem:
     form: Form = field(default=Form(), init=False)  # in which the mask, or the costs of entries, came
 
     def __post_init__(self) -> None:
+        for name, kind in (("costs", Costs), ("limits", Limits)):
+            if not isinstance(getattr(self, name), kind):
+                raise ParameterError(
+                    f"expected {name} to be {kind.__name__}(...), got {show(getattr(self, name))}"
+                )
+        if not is_flag(self.again):
+            raise ParameterError(f"expected again to be True or False, got {show(self.again)}")
         self._read_frames()
         m1, m2 = check_shape(self.shape)
         if self.mask is not None:
-            mask = np.asarray(self.mask)
+            mask = as_array(self.mask)
             if mask.shape != (m1, m2):
                 raise ParameterError(f"expected a mask of shape {(m1, m2)}, got {mask.shape}")
             if mask.dtype != np.bool_:
                 raise ParameterError(f"expected a mask of True and False, got one of {mask.dtype}")
         for name, entries in (("observed", self.observed), ("pending", self.pending)):
-            entries.check_within((m1, m2), name)
+            Entries.read(entries, name).check_within((m1, m2), name)
         self.costs.check(self.shape)
 
     def _read_frames(self) -> None:
@@ -283,6 +293,8 @@ def check_belief(belief: Belief | None, problem: Problem) -> Belief:
     """Return the belief; refuse None, another shape, or noise without variance."""
     if belief is None:
         raise ParameterError("expected a belief, got None: only 'uniform' and 'balanced' choose without one")
+    if not isinstance(belief, Belief):
+        raise ParameterError(f"expected a Belief, got a {type(belief).__name__}")
     if belief.shape != problem.shape:
         raise ParameterError(f"expected a belief of shape {problem.shape}, got {belief.shape}")
     eta2 = float(np.mean(belief.noise_var))

@@ -342,7 +342,7 @@ class Campaign:
         The long table includes measurements removed by a correction (as NaN) only with `everything`.
         """
         state, frame = self.state, self._kind(frame)
-        if wide:
+        if tell.check_flag(wide, "wide"):
             return views.wide(state, frame)
         return views.as_frame(views.measurements(state, everything), frame)
 
@@ -546,6 +546,7 @@ class Campaign:
         raise StorageError(f"other processes wrote to {self._storage.name} first each time. Try again.")
 
     def _kind(self, frame: FrameKind | None) -> FrameKind | None:
+        views.check_frame(frame)
         return self._frame if frame is None else frame
 
     def _remember(self, state: State) -> State:

@@ -340,9 +340,10 @@ def _read_mask(mask: Any, rows: Labels, cols: Labels) -> NDArray[np.bool_] | Non
 
     from maxentry.cells import align_matrix
     from maxentry.frames import parse_flags
+    from maxentry.labels import as_array
 
     ordered, shape = align_matrix(mask, rows, cols, "mask"), (len(rows), len(cols))
-    array = np.array(mask if ordered is mask else parse_flags(ordered))
+    array = np.array(as_array(mask) if ordered is mask else parse_flags(ordered))
     if array.dtype != np.bool_ or array.shape != shape:
         got = f"an array of {array.dtype} of shape {array.shape}"
         raise ParameterError(f"expected a mask of {shape[0]} x {shape[1]} booleans, got {got}.")

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from maxentry.cli import ask_tell, campaign, compare, complete, options, output, storage
 from maxentry.cli.options import option
 from maxentry.cli.output import EXIT_CODES, ExitCode
-from maxentry.errors import MaxentryError, NothingToAskError
+from maxentry.errors import MaxentryError, NothingToAskError, refusal
 
 # Typer has had Click within itself since some version: reach Click's classes by way of one it always had.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -117,6 +117,7 @@ def _report_error(error: Exception, text: str, code: int, as_json: bool, **detai
 
 
 def _report(kind: str, text: str, code: int, as_json: bool, **details: Any) -> int:
+    text = refusal(text)
     try:
         sys.stdout.flush()
         if as_json:

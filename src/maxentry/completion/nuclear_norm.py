@@ -31,10 +31,11 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, svds
 from threadpoolctl import ThreadpoolController
 
 from maxentry.completion.result import Completion, LowRank, SolverStatus, WeightedEntries
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, is_flag, is_positive, is_whole
 from maxentry.kernels.ridge import component_energies
 from maxentry.model.effects import Effects, row_column_means
 from maxentry.observations import Observations
+from maxentry.wording import show
 
 Floats = NDArray[np.float64]
 PATH_PATIENCE = 2  # penalties beyond the best one before the path is left
@@ -65,11 +66,19 @@ def nuclear_norm(
     sweeps over the data. With `center`, row and column means are removed first and added to the predictions.
     """
     _check(tol, max_iter)
+    if not isinstance(observations, Observations):
+        raise DataError(
+            f"expected Observations, got {type(observations).__name__}; use Observations.of(data)"
+        )
+    if not is_flag(center):
+        raise ParameterError(f"expected center to be True or False, got {show(center)}")
     if penalty is None:
         penalty = choose_penalty(observations, center=center, seed=seed).penalty
     _check_penalty(penalty)
     start = LowRank.zero(observations.shape)
     if warm_start is not None:
+        if not isinstance(warm_start, Completion):
+            raise ParameterError(f"expected a Completion as warm start, got {type(warm_start).__name__}")
         if warm_start.shape != observations.shape:
             (m1, m2), got = observations.shape, warm_start.shape
             raise ParameterError(f"expected a warm start of {m1} x {m2}, got {got[0]} x {got[1]}")
@@ -115,14 +124,14 @@ def _solve_path(
 
 
 def _check(tol: float, max_iter: int) -> None:
-    if not 0 < tol < 1:
+    if not (is_positive(tol) and tol < 1):
         raise ParameterError(f"expected tol between 0 and 1, got {tol}")
-    if max_iter < 1:
+    if not is_whole(max_iter, 1):
         raise ParameterError(f"expected max_iter of at least 1, got {max_iter}")
 
 
 def _check_penalty(penalty: float) -> None:
-    if not (np.isfinite(penalty) and penalty > 0):
+    if not is_positive(penalty):
         raise ParameterError(f"expected a positive penalty, got {penalty}")
 
 

@@ -33,6 +33,7 @@ from maxentry.kernels.design import (
     link_entries,
     trade_all,
 )
+from maxentry.labels import as_array
 
 PASSES = 32  # of trades; each doubles how far information reaches, so this mixes more rows than memory holds
 
@@ -185,7 +186,7 @@ def _check_counts(counts: Any, m: int, side: str) -> Indices:
     """Return the counts so far as m whole numbers of at least 0, or raise ParameterError."""
     if counts is None:
         return np.zeros(m, dtype=np.int64)
-    given = np.asarray(counts)
+    given = as_array(counts)
     if given.shape != (m,) or not np.issubdtype(given.dtype, np.integer) or (given < 0).any():
         raise ParameterError(
             f"{side}_counts must be {m} whole numbers of at least 0, got {given.dtype} of shape {given.shape}"

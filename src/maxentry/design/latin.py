@@ -6,8 +6,9 @@ import numpy as np
 
 from maxentry._types import Indices
 from maxentry.belief import Entries, check_shape
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, is_whole
 from maxentry.kernels.design import cyclic_square, walk_squares
+from maxentry.wording import show
 
 
 def random_square(m: int, rng: np.random.Generator, visits: int | None = None) -> Indices:
@@ -18,11 +19,13 @@ def random_square(m: int, rng: np.random.Generator, visits: int | None = None) -
     1000), then rows, columns and symbols in random order. The chain's law is the uniform one.
     """
     m, _ = check_shape((m, m))
-    if visits is not None and visits < 0:
+    if visits is not None and not is_whole(visits, 0):
         raise ParameterError(f"visits must be a whole number of at least 0, got {visits}")
+    if not isinstance(rng, np.random.Generator):
+        raise ParameterError(f"rng must be a numpy.random.Generator, got {show(rng)}")
     square = cyclic_square(m)
     if m > 1:
-        walk_squares(square, m * m + 64 if visits is None else visits, rng)
+        walk_squares(square, m * m + 64 if visits is None else int(visits), rng)
     rows, cols, symbols = (rng.permutation(m) for _ in range(3))
     drawn: Indices = symbols[square.symbol[np.ix_(rows, cols)]]
     return drawn

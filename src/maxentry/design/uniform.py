@@ -18,8 +18,9 @@ from scipy import sparse
 from maxentry import frames
 from maxentry._types import Indices
 from maxentry.belief import Entries, check_shape
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, is_whole
 from maxentry.kernels.design import ColumnLists
+from maxentry.labels import as_array
 from maxentry.wording import show
 
 P = ParamSpec("P")
@@ -122,7 +123,7 @@ class Available:
 def find_available(shape: tuple[int, int], mask: Any = None, taken: Entries | None = None) -> Available:
     """Return what the mask allows (all entries without one), less what is taken."""
     m1, m2 = check_shape(shape)
-    taken = Entries.none() if taken is None else Entries.from_lists(*taken)
+    taken = Entries.none() if taken is None else Entries.read(taken, "taken")
     taken.check_within((m1, m2), "taken")
     taken_keys = _sort_unique(taken.keys(m2))
     if mask is None:
@@ -132,7 +133,7 @@ def find_available(shape: tuple[int, int], mask: Any = None, taken: Entries | No
 
 def check_count(n: int, pool: Available) -> int:
     """Return n as a whole number from 0 to what is available, or raise ParameterError."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+    if not is_whole(n, 0):
         raise ParameterError(f"n must be a whole number of at least 0, got {show(n)}")
     if n > pool.count:
         raise ParameterError(f"n must be at most {pool.count}, the number of available entries, got {n}")
@@ -143,7 +144,7 @@ def make_generator(seed: int | np.random.SeedSequence | np.random.Generator | No
     """Return the generator itself, or one seeded by `seed` (None: differently each time)."""
     try:
         return np.random.default_rng(seed)
-    except (TypeError, ValueError):
+    except Exception:  # of any kind, by what was passed
         raise ParameterError(
             f"seed must be a whole number of at least 0, a SeedSequence or a Generator, got {show(seed)}"
         ) from None
@@ -151,7 +152,7 @@ def make_generator(seed: int | np.random.SeedSequence | np.random.Generator | No
 
 def _mask_keys(mask: Any, taken: Indices, m1: int, m2: int) -> Indices:
     """Return the sorted keys of the True entries of a dense or sparse mask that are not taken."""
-    array: Any = mask if sparse.issparse(mask) else np.asarray(mask)
+    array: Any = mask if sparse.issparse(mask) else as_array(mask)
     if array.shape != (m1, m2) or array.dtype != np.bool_:
         raise ParameterError(
             f"mask must be a {m1} x {m2} array of True and False, got {array.dtype} of shape {array.shape}"

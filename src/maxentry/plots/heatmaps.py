@@ -10,7 +10,7 @@ import numpy as np
 
 from maxentry._types import Array, Indices
 from maxentry.belief import Belief, Entries
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, is_choice
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import AxisLabels, HeatMap, Kind, Marks
 from maxentry.plots.style import Scale
@@ -181,7 +181,7 @@ def _failure_marks(subject: Subject, bins: BinPair) -> Marks:
 
 
 def _bins(subject: Subject, order: Order) -> BinPair:
-    if order not in (None, "clustered"):
+    if order is not None and not is_choice(order, ("clustered",)):
         raise ParameterError(f"expected order to be None or 'clustered', got {order!r}.")
     orders = map(np.arange, subject.shape) if order is None else cluster_order(subject.posterior.belief)
     rows, cols = (Bins.split(side) for side in orders)

@@ -19,7 +19,7 @@ from maxentry.errors import CampaignError, MissingDependencyError, ParameterErro
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.records import FigureRecord
 from maxentry.transform import NONE, Transform
-from maxentry.wording import one_line
+from maxentry.wording import one_line, show
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,6 +102,8 @@ class Subject:
 
         if isinstance(source, Subject):
             return source
+        if not isinstance(unit, str):
+            raise ParameterError(f"expected unit to be text, got {show(unit)}.")
         if isinstance(source, Posterior):
             return cls.from_posterior(source, unit)
         if not isinstance(source, Campaign):

@@ -20,10 +20,11 @@ from maxentry.model.noise import Noise, has_weights
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import chains
+from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, transform_values
 from maxentry.posterior.draws import MEMORY, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
-from maxentry.posterior.posterior import REST, Posterior
+from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import WORK, Kind, Sampling, sweep_work
 from maxentry.posterior.streaming import Watched

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -280,8 +281,14 @@ class FolderStore(DrawStore):
         """Map an array of this shape, the first part of its file, read-only."""
         if 0 in shape:
             return np.zeros(shape, dtype)
-        whole = np.asarray(open_memmap(self.file(name), mode="r")).reshape(-1)
-        return whole[: int(np.prod(shape))].reshape(shape)
+        file = self.file(name)
+        if file.resolve().parent != self.path.resolve() or (file.exists() and not file.is_file()):
+            raise DataError(f"expected a file of draws in {self.path}, got {file.name}, which lies elsewhere")
+        whole = open_memmap(file, mode="r")
+        if whole.dtype != dtype or math.prod(shape) > whole.size:
+            got = f"{whole.size} of {whole.dtype} in {file.name}"
+            raise DataError(f"expected {math.prod(shape)} numbers of {dtype}, got {got}")
+        return np.asarray(whole).reshape(-1)[: math.prod(shape)].reshape(shape)
 
     def file(self, name: str) -> Path:
         """The path of an array's file."""

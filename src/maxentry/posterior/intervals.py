@@ -14,7 +14,7 @@ import numpy as np
 from maxentry import frames
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief
-from maxentry.errors import ParameterError, SizeError
+from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.noise import NoiseLaw
 from maxentry.observations import Observations
 from maxentry.transform import NONE, Transform
@@ -131,8 +131,10 @@ class Maps:
 
     def sample(self, n: int = 1, seed: int | None = None) -> Array:
         """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        if not is_whole(n, 1):
             raise ParameterError(f"the number of samples must be a whole number of at least 1, got {show(n)}")
+        if seed is not None and not is_whole(seed, 0):
+            raise ParameterError(f"seed must be a whole number of at least 0 or None, got {show(seed)}")
         self.check_size(n)
         rng, S = np.random.default_rng(seed), self._belief.n_draws
         which = rng.choice(S, n, replace=n > S)

@@ -2,40 +2,32 @@
 
 Draws are kept as factors; `intervals` computes maps and predictions from them.
 
-A posterior is saved in one .npz file: arrays, and a JSON text for the rest. No pickle, so no code runs on load. With
-`complete(..., store=folder)`, large draws are in files of the folder, mapped into memory (`FolderStore`), and such an
-.npz file holds the rest.
+`archive` saves it in a file and reads it again.
 """
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections import Counter
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from os import PathLike
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from maxentry import frames
-from maxentry import labels as axis_labels
-from maxentry._io import write_atomically
 from maxentry._types import Array
 from maxentry.belief import Belief
-from maxentry.errors import DataError, MissingDependencyError, ParameterError
+from maxentry.errors import MissingDependencyError, ParameterError, is_choice
 from maxentry.model.noise import NoiseLaw
-from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
-from maxentry.posterior import intervals
+from maxentry.posterior import archive, intervals
+from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, run_chains
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
-from maxentry.posterior.gibbs import GibbsState, Units
 from maxentry.posterior.intervals import Maps, Prediction
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
@@ -44,13 +36,6 @@ from maxentry.progress import track
 from maxentry.transform import NONE, Transform
 
 Map = Literal["mean", "sd", "low", "high"]
-FORMAT = 2  # of saved posteriors; 1 had no transform
-REST = "posterior.npz"  # the file of a folder that has all but the large draws
-LARGE = ("left", "right", "row", "col")  # of the draws: those that a folder has in files of their own
-NOT_OURS = (
-    ValueError, KeyError, TypeError, AttributeError, NotImplementedError, zipfile.BadZipFile, EOFError,
-)  # fmt: skip
-WATCHED = ("rows", "cols", "count", "chain_mean", "squares")
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
 LEFT_OUT = (
     "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
@@ -207,7 +192,7 @@ class Posterior:
         long: one line an entry with row, col, mean, sd, low, high, observed (how often it was measured).
         wide: one line a row and one column a column, holding `what`: "mean", "sd", "low" or "high".
         """
-        if form not in ("long", "wide") or what not in ("mean", "sd", "low", "high"):
+        if not is_choice(form, ("long", "wide")) or not is_choice(what, get_args(Map)):
             raise ParameterError(
                 f"form must be 'long' or 'wide' and what 'mean', 'sd', 'low' or 'high', got {form!r} and {what!r}"
             )
@@ -247,55 +232,23 @@ class Posterior:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one .npz file (no pickle); `Posterior.load` reads it, and `more` can continue it."""
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise DataError(
-                f"expected a folder to write {target.name} into, got {target.parent}, which does not exist"
-            )
-        if target.is_dir():
-            raise DataError(f"expected the name of a file to write, got {target}, which is a folder")
-        _write(target, _meta(self), _arrays(self))
+        archive.write(path, self._parts)
 
     def save_rest(self, folder: FolderStore) -> None:
         """Write all but the large draws into the folder that holds them (called by `complete`)."""
-        large = {name: getattr(self.draws, name) for name in LARGE}
-        files = {name: {"shape": array.shape, "dtype": str(array.dtype)} for name, array in large.items()}
-        rest = {
-            name: array for name, array in _arrays(self).items() if name.removeprefix("draws_") not in large
-        }
-        _write(folder.path / REST, _meta(self) | {"files": files}, rest)
+        archive.write_rest(folder, self._parts)
+
+    @property
+    def _parts(self) -> Parts:
+        return Parts(
+            self.observations, self.fit, self.sampling, self.chains, self.draws, self.rank_choice,
+            self.interrupted, self.watched,
+        )  # fmt: skip
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Posterior:
         """Read a posterior written by `save`, or one in a folder, by `complete(..., store=folder)`."""
-        if not isinstance(path, str | PathLike):
-            raise ParameterError(f"expected the path of a posterior, got {path!r}")
-        folder = FolderStore(Path(path).expanduser())
-        try:
-            target = folder.path / REST if folder.path.is_dir() else folder.path
-            if target.exists() and not zipfile.is_zipfile(target):
-                raise ValueError("it is no .npz file")
-            with np.load(target, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            meta = json.loads(str(arrays["meta"]))
-            for name, known in meta.get("files", {}).items():
-                arrays[f"draws_{name}"] = folder.read(name, tuple(known["shape"]), known["dtype"])
-            written = meta["maxentry_posterior"]
-            if written in (1, FORMAT):
-                return _restore(meta, arrays)
-        except FileNotFoundError as error:
-            missing = error.filename or path
-            raise DataError(
-                f"expected a posterior written by maxentry, got {missing}, which does not exist"
-            ) from None
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-        except NOT_OURS as error:
-            raise DataError(f"expected a posterior written by maxentry, got {path} ({error})") from error
-        raise DataError(
-            f"expected a posterior of format 1 to {FORMAT}, got {path} of format {written}: "
-            "it was written by another version of maxentry."
-        )
+        return Posterior(*archive.read(path))
 
     def to_arviz(self) -> Any:
         """ArviZ's InferenceData (a DataTree, from ArviZ 1), with chain and draw in front of every variable.
@@ -377,85 +330,3 @@ def _missing_chains(posterior: Posterior) -> str:
         return ", interrupted"
     lost = posterior.sampling.chains - len(posterior.chains)
     return f", {lost} left out (stuck in a mode without mass)" if lost > 0 else ""
-
-
-# Saved posteriors
-
-
-def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
-    text = np.array(json.dumps(meta, default=lambda number: number.item()))  # NumPy's numbers as Python's
-    try:  # beside the target, then renamed: a crash leaves the old file or the new one, never half
-        with write_atomically(target) as temporary, temporary.open("wb") as file:
-            np.savez(file, meta=text, **arrays)
-    except OSError as error:
-        raise DataError(f"cannot write {target}: {error.strerror or error}") from error
-
-
-def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Posterior:
-    observations = Observations(
-        tuple(meta["shape"]), arrays["rows"], arrays["cols"], arrays["values"],
-        axis_labels.decode(meta["row_labels"]), axis_labels.decode(meta["col_labels"]), meta["frame_kind"],
-        meta.get("row_name"), meta.get("col_name"),
-    )  # fmt: skip
-    chains = tuple(
-        Chain(
-            c["rank"], GibbsState(*(arrays[f"chain{k}_{name}"] for name in GibbsState._fields)), c["stream"]
-        )
-        for k, c in enumerate(meta["chains"])
-    )
-    draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
-    choice, watched = meta["rank_choice"], None
-    if choice is not None:
-        tables: dict[str, Any] = {name: tuple(choice[name]) for name in ("ranks", "errors", "weights")}
-        choice = RankChoice(**tables, n_held_out=choice["n_held_out"])
-    if "watched_rows" in arrays:
-        watched = Watched(**{name: arrays[f"watched_{name}"] for name in WATCHED}, observations=observations)
-    return Posterior(
-        observations, _restore_fit(meta["fit"]), Sampling(**meta["sampling"]), chains, draws,
-        choice, meta["interrupted"], watched,
-    )  # fmt: skip
-
-
-def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
-    given: dict[str, Any] = meta["priors"] or {}
-    laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
-    return ModelSpec(
-        meta["noise"], meta["effects"], Priors(**laws) if laws else None, Units(*meta["units"]),
-        Transform.parse(meta.get("transform", "none")),
-    )  # fmt: skip
-
-
-def _arrays(p: Posterior) -> dict[str, Any]:
-    data = p.observations
-    arrays: dict[str, Any] = {"rows": data.rows, "cols": data.cols, "values": data.values}
-    arrays |= {f"draws_{name}": array for name, array in p.draws._asdict().items() if array is not None}
-    for c, chain in enumerate(p.chains):
-        arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
-    if p.watched is not None:
-        arrays |= {f"watched_{name}": getattr(p.watched, name) for name in WATCHED}
-    return arrays
-
-
-def _meta(p: Posterior) -> dict[str, Any]:
-    data, fit = p.observations, p.fit
-    return {
-        "maxentry_posterior": FORMAT,
-        "shape": data.shape,
-        "row_labels": axis_labels.encode(data.row_labels),
-        "col_labels": axis_labels.encode(data.col_labels),
-        "frame_kind": data.frame_kind,
-        # a frame's name of its rows that is no text is not worth a format of its own
-        "row_name": data.row_name if isinstance(data.row_name, str) else None,
-        "col_name": data.col_name if isinstance(data.col_name, str) else None,
-        "fit": {
-            "noise": fit.noise,
-            "effects": fit.effects,
-            "priors": None if fit.priors is None else asdict(fit.priors),
-            "units": fit.units,
-            "transform": str(fit.transform),
-        },
-        "sampling": asdict(p.sampling),
-        "chains": [{"rank": chain.rank, "stream": chain.stream} for chain in p.chains],
-        "rank_choice": None if p.rank_choice is None else asdict(p.rank_choice),
-        "interrupted": p.interrupted,
-    }

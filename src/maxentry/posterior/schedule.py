@@ -35,7 +35,7 @@ class Sampling:
     thin: int = 12
 
     def __post_init__(self) -> None:
-        if self.kind not in ("population", "long"):
+        if not is_choice(self.kind, ("population", "long")):
             raise ParameterError(f"sampling must be of kind 'population' or 'long', got {show(self.kind)}")
         for name, least in {"chains": 1, "anneal": 0, "settle": 0, "draws": 1, "thin": 1}.items():
             value = getattr(self, name)

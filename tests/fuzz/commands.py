@@ -1,0 +1,135 @@
+"""Commands of the command line with odd words, in process; files lie in the scratch folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.cli.run import APP, run
+from tests.fuzz import values
+from tests.fuzz.cases import Case, Foreign, Refusal
+
+from maxentry.cli.output import ExitCode
+
+ABSENT = ("serve", "demo", "compare", "study")  # they wait, or take long
+AS_NEW = 60
+WORDS = (
+    "1", "0", "-1", "2", "0.5", "nan", "inf", "1e300", "a", "r1", "c1", "r1,r2", "a,b,c", "3", "x.csv", "bad.csv",
+    "x.npz", "lab.db", "nowhere/x.csv", ".", "/", "/dev/null", "-", "--", "auto", "log", "logit(0,1)", "percent",
+    "balanced", "rows", "cols", "0,100", ",", "12h", "99999999999999999999w", "row,col,value", "parquet", "é",
+    "\x00", "\ud800", "x" * 400, "a\nb", "=1+1", "sqlite://", "postgresql://x@/y", "sqlite:////", "http://x",
+    "~", "~nobody/x",
+)  # fmt: skip
+ARGUMENTS = {
+    "n": ("1", "2"), "name": ("y", "z"), "labels": ("r9", "c9"), "ids": ("1", "2"), "id": ("1", "2"), "value": ("0.5",),
+    "data": ("x.csv", "wide.csv"), "words": ("1", "0.5"), "shape": ("3x4",),
+}  # fmt: skip
+BALANCED = ("--acquisition", "balanced")
+TABLE = "row,col,value\nr1,c1,0.5\nr2,c2,1.5\nr3,c1,2.5\n"
+
+
+class Commands:
+    """Every command that ends by itself, with words and options drawn from lists."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "desk"
+        self.made = 0
+        self.commands = {name: each for name, each in APP.commands.items() if name not in ABSENT}
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Lay out the desk anew: a campaign with values and a batch, and tables."""
+        os.chdir(self.folder.parent)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        os.chdir(self.folder)
+        Path("x.csv").write_text(TABLE)
+        Path("bad.csv").write_bytes(b"row;col\n\xff\x00,,,\n")
+        Path("wide.csv").write_text("row,c1,c2,c3\nr1,1,,2\nr2,,3,4\nr3,5,6,\n")
+        run(
+            "new",
+            "x",
+            "--rows",
+            "r1,r2,r3",
+            "--cols",
+            "c1,c2",
+            "--seed",
+            "1",
+            "--acquisition",
+            "balanced",
+            "-s",
+            "lab.db",
+        )
+        run("ask", "2", "-s", "lab.db")
+
+    def case(self, rng: Random) -> Case:
+        self.made += 1
+        if self.made % AS_NEW == 0:
+            self.lay_out()
+        name = rng.choice(tuple(self.commands))
+        words: list[str] = [name]
+        for parameter in self.commands[name].params:
+            if parameter.name == "help" or rng.random() < (
+                0.85 if parameter.param_type_name == "option" else 0.3
+            ):
+                continue
+            words += (
+                self.option(rng, parameter)
+                if parameter.param_type_name == "option"
+                else [self.argument(rng, parameter.name)]
+            )
+        if "--storage" in {o for p in self.commands[name].params for o in p.opts} and rng.random() < 0.9:
+            words += ["--storage", "lab.db"]
+        stdin = values.change_bytes(rng, TABLE.encode()) if rng.random() < 0.2 else b""
+        return Case(f"maxentry {' '.join(map(ascii, words))}", lambda: command(words, stdin), self.digest)
+
+    def option(self, rng: Random, parameter: Any) -> list[str]:
+        name = rng.choice((*parameter.opts, *parameter.secondary_opts))
+        if parameter.is_flag or parameter.name in ("storage",):
+            return [name] if parameter.is_flag else []
+        choices = getattr(getattr(parameter, "type", None), "choices", None)
+        if choices and rng.random() < 0.8:
+            return [name, str(getattr(rng.choice(list(choices)), "value", "x"))]
+        return [name, self.word(rng)]
+
+    def argument(self, rng: Random, name: str) -> str:
+        return rng.choice(ARGUMENTS.get(name, WORDS)) if rng.random() < 0.5 else self.word(rng)
+
+    def word(self, rng: Random) -> str:
+        return rng.choice(WORDS) if rng.random() < 0.8 else rng.choice(values.TEXTS)
+
+    def digest(self) -> object:
+        """What lies on the desk: files by their bytes, databases by what they hold."""
+        found = {}
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_file() and not path.name.endswith(("-wal", "-shm")):
+                found[str(path)] = contents(path) if path.suffix == ".db" else path.read_bytes()
+        return found
+
+
+def contents(path: Path) -> object:
+    """The rows of a database; its bytes, where it is none."""
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
+    ):
+        return "\n".join(db.iterdump())
+    return path.read_bytes()
+
+
+def command(words: list[str], stdin: bytes) -> None:
+    """Run a command; a refusal and a fault are raised as such."""
+    result = run(*words, stdin=stdin)
+    said = result.stderr.strip()
+    if result.exit_code == ExitCode.BUG or "Traceback" in result.output + said:
+        raise Foreign(said)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise Foreign(f"{type(result.exception).__name__}: {result.exception}") from result.exception
+    if result.exit_code:
+        usage = result.exit_code == ExitCode.USAGE  # comes with two lines on how the command is used
+        raise Refusal(said.splitlines()[-1] if usage and said else said)
