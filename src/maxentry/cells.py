@@ -15,7 +15,7 @@ import numpy as np
 from maxentry import frames
 from maxentry.errors import DataError, ParameterError
 from maxentry.frames import is_missing, to_float
-from maxentry.labels import Axis, Labels, is_plain, label_text
+from maxentry.labels import Axis, Labels, label_text
 from maxentry.tables import DecimalComma
 from maxentry.wording import as_text, show
 
@@ -93,8 +93,9 @@ def _use_point(text: str, where: str, decimal_comma: DecimalComma) -> str:
 def check_distinct(new: Iterable[Hashable], side: str, known: Iterable[Hashable] = ()) -> None:
     """Refuse labels that are empty, that exist, or that read like another one, as 1 and "1" do in a file."""
     new, known = list(new), list(known)
-    if not known and is_plain(new):  # a quick look at very many
-        texts = {label_text(label) for label in new}
+    if not known:  # a quick look at very many
+        kinds = set(map(type, new))
+        texts = {str(x).strip() for x in new} if kinds == {str} else set(new) if kinds == {int} else set()
         if len(texts) == len(new) and "" not in texts:
             return
     first = {label_text(label): label for label in known}

@@ -14,7 +14,7 @@ from tests.campaign.stand_ins import START, campaign, uniform, write_digests
 from maxentry.campaign import address, schema
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import KINDS, Created
-from maxentry.campaign.storage import Storage
+from maxentry.campaign.storage import Storage, read_version
 from maxentry.errors import StorageError
 
 FROZEN = Path(__file__).parent
@@ -38,7 +38,7 @@ def test_version_1_is_upgraded_with_all_it_holds(lasting: str) -> None:
         opened.tell(3, 0.125, who="ann")
         assert opened.history(frame="columns")["who"] == [None, None, None, "ann"]
     with Storage(lasting) as storage, storage.reading() as connection:
-        assert schema.read_version(connection, "") == schema.VERSION
+        assert read_version(connection, "") == schema.VERSION
 
 
 def test_events_of_every_kind_mean_what_they_meant(lasting: str) -> None:

@@ -37,7 +37,7 @@ VERDICTS = [
     ),
     (
         {"rank": 0, "rank_weights": {"0": 0.8, "1": 0.2}},
-        "80% of its chains rest on rank 0, row and column means",
+        "80% of its chains have rank 0, row and column means",
     ),
 ]
 

@@ -18,13 +18,10 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    inspect,
-    select,
     text,
 )
 
 from maxentry.campaign import chain
-from maxentry.errors import StorageError
 
 VERSION = 3  # version 1 had no column `who`, version 2 no column `digest`
 METADATA = MetaData()
@@ -78,18 +75,3 @@ def _add_digest(connection: Connection) -> None:
 
 # By the version that they start from.
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who, 2: _add_digest}
-
-
-def read_version(connection: Connection, where: str) -> int | None:
-    """Return the version of the tables; None if there are no tables."""
-    if not inspect(connection).has_table(SCHEMA.name):
-        return None
-    version = connection.execute(select(SCHEMA.c.version)).scalar()
-    if not isinstance(version, int) or version < 1:
-        raise StorageError(f"expected the version of the tables in {where}, got {version!r:.40}.")
-    if version > VERSION:
-        raise StorageError(
-            f"expected tables of version {VERSION} or older in {where}, got version {version}. "
-            "Upgrade maxentry (pip install -U maxentry) to open it."
-        )
-    return version

@@ -45,7 +45,7 @@ from maxentry.campaign import chain, events
 from maxentry.campaign.address import check_file, display_name, is_in_memory, parse_address, sqlite_file
 from maxentry.campaign.chain import Link
 from maxentry.campaign.events import Event, Record
-from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION, read_version
+from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION
 from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
@@ -401,6 +401,21 @@ class Storage:
             for step in range(version, VERSION):
                 MIGRATIONS[step](connection)
                 connection.execute(update(SCHEMA).values(version=step + 1))
+
+
+def read_version(connection: Connection, where: str) -> int | None:
+    """Return the version of the tables; None if there are no tables."""
+    if not inspect(connection).has_table(SCHEMA.name):
+        return None
+    version = connection.execute(select(SCHEMA.c.version)).scalar()
+    if not isinstance(version, int) or version < 1:
+        raise StorageError(f"expected the version of the tables in {where}, got {version!r:.40}.")
+    if version > VERSION:
+        raise StorageError(
+            f"expected tables of version {VERSION} or older in {where}, got version {version}. "
+            "Upgrade maxentry (pip install -U maxentry) to open it."
+        )
+    return version
 
 
 def _inode(path: Path | None) -> tuple[int, int] | None:

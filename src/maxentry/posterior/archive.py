@@ -31,7 +31,7 @@ from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
 from maxentry.posterior.draws import Draws, FolderStore
 from maxentry.posterior.gibbs import GibbsState, Units
-from maxentry.posterior.rank import RankChoice, check_rank
+from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched
 from maxentry.transform import Transform
@@ -243,7 +243,8 @@ def _restore_chain(
     meta: dict[str, Any], k: int, arrays: Mapping[str, Any], observations: Observations, fit: ModelSpec
 ) -> Chain:
     rank = meta["rank"]
-    check_rank(rank, observations.shape, fit.effects)
+    if not _is_whole(rank) or rank > min(observations.shape):
+        raise DataError(f"expected a rank of 0 to {min(observations.shape)}, got {rank!r}")
     state = GibbsState(*(arrays[f"chain{k}_{name}"] for name in GibbsState._fields))
     m1, m2 = observations.shape
     columns, weights = rank + 2 * fit.effects, observations.n if fit.noise == "student" else 0
@@ -252,9 +253,8 @@ def _restore_chain(
         _check_floats(array, shape)
     if not (state.scalars[1:3] > 0).all() or not (state.weights > 0).all():
         raise DataError("expected a chain with variances and weights above zero, got others")
-    chain = Chain(rank, state, meta["stream"])
-    chain.generator()  # refuses what is no state of one
-    return chain
+    np.random.PCG64().state = meta["stream"]  # refuses what is no state of a generator
+    return Chain(rank, state, meta["stream"])
 
 
 def _check_draws(

@@ -16,8 +16,10 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from maxentry.posterior.posterior import MOSTLY_MEANS
 from maxentry.server import schemas
 from maxentry.server.security import parse_bearer
+from maxentry.summary.reasons import STANDS_OUT
 from maxentry.transform import PERCENT, Kind
 
 router = APIRouter(tags=["the dashboard"])
@@ -36,13 +38,15 @@ STATIC = Path(__file__).parents[1] / "static"
 FOREVER = "public, max-age=31536000, immutable"
 # The criteria in the words of the form for a new campaign, the default first.
 CRITERIA = {
-    "predictive_variance": "hardest to foresee (default)",
-    "integrated_variance": "teaches most about the whole",
+    "predictive_variance": "most uncertain entries (default)",
+    "integrated_variance": "lowers the total uncertainty most",
     "maxent": "the paper's",
     "maxent_nearest": "the paper's, with the nearest projections",
-    "balanced": "every row and column alike",
-    "uniform": "by lot",
+    "balanced": "spread evenly over rows and columns",
+    "uniform": "at random",
 }
+# From which values on the page says that a row, a column or an sd stands out, and that a fit rests on rank 0.
+THRESHOLDS = {"stands_out": STANDS_OUT, "mostly_means": MOSTLY_MEANS}
 # Style sheets for geographic maps that plotly.js puts into a page unless it finds an element of their name.
 SHEETS = re.compile(rb'document\.getElementById\("([0-9a-f]{64})"\)')
 
@@ -56,6 +60,7 @@ def add_pages(app: FastAPI) -> None:
     page = (STATIC / "index.html").read_text(encoding="utf-8").replace("{{plotly}}", address)
     page = page.replace("{{sheets}}", "" if plotly is None else _sheet_names(plotly))
     page = page.replace("{{choices}}", html.escape(json.dumps(choices)))
+    page = page.replace("{{thresholds}}", html.escape(json.dumps(THRESHOLDS)))
 
     @app.get("/", include_in_schema=False)
     def index() -> Response:

@@ -64,18 +64,18 @@ async function post(path, body, { key, method = "POST", type = "application/json
   return checked(await send(path, { method, body: content, headers: more }));
 }
 
-/** Send a body; what comes back as JSON. */
+/** Send a body; return the response as JSON. */
 export async function write(path, body, options) {
   return (await post(path, body, options)).json();
 }
 
-/** A key for a request that must be done once, whatever is lost on the way. */
+/** An idempotency key, so that a repeated request is carried out once. */
 export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Begin what may take long, wait for its job, and have what came of it: the same request answers once it is done. */
+/** Start a long request and wait for its job; then the same request returns the result. */
 export async function patiently(request) {
   for (;;) {
     const answer = await request();
@@ -90,7 +90,7 @@ export function ask(path, body) {
   return patiently(() => post(`${path}/ask?wait=2`, body, { key }));
 }
 
-/** Begin work without waiting for it; null where the server has better things to do. */
+/** Start work without waiting for it; null if the server is busy. */
 export async function begin(path) {
   const answer = await send(path);
   if (answer.status === 429) return null;
@@ -107,7 +107,7 @@ async function over(id) {
   }
 }
 
-/** What may take long, by GET: the answer, or what came of its job. (The same request again would begin another.) */
+/** A long GET: its response, or the result of its job (repeating the request would start another job). */
 export async function made(path) {
   const answer = await checked(await send(path));
   const found = await answer.json();

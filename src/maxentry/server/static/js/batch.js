@@ -1,10 +1,10 @@
-// The next batch: asking for it, why these entries, and telling what came out, by hand or as a file.
+// The next batch: asking for it, the reasons, and entering values by hand or as a file.
 
 import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
 import { believed, count, csvCell, label, number, several } from "./format.js";
 import { why } from "./reasons.js";
-import { name, nameField } from "./who.js";
+import { name, nameField } from "./author.js";
 
 const LISTED = 200; // entries that would be next, with their reasons
 
@@ -172,7 +172,7 @@ export class Batch {
     }
   }
 
-  /** An entry that failed, or will not be measured. */
+  /** Mark an entry as failed or withdrawn. */
   giveUp(item, kind) {
     const reason = h("input", { type: "text", maxLength: 2000, autocomplete: "off" });
     const retry = h("input", { type: "checkbox" });
@@ -215,7 +215,7 @@ export class Batch {
     }
   }
 
-  /** The campaign is at this version: what was of an earlier one is over. News may be older than what is shown. */
+  /** Drop previews of earlier versions; events may be older than what is shown. */
   heard(version) {
     this.version = version;
     if (this.suggested && this.suggested.version < version) this.suggest(null);
@@ -239,13 +239,13 @@ export class Batch {
 
 const title = (line) => h("strong", { class: "name" }, h("span", { class: "unseen" }, "row "), label(line.row), " · ", h("span", { class: "unseen" }, "column "), label(line.col));
 
-/** What is expected there by the last fit; else what was when it was asked for. */
+/** The prediction of the last fit; without one, that of the time of asking. */
 function expected(line) {
   const [mean, sd] = line.mean_now === null ? [line.mean, line.sd] : [line.mean_now, line.sd_now];
   return mean === null ? "" : `expected ${believed(mean, sd)}`;
 }
 
-/** Hand a text to the reader as a file. */
+/** Download a text as a file. */
 export function save(filename, text, type = "text/csv") {
   const address = URL.createObjectURL(new Blob([text], { type }));
   h("a", { href: address, download: filename }).click();

@@ -1,14 +1,14 @@
-// One campaign: looks at everything, follows it as it changes, and keeps a fit of what was told coming.
+// One campaign: shows everything, follows changes, and starts a fit after new values.
 
 import * as api from "./api.js";
 import { Batch, save } from "./batch.js";
 import { Curve } from "./curve.js";
 import { h, isTyping, put, toast } from "./dom.js";
 import { Entries, Panel, Tooltip } from "./entry.js";
-import { Budget, facts, History, Work } from "./facts.js";
+import { Budget, facts, History, Work } from "./status.js";
 import { label } from "./format.js";
 import { HeatMap, KINDS } from "./map.js";
-import { verdict } from "./trust.js";
+import { verdict } from "./convergence.js";
 
 const SMALL = 20000; // entries of a matrix of which everything is worked out without being asked for
 
@@ -99,7 +99,7 @@ export class CampaignPage {
 
   // Following
 
-  /** News may come faster than all is looked at: then only the latest matter. */
+  /** Events may arrive faster than the page can update: then only the latest counts. */
   heard(news) {
     this.live.dataset.on = "yes";
     this.live.textContent = "live";
@@ -108,13 +108,13 @@ export class CampaignPage {
     this.look();
   }
 
-  /** Something was written here: news of it may come late. */
+  /** Update after a write from this page: its event may arrive late. */
   changed() {
     this.written = true;
     this.look();
   }
 
-  /** One look after the other: of two at once the earlier may end last, and what it saw is over. */
+  /** Run updates one after the other: of two at once the older might finish last. */
   async look() {
     if (this.busy) return;
     this.busy = true;
@@ -155,7 +155,7 @@ export class CampaignPage {
     this.live.textContent = "not connected";
   }
 
-  /** Look at everything anew. What was typed, picked and zoomed stays. */
+  /** Update everything; keep inputs, selection and zoom. */
   async refresh() {
     this.status = await api.get(this.path);
     put(this.facts, facts(this.status, this.curve.error));
@@ -163,7 +163,7 @@ export class CampaignPage {
     await Promise.all([this.history.update(this.status.events), this.refitted()]);
   }
 
-  /** Look anew at what a fit says. */
+  /** Update everything that depends on a fit. */
   async refitted() {
     this.entries.forget();
     const shape = [this.status.rows, this.status.cols];
@@ -174,7 +174,7 @@ export class CampaignPage {
     this.main.dataset.version = `${this.seen.version} ${this.seen.fit ?? "none"}`;
   }
 
-  /** Whether the last fit is to be trusted. */
+  /** Show whether the last fit has converged. */
   async judge() {
     const fitted = this.status.measurements > 0 && Number.isInteger(this.seen.fit);
     put(this.trust, verdict(fitted ? await api.get(`${this.path}/posterior?wait=0&stale=true`) : null));
@@ -185,7 +185,7 @@ export class CampaignPage {
     put(this.facts, facts(this.status, this.curve.error));
   }
 
-  /** Begin a fit of what was told since the last; one at a time. Then, of small matrices, whatever else there is. */
+  /** Start a fit if there are new values, one at a time; for small matrices then the outlook and the curve. */
   async keepFitting(work) {
     const { version, fit } = this.seen;
     const { measurements, pending, available } = this.status;
@@ -201,7 +201,7 @@ export class CampaignPage {
     }
   }
 
-  /** Not waited for, since it may take long; then on with the rest. */
+  /** Start it without waiting, since it may take long; then go on. */
   async later(work) {
     await work;
     if (this.closed) return;
@@ -209,7 +209,7 @@ export class CampaignPage {
     if (!this.busy) await this.keepFitting([]).catch(() => {});
   }
 
-  /** Begin a fit, once for each version; if it was begun and is over, it failed: say why. */
+  /** Start a fit, once for each version; if it was started and is over, it failed: say why. */
   async fit(version) {
     if (this.asked === version) {
       const job = this.job && (await api.get(`/jobs/${encodeURIComponent(this.job)}`));

@@ -20,6 +20,9 @@ export function put(element, ...children) {
   return element;
 }
 
+/** Data that the server put into the page, by the name of its meta element. */
+export const embedded = (name) => JSON.parse(document.querySelector(`meta[name=${name}]`).content);
+
 /** A label and its control, one above the other; a hint below. */
 export function field(label, control, hint = null) {
   control.id ||= `f${(field.count = (field.count ?? 0) + 1)}`;

@@ -1,14 +1,14 @@
-// One entry: what is believed of it, what was asked and told; beside the pointer in short, beside the map in full.
+// One entry: its prediction, asks and measurements; a summary at the pointer, all of it beside the map.
 
 import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
 import { believed, count, label, moment, number, several } from "./format.js";
-import { name } from "./who.js";
+import { name } from "./author.js";
 
 const KEPT = 300; // entries that need not be asked for again
 const PATIENCE = 120; // milliseconds that the pointer must rest
 
-/** Fetches entries, each once for a state of the campaign. */
+/** Fetches entries, each once for a version of the campaign. */
 export class Entries {
   constructor(path) {
     this.path = path;
@@ -39,14 +39,14 @@ function state(found) {
   return last && last.status !== "told" && !found.measurements.length ? last.status : "";
 }
 
-/** Beside the pointer. */
+/** The summary at the pointer. */
 export class Tooltip {
   constructor(entries) {
     this.entries = entries;
     this.element = h("div", { class: "tooltip", role: "tooltip", hidden: true });
   }
 
-  /** Show what the map says at once, and the rest when it has come. */
+  /** Show the map's value at once, and the rest when it has arrived. */
   show(pointed) {
     clearTimeout(this.soon);
     this.pointed = pointed;
@@ -107,7 +107,7 @@ export class Tooltip {
   }
 }
 
-/** Beside the map: the entry that was picked, its story, and what can be done about it. */
+/** The panel beside the map: the selected entry, its history, and what can be done about it. */
 export class Panel {
   constructor(path, entries, { changed, closed }) {
     Object.assign(this, { path, entries, changed, closed });

@@ -1,11 +1,11 @@
-// The campaigns there are, and beginning another.
+// The list of campaigns, and the form for a new one.
 
 import * as api from "./api.js";
-import { dialog, field, h, put, toast } from "./dom.js";
+import { dialog, embedded, field, h, put, toast } from "./dom.js";
 import { ago, count } from "./format.js";
-import { inShort } from "./facts.js";
+import { inShort } from "./status.js";
 import { colour } from "./scale.js";
-import { name, nameField } from "./who.js";
+import { name, nameField } from "./author.js";
 
 const EVERY = 4000; // milliseconds between looks while the page is in sight
 const PAGE = 100;
@@ -68,7 +68,7 @@ function card(line, drawn) {
     h("span", { class: "note" }, "changed ", h("time", { dateTime: line.changed_at }, ago(line.changed_at)))));
 }
 
-/** What was measured, in small. */
+/** A thumbnail of the measured entries. */
 async function draw(canvas, line) {
   const tile = await api.get(`/campaigns/${encodeURIComponent(line.id)}/map?what=value&cells=${CELLS}`);
   canvas.width = tile.col_starts.length;
@@ -88,9 +88,9 @@ export function labelsIn(text, letter) {
   return lines;
 }
 
-/** The values that a setting may have, each with its words; the server puts them into the page. */
+/** A select element for a setting: its values, each with its description. */
 function choose(setting) {
-  const choices = JSON.parse(document.querySelector("meta[name=choices]").content)[setting];
+  const choices = embedded("choices")[setting];
   return h("select", {}, choices.map(([value, said]) => h("option", { value }, said)));
 }
 

@@ -8,7 +8,7 @@ import { ListPage } from "./list.js";
 const main = document.getElementById("main");
 let page = null;
 
-/** Show what the address says. */
+/** Show the page of the current address. */
 async function route() {
   page?.close();
   const [, id] = location.hash.match(/^#\/c\/(.+)$/) ?? [];
@@ -44,7 +44,7 @@ function theme(wish) {
   try {
     localStorage.setItem("maxentry-theme", wish);
   } catch {
-    // It holds until the page is left.
+    // Without local storage, it holds until the page is left.
   }
   toggle.textContent = `Theme: ${wish}`;
   document.dispatchEvent(new Event("themechange"));
@@ -80,7 +80,7 @@ addEventListener("keydown", (event) => {
   acts[event.key]();
 });
 
-/** Those who may only look see no controls that would be refused. */
+/** Hide controls from readers whose requests would be refused. */
 async function access() {
   const { may } = await api.get("/access");
   document.documentElement.dataset.may = may;

@@ -5,7 +5,7 @@ import { Caption, SHOWN } from "./caption.js";
 import { h, put } from "./dom.js";
 import { label, number } from "./format.js";
 import { cellSize, DOTTED, frame, grid, inks, paintCells, paintCursor, paintMarks, paintNames } from "./paint.js";
-import { Touch } from "./touch.js";
+import { Pointer } from "./pointer.js";
 import { cellOf, moved, showing, whole, zoomed } from "./view.js";
 
 const CELLS = 250; // of a side; more would be smaller than anybody sees
@@ -62,7 +62,7 @@ export class HeatMap {
     this.stage.addEventListener("keydown", (event) => this.key(event));
     this.stage.addEventListener("focus", () => this.redraw());
     this.stage.addEventListener("blur", () => this.redraw());
-    this.touch = new Touch(this.stage, {
+    this.pointer = new Pointer(this.stage, {
       hover: (x, y) => this.hover(this.at(x, y)),
       leave: () => this.hover(null),
       tap: (x, y) => this.pick(this.at(x, y)),

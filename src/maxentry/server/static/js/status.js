@@ -1,13 +1,13 @@
-// Where a campaign stands: counts, the budget, the settings that matter, what happened.
+// The status of a campaign: counts, budget and target, history, and jobs in the background.
 
 import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
 import { ago, count, moment, number, percent } from "./format.js";
-import { name } from "./who.js";
+import { name } from "./author.js";
 
-const ERROR = "the root mean square, over all entries, of what is not known of them; where the fit rests on rank 0, with the noise that may hide more";
+const ERROR = "the root mean square of the posterior sd over all entries; if the fit rests on rank 0, it includes noise that may hide structure";
 
-/** The facts at the top. */
+/** The figures at the top. */
 export function facts(status, error) {
   const all = status.told + status.pending + status.available + status.failed;
   const lost = [[status.failed, "failed"], [status.withdrawn, "withdrawn"], [status.expired, "expired"]].filter(([n]) => n > 0);
@@ -23,7 +23,7 @@ export function facts(status, error) {
   return h("dl", { class: "facts" }, lines.map(([title, figure, note, meaning]) => h("div", { title: meaning }, h("dt", {}, title), h("dd", {}, figure), h("dd", { class: "note" }, note))));
 }
 
-/** Spent and left. */
+/** The budget and target, with a form to change them. */
 export class Budget {
   constructor(path, changed) {
     Object.assign(this, { path, changed });
@@ -70,7 +70,7 @@ export class Budget {
   }
 }
 
-/** History, the latest first. */
+/** The history, latest first. */
 export class History {
   constructor(path) {
     this.path = path;
@@ -90,7 +90,7 @@ export class History {
   }
 }
 
-/** What goes on in the background. */
+/** Jobs in the background, with their progress. */
 export class Work {
   constructor() {
     this.element = h("div", { class: "work", role: "status", "aria-live": "polite" });
@@ -101,7 +101,7 @@ export class Work {
     this.element.dataset.jobs = work.map((job) => job.kind).join(" ");
     put(this.element, work.map((job) => {
       const { what, done, total } = job.progress;
-      const bar = total > 0 ? h("progress", { max: total, value: Math.min(done, total), "aria-label": "how far it is" }) : h("progress", { "aria-label": "how far it is" });
+      const bar = total > 0 ? h("progress", { max: total, value: Math.min(done, total), "aria-label": "progress" }) : h("progress", { "aria-label": "progress" });
       const cancel = job.kind === "curve" ? h("button", { type: "button", class: "link write", onclick: () => stop(job.id) }, "stop") : null;
       return h("span", { class: "job" }, h("span", {}, job.status === "queued" ? `${names[job.kind]}: waiting` : `${names[job.kind]}${what ? `: ${what}` : ""}`), bar, cancel);
     }));
@@ -116,5 +116,5 @@ async function stop(id) {
   }
 }
 
-/** In one line: of what size, how far. */
+/** Size and progress of a campaign in one line. */
 export const inShort = (line) => `${count(line.rows)} × ${count(line.cols)} · ${count(line.told)} measured · ${count(line.pending)} pending`;

@@ -2,7 +2,7 @@
 
 const STILL = 5; // pixels within which a press is a tap
 
-export class Touch {
+export class Pointer {
   constructor(element, acts) {
     Object.assign(this, { element, acts });
     this.down = new Map();
