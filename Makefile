@@ -3,7 +3,8 @@ BIN := .venv/bin
 # Compiled test modules are kept, or every worker would compile them anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test rest setup lint types shape slow fuzz requests studies paper suite docs bench check clean
+.PHONY: demo test rest setup lint types shape slow fuzz kill requests studies paper suite docs bench check clean
+.PHONY: wheel bounds lowest newest pythons lock dependencies
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -18,14 +19,14 @@ rest: setup  ## what `make test` leaves out: processes, browsers, PostgreSQL, pa
 
 setup: .venv/.ready
 
-.venv/.ready: pyproject.toml
+.venv/.ready: pyproject.toml requirements-dev.lock
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements-dev.lock -e ".[dev]"
 	@touch $@
 
 lint: setup
-	$(BIN)/ruff check src tests evidence benchmarks docsite
-	$(BIN)/ruff format --check src tests evidence benchmarks docsite
+	$(BIN)/ruff check src tests evidence benchmarks docsite release
+	$(BIN)/ruff format --check src tests evidence benchmarks docsite release
 
 types: setup
 	$(BIN)/mypy
@@ -37,6 +38,10 @@ N ?= 100000
 SEED ?= $(shell date +%s)
 fuzz: setup  ## odd values into Python, the command line, REST and files, without privileges: build/fuzz.md
 	$(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED)
+
+KILLS ?= 1000
+kill: setup  ## a writing process killed again and again on SQLite and PostgreSQL, without privileges
+	$(BIN)/python -m tests.fuzz.kill --kills $(KILLS)
 
 requests: export MAXENTRY_FUZZ ?= 300
 requests: setup  ## hundreds of requests of every kind, by the server's own description: build/requests.md
@@ -68,7 +73,25 @@ docs: setup  ## the site, in build/site; warnings are errors, and nothing in it 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m docsite.check build/site
 
-check: lint types shape test rest studies docs
+wheel: setup  ## build sdist and wheel, install without extras in a fresh environment, run every command there
+	$(BIN)/python -m release wheel
+
+bounds: setup  ## the lowest and the newest versions of all dependencies, each with a few minutes of tests
+	$(MAKE) -j2 --output-sync lowest newest
+
+lowest newest: setup
+	$(BIN)/python -m release $@
+
+pythons: setup  ## the newest versions on every Python of the classifiers; each must be on this machine
+	$(BIN)/python -m release pythons
+
+lock: setup  ## renew requirements-dev.lock: the newest versions of all that development needs
+	$(BIN)/python -m release lock
+
+dependencies: setup  ## write docs/dependencies.md: versions, licences, known vulnerabilities
+	$(BIN)/python -m release page
+
+check: lint types shape test rest wheel studies docs
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache

@@ -35,7 +35,9 @@ def test_picture_is_written(simulation, tmp_path):
 
 def test_says_that_matplotlib_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert "maxentry[plots]" in demo.draw_picture([], tmp_path / "demo.png")
+    console = Console(width=80, record=True, file=io.StringIO())
+    demo.print_picture(console, [], tmp_path / "demo.png")
+    assert "pip install 'maxentry[plots]'" in console.export_text()
     assert not (tmp_path / "demo.png").exists()
 
 

@@ -23,6 +23,7 @@ from maxentry.posterior.posterior import Posterior
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.image import AxesImage
+    from rich.console import Console
     from rich.table import Table
 
 
@@ -83,7 +84,7 @@ def main() -> None:
         "then too narrow, those of measurements are not, and the printed posterior says so (README, Options).",
         style="dim",
     )
-    console.print(draw_picture(scenes, PICTURE), soft_wrap=True)
+    print_picture(console, scenes, PICTURE)
 
 
 def run_campaign(acquisition: str | None) -> dict[int, Scene]:
@@ -175,6 +176,11 @@ def make_scene(simulation: Simulation, posterior: Posterior) -> Scene:
     observed = np.full(SHAPE, np.nan)
     observed[simulation.rows, simulation.cols] = simulation.values
     return Scene("at random", simulation.X.matrix(), observed, posterior.arrays.mean, posterior.arrays.sd)
+
+
+def print_picture(console: Console, scenes: list[Scene], path: Path) -> None:
+    """Draw the picture, and print where it is or what to install; `[plots]` is an extra here, no style."""
+    console.print(draw_picture(scenes, path), soft_wrap=True, markup=False)
 
 
 def draw_picture(scenes: list[Scene], path: Path) -> str:

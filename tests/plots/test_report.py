@@ -125,3 +125,15 @@ def test_without_a_library_the_extra_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[plots\]"):
         report.render_report(asked(), points=0)
+
+
+@pytest.mark.parametrize(
+    ("module", "interactive"), [("matplotlib", False), ("plotly", True), ("jinja2", False)]
+)
+def test_a_library_that_is_not_installed_is_named_before_any_fit(
+    module: str, interactive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setattr(Campaign, "posterior", lambda *_, **__: pytest.fail("a fit was begun"))
+    with pytest.raises(MissingDependencyError, match=f"expected {module} for reports.*maxentry.plots"):
+        report.render_report(asked(), points=0, interactive=interactive)

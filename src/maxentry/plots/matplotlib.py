@@ -62,13 +62,13 @@ def _add_title(fig: Figure, title: str, note: str) -> None:
 
 
 def _heat_map(record: HeatMap) -> Figure:
-    from matplotlib.colors import LogNorm, Normalize
-
     n1, n2 = record.values.shape
     width = _extent(0.3 * n2, COLUMN_INCHES * n2, 2.6, 7.0)
     height = _extent(0.24 * n1, ROW_INCHES * n1, 1.8, 6.4)
     longest = min(max(map(len, record.rows.names)), LONGEST_ROW)
     fig = new_figure(width + 1.5 + 0.07 * longest, height + 1.5)
+    from matplotlib.colors import LogNorm, Normalize  # after `new_figure`, which says what to install
+
     ax = fig.subplots()
     low, high = record.limits
     norm = LogNorm(low, high) if record.logarithmic else Normalize(low, high)

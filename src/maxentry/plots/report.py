@@ -16,7 +16,7 @@ from maxentry import plots
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, FigureRecord
-from maxentry.plots.style import inline_svg, library_versions, render_page
+from maxentry.plots.style import check_installed, inline_svg, library_versions, render_page
 from maxentry.posterior.diagnostics import strip_code
 from maxentry.posterior.posterior import MOSTLY_MEANS, summary_lines
 from maxentry.summary.error_curve import POINTS
@@ -43,6 +43,7 @@ def render_report(
     n: the size of the next batch. points: of the curve of the expected error, a fit each the first time.
     interactive: figures to zoom into and to point at; plotly.js (5 MB) is in the page then. unit: of the values.
     """
+    check_installed("plotly" if interactive else "matplotlib", "jinja2")
     subject = Subject.check(campaign, unit)
     ahead = campaign.outlook(n)
     drawing = _draw_interactive if interactive else _draw_static

@@ -13,6 +13,7 @@ import re
 from contextlib import suppress
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -42,6 +43,15 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 # Pages
+
+
+def check_installed(*names: str) -> None:
+    """Refuse where a library that a report needs is missing: before the fits, not after them."""
+    for name in names:
+        if find_spec(name) is None:
+            raise MissingDependencyError(
+                f"expected {name} for reports, but it is not installed: pip install 'maxentry[plots]'."
+            )
 
 
 def render_page(template: str, folder: Path = TEMPLATES, **context: Any) -> str:
