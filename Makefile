@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Compiled test modules are kept, or every worker would compile them anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test rest setup lint types shape slow fuzz requests studies paper suite docs bench check clean
+.PHONY: demo test rest setup lint types shape slow fuzz kill requests studies paper suite docs bench check clean
 .PHONY: wheel bounds lowest newest pythons lock dependencies
 
 demo: setup  ## the main job on an embedded default
@@ -38,6 +38,10 @@ N ?= 100000
 SEED ?= $(shell date +%s)
 fuzz: setup  ## odd values into Python, the command line, REST and files, without privileges: build/fuzz.md
 	$(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED)
+
+KILLS ?= 1000
+kill: setup  ## a writing process killed again and again on SQLite and PostgreSQL, without privileges
+	$(BIN)/python -m tests.fuzz.kill --kills $(KILLS)
 
 requests: export MAXENTRY_FUZZ ?= 300
 requests: setup  ## hundreds of requests of every kind, by the server's own description: build/requests.md

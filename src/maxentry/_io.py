@@ -1,4 +1,4 @@
-"""What several parts need of the machine: atomic writes, data for JSON, a folder for caches, the number of threads."""
+"""What several parts need of the machine: atomic writes, JSON data, caches, the number of threads, cancellation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -132,3 +133,22 @@ def max_threads() -> int:
     if not (limit.isascii() and limit.isdigit() and int(limit) >= 1):
         raise ParameterError(f"{THREADS_VARIABLE} must be a whole number of at least 1, got {limit!r}")
     return int(limit)
+
+
+_CHECK: ContextVar[Callable[[], None] | None] = ContextVar("check of a cancelled job", default=None)
+
+
+@contextmanager
+def cancellable(check: Callable[[], None]) -> Iterator[None]:
+    """Let `checkpoint` call `check`, which raises once the work is cancelled, within this block."""
+    token = _CHECK.set(check)
+    try:
+        yield
+    finally:
+        _CHECK.reset(token)
+
+
+def checkpoint() -> None:
+    """End work that was cancelled; for long loops that do not report progress."""
+    if (check := _CHECK.get()) is not None:
+        check()

@@ -4,7 +4,6 @@ import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,25 +16,6 @@ class Progress(Protocol):
 
 
 Watch = Callable[[int, str], Progress]  # called with the number of steps and what they are, when work begins
-
-
-_CHECK: ContextVar[Callable[[], None] | None] = ContextVar("check of a cancelled job", default=None)
-
-
-@contextmanager
-def cancellable(check: Callable[[], None]) -> Iterator[None]:
-    """Let `checkpoint` call `check`, which raises once the work is cancelled, within this block."""
-    token = _CHECK.set(check)
-    try:
-        yield
-    finally:
-        _CHECK.reset(token)
-
-
-def checkpoint() -> None:
-    """End work that was cancelled; for long loops that do not report progress."""
-    if (check := _CHECK.get()) is not None:
-        check()
 
 
 class _NoProgress:

@@ -8,12 +8,12 @@ from tests.acquisition.beliefs import belief, problem
 from tests.reference import acquisition_slow as slow
 
 from maxentry import acquisition
+from maxentry._io import cancellable
 from maxentry.acquisition import Limits, Problem, draw_field, greedy, total_variance
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.greedy import GreedySearch
 from maxentry.belief import Entries
 from maxentry.errors import DataError
-from maxentry.progress import cancellable
 
 SHAPE = (12, 10)
 

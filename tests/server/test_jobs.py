@@ -11,9 +11,9 @@ import httpx
 import pytest
 from tests.server.live import begin, serving
 
+from maxentry._io import checkpoint
 from maxentry.campaign import fits as fitting
 from maxentry.errors import DataError
-from maxentry.progress import checkpoint
 from maxentry.server import service
 from maxentry.server.jobs import MOST_RESULTS, Job, JobQueue
 from maxentry.server.options import ServerLimits

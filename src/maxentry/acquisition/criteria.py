@@ -22,6 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from maxentry import design
+from maxentry._io import checkpoint
 from maxentry._types import Flags, Indices
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.greedy import greedy_information
@@ -32,7 +33,6 @@ from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
 from maxentry.belief import Belief, Entries
 from maxentry.design.uniform import find_available
 from maxentry.errors import ParameterError, is_whole
-from maxentry.progress import checkpoint
 from maxentry.wording import show
 
 

@@ -47,12 +47,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from maxentry._io import max_threads
+from maxentry._io import checkpoint, max_threads
 from maxentry._types import Array, Indices
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.kernels import variances as kernel
-from maxentry.progress import checkpoint
 
 WORTHWHILE = 100  # the aligned bound costs as much as evaluating this many times R (m1 + m2) entries
 ROUNDING = 1e-10

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxentry._io import checkpoint
 from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.draw_field import Field, measurement_direction, pending_directions
 from maxentry.acquisition.plates import greedy_plates
@@ -28,7 +29,6 @@ from maxentry.acquisition.problem import Costs, Problem, Quota, Selection
 from maxentry.belief import Entries
 from maxentry.kernels import variances as kernel
 from maxentry.kernels.variances import CLOSED, EQUAL
-from maxentry.progress import checkpoint
 
 TILE = 128  # rows or columns of a tile, at least
 MOST = 48  # tiles a side, at most

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 
+from maxentry._io import checkpoint
 from maxentry._types import Array, Indices
 from maxentry.acquisition.draw_field import Field, all_directions, cholesky_factor, compress
 from maxentry.acquisition.problem import Problem, Selection
 from maxentry.belief import Entries
 from maxentry.kernels.variances import EQUAL
-from maxentry.progress import checkpoint
 
 
 def greedy_plates(field: Field, problem: Problem, n: int, Gamma: Array | None = None) -> Selection:

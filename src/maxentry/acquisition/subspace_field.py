@@ -24,13 +24,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 
+from maxentry._io import checkpoint
 from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.draw_field import cholesky_factor, measurement_directions, noise_floor
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
 from maxentry.belief import Belief, Entries
 from maxentry.model.entropy import coherence, features, score_factors
-from maxentry.progress import checkpoint
 
 MOST_FEATURES = 1024
 MOST_LARGE = 256  # for more than LARGE entries: as many as the bounds of rows and columns can use

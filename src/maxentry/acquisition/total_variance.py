@@ -28,12 +28,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
+from maxentry._io import checkpoint
 from maxentry._types import Array, Indices
 from maxentry.acquisition.draw_field import DrawField, all_directions, measurement_direction
 from maxentry.acquisition.problem import Problem, Quota, Selection
 from maxentry.belief import Belief, Entries
 from maxentry.kernels.variances import CLOSED, EQUAL
-from maxentry.progress import checkpoint
 
 BLOCK_NUMBERS = 4_000_000  # a block of draws or of products of factors holds about this many numbers (32 MB)
 HELD_BYTES = 200_000_000  # of features of candidates

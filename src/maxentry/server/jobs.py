@@ -12,7 +12,8 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Literal, NamedTuple
 
-from maxentry.progress import Progress, Watch, cancellable
+from maxentry._io import cancellable
+from maxentry.progress import Progress, Watch
 from maxentry.server import problems
 from maxentry.server.problems import HttpProblem
 
