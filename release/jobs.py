@@ -138,7 +138,6 @@ def run_smoke(python: Path) -> None:
         flush=True,
     )
     options = [
-        "-q",
         "-p",
         "no:cacheprovider",
         "-o",

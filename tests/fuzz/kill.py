@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -72,6 +73,8 @@ def kill_once(where: str, name: str, rng: Random) -> list[dict[str, object]]:
         sys.stdin = open(os.devnull)  # noqa: SIM115
         try:
             work(where, name, "uniform", 1, 10**9)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(3)  # it was to be killed
     os.close(writing)
