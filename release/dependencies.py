@@ -58,7 +58,7 @@ PYTHONS = """\
 
 {versions} are tested: 3.11 by all tests in CI, the others by the tests of `make bounds`; `make pythons` runs
 these on every one.
-Python 3.14 is not claimed: there are wheels of all dependencies for it, but no test has run there yet.
+Python 3.14 is not claimed: no test has run there yet.
 """
 
 

@@ -19,12 +19,14 @@ from maxentry.errors import (
     CampaignError,
     DataError,
     MaxentryError,
+    ParameterError,
     is_choice,
     is_flag,
     is_positive,
     is_whole,
 )
 from maxentry.frames import is_number, is_sequence, to_float, to_list
+from maxentry.model.priors import InverseGamma
 from maxentry.wording import as_text, printable, show
 
 DENSE = np.array([[1.0, 0, 2], [0.5, 3, 0], [0, 4, 5], [2.5, 6, 1.5]])
@@ -208,3 +210,8 @@ def test_an_error_is_one_line_of_300_characters(kind: type[MaxentryError], hint:
     assert str(error).isprintable()
     assert error.message.startswith("expected a b")
     assert str(kind("expected a, got b.")) == "expected a, got b."
+
+
+def test_a_duration_is_no_parameter_of_a_prior() -> None:
+    with pytest.raises(ParameterError, match="must be a positive finite number"):
+        InverseGamma(np.timedelta64(5, "s"), 1.0)  # type: ignore[arg-type]

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
-from maxentry.errors import ParameterError, RankError
+from maxentry.errors import ParameterError, RankError, is_positive
 from maxentry.wording import show
 
 
 def _check_positive(what: str, value: float) -> None:
-    if not (isinstance(value, Real) and math.isfinite(value) and value > 0):
+    if not is_positive(value):
         raise ParameterError(f"{what} must be a positive finite number, got {show(value)}")
 
 
