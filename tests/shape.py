@@ -28,7 +28,7 @@ LIMITS: dict[str, tuple[float, float]] = {  # the least and the most
     "% of functions named by a participle": (0, 5),
     "lines of a function's body, 90th percentile": (0, 30),
     "import cycles": (0, 0),
-    "files that `ask 8` passes": (0, 31),
+    "files that `ask 8` passes": (0, 30),
 }
 IRREGULAR = {
     *("shown", "told", "kept", "made", "begun", "drawn", "given", "held", "found", "taken"),

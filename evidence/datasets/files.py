@@ -151,5 +151,5 @@ def _fetch(fetch: Any, url: str, path: Path, checksum: str | None) -> str | None
         method, _, expected = checksum.partition(":")
         got = hashlib.new(method, data, usedforsecurity=False).hexdigest()
         if got != expected:
-            return f"gave {len(data)} bytes with {method} {got}, expected {expected}"
+            return f"gave {len(data)} bytes with {method} {got[:12]}…, expected {expected[:12]}…"
     return None

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text
 from tests.campaign.stand_ins import campaign, uniform, write_digests
 
-from maxentry.campaign import chain
+from maxentry.campaign import events
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
 from maxentry.errors import MaxentryError, StorageError
@@ -71,8 +71,8 @@ def test_the_encoding_of_digests_is_this_one(file: Path) -> None:
             ["d", odd, "at", "kind", odd], separators=(",", ":"), ensure_ascii=False, default=repr
         )
         expected = hashlib.sha256(f"{line}\n{odd}".encode()).hexdigest()
-        assert chain.next_digest("d", odd, "at", "kind", odd, odd) == expected  # type: ignore[arg-type]
-    assert chain.next_digest("0" * 64, 2, "2030-01-01T00:00:00+00:00", "told", "α", '{"a":"ß"}') == (
+        assert events.next_digest("d", odd, "at", "kind", odd, odd) == expected  # type: ignore[arg-type]
+    assert events.next_digest("0" * 64, 2, "2030-01-01T00:00:00+00:00", "told", "α", '{"a":"ß"}') == (
         "98c871ba5b25cad44b761c7ec1e518b8836fdb61fd2c526d031401ed7406ad6f"
     )
 
@@ -225,13 +225,13 @@ def test_who_has_read_events_notices_another_copy_of_the_same_length(where: str)
 
 def test_each_event_is_hashed_once_by_a_reader(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[int] = []
-    plain = chain.next_digest
+    plain = events.next_digest
 
     def count(previous: str, number: int, *rest: str) -> str:
         hashed.append(number)
         return plain(previous, number, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(chain, "next_digest", count)
+    monkeypatch.setattr(events, "next_digest", count)
     with Campaign.open(file, policy=uniform) as c:
         assert hashed == list(range(1, 31))
         c.ask(1)

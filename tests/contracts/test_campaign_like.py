@@ -131,7 +131,9 @@ def test_campaigns_are_begun_listed_and_opened(lab: Any) -> None:
     with pytest.raises(CampaignError, match="'one', which is taken"):
         begun(lab, "one")
     assert begun(lab, "one", exist_ok=True).name == "one"
-    with pytest.raises(CampaignError, match="the row labels of the existing campaign 'one'"):
+    with pytest.raises(
+        CampaignError, match="campaign 'one' exists with other row labels: expected 0, got 'other'"
+    ):
         begun(lab, "one", rows=["other", "rows"], exist_ok=True)
 
 

@@ -35,6 +35,7 @@ def test_odd_values_are_accepted_or_refused_in_one_line(
     monkeypatch.setenv("MAXENTRY_CACHE", str(tmp_path / "fits"))
     monkeypatch.setenv("COLUMNS", "100000")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # modules are imported on the way
     monkeypatch.setattr(values, "TEXTS", tuple(text for text in values.TEXTS if is_harmless(text)))
     monkeypatch.setattr(commands, "WORDS", tuple(word for word in commands.WORDS if is_harmless(word)))
     endings, wrong = Counter[str](), []

@@ -485,14 +485,14 @@ CAMPAIGN = [
         "campaign/test_backup.py",
     ),
     Mistake(
-        "campaign/chain.py",
+        "campaign/events.py",
         'author = "null" if who is None else _quote(who)',
         'author = "null"',
         "the author of an event can be changed unnoticed",
         "campaign/test_chain.py",
     ),
     Mistake(
-        "campaign/chain.py",
+        "campaign/events.py",
         "if link.digest is not None and stored != link.digest:",
         "if False:",
         "another copy of a storage in use is not noticed",
@@ -500,8 +500,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/schema.py",
-        "digest = chain.next_digest(digest, *row)",
-        "digest = chain.next_digest('', *row)",
+        "digest = events.next_digest(digest, *row)",
+        "digest = events.next_digest('', *row)",
         "upgraded files cannot be read",
         "campaign/test_migrations.py",
     ),

@@ -66,8 +66,8 @@ def test_the_folder_is_a_posterior(tmp_path) -> None:
 
 
 def test_chains_left_out_leave_the_same_on_disk_as_in_memory(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("maxentry.posterior.chains.STUCK_RATIO", 1.0)
-    monkeypatch.setattr("maxentry.posterior.chains.STUCK_NATS", 0.0)
+    monkeypatch.setattr("maxentry.posterior.diagnostics.STUCK_RATIO", 1.0)
+    monkeypatch.setattr("maxentry.posterior.diagnostics.STUCK_NATS", 0.0)
     plain = complete(Y, 2, sampling=SHORT, seed=3, progress=False)
     stored = on_disk(tmp_path / "fit")
     assert len(stored.chains) < SHORT.chains

@@ -73,8 +73,8 @@ def test_entries_are_named_by_label_and_come_back_in_a_frame() -> None:
 
 
 def test_chains_left_out_are_left_out_here_too(monkeypatch) -> None:
-    monkeypatch.setattr("maxentry.posterior.chains.STUCK_RATIO", 1.0)
-    monkeypatch.setattr("maxentry.posterior.chains.STUCK_NATS", 0.0)
+    monkeypatch.setattr("maxentry.posterior.diagnostics.STUCK_RATIO", 1.0)
+    monkeypatch.setattr("maxentry.posterior.diagnostics.STUCK_NATS", 0.0)
     found = watched(plan=Sampling(chains=3, anneal=10, settle=10, draws=3, thin=7))
     assert len(found.watched.count) == len(found.chains) < 3
 

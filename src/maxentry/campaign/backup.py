@@ -13,10 +13,9 @@ from sqlalchemy import Connection, func, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from maxentry._io import refuse_existing, write_atomically
-from maxentry.campaign import chain
+from maxentry.campaign import events
 from maxentry.campaign.address import sqlite_file
-from maxentry.campaign.chain import Link
-from maxentry.campaign.events import Record
+from maxentry.campaign.events import Link, Record
 from maxentry.campaign.schema import CAMPAIGNS, EVENTS
 from maxentry.campaign.state import replay
 from maxentry.campaign.storage import Key, Storage, check_uuid, select_rows
@@ -154,7 +153,7 @@ def _copy_events(reader: Connection, writer: Connection, key: Key, id: int) -> N
     link = Link(0, key.first_digest)
     columns = [column.name for column in EVENTS.columns]
     while rows := select_rows(reader, key, link, PAGE).all():
-        records = chain.read_records(rows, key.name, link)  # refuses a damaged one
+        records = events.read_records(rows, key.name, link)  # refuses a damaged one
         if not records:
             return
         new = [dict(zip(columns, (id, *row), strict=True)) for row in rows[-len(records) :]]

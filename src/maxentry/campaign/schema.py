@@ -1,7 +1,7 @@
 """Tables of a storage, and the migrations that bring older ones up to date.
 
 To change the tables: change them here, add a step to MIGRATIONS, and add a file of the old version to the tests.
-A migration is plain SQL and must not import anything that may change later (`chain` may not).
+A migration is plain SQL and must not import anything that may change later (the chain of digests may not).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-from maxentry.campaign import chain
+from maxentry.campaign import events
 
 VERSION = 3  # version 1 had no column `who`, version 2 no column `digest`
 METADATA = MetaData()
@@ -63,11 +63,11 @@ def _add_digest(connection: Connection) -> None:
     for id, *campaign in connection.execute(
         text("SELECT id, uuid, name, created_at FROM maxentry_campaigns")
     ).all():
-        since, digest = 0, chain.first_digest(*campaign)
+        since, digest = 0, events.first_digest(*campaign)
         while rows := connection.execute(page, {"id": id, "since": since}).all():
             digests = []
             for row in rows:
-                digest = chain.next_digest(digest, *row)
+                digest = events.next_digest(digest, *row)
                 digests.append({"id": id, "number": row.number, "digest": digest})
             connection.execute(write, digests)
             since = rows[-1].number

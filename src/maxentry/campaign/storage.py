@@ -3,7 +3,7 @@
 A writer holds the campaign's lock from reading the latest events until the commit, so its decision is based on the
 current state. Readers take no lock. On SQLite the lock is the file's (BEGIN IMMEDIATE). The file uses a write-ahead log
 that is flushed with every commit (synchronous = FULL), so committed events survive a crash or a power cut. On
-PostgreSQL the lock is on the campaign's row. Every event is read together with its digest, and verified (chain.py).
+PostgreSQL the lock is on the campaign's row. Every event is read together with its digest, and verified (events.py).
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from maxentry.campaign import chain, events
+from maxentry.campaign import events
 from maxentry.campaign.address import check_file, display_name, is_in_memory, parse_address, sqlite_file
-from maxentry.campaign.chain import Link
-from maxentry.campaign.events import Event, Record
+from maxentry.campaign.events import Event, Link, Record
 from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION
 from maxentry.errors import CampaignError, StorageError
 
@@ -75,7 +74,7 @@ class Key(NamedTuple):
     @property
     def first_digest(self) -> str:
         """What the chain of its events begins with."""
-        return chain.first_digest(self.uuid, self.name, self.created_at)
+        return events.first_digest(self.uuid, self.name, self.created_at)
 
 
 def check_uuid(key: Key, where: str) -> None:
@@ -110,11 +109,11 @@ class Log:
         stored, digest = (0, self.key.first_digest) if last is None else last
         if stored < version:
             got = f"{stored}: an older copy was put in place"
-            raise chain.replaced(self.key.name, f"{version} events", got)
+            raise events.replaced(self.key.name, f"{version} events", got)
         rows, records = [], []
         for number, new in enumerate(news, start=version + 1):
             cells = number, at.isoformat(), new.kind, who, events.write(new)
-            digest = chain.next_digest(digest, *cells)
+            digest = events.next_digest(digest, *cells)
             rows.append((self.key.id, *cells, digest))
             records.append(Record(number, at, who, new, digest))
         try:
@@ -435,11 +434,11 @@ def _now(connection: Connection) -> dt.datetime:
 
 def _records(connection: Connection, key: Key, link: Link, most: int | None = None) -> list[Record]:
     link = link if link.number > 0 else Link(0, key.first_digest)
-    return chain.read_records(select_rows(connection, key, link, most), key.name, link)
+    return events.read_records(select_rows(connection, key, link, most), key.name, link)
 
 
 def select_rows(connection: Connection, key: Key, link: Link, most: int | None = None) -> CursorResult[Any]:
-    """Select the rows that `chain.read_records` takes: event `link.number`, if there is one, and those after it."""
+    """Select the rows that `events.read_records` takes: event `link.number`, if there is one, and those after it."""
     since = link.number
     payload = case(
         (EVENTS.c.number > since, EVENTS.c.payload)
