@@ -140,4 +140,6 @@ def test_a_server_notices_that_its_file_is_gone(tmp_path: Path) -> None:
         (tmp_path / "lab.db").unlink()
         told = client.post(f"{path}/tell", json={"lines": [{"row": 0, "col": 0, "value": 1.0}]})
         assert told.status_code == 503, told.text
+        assert told.json()["code"] == "storage_replaced"
+        assert "try again" not in told.json()["detail"]
         assert client.get("/health").status_code == 503

@@ -54,6 +54,12 @@ KINDS: dict[str, tuple[int, str]] = {
     "disk-full": (507, "The disk is full"),
 }
 
+# Failures of the storage that another try does not mend, by their codes.
+LASTING = {
+    "storage_damaged": "the server's storage is damaged: whoever runs it finds out more by `maxentry check`.",
+    "storage_replaced": "the server's storage was removed or replaced: whoever runs it has to put it back.",
+}
+
 
 class HttpProblem(Exception):
     """A refusal: its kind (one of KINDS), and a detail (a sentence for people)."""
@@ -127,6 +133,8 @@ def _from_package(error: MaxentryError) -> HttpProblem:
     if KINDS[kind][0] >= 500:
         # The database's own words may name machines and users: they go to the log alone.
         LOG.error("%s: %s", name, error)
+        if error.code in LASTING:
+            return HttpProblem(kind, LASTING[error.code], error="StorageError", code=error.code)
         detail = "the server could not read or write its campaigns; whether anything changed is not known: try again."
         return HttpProblem(kind, detail, {"Retry-After": "5"}, error="StorageError")
     return HttpProblem(kind, _describe(error), error=name, code=error.code)
