@@ -6,9 +6,10 @@ No code reads the text of an error. The command line, the server and the client 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from typing import Any
 
 from maxentry.wording import printable, shorten
@@ -114,7 +115,8 @@ def is_whole(x: Any, least: int | None = None) -> bool:
 def is_positive(x: Any) -> bool:
     """Whether it is a real number above zero that a float can hold."""
     real = isinstance(x, Real) and not isinstance(x, bool) and type(x).__name__ != "timedelta64"
-    return real and bool(0 < x <= sys.float_info.max)
+    # A float of few bits cannot be compared with the largest one of many.
+    return real and bool(0 < x < math.inf) and (not isinstance(x, Rational) or bool(x <= sys.float_info.max))
 
 
 def is_choice(x: Any, choices: Iterable[str]) -> bool:
