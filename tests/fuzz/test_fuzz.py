@@ -27,6 +27,7 @@ from maxentry.errors import DataError
 N = {"python": 1400, "rest": 150, "files": 200, "cli": 250}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(N))
 def test_odd_values_are_accepted_or_refused_in_one_line(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: None, short_fits: None

@@ -7,10 +7,11 @@ import warnings
 import pytest
 from tests.fuzz.inputs import draw_inputs, find_fault
 
-PARTS, EACH = 8, 250
+PARTS, QUICK, EACH = 8, 2, 250
+MARKS = {part: [pytest.mark.slow] if part >= QUICK else [] for part in range(PARTS)}
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [pytest.param(part, marks=marks) for part, marks in MARKS.items()])
 def test_odd_inputs_are_refused_in_a_line(part: int, compiled: None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
