@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from maxentry import Observations, Sampling, complete
+from maxentry import Observations, Priors, complete
 from maxentry.kernels import gibbs as kernel
-from maxentry.posterior import chains
+from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import Chain, ChainRun, drop_stuck_chains
 from maxentry.posterior.gibbs import DrawBuffers, GibbsState, prepare
 
@@ -55,20 +55,77 @@ def test_chains_are_judged_beside_those_of_their_own_rank():
     assert len(drop_stuck_chains(ChainRun(mixed, kept, (0, 1, 2, 3)), data_of(0.9)).chains) == 4
 
 
-def test_a_stuck_chain_does_not_spoil_an_exact_matrix(monkeypatch):
-    """Seed 0 leaves one of 32 chains stuck; pooled, it would make the error many times larger."""
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 30))
-    Y = np.where(rng.random(X.shape) < 0.5, X, np.nan)
-    plan = Sampling(chains=32, anneal=150, settle=150, draws=12, thin=12)
+def matrix_with_effects(seed, shape=(30, 20), rank=2):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((shape[0], rank)) @ rng.standard_normal((rank, shape[1]))
+    X = X + rng.standard_normal((shape[0], 1)) + rng.standard_normal(shape[1])
+    Y = X + 0.01 * rng.standard_normal(shape)
+    return X, np.where(rng.random(shape) < 0.5, Y, np.nan)
 
-    def fit():
-        posterior = complete(Y, 2, effects=False, sampling=plan, seed=0)
-        return posterior, np.sqrt(np.mean((posterior.mean - X)[np.isnan(Y)] ** 2))
 
-    cleaned, error = fit()
-    assert len(cleaned.chains) == 31
-    assert "1 left out" in repr(cleaned)
-    assert error < 0.002
+def fit_all_chains(Y, **options):
+    posterior = complete(Y, 2, seed=0, progress=False, **options)
+    return posterior, float(np.median(posterior.draws.eta2)), posterior.draws.eta2.mean(axis=1)
+
+
+def test_annealing_leaves_no_chain_in_a_mode_without_mass(monkeypatch):
+    """With aligned effects on the way, a slot of the frame would carry an effect in several of 32 chains."""
     monkeypatch.setattr(chains, "drop_stuck_chains", lambda run, data: run)
-    assert fit()[1] > 5 * error  # the control
+    X, Y = matrix_with_effects(1)
+    posterior, middle, each = fit_all_chains(Y)
+    assert len(posterior.chains) == 32
+    assert (each > 4 * middle).sum() == 0
+    error = np.sqrt(np.mean((posterior.mean - X)[np.isnan(Y)] ** 2))
+    assert error < 0.03
+    step = gibbs.step  # the control: annealing as at beta = 1, with the aligned part and without the ridge
+    monkeypatch.setattr(gibbs, "step", lambda *args: step(*args[:10]))
+    before, middle, each = fit_all_chains(Y)
+    assert (each > 4 * middle).sum() >= 3
+    assert np.sqrt(np.mean((before.mean - X)[np.isnan(Y)] ** 2)) > 3 * error
+
+
+def test_a_stuck_chain_does_not_spoil_an_exact_matrix(monkeypatch):
+    """A chain that is stopped half-way is left out and counted; pooled, it would spoil the estimate."""
+    X, Y = matrix_with_effects(1)
+    step = gibbs.step
+
+    def lose_a_component(state, data, rank, *rest):
+        state = step(state, data, rank, *rest)
+        if rest[5] > 0 and rest[1].bit_generator.state["state"]["inc"] == first:  # draws of the first chain
+            for array in (rest[4].left, rest[4].right):
+                array[..., 0] = 0.0
+            rest[4].scalars[:, kernel.ETA2] = 1.0
+        return state
+
+    seed = np.random.SeedSequence(0).spawn(2)[1].spawn(32)[0]
+    first = np.random.PCG64(seed).state["state"]["inc"]
+    monkeypatch.setattr(gibbs, "step", lose_a_component)
+    posterior, _, _ = fit_all_chains(Y)
+    assert len(posterior.chains) == 31
+    assert "1 left out" in repr(posterior)
+    assert np.sqrt(np.mean((posterior.mean - X)[np.isnan(Y)] ** 2)) < 0.03
+
+
+def test_the_path_of_annealing_ends_where_the_posterior_begins():
+    """At beta = 1 the ridge is zero; on the way there are no aligned effects, and they come back after it."""
+    _, Y = matrix_with_effects(0)
+    data = prepare(Observations.of(Y), True, "gaussian", True, None)
+    priors = Priors.weak(data.shape, 2)
+    state = gibbs.init(data, 2, priors, np.random.default_rng(0))
+    nothing = DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+
+    def sweep(state, betas, annealing):
+        rng = np.random.default_rng(1)
+        return gibbs.step(
+            state, data, 2, gibbs.hyperparameters(priors), rng, np.array(betas), nothing, 0, annealing=annealing
+        )  # fmt: skip
+
+    cold = sweep(state, [0.01, 0.1], True)
+    assert not cold.left[:, 3].any()
+    assert not cold.right[:, 3].any()
+    warm = sweep(cold, [1.0] * 20, False)
+    assert warm.left[:, 3].any()
+    alone = prepare(Observations.of(Y), False, "gaussian", True, None)
+    state, data = gibbs.init(alone, 2, priors, np.random.default_rng(0)), alone
+    assert np.array_equal(sweep(state, [1.0], True).left, sweep(state, [1.0], False).left)
+    assert not np.array_equal(sweep(state, [0.5], True).left, sweep(state, [0.5], False).left)

@@ -198,20 +198,23 @@ def _run_chain(
     hyper = gibbs.hyperparameters(priors)
     nothing = buffers.at(slice(0, 0))
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
-    betas = sampling.betas()
 
-    def sweeps(state: GibbsState, betas: Array, here: DrawBuffers, thin: int) -> GibbsState:
-        state = gibbs.step(state, data, rank, hyper, rng, betas, here, thin, workspace, team)
+    def sweeps(
+        state: GibbsState, betas: Array, here: DrawBuffers, thin: int, annealing: bool = False
+    ) -> GibbsState:
+        state = gibbs.step(state, data, rank, hyper, rng, betas, here, thin, workspace, team, annealing)
         if not np.isfinite(state.scalars).all():
             raise FloatingPointError
         return state
 
-    for start in range(0, betas.size, chunk):
-        if stop.is_set():
-            break
-        part = betas[start : start + chunk]
-        state = sweeps(state, part, nothing, 0)
-        progress.advance(part.size)
+    cold, settle = np.split(sampling.betas(), [sampling.anneal])
+    for betas, annealing in ((cold, True), (settle, False)):
+        for start in range(0, betas.size, chunk):
+            if stop.is_set():
+                break
+            part = betas[start : start + chunk]
+            state = sweeps(state, part, nothing, 0, annealing)
+            progress.advance(part.size)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):
         if stop.is_set():
