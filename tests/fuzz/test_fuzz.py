@@ -6,9 +6,7 @@ outside of the test's folder is stopped and counted as a fault.
 
 from __future__ import annotations
 
-import re
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -149,11 +147,3 @@ for k in range(first, first + n):
 def test_the_command_writes_a_table(tmp_path: Path) -> None:
     assert command.main(["--n", "40", "-o", str(tmp_path / "fuzz.md")]) == 0
     assert "| python | 10 |" in (tmp_path / "fuzz.md").read_text()
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_the_killer_counts_what_was_acknowledged() -> None:
-    words = [sys.executable, "-m", "tests.fuzz.kill", "--kills", "3", "--storage", "sqlite"]
-    found = subprocess.run(words, capture_output=True, text=True, cwd=command.ROOT, timeout=300, check=True)
-    assert re.search(r"\| sqlite \| 3 \| \d+ \| 0 \| 0 \| 0 \|", found.stdout)
