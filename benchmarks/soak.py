@@ -43,11 +43,11 @@ FITS = [f"{SMALL}/{what}wait=60" for what in ("posterior?", "map?", "next?n=2&",
 
 
 class Said(NamedTuple):
-    """One request: its kind, its seconds, its status."""
+    """One request: its kind, its seconds, and its answer if it was not the one that was to come."""
 
     kind: str
     seconds: float
-    status: int
+    failure: str = ""
 
 
 Send = Callable[..., httpx.Response]
@@ -88,7 +88,12 @@ def run_client(work: Callable[[Send], Iterator[None]], url: str, seconds: float)
             headers = {"Idempotency-Key": str(uuid.uuid4())} if key else {}
             began = time.perf_counter()
             answer = client.request(method, path, headers=headers, **more)  # type: ignore[arg-type]
-            said.append(Said(kind, time.perf_counter() - began, answer.status_code))
+            failure = (
+                ""
+                if answer.status_code in (200, 201)
+                else f"{path}: {answer.status_code} {answer.text[:300]}"
+            )
+            said.append(Said(kind, time.perf_counter() - began, failure))
             return answer
 
         end, steps = time.monotonic() + seconds, work(send)
@@ -104,7 +109,7 @@ def resident(process: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def soak(minutes: float) -> tuple[list[Said], list[float]]:
+def soak(minutes: float, log: Path | None) -> tuple[list[Said], list[float]]:
     """Run server and clients; all requests, and the server's memory once a second."""
     with tempfile.TemporaryDirectory(prefix="maxentry-") as folder:
         os.environ |= {
@@ -118,11 +123,15 @@ def soak(minutes: float) -> tuple[list[Said], list[float]]:
             rows, cols = np.divmod(np.arange(0, 120, 2), 10)
             small.tell(row=rows.tolist(), col=cols.tolist(), value=(np.sin(rows) * np.cos(cols)).tolist())
         words = [sys.executable, "-m", "maxentry", "serve", "--port", "0", "--rate", "0", "--storage", where]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
+        with (
+            open(log or f"{folder}/log", "w+") as output,
+            subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT) as server,
+        ):
             try:
-                assert server.stdout is not None
-                line = next(line for line in server.stdout if "http://" in line)
-                url = "http://" + line.split("http://")[1].split()[0].rstrip("/.,;")
+                while (said := Path(output.name).read_text()).count("http://") < 1 or not said.endswith("\n"):
+                    assert server.poll() is None, said
+                    time.sleep(0.1)
+                url = "http://" + said.split("http://")[1].split()[0].rstrip("/.,;")
                 with ProcessPoolExecutor(4) as pool:
                     clients = [
                         pool.submit(run_client, w, url, 60 * minutes) for w in (write, write, read, fit)
@@ -148,9 +157,9 @@ def report(said: list[Said], memory: list[float], minutes: float, load: float) -
     for kind in ("read", "ask", "tell", "correct", "fit", ""):
         mine = [each for each in said if kind in ("", each.kind)]
         ms = 1000 * np.array([each.seconds for each in mine])
-        failed = Counter(each.status for each in mine if each.status >= 300)
+        failed = sum(bool(each.failure) for each in mine)
         lines.append([kind or "**all**", str(len(mine)), f"{len(mine) / minutes / 60:.1f}", f"{np.median(ms):.0f}",
-                      f"{np.quantile(ms, 0.99):.0f}", f"{ms.max():.0f}", str(failed.total())])  # fmt: skip
+                      f"{np.quantile(ms, 0.99):.0f}", f"{ms.max():.0f}", str(failed)])  # fmt: skip
     first, last, per_cent = growth(memory)
     assert __doc__ is not None
     about = "\n".join(__doc__.splitlines()[5:])
@@ -159,6 +168,7 @@ def report(said: list[Said], memory: list[float], minutes: float, load: float) -
 
 Written by `python -m benchmarks.soak`.
 {about}
+
 {table(heads, lines)}
 Resident memory of the server: {first:.0f} MB after warming up, {last:.0f} MB in the end, {per_cent:+.1f}% (the most was
 {max(memory):.0f} MB). {os.cpu_count()} cores, which clients and server share; the load was {load:.1f} before.
@@ -171,20 +181,22 @@ def main() -> int:
     parser.add_argument(
         "--memory", type=Path, help="write the server's memory, second by second, to this file"
     )
+    parser.add_argument("--log", type=Path, help="where what the server logs goes")
     given = parser.parse_args()
     load = os.getloadavg()[0]
-    said, memory = soak(given.minutes)
+    said, memory = soak(given.minutes, given.log)
     text = report(said, memory, given.minutes, load)
     print(text)
     if given.memory:
         given.memory.write_text(json.dumps(memory))
     if given.minutes >= 10:
         (HERE / "soak.md").write_text(text)
-    failed = sum(each.status >= 300 for each in said)
+    failures = Counter(each.failure for each in said if each.failure)
+    print(*(f"{n} x {failure}" for failure, n in failures.most_common(5)), sep="\n")
     first, last, per_cent = growth(memory)
     p99 = 1000 * np.quantile([each.seconds for each in said], 0.99)
     notes = f"{len(said) / given.minutes / 60:.0f} requests a second, p99 {p99:.0f} ms, {first:.0f} to {last:.0f} MB"
-    found = {"failed": failed, "memory beyond 5%": int(per_cent > FLAT)}
+    found = {"failed": failures.total(), "memory beyond 5%": int(per_cent > FLAT)}
     attacks.save("soak", f"{given.minutes:g} minutes of requests to a server", len(said), found, notes)
     return int(any(found.values()))
 

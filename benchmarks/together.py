@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from measures import table
 from storages import storages
+from tests.fuzz import attacks
 from workers import measure
 
 HERE = Path(__file__).parent
@@ -52,6 +53,11 @@ def main() -> None:
                 alone = pairs(result["times"]) if alone is None else alone
                 lines.append(line(kind, n, result, alone))
                 print(" | ".join(lines[-1]), flush=True)
+            p99, times = np.quantile(pairs(result["times"]), 0.99), pairs(result["times"]) / np.median(alone)
+            notes = f"p99 {1000 * p99:.0f} ms, {np.quantile(times, 0.99):.0f} times the median of one process alone"
+            found = {"lost or twice": sum(result["faults"].values()), "p99 of a second": int(p99 >= 1)}
+            what = f"{PROCESSES} processes that ask and tell on {kind}"
+            attacks.save(f"together-{kind.lower()}", what, len(times), found, notes)
     if not quick:
         (HERE / "together.md").write_text(report(lines))
 
