@@ -6,6 +6,7 @@ outside of the test's folder is stopped and counted as a fault.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import subprocess
@@ -148,7 +149,12 @@ for k in range(first, first + n):
 @pytest.mark.slow
 def test_the_command_writes_a_table(tmp_path: Path) -> None:
     assert command.main(["--n", "40", "-o", str(tmp_path / "fuzz.md")]) == 0
-    assert "| python | 10 |" in (tmp_path / "fuzz.md").read_text()
+    assert "| python | 16 |" in (tmp_path / "fuzz.md").read_text()
+    surfaces = json.loads((tmp_path / "fuzz.json").read_text())["surfaces"]
+    assert {each["surface"]: each["tries"] for each in surfaces} == {
+        "python": 16, "files": 12, "rest": 6, "cli": 6,
+    }  # fmt: skip
+    assert all(each["slowest"][0]["call"] for each in surfaces)
 
 
 @pytest.mark.process
