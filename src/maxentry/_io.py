@@ -62,6 +62,13 @@ def _rename_new(temporary: Path, path: Path) -> None:
         os.replace(temporary, path)
 
 
+def can_be_path(text: str) -> bool:
+    """Whether a file system can have this name: no NUL, and no lone surrogates but those that stand for bytes."""
+    return "\0" not in text and not any(
+        "\ud800" <= letter <= "\udc7f" or "\udd00" <= letter <= "\udfff" for letter in text
+    )
+
+
 def is_device(path: Path) -> bool:
     """Whether it is a terminal, a pipe or another device, or an open file like /dev/stdout: nothing to be replaced."""
     if path.exists() and not path.is_file() and not path.is_dir():

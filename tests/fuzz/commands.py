@@ -25,9 +25,9 @@ from maxentry.server.app import Server
 AS_NEW = 60
 WORDS = (
     "1", "0", "-1", "2", "0.5", "nan", "inf", "1e300", "a", "r1", "c1", "r1,r2", "a,b,c", "3", "x.csv", "bad.csv",
-    "x.npz", "lab.db", "nowhere/x.csv", ".", "/", "/dev/null", "-", "--", "auto", "log", "logit(0,1)", "percent",
-    "balanced", "rows", "cols", "0,100", ",", "12h", "99999999999999999999w", "row,col,value", "parquet", "é",
-    "\x00", "\ud800", "x" * 400, "a\nb", "=1+1", "sqlite://", "postgresql://x@/y", "sqlite:////", "http://x",
+    "x.npz", "lab.db", "nowhere/x.csv", ".", "/", "/dev/null", "/dev/zero", "-", "--", "auto", "log", "logit(0,1)",
+    "percent", "balanced", "rows", "cols", "0,100", ",", "12h", "99999999999999999999w", "row,col,value", "parquet",
+    "é", "\x00", "\ud800", "x" * 400, "a\nb", "=1+1", "sqlite://", "postgresql://x@/y", "sqlite:////", "http://x",
     "~", "~nobody/x",
 )  # fmt: skip
 ARGUMENTS = {
@@ -157,5 +157,6 @@ def command(words: list[str], stdin: bytes) -> None:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise Foreign(f"{type(result.exception).__name__}: {result.exception}") from result.exception
     if result.exit_code:
-        usage = result.exit_code == ExitCode.USAGE  # comes with two lines on how the command is used
-        raise Refusal(said.splitlines()[-1] if usage and said else said)
+        # Two lines on how a command is used, or one on what is compared, come before it.
+        more = result.exit_code == ExitCode.USAGE or "compare" in words
+        raise Refusal(said.splitlines()[-1] if more and said else said)
