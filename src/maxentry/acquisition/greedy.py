@@ -491,7 +491,10 @@ def sample_candidates(
     quarter = max(1, most // 4)
     rows, cols = _scanned_lines(field, rng)
     each_row, each_col = max(1, quarter // len(rows)), max(1, quarter // len(cols))
-    parts = [(int(part[0]), int(part[-1]) + 1) for part in np.array_split(np.arange(len(cols)), each_row)]
+    parts = [
+        (int(part[0]), int(part[-1]) + 1)
+        for part in np.array_split(np.arange(len(cols)), min(each_row, len(cols)))
+    ]
     step = max(1, min(BLOCK_NUMBERS // len(cols), len(rows) // each_col))
     best, in_rows, in_cols = Estimates.none(), [Estimates.none()], [Estimates.none()]
     for start in range(0, len(rows), step):
