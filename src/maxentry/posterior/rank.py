@@ -8,11 +8,12 @@ alone: parts and random streams are fixed, so that two people with the same tabl
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from maxentry._types import Array
-from maxentry.errors import RankError
+from maxentry.errors import RankError, is_whole
 from maxentry.observations import Observations
 from maxentry.wording import show
 
@@ -28,11 +29,11 @@ CAUTION = 20.0  # prior precision of the weights around equal ones of all ranks 
 STREAM = 20_190  # of the parts and of the chains that are compared: the same for every table
 
 
-def check_rank(rank: object, shape: tuple[int, int], effects: bool) -> None:
+def check_rank(rank: Any, shape: tuple[int, int], effects: bool) -> None:
     """Refuse a rank that the model does not allow, with the reason."""
     m1, m2 = shape
     most = min(m1, m2) // 2
-    if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 0:
+    if not is_whole(rank, 0):
         raise RankError(f"expected rank 'auto' or a whole number of at least 0, got {show(rank)}")
     if rank > most:  # beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank
         raise RankError(
