@@ -9,12 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.server.live import begin, serving
+from tests.server.live import begin, post, running, serving
 
 from maxentry._io import checkpoint
 from maxentry.campaign import fits as fitting
 from maxentry.errors import DataError
 from maxentry.server import service
+from maxentry.server.connections import CLIENT
 from maxentry.server.jobs import MOST_RESULTS, Job, JobQueue
 from maxentry.server.options import ServerLimits
 from maxentry.server.problems import HttpProblem
@@ -418,6 +419,30 @@ def test_to_close_waits_for_no_job_that_was_cancelled_in_the_queue() -> None:
     assert queued.result is None
 
 
+def test_one_client_cannot_fill_the_queue() -> None:
+    """Over REST: fits of many campaigns from one address, and one from another."""
+    go = threading.Event()
+    limits = ServerLimits(rate=0, workers=1, waiting=8, client_jobs=3)
+    with running(limits=limits) as (url, app):
+        jobs = app.state.service.jobs
+        token = CLIENT.set("127.0.0.1")
+        begun = [jobs.start(Job("fit", "a", str(k)), lambda watch: go.wait(60)) for k in range(3)]
+        CLIENT.reset(token)
+        body = {"name": "x", "rows": 4, "cols": 4, "seed": 1}
+        assert post(f"{url}/api/v1/campaigns", json=body).status_code == 201
+        address = f"{url}/api/v1/campaigns/x/ask?wait=0"
+        refused = post(address, json={"n": 1})
+        assert refused.status_code == 429
+        assert int(refused.headers["Retry-After"]) > 0
+        assert "at most 3 jobs of one client" in refused.json()["detail"]
+        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")) as other:
+            assert other.post(address, json={"n": 1}).status_code == 202
+        go.set()
+        while not all(job.over for job in begun):
+            time.sleep(0.01)
+        assert post(address, json={"n": 1}).status_code in (201, 202)
+
+
 def test_old_results_are_let_go() -> None:
     jobs = JobQueue(1, 500)
     made = [jobs.start(Job("next", "a", "1"), lambda watch: "made") for _ in range(MOST_RESULTS + 2)]
@@ -425,6 +450,29 @@ def test_old_results_are_let_go() -> None:
         time.sleep(0.01)
     jobs.start(Job("next", "a", "1"), lambda watch: "made")
     assert [job.result for job in made[:3]] == [None, None, "made"]
+    jobs.close()
+
+
+def test_the_result_of_a_long_job_is_there_though_many_short_ones_were_quicker() -> None:
+    """The oldest job by its beginning is the latest by its end: who waited for it was answered by 500."""
+    jobs, go = JobQueue(2, 500), threading.Event()
+    long = jobs.start(Job("curve", "a", "1"), lambda watch: go.wait(60) and "made")
+
+    def run_short_jobs() -> None:
+        for _ in range(MOST_RESULTS + 2):
+            short = jobs.start(Job("ask", "a", "1"), lambda watch: "made")
+            while not short.over:
+                time.sleep(0.001)
+
+    run_short_jobs()
+    go.set()
+    while not long.over:
+        time.sleep(0.001)
+    jobs.start(Job("ask", "a", "1"), lambda watch: "made")
+    assert long.result == "made"
+    long.waiting = 1  # a request that has not seen yet that it is over
+    run_short_jobs()
+    assert long.result == "made"
     jobs.close()
 
 

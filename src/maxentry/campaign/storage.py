@@ -38,9 +38,10 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
+from maxentry._io import in_queue
 from maxentry.campaign import events
 from maxentry.campaign.address import check_file, display_name, is_in_memory, parse_address, sqlite_file
 from maxentry.campaign.events import Event, Link, Record
@@ -49,6 +50,7 @@ from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
 BUSY = int(1000 * PATIENCE)  # the same in milliseconds, for SQLite
+POLITE = 0.1  # seconds that others may go first in SQLite's queue, before each attempt
 HELD = 30.0  # seconds after which PostgreSQL ends an idle transaction, so that a hung client does not hold a lock
 LOCK = 0x6D617865  # PostgreSQL advisory lock for creating and migrating the tables
 # Errors of SQLite and of PostgreSQL on a disk that is full. A quota that is used up is SQLITE_IOERR_WRITE.
@@ -110,6 +112,10 @@ class Log:
         if stored < version:
             got = f"{stored}: an older copy was put in place"
             raise events.replaced(self.key.name, f"{version} events", got)
+        if Link(stored, digest) != (last_event := read_last(self.connection, self.key)):
+            raise events.damage(
+                self.key.name, max(stored, last_event.number), "it is not the campaign's last one"
+            )
         rows, records = [], []
         for number, new in enumerate(news, start=version + 1):
             cells = number, at.isoformat(), new.kind, who, events.write(new)
@@ -122,6 +128,7 @@ class Log:
                 self.connection.execute(
                     insert(EVENTS), [dict(zip(columns, row, strict=True)) for row in rows]
                 )
+                write_last(self.connection, self.key.id, Link(version + len(rows), digest))
         except IntegrityError:
             raise Overtaken(f"expected no event {version + 1} yet, got one of another writer.") from None
         self.appended = range(version + 1, version + len(records) + 1)
@@ -201,15 +208,16 @@ class Storage:
         """Create a campaign with its first events, in one transaction. Refuse a name that is taken."""
         with self.writing() as connection:
             self.check_version(connection)
-            mark = str(uuid.uuid4())
-            row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
+            campaign = Key(0, str(uuid.uuid4()), name, at.isoformat())
+            row: dict[str, Any] = {"uuid": campaign.uuid, "name": name, "created_at": campaign.created_at}
+            row |= {"last_number": 0, "last_digest": campaign.first_digest}
             try:
                 key = connection.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
             except IntegrityError:
                 message = f"expected a new name in {self.name}, got {name!r}, which is taken."
                 raise CampaignError(message, code="name_taken", name=name) from None
             assert key is not None
-            campaign = Key(int(key[0]), mark, name, row["created_at"])
+            campaign = campaign._replace(id=int(key[0]))
             with self._around(log := Log(connection, campaign)):
                 log.append(first, 0, at, who)
             return campaign
@@ -433,8 +441,31 @@ def _now(connection: Connection) -> dt.datetime:
 
 
 def _records(connection: Connection, key: Key, link: Link, most: int | None = None) -> list[Record]:
+    """Return verified events. At the end of them, the campaign's last one of before the reading must be there."""
     link = link if link.number > 0 else Link(0, key.first_digest)
-    return events.read_records(select_rows(connection, key, link, most), key.name, link)
+    last = read_last(connection, key)
+    records = events.read_records(select_rows(connection, key, link, most), key.name, link)
+    if most is None or len(records) < most:
+        events.check_end(records, key.name, link, last)
+    return records
+
+
+def read_last(connection: Connection, key: Key) -> Link:
+    """Return the number and digest of a campaign's last event, as they were written with it."""
+    columns = CAMPAIGNS.c.last_number, CAMPAIGNS.c.last_digest
+    row = connection.execute(select(*columns).where(CAMPAIGNS.c.id == key.id)).first()
+    if row is None:  # the campaign is gone
+        return Link(0, key.first_digest)
+    number, digest = row
+    if not isinstance(number, int) or not isinstance(digest, str):
+        raise events.damage(key.name, 1, f"the campaign's last event is not known, but {number!r:.40}")
+    return Link(number, digest)
+
+
+def write_last(connection: Connection, id: int, last: Link) -> None:
+    """Write which event of a campaign is its last, in the transaction that appends it."""
+    values = {"last_number": last.number, "last_digest": last.digest}
+    connection.execute(update(CAMPAIGNS).where(CAMPAIGNS.c.id == id).values(values))
 
 
 def select_rows(connection: Connection, key: Key, link: Link, most: int | None = None) -> CursorResult[Any]:
@@ -488,25 +519,34 @@ def _begin(connection: Connection) -> None:
     if not connection.get_execution_options().get("immediate", False):
         connection.exec_driver_sql("BEGIN")
         return
-    # SQLite retries only every 100 ms, and least often for whoever has waited longest. Retry faster here.
-    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    # SQLite retries only every 100 ms, and least often for whoever has waited longest. Retry faster here, and in the
+    # order of arrival: among many, whoever only tries again and again may wait very long.
+    sqlite: Any = connection.connection.driver_connection
+    sqlite.execute("PRAGMA busy_timeout = 0")
     try:
-        _in_turn(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        with in_queue(f"{connection.engine.url.database}-wal") as count_ahead:
+            _in_turn(lambda: sqlite.execute("BEGIN IMMEDIATE"), count_ahead)
     finally:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY}")
+        sqlite.execute(f"PRAGMA busy_timeout = {BUSY}")
 
 
-def _in_turn(attempt: Callable[[], object]) -> None:
-    """Retry `attempt` until no other process holds the lock, for at most PATIENCE seconds."""
+def _in_turn(attempt: Callable[[], object], count_ahead: Callable[[], int] = lambda: 0) -> None:
+    """Retry `attempt` until no other process holds the lock, for at most PATIENCE seconds.
+
+    Those ahead go first, but a process that was stopped in the queue does not keep others waiting.
+    """
     end = time.monotonic() + PATIENCE
     while True:
+        polite = time.monotonic() + POLITE
+        while (ahead := count_ahead()) and time.monotonic() < polite:
+            time.sleep(random.uniform(0.0005, 0.0015) * min(ahead, 10))
         try:
             attempt()
             return
-        except (OperationalError, sqlite3.OperationalError) as error:
+        except sqlite3.OperationalError as error:
             if not _is_locked(error) or time.monotonic() > end:
                 raise
-            time.sleep(random.uniform(0.0005, 0.005))
+            time.sleep(random.uniform(0.0005, 0.0015))
 
 
 def _is_locked(error: BaseException) -> bool:

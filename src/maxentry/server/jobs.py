@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from maxentry._io import cancellable
 from maxentry.progress import Progress, Watch
 from maxentry.server import problems
+from maxentry.server.connections import CLIENT
 from maxentry.server.problems import HttpProblem
 
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -40,12 +41,14 @@ class Job:
     def __init__(self, kind: str, campaign: str, campaign_id: str) -> None:
         self.id = secrets.token_urlsafe(12)
         self.kind, self.campaign, self.campaign_id = kind, campaign, campaign_id
+        self.client = CLIENT.get()
         self.status: JobStatus = "queued"
         self.progress = JobProgress()
         self.result: Any = None
         self.problem: HttpProblem | None = None
         self.began_at = dt.datetime.now(dt.UTC)
         self.ended_at: dt.datetime | None = None
+        self.waiting = 0  # requests that wait for the result
         self._cancelled = threading.Event()
         self._why_cancelled = HttpProblem("cancelled", "this was cancelled before it was done.")
         self._lock = threading.Lock()
@@ -108,14 +111,18 @@ class Job:
     async def finish(self, seconds: float) -> Any:
         """Wait without a thread, at most so long, and return the result; raise its problem, or `Unfinished`."""
         end, pause = time.monotonic() + seconds, 0.005
-        while not self.over and (left := end - time.monotonic()) > 0:
-            await asyncio.sleep(min(pause, left))
-            pause = min(2 * pause, 0.2)
-        if not self.over:
-            raise Unfinished(self)
-        if self.problem is not None:
-            raise self.problem
-        return self.result
+        self.waiting += 1
+        try:
+            while not self.over and (left := end - time.monotonic()) > 0:
+                await asyncio.sleep(min(pause, left))
+                pause = min(2 * pause, 0.2)
+            if not self.over:
+                raise Unfinished(self)
+            if self.problem is not None:
+                raise self.problem
+            return self.result
+        finally:
+            self.waiting -= 1
 
 
 class Unfinished(Exception):
@@ -127,11 +134,15 @@ class Unfinished(Exception):
 
 
 class JobQueue:
-    """All jobs of a server; `workers` of them run at the same time, and `waiting` more may be queued."""
+    """All jobs of a server: `workers` of them run at the same time, and `waiting` more may be queued.
 
-    def __init__(self, workers: int, waiting: int) -> None:
+    One client may have `each` that run or wait.
+    """
+
+    def __init__(self, workers: int, waiting: int, each: int | None = None) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="maxentry-job")
         self._most = workers + waiting
+        self._each = self._most if each is None else each
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._by_key: dict[Hashable, Job] = {}
         self._futures: set[Future[None]] = set()
@@ -159,9 +170,16 @@ class JobQueue:
                 return same
             if self.closing:
                 raise problems.closing()
-            if sum(not known.over for known in self._jobs.values()) >= self._most:
+            clients = [known.client for known in self._jobs.values() if not known.over]
+            if len(clients) >= self._most:
                 raise problems.too_busy(
                     f"the server's queue is full: {self._most} jobs run or wait. Send the request again later.",
+                    10,
+                )
+            if job.client and clients.count(job.client) >= self._each:
+                raise problems.too_busy(
+                    f"expected at most {self._each} jobs of one client that run or wait, got more. "
+                    "Send the request again later.",
                     10,
                 )
             self._jobs[job.id] = job
@@ -174,8 +192,9 @@ class JobQueue:
         return job
 
     def _forget(self) -> None:
-        """Drop the oldest jobs that are over, and the results of some more."""
-        over = [job for job in self._jobs.values() if job.over]
+        """Drop the jobs that have been over for longest, and the results of some more; none that is waited for."""
+        over = [job for job in self._jobs.values() if job.over and not job.waiting]
+        over.sort(key=lambda job: job.ended_at or job.began_at)
         for job in over[: max(0, len(over) - MOST_RESULTS)]:
             job.result = None
         for job in over[: max(0, len(over) - MOST_JOBS)]:

@@ -44,7 +44,7 @@ class Service:
 
     def __init__(self, storage: Storage, limits: ServerLimits) -> None:
         self.storage, self.limits = storage, limits
-        self.jobs = JobQueue(limits.workers, limits.waiting)
+        self.jobs = JobQueue(limits.workers, limits.waiting, limits.client_jobs)
         # By id, the one used last is the last. Campaigns are never renamed or deleted.
         self._open: OrderedDict[str, OpenCampaign] = OrderedDict()
         self._fitted: OrderedDict[str, OpenCampaign] = OrderedDict()  # those with fits in memory
@@ -208,7 +208,7 @@ class CampaignFits(fits.Memory):
     def current(self, state: State) -> VersionedPosterior | None:
         """Return the posterior of all measurements if it is in memory."""
         n = len(state.standing)
-        kind = "anchor" if fits.largest_anchor(n) == n else "warm"
+        kind = "anchor" if fits.largest_anchor(n, state.settings.rank) == n else "warm"
         posterior = super().get(fits.digest_fit(state, n, kind))
         return None if posterior is None else VersionedPosterior(posterior, state.version, True)
 
