@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
+from benchmarks.honest.line import Check, Line
 
 import maxentry
-from benchmarks.honest.line import Check, Line
 from maxentry.posterior import chains
 
 STUCK_RATIO, STUCK_NATS = 2.0, 30.0  # a chain is stuck if its noise is that large and its mode has no mass

@@ -1,4 +1,4 @@
-"""Chains left in a mode without mass are not pooled with the others; where modes are all alike none is lost."""
+"""Chains left in a mode without mass are annealed again; where modes are all alike none is lost."""
 
 import numpy as np
 import pytest
@@ -63,50 +63,36 @@ def matrix_with_effects(seed, shape=(30, 20), rank=2):
     return X, np.where(rng.random(shape) < 0.5, Y, np.nan)
 
 
-def fit_all_chains(Y, **options):
+def fit_with_effects(**options):
+    X, Y = matrix_with_effects(1)
     posterior = complete(Y, 2, seed=0, progress=False, **options)
-    return posterior, float(np.median(posterior.draws.eta2)), posterior.draws.eta2.mean(axis=1)
-
-
-def test_annealing_leaves_no_chain_in_a_mode_without_mass(monkeypatch):
-    """With aligned effects on the way, a slot of the frame would carry an effect in several of 32 chains."""
-    monkeypatch.setattr(chains, "drop_stuck_chains", lambda run, data: run)
-    X, Y = matrix_with_effects(1)
-    posterior, middle, each = fit_all_chains(Y)
-    assert len(posterior.chains) == 32
-    assert (each > 4 * middle).sum() == 0
+    eta2 = posterior.draws.eta2.mean(axis=1)
     error = np.sqrt(np.mean((posterior.mean - X)[np.isnan(Y)] ** 2))
+    return posterior, int((eta2 > 4 * np.median(eta2)).sum()), error
+
+
+def test_stuck_chains_are_annealed_again_and_none_is_left(monkeypatch):
+    """Where aligned effects are annealed too, a slot of the frame carries an effect in several of 32 chains."""
+    watch = (list(range(20)), list(range(20)))
+    with monkeypatch.context() as no_net:
+        no_net.setattr(chains, "drop_stuck_chains", lambda run, data: run)
+        posterior, stuck, error = fit_with_effects(watch=watch)
+    assert (len(posterior.chains), stuck) == (32, 0)
     assert error < 0.03
-    step = gibbs.step  # the control: annealing as at beta = 1, with the aligned part and without the ridge
-    monkeypatch.setattr(gibbs, "step", lambda *args: step(*args[:10]))
-    before, middle, each = fit_all_chains(Y)
-    assert (each > 4 * middle).sum() >= 3
-    assert np.sqrt(np.mean((before.mean - X)[np.isnan(Y)] ** 2)) > 3 * error
+    sampling = posterior.sampling
+    assert posterior.watched.count.tolist() == [sampling.draws * sampling.thin] * 32
+    assert np.allclose(posterior.watched.mean, np.diag(posterior.mean), atol=0.03)
+    monkeypatch.setattr(chains, "anneal_again", lambda run, *rest, **options: run)  # the control
+    fewer, _, _ = fit_with_effects()
+    assert len(fewer.chains) <= 29
+    assert f"{32 - len(fewer.chains)} left out" in repr(fewer)
+    monkeypatch.setattr(chains, "drop_stuck_chains", lambda run, data: run)
+    _, stuck, spoilt = fit_with_effects()
+    assert stuck >= 3
+    assert spoilt > 3 * error
 
 
-def test_a_stuck_chain_does_not_spoil_an_exact_matrix(monkeypatch):
-    """A chain that is stopped half-way is left out and counted; pooled, it would spoil the estimate."""
-    X, Y = matrix_with_effects(1)
-    step = gibbs.step
-
-    def lose_a_component(state, data, rank, *rest):
-        state = step(state, data, rank, *rest)
-        if rest[5] > 0 and rest[1].bit_generator.state["state"]["inc"] == first:  # draws of the first chain
-            for array in (rest[4].left, rest[4].right):
-                array[..., 0] = 0.0
-            rest[4].scalars[:, kernel.ETA2] = 1.0
-        return state
-
-    seed = np.random.SeedSequence(0).spawn(2)[1].spawn(32)[0]
-    first = np.random.PCG64(seed).state["state"]["inc"]
-    monkeypatch.setattr(gibbs, "step", lose_a_component)
-    posterior, _, _ = fit_all_chains(Y)
-    assert len(posterior.chains) == 31
-    assert "1 left out" in repr(posterior)
-    assert np.sqrt(np.mean((posterior.mean - X)[np.isnan(Y)] ** 2)) < 0.03
-
-
-def test_the_path_of_annealing_ends_where_the_posterior_begins():
+def test_the_plain_path_ends_where_the_posterior_begins():
     """At beta = 1 the ridge is zero; on the way there are no aligned effects, and they come back after it."""
     _, Y = matrix_with_effects(0)
     data = prepare(Observations.of(Y), True, "gaussian", True, None)
@@ -114,10 +100,10 @@ def test_the_path_of_annealing_ends_where_the_posterior_begins():
     state = gibbs.init(data, 2, priors, np.random.default_rng(0))
     nothing = DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
 
-    def sweep(state, betas, annealing):
+    def sweep(state, betas, plain):
         rng = np.random.default_rng(1)
         return gibbs.step(
-            state, data, 2, gibbs.hyperparameters(priors), rng, np.array(betas), nothing, 0, annealing=annealing
+            state, data, 2, gibbs.hyperparameters(priors), rng, np.array(betas), nothing, 0, plain=plain
         )  # fmt: skip
 
     cold = sweep(state, [0.01, 0.1], True)

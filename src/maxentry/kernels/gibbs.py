@@ -282,7 +282,7 @@ def set_prior(
 
     Aligned effects p = A m move with A at fixed m: row i has the features v_j + m, and their prior, N(0, s2) for the
     coordinates of p in the frame of A, adds m m'/s2 to the prior precision and takes one degree of freedom from L.
-    While a chain is annealed the determinant of its prior is |A'A + ridge I|, so that no component can vanish.
+    On the plain path of annealing the determinant of the prior is |A'A + ridge I|, so that no component vanishes.
     """
     Q, m = scratch.Q, scratch.slope
     if R > 0:

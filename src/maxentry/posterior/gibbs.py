@@ -38,7 +38,7 @@ from maxentry.observations import Half, Observations
 
 NU_GRID = np.array(NU_VALUES)
 Task = Callable[[], object]
-RIDGE = 0.1  # of the prior while a chain is annealed, in units of (1 - beta) sigma2
+RIDGE = 0.1  # of the prior on the plain path of annealing, in units of (1 - beta) sigma2
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
 
 
@@ -169,17 +169,17 @@ def step(
     thin: int,
     workspace: Workspace | None = None,
     team: ThreadTeam | None = None,
-    annealing: bool = False,
+    plain: bool = False,
 ) -> GibbsState:
     """Run one sweep for each beta; write every `thin`-th state into `buffers` (0: none). `state` is not changed.
 
     Pass the same `workspace` to all steps of a chain. With a `team`, its threads share each sweep; the draws are the
-    same bit for bit. annealing: effects have no aligned part and no component of X can vanish (docs/mathematics.md).
+    same bit for bit. plain: effects have no aligned part and, while beta < 1, no component of X can vanish.
     """
     workspace = workspace or Workspace.allocate(data, rank)
     workspace.fill(state, data)
-    workspace.scratch.state[kernel.RIDGE] = RIDGE if annealing else 0.0
-    aligned = workspace.aligned and not annealing
+    workspace.scratch.state[kernel.RIDGE] = RIDGE if plain else 0.0
+    aligned = workspace.aligned and not plain
     scalars, source = state.scalars.copy(), data.by_col.source
     if team is not None:
         share_sweeps(team, betas, thin, workspace, aligned, source, NU_GRID, hyper, scalars, rng, buffers)
