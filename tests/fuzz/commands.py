@@ -26,9 +26,9 @@ AS_NEW = 60
 WORDS = (
     "1", "0", "-1", "2", "0.5", "nan", "inf", "1e300", "a", "r1", "c1", "r1,r2", "a,b,c", "3", "x", "x.csv",
     "bad.csv", "rows.txt", "x.npz", "lab.db", "nowhere/x.csv", ".", "/", "/dev/null", "/dev/zero", "-", "--", "auto",
-    "log", "logit(0,1)", "percent", "balanced", "rows", "cols", "0,100", ",", "12h", "99999999999999999999w", "row,col,value",
-    "parquet", "é", "\x00", "\ud800", "x" * 400, "a\nb", "=1+1", "sqlite://", "postgresql://x@/y", "sqlite:////", "http://x",
-    "~", "~nobody/x",
+    "log", "logit(0,1)", "percent", "balanced", "rows", "cols", "0,100", ",", "12h", "99999999999999999999w",
+    "row,col,value", "parquet", "é", "\x00", "\ud800", "x" * 400, "a\nb", "=1+1", "sqlite://", "postgresql://x@/y",
+    "sqlite:////", "http://x", "~", "~nobody/x",
 )  # fmt: skip
 ARGUMENTS = {
     "n": ("1", "2"), "name": ("y", "z"), "labels": ("r9", "c9"), "ids": ("1", "2"), "id": ("1", "2"), "value": ("0.5",),
