@@ -121,6 +121,44 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     assert campaign.outlook(5, progress=False).advice.startswith("the target is reached")
 
 
+def test_the_advice_does_not_depend_on_the_size_of_the_batch() -> None:
+    """Eight of a million entries lower the error by a part in ten thousand: not a reason to stop."""
+    per_entry = 0.95e-5
+    for n in (1, 8, 1000):
+        go_on = outlook.Outlook(0.95, 0.95, 0.95 - n * per_entry, n, float(n), 1.0, 0.05 / 5000, 995_000)
+        assert outlook.give_advice(go_on, None).startswith("go on: ")
+        assert "an entry now brings 95% of what it has brought so far" in outlook.give_advice(go_on, None)
+        slow = outlook.Outlook(0.1, 0.1, 0.1 - n * 1e-7, n, float(n), 1.0, 0.9 / 100_000, 900_000)
+        assert outlook.give_advice(slow, None).startswith(
+            "An entry now brings 1.1% of what it has brought so far."
+        )
+        over = outlook.Outlook(0.1, 0.1, 0.1 - n * 1e-9, n, float(n), 1.0, 0.9 / 100_000, 900_000)
+        assert outlook.give_advice(over, None).startswith(
+            "All 900,000 entries left would lower the expected error by at"
+        )
+        for told in (slow, over):
+            assert outlook.give_advice(told, None).endswith(
+                "You can stop here, unless you need single entries."
+            )
+    costly = outlook.Outlook(0.95, 0.95, 0.94, 8, 80.0, 1.0, 0.05 / 5000, 995_000)
+    assert "a unit of cost now brings" in outlook.give_advice(costly, None)
+
+
+def test_one_entry_and_many_get_the_same_advice() -> None:
+    campaign = begun((40, 30))
+    X = 10 * truth((40, 30))
+    answer(campaign, ask(campaign, 250), X + np.random.default_rng(0).normal(size=X.shape))
+    found = [campaign.outlook(n, progress=False) for n in (1, 40)]
+    assert [ahead.advice[:6] for ahead in found] == ["go on:", "go on:"]
+    single = found[0].outlook
+    assert single is not None
+    assert 1 - single.error_after / single.error_now < 0.01
+    assert single.error_at_start == pytest.approx(np.std(campaign.state.values))
+    so_far = (single.error_at_start - single.error_now) / 250
+    assert single.gain_per_cost_so_far == pytest.approx(so_far)
+    assert single.entries_left == 950
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("full_fits")
 def test_what_rank_0_takes_for_noise_is_not_known() -> None:

@@ -40,7 +40,7 @@ def render_report(
 ) -> str:
     """The text of the page.
 
-    n: the size of the next batch. points: of the curve of the expected error, a fit each the first time.
+    n: the size of the next batch. points: of the curve of the expected error, a fit or two each the first time.
     interactive: figures to zoom into and to point at; plotly.js (5 MB) is in the page then. unit: of the values.
     """
     check_installed("plotly" if interactive else "matplotlib", "jinja2")

@@ -88,7 +88,9 @@ class ErrorCurve:
         """Compute the missing points, the last first; `latest` returns the posterior of all measurements."""
         from maxentry.campaign import fits
 
-        memory = fits.Memory()  # not the campaign's cache, where old fits would push out those that `ask` needs
+        memory = (
+            fits.Memory()
+        )  # not the campaign's cache, where old fits would push out those that `ask` needs
         for n in reversed(self.missing(state, points)):
             if n == len(state.standing):
                 self.add(state, latest())
