@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
+from maxentry._io import check_memory
 from maxentry.errors import DataError
 from maxentry.labels import (
     NOTHING,
@@ -36,6 +37,8 @@ from maxentry.labels import (
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+PER_LABEL = 24  # bytes of a row or column: its count, its place, and one of work
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class Observations:
         if given_rows.size >= 2**31:
             raise DataError(f"expected fewer than 2**31 measurements, got {given_rows.size}.")
         shape = check_shape(self.shape)
+        check_memory(PER_LABEL * sum(shape), f"a matrix of {shape[0]} x {shape[1]}")
         row_axis = Axis.from_labels("row", shape[0], self.row_labels)
         col_axis = Axis.from_labels("column", shape[1], self.col_labels)
         rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)

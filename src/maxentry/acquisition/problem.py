@@ -278,6 +278,10 @@ class Selection(NamedTuple):
     gain: Array  # nats, or mean variance for integrated variance; NaN for designs, which measure none
     cost: Array
     evaluated: int = 0  # entries whose variance was computed, each counted once; 0 for designs
+    sampled: int = 0  # candidates in the sample that the batch was chosen from; 0 where the search was exact
+    better: float = (
+        0.0  # at most this share of the available entries gains more than the one chosen, 95% sure
+    )
 
     @property
     def entries(self) -> Entries:

@@ -6,10 +6,10 @@ import hashlib
 import hmac
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from pathlib import Path
 from typing import Literal
 
-from maxentry.errors import ParameterError
+from maxentry.errors import DataError, ParameterError
+from maxentry.tables import read_bytes
 
 LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
 SHORTEST_TOKEN = 20  # characters; `secrets.token_urlsafe(16)` has 22
@@ -55,9 +55,9 @@ class Tokens:
 def read_token(path: str) -> str:
     """Read the token in a file; blanks around it do not count."""
     try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ParameterError(f"expected a token in {path}, got: {error.strerror or error}.") from None
+        return read_bytes(path).decode().strip()
+    except DataError as error:
+        raise ParameterError(f"expected a token in {path}, got: {error}") from None
     except UnicodeDecodeError:
         raise ParameterError(f"expected a token in {path}, got a file that is not text.") from None
 
