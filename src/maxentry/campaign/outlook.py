@@ -19,7 +19,6 @@ from maxentry.campaign import fits, policy
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.state import State
 from maxentry.posterior.posterior import Posterior
-from maxentry.transform import NONE
 from maxentry.wording import count, percent
 
 LEAST_RATE = (
@@ -63,13 +62,13 @@ class Outlook:
 
 def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
     """Compute the expected error now, with the pending entries and with a batch."""
-    totals, pending = TotalVariance(posterior.belief), state.pending(now)
-    with_batch = pending.joined(Entries(batch.rows, batch.cols))
-    variances = [totals.now(), totals.after(pending), totals.after(with_batch)]
-    errors = np.sqrt([fits.mean_square(posterior, total) for total in variances])
-    if posterior.transform != NONE and errors[0] > 0:  # assume the same relative decrease in the user's units
-        errors *= fits.expected_error(state, posterior) / errors[0]
-    at_once, with_pending, after = errors.tolist()
+    totals, pending, n_chains = TotalVariance(posterior.belief), state.pending(now), len(posterior.chains)
+    parts, total = fits.error_parts(state, posterior), totals.now()
+    shares = [1.0]  # of the variance now, on the scale of the model
+    for entries in (pending, pending.joined(Entries(batch.rows, batch.cols))):
+        left = totals.expected_after(entries, n_chains) / total if total > 0 else 1.0
+        shares.append(min(left, shares[-1]))
+    at_once, with_pending, after = np.sqrt(parts.pattern * np.array(shares) + parts.rest).tolist()
     spread, paid = float(np.std(state.values)), float(state.costs.at(*state.told).sum())
     so_far = max(spread - at_once, 0.0) / paid if paid else 0.0
     cost, left = float(batch.cost.sum()), state.n_available(now)
