@@ -251,7 +251,7 @@ def _file(cache: Path, name: str) -> Path:
 
 
 class ErrorParts(NamedTuple):
-    """The expected mean square error, in the user's units squared: what measuring other entries can lower, and the rest.
+    """The expected mean square error in the user's units: what measuring other entries can lower, and the rest.
 
     pattern: the posterior variance of entries not measured, times their share
     rest: what no pattern explains, there and at the measured entries
@@ -294,14 +294,16 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
         keys = np.arange(size) if size <= SAMPLED else rng.integers(size, size=SAMPLED)
         z = belief.at(*Entries.from_keys(np.setdiff1d(keys, entries), m2))
         noisy = z + np.sqrt(noise)[:, None] * rng.standard_normal(z.shape)
-        pattern, both = (float(transform.inverse(y).var(0, ddof=min(1, len(z) - 1)).mean()) for y in (z, noisy))
+        pattern, both = (
+            float(transform.inverse(y).var(0, ddof=min(1, len(z) - 1)).mean()) for y in (z, noisy)
+        )
         misfit = max(both - pattern, 0.0)
     misfit = max(misfit - repeat_variance(state), 0.0)
     return ErrorParts(open_share * pattern, open_share * misfit + known)
 
 
 def repeat_variance(state: State) -> float:
-    """Return the variance of a repeated measurement, in the user's units: too small while repeats are few, then right."""
+    """Return the noise variance that replicates tell, in the user's units; too small while they are few."""
     keys = state.told.keys(state.shape[1])
     distinct, place = np.unique(keys, return_inverse=True)
     if len(distinct) == len(keys):
@@ -326,4 +328,5 @@ def _noise_variances(posterior: Posterior) -> Array:
     if nu is None:
         return noise
     df = np.maximum(nu.ravel(), 3.0)
-    return noise * df / (df - 2)
+    variances: Array = noise * df / (df - 2)
+    return variances

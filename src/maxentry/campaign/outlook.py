@@ -31,7 +31,7 @@ LEAST_REST = (
 
 @dataclass(frozen=True)
 class Outlook:
-    """The expected error now and after the next batch, in the user's units."""
+    """The expected error (of what a measurement of each entry would show) now and after the next batch."""
 
     error_now: float
     error_with_pending: float  # once all pending entries are told

@@ -128,7 +128,7 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
     if ahead.outlook is not None:
         unit = f" {subject.unit}" if subject.unit else ""
         facts += [
-            ("expected error now", f"{ahead.outlook.error_now:.3g}{unit}"),
+            ("expected error now, against measurements", f"{ahead.outlook.error_now:.3g}{unit}"),
             (f"after {ahead.outlook.entries} more", f"{ahead.outlook.error_after:.3g}{unit}"),
         ]
     first, last, now = (f"{t:%Y-%m-%d %H:%M}" for t in (status.created_at, status.changed_at, subject.now))
