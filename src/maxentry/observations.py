@@ -345,13 +345,13 @@ class Observations:
 
     def subset(self, keep: ArrayLike) -> Observations:
         """Return the measurements chosen by a mask, or by indices into the row-sorted order; same shape and labels."""
-        chosen = np.asarray(keep)
+        chosen = as_array(keep)
         if chosen.dtype == bool and chosen.shape != (self.n,):
             raise DataError(f"expected a mask of length {self.n}, got one of shape {chosen.shape}.")
         if chosen.dtype != bool:
             chosen, bad = positions_within(chosen, self.n)
             if bad.any():
-                got = show(np.asarray(keep).ravel()[np.argmax(bad)])
+                got = show(as_array(keep).ravel()[np.argmax(bad)])
                 raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
         return replace(self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen])
 

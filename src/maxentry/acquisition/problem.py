@@ -115,6 +115,8 @@ def read_costs(given: Any, rows: Labels, cols: Labels) -> Costs:
 
 def _numbers(part: Any, name: str) -> Array:
     try:
+        if np.asarray(part).dtype.kind in "mM":  # NumPy would count the days
+            raise TypeError
         return np.array(part, dtype=np.float64)
     except Exception:  # text, lists of other lengths, numbers too large, a class of somebody else's
         raise ParameterError(f"expected numbers as {name} costs, got {show(part)}.") from None

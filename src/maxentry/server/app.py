@@ -201,6 +201,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
+        # Connections start TLS themselves, after they are counted.
+        self.config.app.state.tls, self.config.ssl = self.config.ssl, None  # type: ignore[union-attr]
         await super().startup(sockets=sockets)
         if self.started:
             self._on_start()

@@ -81,8 +81,8 @@ class ServerLimits:
     body: bytes of a request. body_seconds: time for them to arrive. rate: requests a second of one client (0: any
     number), after a burst of so many at once. workers: fits and choices at the same time. waiting: how many more may
     wait. entries: of the largest matrix. labels: its rows and columns together. tile: cells on a side of a map.
-    streams: open streams of events. client_streams and client_connections: those of one client. head_seconds: time for
-    the head of a request to arrive.
+    streams: open streams of events. client_streams, client_connections and client_jobs: those of one client, jobs that
+    run or wait. head_seconds: time for the head of a request, or a TLS handshake, to arrive.
     """
 
     body: int = 16 * 2**20
@@ -97,6 +97,7 @@ class ServerLimits:
     streams: int = 256
     client_streams: int = 32
     client_connections: int = 100
+    client_jobs: int = 16
     head_seconds: float = 30.0
 
     def __post_init__(self) -> None:
