@@ -229,7 +229,10 @@ def _describe_outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]
         f"{outlook['gain_per_cost_so_far']:.3g} so far, from {outlook['error_at_start']:.3g} at the start"
     )
     return [
-        ("expected error", f"{outlook['error_now']:.3g} now (root mean square against measurements, your units)"),
+        (
+            "expected error",
+            f"{outlook['error_now']:.3g} now (root mean square against measurements, your units)",
+        ),
         *(pending if outlook["error_with_pending"] != outlook["error_now"] else []),
         ("… after next", f"{outlook['error_after']:.3g} ({batch})"),
         (
