@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry._io import user_cache
+from maxentry._io import expand_home, user_cache
 from maxentry._types import Array
 from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
@@ -89,7 +89,7 @@ Cache = Path | Memory
 def cache_folder(mark: str) -> Path:
     """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
     wish = os.environ.get("MAXENTRY_CACHE")
-    return (Path(wish).expanduser() if wish else user_cache()) / mark
+    return (expand_home(Path(wish)) if wish else user_cache()) / mark
 
 
 def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
