@@ -154,7 +154,7 @@ def _fit(
 ) -> Posterior:
     """Return the posterior of the first n measurements, from the cache or newly sampled."""
     from maxentry.model.priors import Priors  # imported late: the sampler is slow to import
-    from maxentry.posterior.complete import complete, same_magnitude
+    from maxentry.posterior.complete import complete, same_magnitude, same_scales
 
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
@@ -162,7 +162,7 @@ def _fit(
     if (cached := load_fit(cache, name)) is not None:
         return cached
     data = state.observations(n)
-    if start is not None and not same_magnitude(start, data):
+    if start is not None and not (same_magnitude(start, data) and same_scales(start, data)):
         start = None  # the first measurements were of another size: begin anew
     posterior = complete(
         data,
@@ -171,6 +171,7 @@ def _fit(
         effects=settings.effects,
         priors=Priors.paper() if settings.priors == "paper" else None,
         transform=settings.transform,
+        scale=settings.scale,
         sampling=sampling,
         start=start,
         seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
@@ -186,7 +187,7 @@ def _fit(
 def digest_fit(state: State, n: int, kind: str) -> str:
     """Return a hash of everything that a fit of this kind depends on: its name in the cache."""
     s = state.settings
-    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, kind]
+    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, s.scale, *state.shape, n, kind]
     digest = hashlib.sha256(json.dumps(model).encode())
     for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -57,8 +57,8 @@ class Settings:
     """The matrix of a campaign and how entries are chosen. Every setting is declared here, and only here.
 
     `name`, `rows`, `cols` and `seed` are set when a campaign is created. Values are always in the user's
-    units; `rank`, `noise`, `effects`, `priors` and `transform` mean the same as in `complete`. Changing a setting that
-    is not `changeable` would change the meaning of values recorded earlier.
+    units; `rank`, `noise`, `effects`, `priors`, `transform` and `scale` mean the same as in `complete`. Changing a
+    setting that is not `changeable` would change the meaning of values recorded earlier.
     """
 
     name: str
@@ -80,6 +80,11 @@ class Settings:
         "none",
         "The scale of the model: none, log, logit, percent, or logit(LOW,HIGH). Results stay in your units.",
         changeable=False,
+    )
+    scale: Literal["auto", "columns", "rows", "none"] = _setting(
+        "auto",
+        "Scales of their own for columns or rows in other units: auto, where they differ beyond doubt.",
+        choices=("auto", "columns", "rows", "none"),
     )
     range: tuple[float, float] | None = _setting(
         None, "Values that can be told: 0,100 or 0, or ,1.", metavar="LOW,HIGH"
