@@ -31,9 +31,8 @@ EXPECTED = "transform must be 'none', 'log', 'logit', 'logit(low, high)' or 'per
 
 Side = Literal["columns", "rows"]
 Scaling = Literal["auto", "columns", "rows", "none"]
-# Scale "auto": how many times the typical spread a line's own must be (3 times that for small spreads, twice for
-# locations). Columns of ordinary matrices reach a third of it, and so do rows, of which some are hard and some easy.
-BEYOND_DOUBT: dict[Side, float] = {"columns": 10.0, "rows": 50.0}
+BEYOND_DOUBT = 10.0  # scale "auto": so many times the typical spread are another unit
+LARGER, MUCH_SMALLER = 3.0, 1000.0  # than the typical values, and than the typical spread
 FEWEST = 3  # values of a line whose scale can be told
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
@@ -254,7 +253,7 @@ class LineSpreads(NamedTuple):
 
         def quantile(x: Array, q: float, order: Indices) -> Array:
             at = np.zeros(m)
-            at[some] = x[order][(first + np.minimum((q * n).astype(np.int64), n - 1))[some]]
+            at[some] = x[order][(first + (q * np.maximum(n - 1, 0)).astype(np.int64))[some]]
             return at
 
         order = np.lexsort((values, line))
@@ -278,8 +277,9 @@ class LineSpreads(NamedTuple):
         ratio = np.where(known, log_spread - typical, 0.0)
         error = SCALE_ERROR / np.sqrt(np.maximum(self.n, 1))
         centre = float(np.median(self.middle[known]))
-        scaled, moved = self._beyond_doubt(side, known, ratio, error, np.exp(typical), centre)
-        between = max(float(np.mean(ratio[known] ** 2 - error[known] ** 2)), 0.05)
+        scaled, moved = self._beyond_doubt(known, ratio, error, np.exp(typical), centre)
+        alike = max(float(np.mean(ratio[known] ** 2 - error[known] ** 2)), 0.05)
+        between = np.where(scaled, ratio**2, alike)
         shrunken = ratio * between / (between + error**2)
         factor = np.exp(np.where(known if every else scaled, shrunken, 0.0))
         location = np.where(scaled | moved, self.middle, centre)
@@ -288,16 +288,19 @@ class LineSpreads(NamedTuple):
         return found if found.own.size else None
 
     def _beyond_doubt(
-        self, side: Side, known: Flags, ratio: Array, error: Array, typical: float, centre: float
+        self, known: Flags, ratio: Array, error: Array, typical: float, centre: float
     ) -> tuple[Flags, Flags]:
-        """Which lines have another spread, and which another location, than lines of one table ever have.
+        """Which lines have another spread, and which another location, than the lines of one table ever have.
 
-        A small spread says little: a line may be nearly constant. It is in other units if its values are distinct and
-        so near zero that all of them would vanish in the spread of another line.
+        Spreads alone do not tell: a line may be nearly constant (all at a limit), or all others may be. In other units
+        the values themselves are of another size: the spread of a large line exceeds the typical values, and a
+        small line as a whole is lost in the typical spread.
         """
-        most = BEYOND_DOUBT[side]
-        large = ratio - 2 * error > np.log(most)
-        small = (-ratio - 2 * error > np.log(3 * most)) & (self.distinct >= 0.75)
-        small &= self.largest * 3 * most < typical
-        far = np.abs(self.middle - centre) > 2 * most * np.maximum(typical, 3 * error * self.spread)
-        return known & (large | small), known & far & self.centred
+        size = float(np.median(self.largest[known]))
+        large = (ratio - 2 * error > np.log(BEYOND_DOUBT)) & (self.spread > LARGER * size)
+        small = (-ratio - 2 * error > np.log(MUCH_SMALLER)) & (self.largest * MUCH_SMALLER < typical)
+        away = np.abs(self.middle - centre)
+        far = (away > 2 * BEYOND_DOUBT * np.maximum(typical, 3 * error * self.spread)) & (
+            away > BEYOND_DOUBT * size
+        )
+        return known & (large | (small & (self.distinct >= 0.75))), known & far & self.centred

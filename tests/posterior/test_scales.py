@@ -10,7 +10,7 @@ from maxentry import Posterior, complete
 from maxentry.errors import DataError, ParameterError
 from maxentry.posterior.archive import read
 from maxentry.posterior.fold_in import fold_in
-from maxentry.transform import BEYOND_DOUBT, LineSpreads, find_scales
+from maxentry.transform import LineSpreads, find_scales
 
 ODD = 3
 ROWS, COLS = [f"r{i}" for i in range(30)], [f"c{j}" for j in range(12)]
@@ -44,13 +44,23 @@ def test_ordinary_tables_have_one_scale():
         Y[:, 2] = 2.0 + 1e-4 * Y[:, 2]  # nearly constant
         Y[:, 4] += 5.0
         assert scales_of(Y) is None
+        assert scales_of(Y.T) is None
 
 
-@pytest.mark.parametrize(("factor", "shift"), [(100.0, 0.0), (100.0, 500.0), (1e-4, 0.0), (1.0, 200.0)])
+def test_a_pile_at_a_limit_is_no_unit():
+    """Most lines of a table of log run times are time-outs, all but equal; those that vary are in the same units."""
+    rng = np.random.default_rng(0)
+    Y = 8.5 + 1e-5 * rng.normal(size=(200, 20))
+    Y[::5] = rng.uniform(-4, 8, size=(40, 20))
+    for known in (1.0, 0.3, 0.1):
+        seen = np.where(rng.random(Y.shape) < known, Y, np.nan)
+        assert scales_of(seen) is None
+        assert scales_of(seen.T) is None
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(100.0, 0.0), (100.0, 500.0), (1e-5, 0.0), (1.0, 200.0)])
 @pytest.mark.parametrize("side", ["columns", "rows"])
 def test_a_line_in_other_units_is_found(factor, shift, side):
-    # rows of a table are hard and easy cases: they need stronger evidence
-    factor, shift = (factor, shift) if side == "columns" else (factor**1.5, 2 * shift)
     Y = in_other_units(table(known=0.9), factor, shift)
     scales = scales_of(Y if side == "columns" else Y.T)
     assert scales.side == side
@@ -67,7 +77,6 @@ def test_few_values_are_no_evidence():
         few = Y.copy()
         few[np.flatnonzero(~np.isnan(Y[:, ODD]))[n:], ODD] = np.nan
         assert (scales_of(few) is not None) == found
-    assert BEYOND_DOUBT["columns"] >= 8
 
 
 def test_one_wild_value_is_no_unit():
@@ -77,7 +86,7 @@ def test_one_wild_value_is_no_unit():
 
 
 def test_a_table_of_many_units_has_a_scale_for_each():
-    units = np.array([1.0, 300.0, 1e-3, 5e4, 1.0, 2.0, 1.0, 1e7, 1.0, 1.0, 1.0, 1.0])
+    units = np.array([1.0, 300.0, 1e-5, 5e4, 1.0, 2.0, 1.0, 1e7, 1.0, 1.0, 1.0, 1.0])
     scales = scales_of(table() * units)
     np.testing.assert_array_equal(scales.own, [1, 2, 3, 7])
 

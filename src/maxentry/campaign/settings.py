@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from maxentry.labels import Labels
 
 WITHOUT_MODEL = WITHOUT_BELIEF
+LATER = {"scale": "auto"}  # defaults of settings that came later: campaigns without them are stored as ever
 
 
 def _setting(
@@ -81,11 +82,6 @@ class Settings:
         "The scale of the model: none, log, logit, percent, or logit(LOW,HIGH). Results stay in your units.",
         changeable=False,
     )
-    scale: Literal["auto", "columns", "rows", "none"] = _setting(
-        "auto",
-        "Scales of their own for columns or rows in other units: auto, where they differ beyond doubt.",
-        choices=("auto", "columns", "rows", "none"),
-    )
     range: tuple[float, float] | None = _setting(
         None, "Values that can be told: 0,100 or 0, or ,1.", metavar="LOW,HIGH"
     )
@@ -115,6 +111,11 @@ class Settings:
     per_col: int | None = _setting(None, "At most so many in a column.", least=1)
     plates: Literal["rows", "cols"] | None = _setting(
         None, "Whole rows or columns: N counts them.", choices=("rows", "cols")
+    )
+    scale: Literal["auto", "columns", "rows", "none"] = _setting(
+        "auto",
+        "Scales of their own for columns or rows in other units: auto, where they differ beyond doubt.",
+        choices=("auto", "columns", "rows", "none"),
     )
 
     def __post_init__(self) -> None:
@@ -179,8 +180,11 @@ class Settings:
     # JSON
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as JSON data."""
-        return {name: encode_setting(name, value) for name, value in self._all().items()}
+        """Return the settings as JSON data; those of LATER only where they are not at their default."""
+        stored = {
+            name: value for name, value in self._all().items() if name not in LATER or value != LATER[name]
+        }
+        return {name: encode_setting(name, value) for name, value in stored.items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:

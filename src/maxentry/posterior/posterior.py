@@ -89,7 +89,7 @@ class Posterior:
     @property
     def value_map(self) -> ValueMap:
         """From values in the user's units to those of `draws` and `belief`, and back."""
-        return self.fit.value_map
+        return ValueMap(self.fit.transform, self.fit.scales)
 
     @property
     def scales(self) -> dict[Any, float]:
