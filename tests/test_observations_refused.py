@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from maxentry.errors import DataError, LabelError
+from maxentry import Sampling, _io, complete
+from maxentry.errors import DataError, LabelError, SizeError
 from maxentry.observations import Observations
 
 NAN = float("nan")
@@ -323,3 +324,28 @@ def test_an_unknown_label_is_named_with_a_near_miss(labels: Any, wanted: Any, me
 def test_changing_them_badly_is_refused(act: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         act(Observations.of(MATRIX, row_labels=ROWS, col_labels=COLS))
+
+
+def test_a_matrix_larger_than_the_memory_is_refused_before_memory_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_io, "_memory_limit", lambda: 1e9)
+    declared = sp.coo_array(([1.0, 2.0], ([0, 1], [0, 1])), shape=(10**9, 2))
+    for read in (Observations.from_sparse, Observations.of, complete):
+        with pytest.raises(SizeError, match=r"got a matrix of 1000000000 x 2, which needs 24 GB of 1 GB\.$"):
+            read(declared)
+    with pytest.raises(SizeError, match=r"2147483647 x 2"):
+        Observations.of(([0], [1], [1.0]), shape=(2**31 - 1, 2))
+    assert Observations.from_triples([0], [1], [1.0], shape=(10**7, 2)).shape == (10**7, 2)
+
+
+def test_draws_larger_than_the_memory_are_refused_before_memory_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_io, "_memory_limit", lambda: 1e9)
+    with pytest.raises(SizeError, match=r"draws of 2 x 100000000 x 3 x 1, which needs 4.8 GB of 1 GB"):
+        complete(MATRIX, rank=1, sampling=Sampling("population", chains=2, draws=10**8), seed=1)
+
+
+def test_the_memory_of_this_process_is_known() -> None:
+    assert 2**26 < _io._memory_limit() < 2**50

@@ -12,7 +12,9 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from maxentry import Observations
+from maxentry import Observations, Sampling, complete
+from maxentry.acquisition.problem import Costs, Problem
+from maxentry.belief import Entries
 from maxentry.cells import parse_flag, parse_id, parse_number
 from maxentry.errors import (
     LONGEST,
@@ -210,3 +212,26 @@ def test_an_error_is_one_line_of_300_characters(kind: type[MaxentryError], hint:
 def test_a_duration_is_no_parameter_of_a_prior() -> None:
     with pytest.raises(ParameterError, match="must be a positive finite number"):
         InverseGamma(np.timedelta64(5, "s"), 1.0)  # type: ignore[arg-type]
+
+
+def test_a_duration_is_no_rank_seed_or_number_of_draws() -> None:
+    second = np.timedelta64(1, "s")  # an integer by its class
+    for option in ("rank", "seed", "threads"):
+        with pytest.raises(MaxentryError, match="whole number"):
+            complete(DENSE, **{"rank": 1} | {option: second})
+    with pytest.raises(ParameterError, match="whole number"):
+        Sampling("population", draws=second)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="expected measurements from 0 to 11"):
+        Observations.of(DENSE).subset([second])
+
+
+def test_what_is_kept_of_observations_is_one_list() -> None:
+    with pytest.raises(DataError, match="ragged"):
+        Observations.of(DENSE).subset([[3, 0.5], object(), 3])
+
+
+@pytest.mark.parametrize("kind", ["M8[D]", "m8[s]"])
+def test_dates_are_no_costs(kind: str) -> None:
+    dates = np.arange(1, 13).reshape(4, 3).astype(kind)
+    with pytest.raises(ParameterError, match="expected numbers as entry costs"):
+        Problem((4, 3), Entries.none(), costs=Costs(dates))

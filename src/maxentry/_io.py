@@ -1,4 +1,4 @@
-"""What several parts need of the machine: atomic writes, JSON data, caches, the number of threads, cancellation."""
+"""What several parts need of the machine: atomic writes, JSON data, caches, threads, memory, cancellation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, SizeError
 
 THREADS_VARIABLE = "MAXENTRY_THREADS"
 
@@ -60,6 +60,13 @@ def _rename_new(temporary: Path, path: Path) -> None:
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
         os.replace(temporary, path)
+
+
+def can_be_path(text: str) -> bool:
+    """Whether a file system can have this name: no NUL, and no lone surrogates but those that stand for bytes."""
+    return "\0" not in text and not any(
+        "\ud800" <= letter <= "\udc7f" or "\udd00" <= letter <= "\udfff" for letter in text
+    )
 
 
 def is_device(path: Path) -> bool:
@@ -133,6 +140,27 @@ def max_threads() -> int:
     if not (limit.isascii() and limit.isdigit() and int(limit) >= 1):
         raise ParameterError(f"{THREADS_VARIABLE} must be a whole number of at least 1, got {limit!r}")
     return int(limit)
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Refuse, before memory is taken, what needs more of it than there is at all."""
+    if needed > (limit := _memory_limit()):
+        raise SizeError(
+            f"expected what fits in memory, got {what}, which needs {needed / 1e9:.3g} GB of {limit / 1e9:.3g} GB."
+        )
+
+
+def _memory_limit() -> float:
+    """Bytes of memory of this machine, or as many as this process may use."""
+    limits = [math.inf]
+    with suppress(AttributeError, ValueError, OSError):  # no sysconf on Windows
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    with suppress(ImportError):
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        limits += [soft] if soft != resource.RLIM_INFINITY else []
+    return min(limits)
 
 
 _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("check of a cancelled job", default=None)

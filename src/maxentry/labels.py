@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import wording
-from maxentry.errors import DataError, LabelError
+from maxentry.errors import DataError, LabelError, is_whole
 from maxentry.frames import foreign_code, is_missing, is_number, is_sequence, object_array, to_float, to_list
 
 NOTHING = "expected at least one observation that is not missing, got none."
@@ -75,7 +75,7 @@ def positions_within(items: ArrayLike, size: int) -> tuple[NDArray[np.int64], ND
 
 
 def _is_position(x: Any, size: int) -> bool:
-    return isinstance(x, (int, np.integer)) and not isinstance(x, bool) and bool(0 <= x < size)
+    return is_whole(x, 0) and bool(x < size)
 
 
 def check_shape(shape: Any) -> tuple[int, int]:

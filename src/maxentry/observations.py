@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
+from maxentry._io import check_memory
 from maxentry.errors import DataError
 from maxentry.labels import (
     NOTHING,
@@ -36,6 +37,8 @@ from maxentry.labels import (
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+PER_LABEL = 24  # bytes of a row or column: its count, its place, and one of work
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class Observations:
         if given_rows.size >= 2**31:
             raise DataError(f"expected fewer than 2**31 measurements, got {given_rows.size}.")
         shape = check_shape(self.shape)
+        check_memory(PER_LABEL * sum(shape), f"a matrix of {shape[0]} x {shape[1]}")
         row_axis = Axis.from_labels("row", shape[0], self.row_labels)
         col_axis = Axis.from_labels("column", shape[1], self.col_labels)
         rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
@@ -341,13 +345,13 @@ class Observations:
 
     def subset(self, keep: ArrayLike) -> Observations:
         """Return the measurements chosen by a mask, or by indices into the row-sorted order; same shape and labels."""
-        chosen = np.asarray(keep)
+        chosen = as_array(keep)
         if chosen.dtype == bool and chosen.shape != (self.n,):
             raise DataError(f"expected a mask of length {self.n}, got one of shape {chosen.shape}.")
         if chosen.dtype != bool:
             chosen, bad = positions_within(chosen, self.n)
             if bad.any():
-                got = show(np.asarray(keep).ravel()[np.argmax(bad)])
+                got = show(as_array(keep).ravel()[np.argmax(bad)])
                 raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
         return replace(self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen])
 

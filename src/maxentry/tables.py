@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -132,7 +134,12 @@ def read(data: Any, form: Format | None = None, source: str = "") -> Table:
 def read_bytes(path: str | PathLike[str]) -> bytes:
     """Read a file, or say in a sentence why it cannot be read."""
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():  # /dev/zero has no end
+                raise DataError(f"expected a file, got the device {path}.")
+            return file.read()
+    except DataError:
+        raise
     except FileNotFoundError:
         raise DataError(f"{path} does not exist.") from None
     except IsADirectoryError:

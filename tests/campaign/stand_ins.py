@@ -69,6 +69,8 @@ def write_digests(path: Path) -> None:
     """Write the digests of all events in a file again, as if they had been written as they are now."""
     with sqlite3.connect(path) as connection:
         connection.execute("ALTER TABLE maxentry_events DROP COLUMN digest")
+        for column in ("last_number", "last_digest"):
+            connection.execute(f"ALTER TABLE maxentry_campaigns DROP COLUMN {column}")
         connection.execute("UPDATE maxentry_schema SET version = 2")
     connection.close()
     Storage(path).close()

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from tests.campaign.stand_ins import campaign, uniform, write_digests
 
 from maxentry.campaign import events
+from maxentry.campaign import storage as storages
+from maxentry.campaign.backup import check_storage
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.storage import Storage
+from maxentry.campaign.events import Link
+from maxentry.campaign.storage import Key, Storage
 from maxentry.errors import MaxentryError, StorageError
 
 
@@ -143,6 +146,70 @@ def test_a_changed_campaign_is_noticed_at_its_first_event(column: str, file: Pat
     change(file, f"UPDATE maxentry_campaigns SET {column} = replace({column}, '-', '0') || 'e'")
     with pytest.raises(StorageError, match=r"event 1 of campaign|expected a uuid"):
         Campaign.open(file)
+
+
+@pytest.mark.parametrize("k", [1, 2, 10, 29])
+def test_missing_last_events_are_noticed_by_a_fresh_opening(k: int, file: Path) -> None:
+    change(file, "DELETE FROM maxentry_events WHERE number > ?", 30 - k)
+    missing = rf"event {31 - k} of campaign 'kinase' .* it is missing, and 30 were written"
+    with pytest.raises(StorageError, match=missing) as refused:
+        Campaign.open(file)
+    assert (refused.value.code, refused.value.fields["event"]) == ("storage_damaged", 31 - k)
+    with Storage(file) as storage:
+        (found,) = check_storage(storage).campaigns
+        assert found.events == 30 - k
+        assert "it is missing" in str(found.problem)
+
+
+def test_missing_last_events_are_noticed_where_a_snapshot_is_the_end(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maxentry.campaign.campaign.EVERY", 1)
+    cache = tmp_path / "cache"
+    change(file, "UPDATE maxentry_campaigns SET last_number = 28, last_digest = "
+           "(SELECT digest FROM maxentry_events WHERE number = 28)")  # fmt: skip
+    late = cells(file, "SELECT * FROM maxentry_events WHERE number > 28")
+    change(file, "DELETE FROM maxentry_events WHERE number > 28")
+    Campaign.open(file, cache=cache).close()
+    assert list(cache.rglob("*.npz"))
+    change(file, "UPDATE maxentry_campaigns SET last_number = 30, last_digest = ?", late[1][6])
+    with pytest.raises(StorageError, match=r"event 29 .* it is missing"):
+        Campaign.open(file, cache=cache)
+
+
+@pytest.mark.parametrize("value", ["NULL", "'x'", "2.5", "31", "29"])
+@pytest.mark.parametrize("column", ["last_number", "last_digest"])
+def test_a_changed_end_is_noticed(column: str, value: str, file: Path) -> None:
+    change(file, f"UPDATE maxentry_campaigns SET {column} = {value}")
+    with pytest.raises(StorageError, match=r"event .* of campaign 'kinase'") as refused:
+        Campaign.open(file)
+    assert refused.value.code == "storage_damaged"
+
+
+def test_nothing_is_appended_where_the_last_events_are_missing(where: str) -> None:
+    """A writer that did not read them would make the end right again, and the loss would not show."""
+    with campaign(where) as c:
+        c.ask(2)
+        with c._storage.writing() as connection:
+            connection.execute(text("DELETE FROM maxentry_events WHERE number = 2"))
+        with pytest.raises(StorageError, match="event 2"), c._storage.locked(c.key) as log:
+            log.append([], 1, log.now(), None)
+
+
+def test_a_writer_between_the_readings_is_no_damage(lasting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On PostgreSQL each statement of a reader sees what is committed by then."""
+    with campaign(lasting) as c, Storage(lasting) as other:
+        plain = storages.read_last
+
+        def slow(connection: Connection, key: Key) -> Link:
+            last = plain(connection, key)
+            monkeypatch.setattr(storages, "read_last", plain)
+            c.ask(1)
+            return last
+
+        monkeypatch.setattr(storages, "read_last", slow)
+        assert len(other.events(c.key)) in (1, 2)
+        assert c.state.version == 2
 
 
 @pytest.mark.parametrize(

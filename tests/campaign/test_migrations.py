@@ -83,6 +83,21 @@ def test_events_of_every_kind_mean_what_they_meant(lasting: str) -> None:
         opened.ask(1)
 
 
+def test_version_3_is_upgraded_and_knows_its_last_event(lasting: str) -> None:
+    old(lasting, 3)
+    with Campaign.open(lasting, policy=uniform) as opened:
+        assert opened.state.version == 11
+        assert opened.export(frame="columns")["id"] == [1, None]
+        opened.set(rank=1)
+        opened.ask(1)
+    with Storage(lasting) as storage, storage.writing() as connection:
+        assert read_version(connection, "") == schema.VERSION
+        assert connection.execute(text("SELECT last_number FROM maxentry_campaigns")).scalar() == 13
+        connection.execute(text("DELETE FROM maxentry_events WHERE number = 13"))
+    with pytest.raises(StorageError, match=r"event 13 .* it is missing"):
+        Campaign.open(lasting)
+
+
 def test_the_first_settings_of_a_frozen_file_are_all_there_are(tmp_path: Path) -> None:
     old(str(tmp_path / "lab.db"), 2)
     with Storage(tmp_path / "lab.db") as storage:

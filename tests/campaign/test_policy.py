@@ -1,6 +1,7 @@
 """The policy on whole campaigns: cold, tiny, full, all pending, over; and the paper's Algorithm 1 as a special case."""
 
 import datetime as dt
+import re
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tests.campaign.examples import answer, ask, begun, places, truth, until_over
 from tests.reference.entropy_slow import lemma2_score
 
+from maxentry.acquisition import greedy, total_variance
 from maxentry.belief import Entries
 from maxentry.campaign import fits, policy
 from maxentry.campaign.campaign import Campaign
@@ -49,6 +51,23 @@ def test_the_posterior_chooses_once_half_of_the_initial_design_is_told() -> None
     assert last_why(campaign).endswith(": predictive_variance")
     assert np.isfinite([asked[name] for name in ("mean", "sd", "gain")]).all()
     assert asked["gain"] == sorted(asked["gain"], reverse=True)  # scores only fall, no costs
+
+
+@pytest.mark.parametrize("acquisition", ["predictive_variance", "maxent", "integrated_variance"])
+def test_a_batch_says_that_it_was_chosen_from_a_sample(acquisition: str, monkeypatch) -> None:
+    X, batches = truth(), []
+    for module in (greedy, total_variance):
+        monkeypatch.setattr(module, "MOST_WORK", -1)
+    monkeypatch.setattr(greedy, "MOST_SAMPLED", 40)
+    for seed in (1, 1, 2):
+        campaign = begun(seed=seed, acquisition=acquisition, rank=1)
+        answer(campaign, ask(campaign, 12), X)
+        batches.append(places(ask(campaign, 5)))
+        said = (
+            rf": {acquisition}, best of \d\d sampled candidates \(at most [0-9]+% of all entries gain more\)$"
+        )
+        assert re.search(said, last_why(campaign))
+    assert batches[0] == batches[1] != batches[2]
 
 
 @pytest.mark.parametrize("acquisition", ["uniform", "balanced"])

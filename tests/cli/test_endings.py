@@ -1,6 +1,7 @@
 """How commands end: exit codes, one sentence, no traceback for a user's mistake."""
 
 import json
+import os
 import runpy
 import signal
 import subprocess
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 from tests.cli.run import COMMAND, answer, good, process, refused, run
 
-from maxentry import tables
+from maxentry import Posterior, tables
 from maxentry.cli.output import EXIT_CODES, ExitCode
+from maxentry.errors import DataError
 
 COMMANDS = (
     "new", "ask", "tell", "fail", "withdraw", "correct", "status", "history", "posterior", "export", "complete",
@@ -203,3 +205,28 @@ def test_the_demo_is_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(demo, "main", lambda: print("shown"))
     assert good("demo").stdout == "shown\n"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no /dev/zero here")
+def test_a_device_without_an_end_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert refused("complete", "/dev/zero") == "Expected a file, got the device /dev/zero."
+    assert "got a device or a pipe" in refused("status", "-s", "/dev/zero")
+    assert "got the device /dev/zero" in refused("serve", "--write-token-file", "/dev/zero")
+    os.mkfifo("pipe")
+    assert "got a device or a pipe" in refused("status", "-s", "pipe")
+    store = Path("store")
+    store.mkdir()
+    (store / "posterior.npz").symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=r"it is no \.npz file"):
+        Posterior.load(store)
+
+
+@pytest.mark.parametrize("name", ["\0", "a\0b", "\ud800"])
+def test_what_no_file_can_be_called_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "name of a file to write" in refused("design", "3x4", "2", "-o", name)
+    assert "expected a token" in refused("serve", "--write-token-file", name).lower()
+    assert "TLS certificate" in refused("serve", "--tls-certificate", name, "--tls-key", "x")

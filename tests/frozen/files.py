@@ -172,6 +172,8 @@ def from_events(lines: list[dict[str, Any]], database: Path) -> None:
         ids = dict(connection.execute(f"SELECT name, id FROM {campaigns}").fetchall())
         connection.execute(f"DELETE FROM {events}")
         connection.execute(f"ALTER TABLE {events} DROP COLUMN digest")  # the text is older, and has none
+        for column in ("last_number", "last_digest"):
+            connection.execute(f"ALTER TABLE {campaigns} DROP COLUMN {column}")
         connection.execute("UPDATE maxentry_schema SET version = 2")
         keys = ("number", "at", "kind", "who", "payload")
         connection.executemany(

@@ -2,9 +2,10 @@
 
     python -m tests.fuzz --n 100000 [--seed S] [--only python|cli|rest|files] [--seconds 60] [-o build/fuzz.md]
 
-Python, the command line, REST and files share the n calls. Each runs in a process of its own that can write to a
-scratch folder only: as root, it becomes the user nobody. A process that says nothing for --seconds is killed and
+Python, files, the command line and REST share the n calls (SHARES). Each runs in a process of its own that can write to
+a scratch folder only: as root, it becomes the user nobody. A process that says nothing for --seconds is killed and
 counted as a hang; one that dies, as a crash; the next call goes on in another. Ends with 1 if anything went wrong.
+Beside the table a file of the same name ending in .json has the counts and the slowest calls.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,8 @@ BECOME_NOBODY = [
 WORKER = ["-m", "tests.fuzz.worker"]
 ROUND = 5000  # calls of one process, at most: memory that libraries keep is given back
 START = 300.0  # seconds for a process to begin: kernels may have to be compiled
+SHARES = {"python": 0.4, "files": 0.3, "rest": 0.15, "cli": 0.15}  # of the calls; the first two are quick
+SLOWEST = 5  # calls of each surface that are shown
 
 
 @dataclass
@@ -48,7 +52,10 @@ class Tally:
         default_factory=dict
     )  # by kind and place: number, call, words
     seconds: float = 0.0
-    slowest: float = 0.0
+    slowest: list[tuple[float, int, str]] = field(default_factory=list)  # seconds, number, call
+
+    def time(self, k: int, what: str, seconds: float) -> None:
+        self.slowest = sorted([*self.slowest, (round(seconds, 3), k, what)], reverse=True)[:SLOWEST]
 
     def count(self, k: int, what: str, ending: str, words: str = "") -> None:
         self.endings[ending] += 1
@@ -134,7 +141,7 @@ def one_process(tally: Tally, seed: int, first: int, n: int, limit: float, folde
                 said: dict[str, Any] = json.loads(line)
                 if "ending" in said:
                     tally.count(said["k"], what or "", said["ending"], said["words"])
-                    tally.slowest = max(tally.slowest, time.monotonic() - began)
+                    tally.time(said["k"], what or "", time.monotonic() - began)
                     k, what = said["k"] + 1, None
                 else:
                     what, began = said["what"], time.monotonic()
@@ -166,7 +173,7 @@ def report(tallies: list[Tally], seed: int, first: int) -> str:
             t.endings.total(),
             *(t.endings[e] for e in ENDINGS),
             f"{t.seconds:.0f}",
-            f"{t.slowest:.1f} s",
+            f"{t.slowest[0][0] if t.slowest else 0:.1f} s",
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     for t in tallies:
@@ -181,6 +188,23 @@ def report(tallies: list[Tally], seed: int, first: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def counts(tallies: list[Tally], seed: int, first: int) -> dict[str, Any]:
+    """The same for programs."""
+    surfaces = [
+        {
+            "surface": t.name, "tries": t.endings.total(), **{ending: t.endings[ending] for ending in ENDINGS},
+            "seconds": round(t.seconds, 1),
+            "slowest": [{"seconds": s, "number": k, "call": what[:500]} for s, k, what in t.slowest],
+            "found": [
+                {"ending": kind.split()[0], "number": k, "call": what[:500], "words": words[:700]}
+                for kind, (k, what, words) in sorted(t.found.items())
+            ],
+        }
+        for t in tallies
+    ]  # fmt: skip
+    return {"seed": seed, "first": first, "surfaces": surfaces}
+
+
 def main(words: list[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.partition("\n")[0])
@@ -191,16 +215,20 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="the longest that a call may take")
     parser.add_argument("-o", "--output", type=Path, default=Path("build") / "fuzz.md")
     given = parser.parse_args(words)
-    names = [given.only] if given.only else list(SURFACES)
+    shares = {given.only: 1.0} if given.only else SHARES
     folder = scratch_folder()
     try:
-        n = -(-given.n // len(names))
-        tallies = [attack(name, given.seed, given.first, n, given.seconds, folder) for name in names]
+        tallies = [
+            attack(name, given.seed, given.first, ceil(given.n * share), given.seconds, folder)
+            for name, share in shares.items()
+        ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     text = report(tallies, given.seed, given.first)
     given.output.parent.mkdir(parents=True, exist_ok=True)
     given.output.write_text(text, encoding="utf-8")
+    numbers = json.dumps(counts(tallies, given.seed, given.first), indent=1) + "\n"
+    given.output.with_suffix(".json").write_text(numbers, encoding="utf-8")
     print(text)
     return int(any(t.endings[e] for t in tallies for e in ENDINGS if e not in GOOD))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
+from time import sleep
 from typing import Any
 from urllib.parse import quote
 
@@ -59,6 +60,7 @@ class RestRequests:
     def begin(self) -> None:
         self.storage = Storage("sqlite://", create=True)
         app = create_app(self.storage, Options(limits=ServerLimits(rate=0, entries=1000)))
+        self.jobs = app.state.service.jobs
         self.client = TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
         body = {
             "name": "x",
@@ -131,6 +133,9 @@ class RestRequests:
         return values.change_bytes(rng, text) if rng.random() < 0.1 else text
 
     def digest(self) -> object:
+        """The campaigns and their numbers of events, once no request that was answered 202 is under way."""
+        while not all(job.over for job in self.jobs.recent()):
+            sleep(0.001)
         names = self.storage.names()
         keys = [self.storage.find(name) for name in names]
         return names, [len(self.storage.events(key)) for key in keys]

@@ -6,11 +6,13 @@ outside of the test's folder is stopped and counted as a fault.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -19,10 +21,12 @@ from tests.fuzz import __main__ as command
 from tests.fuzz import commands, values
 from tests.fuzz.cases import GOOD, Case, Refusal, judge
 from tests.fuzz.confinement import Escape, confined
+from tests.fuzz.rest_requests import RestRequests
 from tests.fuzz.worker import draw, surface
 
 from maxentry._io import user_cache
 from maxentry.errors import DataError
+from maxentry.server.jobs import Job
 
 N = {"python": 1400, "rest": 150, "files": 200, "cli": 250}
 
@@ -148,7 +152,12 @@ for k in range(first, first + n):
 @pytest.mark.slow
 def test_the_command_writes_a_table(tmp_path: Path) -> None:
     assert command.main(["--n", "40", "-o", str(tmp_path / "fuzz.md")]) == 0
-    assert "| python | 10 |" in (tmp_path / "fuzz.md").read_text()
+    assert "| python | 16 |" in (tmp_path / "fuzz.md").read_text()
+    surfaces = json.loads((tmp_path / "fuzz.json").read_text())["surfaces"]
+    assert {each["surface"]: each["tries"] for each in surfaces} == {
+        "python": 16, "files": 12, "rest": 6, "cli": 6,
+    }  # fmt: skip
+    assert all(each["slowest"][0]["call"] for each in surfaces)
 
 
 @pytest.mark.process
@@ -157,3 +166,21 @@ def test_the_killer_counts_what_was_acknowledged() -> None:
     words = [sys.executable, "-m", "tests.fuzz.kill", "--kills", "3", "--storage", "sqlite"]
     found = subprocess.run(words, capture_output=True, text=True, cwd=command.ROOT, timeout=300, check=True)
     assert re.search(r"\| sqlite \| 3 \| \d+ \| 0 \| 0 \| 0 \|", found.stdout)
+
+
+def test_a_job_of_an_earlier_request_is_no_change_after_a_refusal(tmp_path: Path) -> None:
+    """A request answered 202 goes on in the background; what it writes belongs to it, not to the next request."""
+    way = RestRequests(tmp_path)
+    release, order = threading.Event(), []
+
+    def work(watch: object) -> None:
+        release.wait(30)
+        order.append("job")
+
+    way.jobs.start(Job("ask", "x", "x"), work)
+    looking = threading.Thread(target=lambda: order.append(str(way.digest())))
+    looking.start()
+    release.set()
+    looking.join(30)
+    assert order[0] == "job"
+    assert len(order) == 2

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from tests.server.live import begin, serving
 
+from maxentry.campaign.backup import copy_campaigns
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
 from maxentry.server import idempotency
@@ -122,6 +123,25 @@ def test_keys_outlive_the_server(lasting: str) -> None:
         assert count(client, path) == 1
     with Campaign.open(where) as campaign:  # who knows nothing of keys goes on as ever
         campaign.tell(row=3, col=3, value=1.0)
+
+
+def test_a_copy_of_the_storage_has_the_keys(lasting: str, tmp_path: Path) -> None:
+    """Whoever sends a request again after a move to another storage gets the answer of before."""
+    first = tmp_path / "first.db"
+    with serving(str(first)) as client:
+        path = begin(client)
+        answer = told(client, path, "k", 1.0, 2.0).json()
+        body = {"name": "other", "rows": 3, "cols": 3}
+        made = client.post(path.rpartition("/")[0], json=body, headers={"Idempotency-Key": "new"})
+    with Campaign.create(lasting, "there before", 3, 3, seed=1):
+        pass
+    with Storage(first) as old, Storage(lasting) as new:
+        copy_campaigns(old, new, idempotency.copy_claims)
+    with serving(lasting) as client:
+        assert told(client, path, "k", 1.0, 2.0).json() == answer
+        assert count(client, path) == 2
+        again = client.post(path.rpartition("/")[0], json=body, headers={"Idempotency-Key": "new"})
+        assert (again.status_code, again.json()["id"]) == (made.status_code, made.json()["id"])
 
 
 def test_many_at_once_with_one_key(lasting: str) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.server.live import begin, serving
+from tests.server.live import begin, post, running, serving
 
 from maxentry._io import checkpoint
 from maxentry.campaign import fits as fitting
 from maxentry.errors import DataError
 from maxentry.server import service
+from maxentry.server.connections import CLIENT
 from maxentry.server.jobs import MOST_RESULTS, Job, JobQueue
 from maxentry.server.options import ServerLimits
 from maxentry.server.problems import HttpProblem
@@ -416,6 +417,30 @@ def test_to_close_waits_for_no_job_that_was_cancelled_in_the_queue() -> None:
     assert time.monotonic() - began < 30
     assert queued.over
     assert queued.result is None
+
+
+def test_one_client_cannot_fill_the_queue() -> None:
+    """Over REST: fits of many campaigns from one address, and one from another."""
+    go = threading.Event()
+    limits = ServerLimits(rate=0, workers=1, waiting=8, client_jobs=3)
+    with running(limits=limits) as (url, app):
+        jobs = app.state.service.jobs
+        token = CLIENT.set("127.0.0.1")
+        begun = [jobs.start(Job("fit", "a", str(k)), lambda watch: go.wait(60)) for k in range(3)]
+        CLIENT.reset(token)
+        body = {"name": "x", "rows": 4, "cols": 4, "seed": 1}
+        assert post(f"{url}/api/v1/campaigns", json=body).status_code == 201
+        address = f"{url}/api/v1/campaigns/x/ask?wait=0"
+        refused = post(address, json={"n": 1})
+        assert refused.status_code == 429
+        assert int(refused.headers["Retry-After"]) > 0
+        assert "at most 3 jobs of one client" in refused.json()["detail"]
+        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")) as other:
+            assert other.post(address, json={"n": 1}).status_code == 202
+        go.set()
+        while not all(job.over for job in begun):
+            time.sleep(0.01)
+        assert post(address, json={"n": 1}).status_code in (201, 202)
 
 
 def test_old_results_are_let_go() -> None:

@@ -6,16 +6,19 @@ import shutil
 import socket
 import ssl
 import subprocess
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.cli.run import refused
 from tests.server.live import READ, TOKENS, WRITE, running
+from tests.server.test_clients import is_closed
 from tests.server.test_serve import folder, served  # noqa: F401
 
 import maxentry
 from maxentry.errors import ParameterError, StorageError
+from maxentry.server.options import ServerLimits
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
 
@@ -118,3 +121,48 @@ def test_certificates_that_will_not_do_are_one_sentence(ours: tuple[str, str], t
     for certificate in ("missing.pem", "no.pem"):
         with pytest.raises(ParameterError, match="expected a certificate in"):
             maxentry.connect("https://127.0.0.1:9", certificate=certificate)
+
+
+@pytest.mark.process
+def test_silent_handshakes_of_one_client_leave_room_for_others(ours: tuple[str, str]) -> None:
+    """Counted before TLS begins; each that is left ends with the time for a head."""
+    limits = ServerLimits(rate=0, client_connections=5, head_seconds=2)
+    with running(certificate=ours, tokens=TOKENS, limits=limits) as (url, _), ExitStack() as sockets:
+        host, port = url.removeprefix("https://").split(":")
+        silent = [sockets.enter_context(socket.create_connection((host, int(port)))) for _ in range(60)]
+        context = ssl.create_default_context(cafile=ours[0])
+        transport = httpx.HTTPTransport(local_address="127.0.0.2", verify=context)
+        with httpx.Client(transport=transport, headers={"Authorization": f"Bearer {READ}"}) as other:
+            assert other.get(f"{url}/api/v1/campaigns").status_code == 200
+        for connection in silent[::-1]:
+            assert is_closed(connection)
+        with maxentry.connect(url, READ, certificate=ours[0]) as remote:  # there is room again
+            assert remote.list() == []
+
+
+@pytest.mark.process
+def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered(ours: tuple[str, str]) -> None:
+    """Both in one packet, as clients in a hurry send them."""
+    context = ssl.create_default_context(cafile=ours[0])
+    with running(certificate=ours, tokens=TOKENS) as (url, _):
+        host, port = url.removeprefix("https://").split(":")
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname=host)
+        with socket.create_connection((host, int(port)), timeout=60) as line:
+            while True:
+                try:
+                    tls.do_handshake()
+                    break
+                except ssl.SSLWantReadError:
+                    line.sendall(outgoing.read())
+                    incoming.write(line.recv(65536))
+            tls.write(b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            line.sendall(outgoing.read())  # the end of the handshake and the request
+            answer = b""
+            while b"\r\n\r\n" not in answer:
+                data = line.recv(65536)
+                assert data
+                incoming.write(data)
+                with suppress(ssl.SSLWantReadError):
+                    answer += tls.read(65536)
+    assert answer.startswith(b"HTTP/1.1 200")

@@ -55,7 +55,8 @@ def choose(
 
     criterion: one of CRITERIA by name, a function (belief, problem, n, rng) -> Selection, or an object whose method
     `choose` is one. belief: may be None for "uniform" and "balanced".
-    rng: only these two are random; the others give the same entries whatever it is.
+    rng: these two are random. The others give the same entries whatever it is, unless so many entries have like scores
+    that an exact search would take minutes: then the candidates are a sample, and `Selection.sampled` says how many.
     For a problem with a mask or costs in a frame, returns a frame: row, col (its labels), gain, cost.
     """
     which: Any = CRITERIA.get(criterion) if isinstance(criterion, str) else criterion
@@ -88,7 +89,7 @@ def predictive_variance(
     The entropy of the next observations under a Gaussian approximation of the posterior. The covariance is that of
     the draws, so it includes the uncertainty of the subspaces.
     """
-    return greedy_information(DrawField.from_belief(check_belief(belief, problem)), problem, n)
+    return greedy_information(DrawField.from_belief(check_belief(belief, problem)), problem, n, rng)
 
 
 def integrated_variance(
@@ -100,7 +101,7 @@ def integrated_variance(
     Gamma = gram_matrix(draws) / (draws.p * m1 * m2)
     if problem.limits.plates is not None:
         return greedy_plates(draws, problem, n, Gamma)
-    return greedy_variance(draws, Gamma, problem, n)
+    return greedy_variance(draws, Gamma, problem, n, rng)
 
 
 def uniform(belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:

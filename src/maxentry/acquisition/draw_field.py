@@ -41,7 +41,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,21 @@ class Field(Protocol):
 
     def bounds(self) -> list[tuple[Array, Array]]:
         """Pairs of non-negative P (m1, k) and Q (m2, k), each with P_i . Q_j at least the sd of every entry."""
+
+    def estimates(self, rows: Indices, cols: Indices) -> NDArray[np.float32]:
+        """About v/eta2 at each entry of a block, cheaper than the variances."""
+
+    @property
+    def work(self) -> Work:
+        """The multiplications for one entry."""
+
+
+class Work(NamedTuple):
+    """Multiplications for one entry: to estimate or bound its variance, to compute it, to form its features."""
+
+    estimate: int
+    variance: int
+    features: int
 
 
 def noise_floor(bounds: list[tuple[Array, Array]]) -> float:
@@ -281,7 +296,9 @@ class DrawField:
 
     @cached_property
     def _moments(self) -> tuple[AlignedMoments, AlignedMoments] | None:
-        return align_draws(self.A, self.B, self.a, self.b)
+        """None where they cost more than they save."""
+        (m1, m2), R = self.shape, self.A.shape[1]
+        return None if R == 0 or m1 * m2 <= WORTHWHILE * R * (m1 + m2) else align_draws(*self._draws)
 
     def upper(self, rows: Indices, cols: Indices) -> Array | None:
         """Bounds of the variances at each entry of a block; None where they would cost as much as the variances."""
@@ -296,6 +313,33 @@ class DrawField:
             sd += np.sqrt(form, out=form)
         sd *= sd
         return sd
+
+    def estimates(self, rows: Indices, cols: Indices) -> NDArray[np.float32]:
+        """About v/eta2, as if the factors and effects of rows were independent of those of columns."""
+        P, Q = self._estimate_factors
+        estimates: NDArray[np.float32] = P[rows] @ Q[cols].T
+        return estimates
+
+    @cached_property
+    def _estimate_factors(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """P and Q such that P_i . Q_j = {b' Cov(a_i) b + a' Cov(b_j) a + tr(Cov(a_i) Cov(b_j))} / eta2."""
+        if self.A.shape[1] == 0:
+            row, col = self.a.var(1), self.b.var(1)
+            P, Q = np.stack([row, np.ones_like(row)], 1), np.stack([np.ones_like(col), col], 1)
+        else:
+            left, right = self._moments or align_draws(*self._draws)
+            P = np.concatenate([left.forms, left.squares, left.products(2.0)], axis=1)
+            Q = np.concatenate([right.squares, right.forms, right.products(1.0)], axis=1)
+        size = np.maximum(
+            np.abs(P).max(0, initial=0.0), np.finfo(float).tiny
+        )  # single precision reaches 1e38
+        return (P / size).astype(np.float32), (Q * (size / self.eta2)).astype(np.float32)
+
+    @property
+    def work(self) -> Work:
+        """A variance and features are sums over R + 1 products for each draw."""
+        R = self.A.shape[1]
+        return Work(2 * (R + 1) * (R + 2), (R + 1) * self.p, (R + 1) * self.p)
 
 
 def _draws_last(factors: NDArray[np.floating]) -> Array:
@@ -357,6 +401,11 @@ class AlignedMoments:
         upwards = self.cov + ROUNDING * size[:, None, None] * np.eye(K)
         return np.ascontiguousarray(upwards[:, *lower] * np.where(lower[0] == lower[1], 1.0, 2.0))
 
+    def products(self, twice: float) -> Array:
+        """Cov(x_i) of the factors, its lower triangle as a vector; `twice` multiplies what is off the diagonal."""
+        lower = np.tril_indices(self.mean.shape[1])
+        return np.ascontiguousarray(self.cov[:, *lower] * np.where(lower[0] == lower[1], 1.0, twice))
+
     @cached_property
     def squares(self) -> Array:
         """(x_i*, 1) times itself, its lower triangle as a vector."""
@@ -365,14 +414,11 @@ class AlignedMoments:
         return np.ascontiguousarray(with_one[:, lower[0]] * with_one[:, lower[1]])
 
 
-def align_draws(A: Array, B: Array, a: Array, b: Array) -> tuple[AlignedMoments, AlignedMoments] | None:
-    """Rotate the draws to each other and take the moments of both sides; None where that costs more than it saves.
+def align_draws(A: Array, B: Array, a: Array, b: Array) -> tuple[AlignedMoments, AlignedMoments]:
+    """Rotate the draws to each other and take the moments of both sides.
 
-    A is (m1, R, S), B is (m2, R, S); the effects a, b have means of zero.
+    A is (m1, R, S), B is (m2, R, S), R at least 1; the effects a, b have means of zero.
     """
-    (m1, R, _), m2 = A.shape, len(B)
-    if R == 0 or m1 * m2 <= WORTHWHILE * R * (m1 + m2):
-        return None
     turns = _turns(A, B, A[:, :, -1], B[:, :, -1])
     turns = _turns(A, B, _turned_mean(A, turns), _turned_mean(B, turns))
     M, inverse = _balance(_turned_mean(A, turns), _turned_mean(B, turns))

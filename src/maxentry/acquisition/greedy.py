@@ -12,14 +12,20 @@ Gains only fall as entries join, so the search is lazy and exact:
 3. An entry is chosen once nothing else can score above it. Among scores equal to 1e-10 the lowest row wins, then the
    lowest column; only where more than MOST_OPEN candidates are open, and some were dropped, may another of the equals
    win.
+
+Where the bounds do not separate (many entries with like scores, or a long batch), this may take minutes. After
+MOST_WORK multiplications the rest of the batch is chosen among a sample of candidates instead (`sample_candidates`).
 """
 
 from __future__ import annotations
 
 import heapq
+import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxentry._io import checkpoint
 from maxentry._types import Array, Flags, Indices
@@ -34,6 +40,14 @@ TILE = 128  # rows or columns of a tile, at least
 MOST = 48  # tiles a side, at most
 ROUNDING, TINY = 1e-9, 1e-300
 HELD_BYTES = 200_000_000  # features of all candidates are held if they take no more
+MOST_WORK = 6e9  # multiplications of an exact search, some seconds
+BY_BLAS = 4  # a multiplication of a matrix product takes a fourth of the time
+MOST_SAMPLED = 200_000  # candidates of a sample; fewer where their features take more than HELD_BYTES
+MOST_UPDATES = 1.5e10  # and fewer for a long batch, since every choice updates them
+SPARE = 8  # but at least this many for each choice
+MOST_SCANNED = 500_000_000  # entries whose variances are estimated to make a sample
+BLOCK_NUMBERS = 4_000_000  # estimates formed at once
+ATTEMPTS = 64  # at drawing available entries
 FEW = 16_384  # otherwise those of this many, the most promising
 MOST_OPEN = 2_000_000  # open candidates; 40 bytes each
 CHUNK = 4096  # entries whose features are formed at once
@@ -45,17 +59,23 @@ EDGE = 1e-8  # blocks and single entries are summed in other orders: scores this
 SCATTERED = 0.3  # from this share of a tile on, evaluating all of it costs no more
 
 
-def greedy_information(field: Field, problem: Problem, n: int) -> Selection:
-    """The greedy batch of n entries, or of n plates where the limits say so, with pending entries measured first."""
+def greedy_information(
+    field: Field, problem: Problem, n: int, rng: np.random.Generator | None = None
+) -> Selection:
+    """The greedy batch of n entries, or of n plates where the limits say so, with pending entries measured first.
+
+    rng: for the sample of a search that would take too long; None to search exactly, however long it takes.
+    """
     if problem.limits.plates is not None:
         return greedy_plates(field, problem, n)
-    search = GreedySearch(field, problem, n)
+    search = GreedySearch(field, problem, n, rng)
     picks: list[tuple[int, float]] = []
     while len(picks) < n and (pick := search.next()) is not None:
         picks.append(pick)
     rows, cols = Entries.from_keys(np.array([key for key, _ in picks], dtype=np.int64), problem.shape[1])
     gain = np.array([gain for _, gain in picks])
-    return Selection(rows, cols, gain, problem.costs.at(rows, cols), search.evaluated)
+    cost, sample = problem.costs.at(rows, cols), search.sample
+    return Selection(rows, cols, gain, cost, search.evaluated, len(sample.keys), sample.better)
 
 
 def information_score(v: Array, cost: Array, eta2: float) -> Array:
@@ -67,8 +87,10 @@ def information_score(v: Array, cost: Array, eta2: float) -> Array:
 class GreedySearch:
     """The search for one batch: its directions so far, the open candidates, and the closed tiles."""
 
-    def __init__(self, field: Field, problem: Problem, n: int) -> None:
-        self.field, self.problem = field, problem
+    def __init__(
+        self, field: Field, problem: Problem, n: int, rng: np.random.Generator | None = None
+    ) -> None:
+        self.field, self.problem, self.n, self.rng = field, problem, n, rng
         measured, pending = field.measured, pending_directions(field, problem.pending)
         self.known = len(measured)  # directions that the field's variances include
         self.k = self.known + len(pending)
@@ -78,12 +100,18 @@ class GreedySearch:
         # entries evaluated, by tile number: a later count includes earlier ones
         self.counted: dict[int, int] = {}
         self.reopened = False  # whether tiles are opened a second time
+        self.sample = Sample.none()
+        self.work, self.open = (
+            0.0,
+            Candidates(field),
+        )  # multiplications so far, but for those of the open candidates
         self._close()
 
     def _close(self) -> None:
         """Close all candidates and tiles, to search from the start."""
         self.tiles = make_tiles(self.field.bounds(), self.field.eta2, self.problem.costs)
         heapq.heapify(self.tiles)
+        self.work += self.open.work
         self.open = Candidates(self.field)
 
     @property
@@ -95,19 +123,39 @@ class GreedySearch:
         """Choose one entry: its key and gain; None where no more are available."""
         while True:
             checkpoint()
+            if self._takes_too_long():
+                self._sample()
             at, score = self.open.best(self.W[: self.k])
             if self._may_be_above(score):
                 # open tiles until the bound of the next is below the best score known
-                while self._may_be_above(score):
+                while self._may_be_above(score) and not self._takes_too_long():
                     checkpoint()
                     score = self._open(heapq.heappop(self.tiles), score)
             elif self.open.dropped > score:
                 self.reopened = True
                 self._close()
-            elif at < 0:
-                return None
-            else:
+            elif at >= 0:
                 return self._join(at)
+            elif not (len(self.sample.keys) and self._sample()):
+                return None
+
+    def _takes_too_long(self) -> bool:
+        exact = self.rng is not None and len(self.sample.keys) == 0
+        return exact and self.work + self.open.work > MOST_WORK
+
+    def _sample(self) -> bool:
+        """Search on among a sample of candidates; return whether there are any."""
+        assert self.rng is not None
+        left = self.n - len(self.keys)
+        self.sample = sample_candidates(self.field, self.problem, self.quota, self.keys, left, self.rng)
+        keys = self.sample.keys
+        rows, cols = Entries.from_keys(keys, self.field.shape[1])
+        v, cost = self.field.variances_at(rows, cols), self.problem.costs.at(rows, cols)
+        self.tiles, self.open = [], Candidates(self.field)
+        score = information_score(v, cost, self.field.eta2)
+        new = CandidateScores(keys, np.full_like(keys, self.known), cost, v, score)
+        self.open.add(new, self.W[: self.k], 0, 0.0, 0.0)
+        return len(keys) > 0
 
     def _may_be_above(self, score: float) -> bool:
         return bool(self.tiles) and -self.tiles[0].minus_bound >= score * (1 - EQUAL)
@@ -147,6 +195,7 @@ class GreedySearch:
         upper = self.field.upper(tile.rows, tile.cols)
         if upper is None:
             return None
+        self.work += upper.size * self.field.work.estimate / BY_BLAS
         cost = self.problem.costs.at(tile.rows[:, None], tile.cols)
         bound = information_score(upper * (1 + ROUNDING), cost, self.field.eta2)
         return bound if np.mean(bound >= least) < SCATTERED else None
@@ -160,6 +209,7 @@ class GreedySearch:
         looked = free if bound is None else free & (bound >= least)
         i, j = np.nonzero(looked)
         rows, cols = tile.rows[i], tile.cols[j]
+        self.work += (free.size if bound is None else len(rows)) * self.field.work.variance
         if bound is None:
             v, skipped = self.field.variances(tile.rows, tile.cols)[i, j], -np.inf
         else:
@@ -201,9 +251,7 @@ def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> 
     """
     if any(len(P) == 0 or len(Q) == 0 for P, Q in bounds):
         return []
-    # how high the bounds are in a row, and in a column, on average
-    row_level = sum(np.log(P @ Q.mean(0) + TINY) for P, Q in bounds)
-    col_level = sum(np.log(Q @ P.mean(0) + TINY) for P, Q in bounds)
+    row_level, col_level = bound_levels(bounds)
     tiles: list[SearchTile] = []
     for rows in _classes(row_level):
         for cols in _classes(col_level):
@@ -212,6 +260,13 @@ def make_tiles(bounds: list[tuple[Array, Array]], eta2: float, costs: Costs) -> 
             bound = 0.5 * np.log1p(v / eta2) / costs.extremes(rows, cols)[0]
             tiles.append(SearchTile(-bound, len(tiles), rows, cols))
     return tiles
+
+
+def bound_levels(bounds: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """How high the bounds are in each row, and in each column, on average."""
+    row_level = sum((np.log(P @ Q.mean(0) + TINY) for P, Q in bounds), np.zeros(1))
+    col_level = sum((np.log(Q @ P.mean(0) + TINY) for P, Q in bounds), np.zeros(1))
+    return row_level, col_level
 
 
 def _classes(level: Array) -> list[Indices]:
@@ -235,6 +290,7 @@ class Candidates:
         self._new: list[CandidateScores] = []
         self.F = np.empty((0, field.p))
         self.dropped = -np.inf  # the greatest score of a dropped candidate
+        self.work = 0.0  # multiplications
 
     def add(
         self, new: CandidateScores, W: Array, look: int, floor: float, keep: float
@@ -250,6 +306,7 @@ class Candidates:
         at_first, later = new.score.copy(), W[new.version.max(initial=0) :]
         for start in range(0, len(most) if len(later) else 0, CHUNK):
             some = most[start : start + CHUNK]
+            self.work += len(some) * later.size / BY_BLAS
             new.v[some] = remaining_variances(self._features(new.keys[some]), new.v[some], later)
         new.version[most] = len(W)
         new.score[most] = information_score(new.v[most], new.cost[most], self.field.eta2)
@@ -317,6 +374,7 @@ class Candidates:
 
     def _refresh(self, which: Indices, F: Array, W: Array) -> None:
         """Recompute the variance and score of some candidates (with features F), given all directions W so far."""
+        self.work += len(which) * W.size / BY_BLAS
         self.v[which] = remaining_variances(F, np.einsum("ns,ns->n", F, F), W)
         self.version[which] = len(W)
         is_open = which[self.score[which] != CLOSED]
@@ -353,6 +411,7 @@ class Candidates:
         self.F = F
 
     def _features(self, keys: Indices) -> Array:
+        self.work += len(keys) * self.field.work.features
         return self.field.features(*Entries.from_keys(keys, self.field.shape[1]))
 
     def _append_new(self) -> None:
@@ -391,3 +450,139 @@ class CandidateScores(NamedTuple):
 def remaining_variances(F: Array, v: Array, W: Array) -> Array:
     """v minus the part that the directions W explain, for entries with features F."""
     return np.maximum(v - ((F @ W.T) ** 2).sum(1), 0.0) if len(W) else v
+
+
+# A sample of candidates, for a search that would take too long
+
+
+class Sample(NamedTuple):
+    """Keys of sampled candidates, sorted, and how many of them were drawn at random from all available entries."""
+
+    keys: Indices
+    at_random: int
+
+    @classmethod
+    def none(cls) -> Sample:
+        """No candidates."""
+        return cls(np.empty(0, np.int64), 0)
+
+    @property
+    def better(self) -> float:
+        """An upper limit, 95% sure, of the share of entries that gain more than the best of the sample.
+
+        No entry drawn at random gains more: the rule of three.
+        """
+        return min(1.0, 3.0 / self.at_random) if self.at_random else float(len(self.keys) > 0)
+
+
+def sample_candidates(
+    field: Field, problem: Problem, quota: Quota, chosen: list[int], n: int, rng: np.random.Generator
+) -> Sample:
+    """Sample candidates for n more choices, by estimates of the variances of all entries and at random.
+
+    A quarter each are the entries of greatest estimated score; the best of each row, or of parts of it; the best of
+    each column, likewise; and entries at random. The first have the greatest gains when a batch begins. Once some of
+    these are chosen, others may gain more: those in other rows and columns, and those unlike all that are chosen.
+    """
+    m2, p = field.shape[1], max(field.p, 1)
+    measured = problem.observed.joined(Entries.from_keys(np.array(chosen, np.int64), m2))
+    problem = replace(problem, observed=measured)
+    most = min(MOST_SAMPLED, HELD_BYTES // (8 * p), max(int(MOST_UPDATES / (n * p)), SPARE * n))
+    quarter = max(1, most // 4)
+    rows, cols = _scanned_lines(field, rng)
+    each_row, each_col = max(1, quarter // len(rows)), max(1, quarter // len(cols))
+    parts = [
+        (int(part[0]), int(part[-1]) + 1)
+        for part in np.array_split(np.arange(len(cols)), min(each_row, len(cols)))
+    ]
+    step = max(1, min(BLOCK_NUMBERS // len(cols), len(rows) // each_col))
+    best, in_rows, in_cols = Estimates.none(), [Estimates.none()], [Estimates.none()]
+    for start in range(0, len(rows), step):
+        checkpoint()
+        some = rows[start : start + step]
+        score = estimate_scores(field, problem, quota, some, cols)
+        places = np.nonzero(score > best.least)
+        best = Estimates.join([best, Estimates(some[places[0]] * m2 + cols[places[1]], score[places])])
+        if len(best.keys) > 2 * quarter:
+            best = best.highest(quarter)
+        for begin, end in parts:
+            j = begin + score[:, begin:end].argmax(1)
+            in_rows.append(Estimates(some * m2 + cols[j], score[np.arange(len(some)), j]))
+        i = score.argmax(0)
+        in_cols.append(Estimates(some[i] * m2 + cols, score[i, np.arange(len(cols))]))
+    by_col = Estimates.join(in_cols)
+    groups = (best.highest(quarter), Estimates.join(in_rows), by_col.highest_each(by_col.keys % m2, each_col))
+    listed = [rng.permutation(group.keys[group.score > -np.inf])[:quarter] for group in groups]
+    at_random = _draw_available(problem, quota, quarter, rng)
+    return Sample(np.unique(np.concatenate([*listed, at_random])), len(at_random))
+
+
+class Estimates(NamedTuple):
+    """Entries by key, with estimates that are in the order of their scores; -inf where one is not available."""
+
+    keys: Indices
+    score: NDArray[np.float32]
+    least: float = -np.inf  # entries below it were dropped
+
+    @classmethod
+    def none(cls) -> Estimates:
+        """No entries."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.float32))
+
+    @classmethod
+    def join(cls, parts: list[Estimates]) -> Estimates:
+        """All entries of the parts."""
+        keys, score = (np.concatenate(side) for side in list(zip(*parts, strict=True))[:2])
+        return cls(keys, score, parts[0].least)
+
+    def highest(self, n: int) -> Estimates:
+        """The n entries of greatest estimates."""
+        if len(self.keys) <= n:
+            return self
+        which = np.argpartition(-self.score, n - 1)[:n]
+        return Estimates(self.keys[which], self.score[which], float(self.score[which].min()))
+
+    def highest_each(self, line: Indices, n: int) -> Estimates:
+        """The n entries of greatest estimates in each line."""
+        order = np.lexsort((-self.score, line))
+        rank = np.arange(len(order)) - np.searchsorted(line[order], line[order])
+        return Estimates(self.keys[order[rank < n]], self.score[order[rank < n]])
+
+
+def estimate_scores(
+    field: Field, problem: Problem, quota: Quota, rows: Indices, cols: Indices
+) -> NDArray[np.float32]:
+    """Numbers in the order of the estimated scores of a block of entries; -inf where one is not available."""
+    score = field.estimates(rows, cols)
+    if problem.costs.given:
+        score = (np.log1p(np.maximum(score, 0)) / problem.costs.at(rows[:, None], cols)).astype(np.float32)
+    score[~(problem.available(rows, cols) & quota.at(rows, cols))] = -np.inf
+    return score
+
+
+def _scanned_lines(field: Field, rng: np.random.Generator) -> tuple[Indices, Indices]:
+    """Rows and columns in random order: all, or as many as make MOST_SCANNED entries, half those of highest bounds."""
+    m1, m2 = field.shape
+    n_rows = min(m1, max(math.isqrt(MOST_SCANNED), MOST_SCANNED // m2))
+    numbers, lines = (n_rows, min(m2, max(1, MOST_SCANNED // n_rows))), []
+    for n, level in zip(numbers, bound_levels(field.bounds()), strict=True):
+        order = np.argsort(-level, kind="stable").astype(np.int64)
+        order[n // 2 :] = rng.permutation(order[n // 2 :])
+        lines.append(rng.permutation(order[:n]))
+    return lines[0], lines[1]
+
+
+def _draw_available(problem: Problem, quota: Quota, n: int, rng: np.random.Generator) -> Indices:
+    """Keys of about n available entries at random; fewer where the mask leaves few."""
+    (m1, m2), drawn = problem.shape, np.empty(0, np.int64)
+    taken = problem.taken.keys(m2)
+    for _ in range(ATTEMPTS):
+        rows, cols = rng.integers(m1, size=n), rng.integers(m2, size=n)
+        free = (quota.row[rows] > 0) & (quota.col[cols] > 0)
+        if problem.mask is not None:
+            free &= np.asarray(problem.mask)[rows, cols]
+        keys = Entries(rows[free], cols[free]).keys(m2)
+        drawn = np.unique(np.concatenate([drawn, keys[~np.isin(keys, taken)]]))
+        if 2 * len(drawn) >= n:
+            break
+    return drawn if len(drawn) <= n else rng.permutation(drawn)[:n]

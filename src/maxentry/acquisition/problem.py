@@ -115,6 +115,8 @@ def read_costs(given: Any, rows: Labels, cols: Labels) -> Costs:
 
 def _numbers(part: Any, name: str) -> Array:
     try:
+        if np.asarray(part).dtype.kind in "mM":  # NumPy would count the days
+            raise TypeError
         return np.array(part, dtype=np.float64)
     except Exception:  # text, lists of other lengths, numbers too large, a class of somebody else's
         raise ParameterError(f"expected numbers as {name} costs, got {show(part)}.") from None
@@ -278,6 +280,10 @@ class Selection(NamedTuple):
     gain: Array  # nats, or mean variance for integrated variance; NaN for designs, which measure none
     cost: Array
     evaluated: int = 0  # entries whose variance was computed, each counted once; 0 for designs
+    sampled: int = 0  # candidates in the sample that the batch was chosen from; 0 where the search was exact
+    better: float = (
+        0.0  # at most this share of the available entries gains more than the one chosen, 95% sure
+    )
 
     @property
     def entries(self) -> Entries:

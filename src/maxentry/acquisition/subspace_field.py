@@ -22,11 +22,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh, solve_triangular
 
 from maxentry._io import checkpoint
 from maxentry._types import Array, Flags, Indices
-from maxentry.acquisition.draw_field import cholesky_factor, measurement_directions, noise_floor
+from maxentry.acquisition.draw_field import Work, cholesky_factor, measurement_directions, noise_floor
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
 from maxentry.belief import Belief, Entries
@@ -57,7 +58,7 @@ def maximise_entropy(
     m1, m2 = problem.shape
     most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
     field = lemma2_field(subspaces(belief, most), float(np.mean(belief.noise_var)), problem.observed)
-    return greedy_information(field, problem, n)
+    return greedy_information(field, problem, n, rng)
 
 
 class Subspaces(NamedTuple):
@@ -207,6 +208,15 @@ class SubspaceField:
         """None: the variances themselves are cheap."""
         return None
 
+    def estimates(self, rows: Indices, cols: Indices) -> NDArray[np.float32]:
+        """v/eta2, which costs little here."""
+        return (self.variances(rows, cols) / self.eta2).astype(np.float32)
+
+    @property
+    def work(self) -> Work:
+        """Products of q1 q2 numbers; features are compared with every measured direction."""
+        return Work(self.p, self.p, self.p * (1 + len(self.measured)))
+
     @property
     def _by_rows(self) -> bool:
         """Whether rows are the side on which `_cores` costs less."""
@@ -277,6 +287,11 @@ class CoreField(SubspaceField):
         """sqrt(eta2) C^-1 sigma phi_ij for each entry."""
         F: Array = solve_triangular(self.C, super().features(rows, cols).T, lower=True).T
         return np.ascontiguousarray(np.sqrt(self.eta2) * F)
+
+    @property
+    def work(self) -> Work:
+        """Features are solutions of triangular systems."""
+        return Work(self.p, self.p, self.p * self.p)
 
     @cached_property
     def _inverse(self) -> Array:

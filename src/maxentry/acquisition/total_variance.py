@@ -20,7 +20,8 @@ computed where the bound may be the greatest. Of scores equal to 1e-10 the lowes
 Matrices of more than MOST_MAPPED entries are too large for this. There the candidates of a batch are a shortlist: the
 entries of greatest bound at its start, as many as fit in memory; where rows or columns are limited, no more of each
 than leaves place for n others. The choice is exact among these; an entry outside the list could only be better if its
-gain were, or rose, above the least bound of the list. When a list is used up, another is made of the rest.
+gain were, or rose, above the least bound of the list. When a list is used up, another is made of the rest. Where that
+would take more than MOST_WORK multiplications, the candidates are a sample (`greedy.sample_candidates`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from scipy.linalg import eigh
 from maxentry._io import checkpoint
 from maxentry._types import Array, Indices
 from maxentry.acquisition.draw_field import DrawField, all_directions, measurement_direction
+from maxentry.acquisition.greedy import Sample, sample_candidates
 from maxentry.acquisition.problem import Problem, Quota, Selection
 from maxentry.belief import Belief, Entries
 from maxentry.kernels.variances import CLOSED, EQUAL
@@ -39,6 +41,7 @@ BLOCK_NUMBERS = 4_000_000  # a block of draws or of products of factors holds ab
 HELD_BYTES = 200_000_000  # of features of candidates
 MOST_MAPPED = 8_000_000  # candidates with v and h; 50 bytes each
 PRODUCTS = 10  # a number is read from memory in the time of so many multiplications of a matrix product
+MOST_WORK = 1e11  # multiplications of a search among all entries; beyond, a sample is made
 LEADING = 48  # eigenvectors of K Gamma K in the bound of h
 CHUNK = 4096  # entries whose features are formed at once
 
@@ -113,16 +116,26 @@ def _products(A: Array, a: Array, part: slice, *, effects_first: bool) -> Array:
     return products.reshape(q, width, q, S)
 
 
-def greedy_variance(draws: DrawField, Gamma: Array, problem: Problem, n: int) -> Selection:
-    """The greedy batch of n entries, with pending ones measured first."""
+def greedy_variance(
+    draws: DrawField, Gamma: Array, problem: Problem, n: int, rng: np.random.Generator | None = None
+) -> Selection:
+    """The greedy batch of n entries, with pending ones measured first.
+
+    rng: for the sample of a search that would take too long; None to search all, however long it takes.
+    """
     quota, W = Quota(problem.shape, problem.limits), all_directions(draws, problem.pending)
     chosen: list[int] = []
     gains: list[float] = []
-    evaluated = 0
+    evaluated, sample = 0, Sample.none()
     while len(chosen) < n:
         start = VarianceBounds(draws, Gamma, W)
-        keys, out_of = _make_shortlist(start, problem, quota, chosen, n)
-        evaluated = max(evaluated, out_of)
+        if rng is not None and _takes_too_long(draws, n):
+            sample = sample_candidates(draws, problem, quota, chosen, n - len(chosen), rng)
+            keys, out_of = sample.keys, 0  # the search ends with an empty sample
+            evaluated += len(keys)
+        else:
+            keys, out_of = _make_shortlist(start, problem, quota, chosen, n)
+            evaluated = max(evaluated, out_of)
         batch = VarianceSearch(start, problem, keys, quota)
         while len(chosen) < n and (pick := batch.next()) is not None:
             chosen.append(pick[0])
@@ -131,7 +144,14 @@ def greedy_variance(draws: DrawField, Gamma: Array, problem: Problem, n: int) ->
             break
         W = batch.W
     rows, cols = Entries.from_keys(np.array(chosen, dtype=np.int64), problem.shape[1])
-    return Selection(rows, cols, np.array(gains), problem.costs.at(rows, cols), evaluated)
+    cost = problem.costs.at(rows, cols)
+    return Selection(rows, cols, np.array(gains), cost, evaluated, len(sample.keys), sample.better)
+
+
+def _takes_too_long(draws: DrawField, n: int) -> bool:
+    """Whether to bound all entries, and update as many as are held n times, is too much work."""
+    (m1, m2), work = draws.shape, draws.work
+    return m1 * m2 * (work.variance if m1 * m2 > MOST_MAPPED else n * work.features) > MOST_WORK
 
 
 class VarianceBounds:

@@ -108,6 +108,8 @@ def check_file(path: Path, must_exist: bool) -> None:
             if not path.parent.is_dir():
                 raise StorageError(f"expected the folder {path.parent} for {path.name}, got none.")
             return
+        if not path.is_file():  # to open a pipe would wait
+            raise StorageError(f"expected a file of campaigns at {path}, got a device or a pipe.")
         with path.open("rb") as file:
             start = file.read(len(SQLITE_HEADER))
     except PermissionError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,7 @@ from maxentry.campaign.address import sqlite_file
 from maxentry.campaign.events import Link, Record
 from maxentry.campaign.schema import CAMPAIGNS, EVENTS
 from maxentry.campaign.state import replay
-from maxentry.campaign.storage import Key, Storage, check_uuid, select_rows
+from maxentry.campaign.storage import Key, Storage, check_uuid, select_rows, write_last
 from maxentry.errors import CampaignError, MaxentryError, ParameterError, StorageError
 
 PAGE = 5000  # events in memory at once
@@ -128,12 +128,17 @@ def back_up(storage: Storage, file: str | PathLike[str], *, replace: bool = Fals
     return report
 
 
-def copy_campaigns(source: Storage, target: Storage) -> list[str]:
+def copy_campaigns(
+    source: Storage,
+    target: Storage,
+    more: Callable[[Connection, Connection, dict[int, int]], None] | None = None,
+) -> list[str]:
     """Copy all campaigns to another storage, with their events, digests and uuids, in one transaction.
 
     Return their names. A name or uuid that the other storage has is refused, and so is a damaged event.
+    more: copies what others keep of campaigns, given both connections and the new row id of each old one.
     """
-    keys = source.keys()
+    keys, ids = source.keys(), {}
     with source.reading() as reader, target.writing() as writer:
         target.check_version(writer)
         for key in keys:
@@ -145,7 +150,10 @@ def copy_campaigns(source: Storage, target: Storage) -> list[str]:
                 message = f"expected new campaigns in {target.name}, got {key.name!r:.60}, which it has."
                 raise CampaignError(message, code="name_taken", name=key.name) from None
             assert added is not None
-            _copy_events(reader, writer, key, int(added[0]))
+            ids[key.id] = int(added[0])
+            _copy_events(reader, writer, key, ids[key.id])
+        if more is not None:
+            more(reader, writer, ids)
     return [key.name for key in keys]
 
 
@@ -155,7 +163,8 @@ def _copy_events(reader: Connection, writer: Connection, key: Key, id: int) -> N
     while rows := select_rows(reader, key, link, PAGE).all():
         records = events.read_records(rows, key.name, link)  # refuses a damaged one
         if not records:
-            return
+            break
         new = [dict(zip(columns, (id, *row), strict=True)) for row in rows[-len(records) :]]
         writer.execute(insert(EVENTS), new)
         link = Link(records[-1].number, records[-1].digest)
+    write_last(writer, id, link)

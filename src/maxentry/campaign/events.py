@@ -197,7 +197,7 @@ KINDS: dict[str, type[Event]] = {
 
 
 class Record(NamedTuple):
-    """A stored event with its number (from 1, without gaps), its time, its author and its digest (see chain.py)."""
+    """A stored event with its number (from 1, without gaps), its time, its author and its digest (see the chain)."""
 
     number: int
     at: dt.datetime
@@ -317,6 +317,17 @@ def read_records(rows: Iterable[Any], name: str, link: Link) -> list[Record]:
             name, number + 1, "its text is not UTF-8"
         ) from None  # found by Python's module, not by SQLite
     return records
+
+
+def check_end(records: list[Record], name: str, link: Link, last: Link) -> None:
+    """Refuse events, read to the end from `link` on, among which is not the campaign's last one of a moment before."""
+    end = records[-1].number if records else link.number
+    if end < last.number:
+        raise damage(name, end + 1, f"it is missing, and {last.number} were written")
+    at = last.number - link.number - 1
+    digest = records[at].digest if at >= 0 else link.digest if at == -1 else None
+    if digest is not None and digest != last.digest:
+        raise damage(name, last.number, "it is not the campaign's last one")
 
 
 def damage(name: str, number: int, reason: str) -> StorageError:

@@ -81,7 +81,17 @@ def next_batch(
         return Batch.none(f"{left} does not pay for {what}.")
     rows, cols = chosen.rows[:k], chosen.cols[:k]
     mean, sd = _predict(posterior, rows, cols)
-    return Batch(rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], phase or criterion)
+    return Batch(
+        rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], phase or _explain_choice(criterion, chosen)
+    )
+
+
+def _explain_choice(criterion: str, chosen: Selection) -> str:
+    """Return the name of the criterion and, where not all entries were searched, how large the sample was."""
+    if not chosen.sampled:
+        return criterion
+    better = f"at most {100 * chosen.better:.2g}% of all entries gain more"
+    return f"{criterion}, best of {chosen.sampled:,} sampled candidates ({better})"
 
 
 def _has_target(state: State) -> bool:

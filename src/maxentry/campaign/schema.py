@@ -23,7 +23,9 @@ from sqlalchemy import (
 
 from maxentry.campaign import events
 
-VERSION = 3  # version 1 had no column `who`, version 2 no column `digest`
+VERSION = (
+    4  # version 1 had no column `who`, version 2 no column `digest`, version 3 no last event of a campaign
+)
 METADATA = MetaData()
 SCHEMA = Table("maxentry_schema", METADATA, Column("version", Integer, nullable=False))
 CAMPAIGNS = Table(
@@ -33,6 +35,10 @@ CAMPAIGNS = Table(
     Column("uuid", String(36), nullable=False, unique=True),
     Column("name", String(200), nullable=False, unique=True),
     Column("created_at", String(40), nullable=False),
+    Column(
+        "last_number", Integer
+    ),  # of its last event, and that event's digest: what is missing at the end is noticed
+    Column("last_digest", String(64)),
 )
 EVENTS = Table(
     "maxentry_events",
@@ -43,7 +49,7 @@ EVENTS = Table(
     Column("kind", String(40), nullable=False),
     Column("who", String(200)),
     Column("payload", Text, nullable=False),
-    Column("digest", String(64)),  # see chain.py; never null, but SQLite cannot add such a column
+    Column("digest", String(64)),  # see events.py; never null, but SQLite cannot add such a column
     PrimaryKeyConstraint("campaign_id", "number"),
 )
 
@@ -73,5 +79,16 @@ def _add_digest(connection: Connection) -> None:
             since = rows[-1].number
 
 
+def _add_last_event(connection: Connection) -> None:
+    connection.execute(text("ALTER TABLE maxentry_campaigns ADD COLUMN last_number INTEGER"))
+    connection.execute(text("ALTER TABLE maxentry_campaigns ADD COLUMN last_digest VARCHAR(64)"))
+    last = "FROM maxentry_events WHERE campaign_id = maxentry_campaigns.id ORDER BY number DESC LIMIT 1"
+    connection.execute(
+        text(
+            f"UPDATE maxentry_campaigns SET last_number = (SELECT number {last}), last_digest = (SELECT digest {last})"
+        )
+    )
+
+
 # By the version that they start from.
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who, 2: _add_digest}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who, 2: _add_digest, 3: _add_last_event}

@@ -110,6 +110,10 @@ class Log:
         if stored < version:
             got = f"{stored}: an older copy was put in place"
             raise events.replaced(self.key.name, f"{version} events", got)
+        if Link(stored, digest) != (last_event := read_last(self.connection, self.key)):
+            raise events.damage(
+                self.key.name, max(stored, last_event.number), "it is not the campaign's last one"
+            )
         rows, records = [], []
         for number, new in enumerate(news, start=version + 1):
             cells = number, at.isoformat(), new.kind, who, events.write(new)
@@ -122,6 +126,7 @@ class Log:
                 self.connection.execute(
                     insert(EVENTS), [dict(zip(columns, row, strict=True)) for row in rows]
                 )
+                write_last(self.connection, self.key.id, Link(version + len(rows), digest))
         except IntegrityError:
             raise Overtaken(f"expected no event {version + 1} yet, got one of another writer.") from None
         self.appended = range(version + 1, version + len(records) + 1)
@@ -201,15 +206,16 @@ class Storage:
         """Create a campaign with its first events, in one transaction. Refuse a name that is taken."""
         with self.writing() as connection:
             self.check_version(connection)
-            mark = str(uuid.uuid4())
-            row = {"uuid": mark, "name": name, "created_at": at.isoformat()}
+            campaign = Key(0, str(uuid.uuid4()), name, at.isoformat())
+            row: dict[str, Any] = {"uuid": campaign.uuid, "name": name, "created_at": campaign.created_at}
+            row |= {"last_number": 0, "last_digest": campaign.first_digest}
             try:
                 key = connection.execute(insert(CAMPAIGNS).values(row)).inserted_primary_key
             except IntegrityError:
                 message = f"expected a new name in {self.name}, got {name!r}, which is taken."
                 raise CampaignError(message, code="name_taken", name=name) from None
             assert key is not None
-            campaign = Key(int(key[0]), mark, name, row["created_at"])
+            campaign = campaign._replace(id=int(key[0]))
             with self._around(log := Log(connection, campaign)):
                 log.append(first, 0, at, who)
             return campaign
@@ -433,8 +439,31 @@ def _now(connection: Connection) -> dt.datetime:
 
 
 def _records(connection: Connection, key: Key, link: Link, most: int | None = None) -> list[Record]:
+    """Return verified events. At the end of them, the campaign's last one of before the reading must be there."""
     link = link if link.number > 0 else Link(0, key.first_digest)
-    return events.read_records(select_rows(connection, key, link, most), key.name, link)
+    last = read_last(connection, key)
+    records = events.read_records(select_rows(connection, key, link, most), key.name, link)
+    if most is None or len(records) < most:
+        events.check_end(records, key.name, link, last)
+    return records
+
+
+def read_last(connection: Connection, key: Key) -> Link:
+    """Return the number and digest of a campaign's last event, as they were written with it."""
+    columns = CAMPAIGNS.c.last_number, CAMPAIGNS.c.last_digest
+    row = connection.execute(select(*columns).where(CAMPAIGNS.c.id == key.id)).first()
+    if row is None:  # the campaign is gone
+        return Link(0, key.first_digest)
+    number, digest = row
+    if not isinstance(number, int) or not isinstance(digest, str):
+        raise events.damage(key.name, 1, f"the campaign's last event is not known, but {number!r:.40}")
+    return Link(number, digest)
+
+
+def write_last(connection: Connection, id: int, last: Link) -> None:
+    """Write which event of a campaign is its last, in the transaction that appends it."""
+    values = {"last_number": last.number, "last_digest": last.digest}
+    connection.execute(update(CAMPAIGNS).where(CAMPAIGNS.c.id == id).values(values))
 
 
 def select_rows(connection: Connection, key: Key, link: Link, most: int | None = None) -> CursorResult[Any]:

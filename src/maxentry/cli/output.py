@@ -13,7 +13,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from maxentry import tables
-from maxentry._io import is_device, refuse_existing, to_json_data
+from maxentry._io import can_be_path, is_device, refuse_existing, to_json_data
 from maxentry.cli.options import STORAGE
 from maxentry.errors import MaxentryError, ParameterError
 from maxentry.tables import Format, Table
@@ -123,6 +123,8 @@ def check_writable(
     if output is None or output == STD:
         return
     tables.refuse_workbook(output)
+    if not can_be_path(output):
+        raise ParameterError(f"expected the name of a file to write, got {output!r}.")
     path = Path(output)
     if path.is_dir():
         raise ParameterError(f"expected a file to write, got the folder {output}.")

@@ -64,6 +64,7 @@ def copy(
     from maxentry.campaign.backup import check_storage, copy_campaigns
     from maxentry.campaign.storage import Storage
     from maxentry.errors import StorageError
+    from maxentry.server.idempotency import copy_claims
 
     with Storage(source) as old:
         problems = check_storage(old).problems
@@ -72,7 +73,7 @@ def copy(
         if is_in_memory(parse_address(target)):
             raise StorageError("expected a storage that lasts, got one in memory.")
         with Storage(target, create=True) as new:
-            copy_campaigns(old, new)
+            copy_campaigns(old, new, copy_claims)
             _print_report(check_storage(new), {"storage": new.name}, as_json)
 
 

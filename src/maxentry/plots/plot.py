@@ -15,7 +15,7 @@ import numpy as np
 
 from maxentry._types import Array, Indices
 from maxentry.belief import Entries
-from maxentry.errors import CampaignError, MissingDependencyError, ParameterError
+from maxentry.errors import CampaignError, MissingDependencyError, ParameterError, is_whole
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.records import FigureRecord
 from maxentry.transform import NONE, Transform
@@ -171,8 +171,8 @@ class Subject:
         from maxentry.campaign import policy
 
         campaign, state = self.require_campaign("knows what comes next")
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"expected a whole number of entries from 1 on, got {n!r}.")
+        if not is_whole(n, 1):
+            raise ParameterError(f"expected a whole number of entries from 1 on, got {show(n)}.")
         if n not in self.batches:
             limits = policy.resolve_limits({}, state.settings)
             self.batches[n] = policy.next_batch(state, int(n), self.now, **limits, cache=campaign.cache)

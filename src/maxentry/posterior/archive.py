@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maxentry import labels as axis_labels
-from maxentry._io import write_atomically
+from maxentry._io import can_be_path, write_atomically
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.noise import Noise
 from maxentry.model.priors import InverseGamma, Priors
@@ -83,14 +83,9 @@ def write_rest(folder: FolderStore, parts: Parts) -> None:
 def _path(path: str | PathLike[str]) -> Path:
     """Return a path that the system can have; `~` is the home."""
     text = fspath(path) if isinstance(path, str | PathLike) else None
-    if not isinstance(text, str) or "\0" in text or (not text.isprintable() and _is_unwritable(text)):
+    if not isinstance(text, str) or not can_be_path(text):
         raise ParameterError(f"expected the path of a posterior, got {path!r}")
     return Path(text)
-
-
-def _is_unwritable(text: str) -> bool:
-    """Whether a name has letters that no file system can have: lone surrogates."""
-    return any("\ud800" <= letter <= "\udc7f" or "\udd00" <= letter <= "\udfff" for letter in text)
 
 
 def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -172,7 +167,7 @@ def read(path: str | PathLike[str]) -> Parts:
 def _open(folder: FolderStore) -> tuple[dict[str, Any], dict[str, Any]]:
     """The JSON text and the arrays of a file, or of a folder."""
     target = folder.path / REST if folder.path.is_dir() else folder.path
-    if target.exists() and not zipfile.is_zipfile(target):
+    if target.exists() and not (target.is_file() and zipfile.is_zipfile(target)):  # a device may have no end
         raise DataError("it is no .npz file")
     with zipfile.ZipFile(target) as file:
         _check_sizes(file, target.stat().st_size)

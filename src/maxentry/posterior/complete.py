@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from maxentry._types import Array, Indices
-from maxentry.errors import DataError, LabelError, ParameterError, is_choice
+from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.model.noise import Noise, has_weights
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
@@ -141,8 +141,7 @@ def _check_types(
     effects: object, priors: object, start: object, seed: object, threads: object, dtype: Any, scale: object
 ) -> None:
     def whole_or_none(value: object, least: int) -> bool:
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        return value is None or (whole and bool(value >= least))  # type: ignore[operator]
+        return value is None or is_whole(value, least)
 
     is_dtype = isinstance(dtype, type | np.dtype)
     rules = (

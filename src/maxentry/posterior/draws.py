@@ -31,6 +31,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from maxentry._io import check_memory
 from maxentry._types import Array, Indices
 from maxentry.errors import DataError, ParameterError
 from maxentry.observations import Observations
@@ -196,6 +197,7 @@ class DrawStore:
 
     def zeros(self, name: str, shape: Shape, dtype: type[np.floating]) -> Floats:
         """Allocate an array of zeros."""
+        check_memory(math.prod(shape) * np.dtype(dtype).itemsize, f"draws of {' x '.join(map(str, shape))}")
         return np.zeros(shape, dtype)
 
     def selected(self, array: Floats, chains: list[int], n_draws: int, top: int | None) -> Floats:

@@ -7,11 +7,12 @@ proportions that would have predicted best: each gets its share of the chains.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from maxentry._types import Array
-from maxentry.errors import RankError
+from maxentry.errors import RankError, is_whole
 from maxentry.observations import Observations
 from maxentry.wording import show
 
@@ -25,11 +26,11 @@ LEAST_SHARE = 0.02  # a rank with less of the weight is left out
 CAUTION = 10.0  # prior precision of the weights around "all on the lowest rank"
 
 
-def check_rank(rank: object, shape: tuple[int, int], effects: bool) -> None:
+def check_rank(rank: Any, shape: tuple[int, int], effects: bool) -> None:
     """Refuse a rank that the model does not allow, with the reason."""
     m1, m2 = shape
     most = min(m1, m2) // 2
-    if isinstance(rank, bool) or not isinstance(rank, int | np.integer) or rank < 0:
+    if not is_whole(rank, 0):
         raise RankError(f"expected rank 'auto' or a whole number of at least 0, got {show(rank)}")
     if rank > most:  # beyond it the prior of the subspaces is no Wishart mixture, and nothing is low rank
         raise RankError(

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry.errors import ParameterError, is_choice
+from maxentry.errors import ParameterError, is_choice, is_whole
 from maxentry.wording import show
 
 Kind = Literal["population", "long"]
@@ -39,7 +39,7 @@ class Sampling:
             raise ParameterError(f"sampling must be of kind 'population' or 'long', got {show(self.kind)}")
         for name, least in {"chains": 1, "anneal": 0, "settle": 0, "draws": 1, "thin": 1}.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            if not is_whole(value, least):
                 raise ParameterError(f"{name} must be a whole number of at least {least}, got {show(value)}")
             object.__setattr__(self, name, int(value))
 

@@ -149,9 +149,9 @@ def _check_certificate(options: Options) -> None:
         return
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*options.certificate)
-    except OSError as error:  # of files, and of OpenSSL
+    except (OSError, ValueError) as error:  # of files, and of OpenSSL
         certificate, key = options.certificate
-        reason = error.strerror or type(error).__name__
+        reason = getattr(error, "strerror", None) or type(error).__name__
         raise ParameterError(
             f"expected a TLS certificate in {certificate} and its key in {key}, got: {reason}."
         ) from None
@@ -166,7 +166,7 @@ def listen(options: Options) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((options.host, options.port))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, ValueError, TypeError) as error:  # names of hosts may be no names at all
         listening.close()
         reason = getattr(error, "strerror", None) or error
         raise StorageError(f"expected to listen on {options.host}:{options.port}, got: {reason}.") from None
@@ -201,6 +201,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, and say so."""
+        # Connections start TLS themselves, after they are counted.
+        self.config.app.state.tls, self.config.ssl = self.config.ssl, None  # type: ignore[union-attr]
         await super().startup(sockets=sockets)
         if self.started:
             self._on_start()

@@ -77,6 +77,24 @@ def create_table(storage: Storage) -> None:
         CLAIMS.create(connection, checkfirst=True)
 
 
+def copy_claims(reader: sa.Connection, writer: sa.Connection, ids: dict[int, int]) -> None:
+    """Copy the keys of campaigns to another storage, in the transaction of `copy_campaigns`; ids: new by old."""
+    if not sa.inspect(reader).has_table(CLAIMS.name):
+        return
+    CLAIMS.create(writer, checkfirst=True)
+    taken = set(
+        writer.execute(sa.select(CLAIMS.c.claim).where(CLAIMS.c.campaign_id == CREATION.id)).scalars()
+    )
+    ids = ids | {CREATION.id: CREATION.id}
+    rows = [
+        row._asdict() | {"campaign_id": ids[row.campaign_id]}
+        for row in reader.execute(sa.select(CLAIMS))
+        if row.campaign_id in ids and (row.campaign_id != CREATION.id or row.claim not in taken)
+    ]
+    if rows:
+        writer.execute(sa.insert(CLAIMS), rows)
+
+
 def find(storage: Storage, key: Key, claim: Claim | None) -> EventSpan | None:
     """The events of the request with this claim, if it was done before."""
     if claim is None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from maxentry._io import cancellable
 from maxentry.progress import Progress, Watch
 from maxentry.server import problems
+from maxentry.server.connections import CLIENT
 from maxentry.server.problems import HttpProblem
 
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -40,6 +41,7 @@ class Job:
     def __init__(self, kind: str, campaign: str, campaign_id: str) -> None:
         self.id = secrets.token_urlsafe(12)
         self.kind, self.campaign, self.campaign_id = kind, campaign, campaign_id
+        self.client = CLIENT.get()
         self.status: JobStatus = "queued"
         self.progress = JobProgress()
         self.result: Any = None
@@ -127,11 +129,15 @@ class Unfinished(Exception):
 
 
 class JobQueue:
-    """All jobs of a server; `workers` of them run at the same time, and `waiting` more may be queued."""
+    """All jobs of a server: `workers` of them run at the same time, and `waiting` more may be queued.
 
-    def __init__(self, workers: int, waiting: int) -> None:
+    One client may have `each` that run or wait.
+    """
+
+    def __init__(self, workers: int, waiting: int, each: int | None = None) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="maxentry-job")
         self._most = workers + waiting
+        self._each = self._most if each is None else each
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._by_key: dict[Hashable, Job] = {}
         self._futures: set[Future[None]] = set()
@@ -159,9 +165,16 @@ class JobQueue:
                 return same
             if self.closing:
                 raise problems.closing()
-            if sum(not known.over for known in self._jobs.values()) >= self._most:
+            clients = [known.client for known in self._jobs.values() if not known.over]
+            if len(clients) >= self._most:
                 raise problems.too_busy(
                     f"the server's queue is full: {self._most} jobs run or wait. Send the request again later.",
+                    10,
+                )
+            if job.client and clients.count(job.client) >= self._each:
+                raise problems.too_busy(
+                    f"expected at most {self._each} jobs of one client that run or wait, got more. "
+                    "Send the request again later.",
                     10,
                 )
             self._jobs[job.id] = job

@@ -6,10 +6,10 @@ import hashlib
 import hmac
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from pathlib import Path
 from typing import Literal
 
-from maxentry.errors import ParameterError
+from maxentry.errors import DataError, ParameterError
+from maxentry.tables import read_bytes
 
 LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
 SHORTEST_TOKEN = 20  # characters; `secrets.token_urlsafe(16)` has 22
@@ -55,9 +55,9 @@ class Tokens:
 def read_token(path: str) -> str:
     """Read the token in a file; blanks around it do not count."""
     try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ParameterError(f"expected a token in {path}, got: {error.strerror or error}.") from None
+        return read_bytes(path).decode().strip()
+    except DataError as error:
+        raise ParameterError(f"expected a token in {path}, got: {error}") from None
     except UnicodeDecodeError:
         raise ParameterError(f"expected a token in {path}, got a file that is not text.") from None
 
@@ -81,8 +81,8 @@ class ServerLimits:
     body: bytes of a request. body_seconds: time for them to arrive. rate: requests a second of one client (0: any
     number), after a burst of so many at once. workers: fits and choices at the same time. waiting: how many more may
     wait. entries: of the largest matrix. labels: its rows and columns together. tile: cells on a side of a map.
-    streams: open streams of events. client_streams and client_connections: those of one client. head_seconds: time for
-    the head of a request to arrive.
+    streams: open streams of events. client_streams, client_connections and client_jobs: those of one client, jobs that
+    run or wait. head_seconds: time for the head of a request, or a TLS handshake, to arrive.
     """
 
     body: int = 16 * 2**20
@@ -97,6 +97,7 @@ class ServerLimits:
     streams: int = 256
     client_streams: int = 32
     client_connections: int = 100
+    client_jobs: int = 16
     head_seconds: float = 30.0
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maxentry.server import problems
-from maxentry.server.connections import client_name
+from maxentry.server.connections import CLIENT, client_name
 from maxentry.server.options import LOCAL_HOSTS, Options, ServerLimits
 from maxentry.server.problems import HttpProblem
 
@@ -107,12 +107,13 @@ class AccessControl:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] == "http":
+            CLIENT.set(client_name((scope.get("client") or ("",))[0]))
             self._check(scope)
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
-        address = client_name((scope.get("client") or ("",))[0])
+        address = CLIENT.get()
         token = parse_bearer(headers.get("authorization"))
         access = self._tokens.access(token)
         # Wrong tokens are counted by address, so that each guess is not a client of its own.

@@ -44,7 +44,7 @@ class Service:
 
     def __init__(self, storage: Storage, limits: ServerLimits) -> None:
         self.storage, self.limits = storage, limits
-        self.jobs = JobQueue(limits.workers, limits.waiting)
+        self.jobs = JobQueue(limits.workers, limits.waiting, limits.client_jobs)
         # By id, the one used last is the last. Campaigns are never renamed or deleted.
         self._open: OrderedDict[str, OpenCampaign] = OrderedDict()
         self._fitted: OrderedDict[str, OpenCampaign] = OrderedDict()  # those with fits in memory
