@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test rest setup lint types shape slow fuzz kill requests studies paper suite docs bench check clean
-.PHONY: wheel bounds lowest newest pythons lock dependencies
+.PHONY: soak together attacks wheel bounds lowest newest pythons lock dependencies
 
 demo: setup  ## the main job on an embedded default
 	$(BIN)/python -m maxentry.demo
@@ -40,8 +40,18 @@ fuzz: setup  ## odd values into Python, the command line, REST and files, withou
 	$(BIN)/python -m tests.fuzz --n $(N) --seed $(SEED)
 
 KILLS ?= 1000
-kill: setup  ## a writing process killed again and again on SQLite and PostgreSQL, without privileges
+kill: setup  ## writing processes, the server and PostgreSQL killed again and again, without privileges
 	$(BIN)/python -m tests.fuzz.kill --kills $(KILLS)
+
+MINUTES ?= 10
+soak: setup  ## a server under load: requests a second, how long they take, memory; ten minutes write benchmarks/soak.md
+	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES)
+
+together: setup  ## eight processes that ask and tell on one campaign: writes benchmarks/together.md
+	$(BIN)/python benchmarks/together.py
+
+attacks: setup  ## write docs/attacks.md: what the four commands above found, and the tests of what had broken
+	$(BIN)/python -m tests.fuzz.attacks
 
 requests: export MAXENTRY_FUZZ ?= 300
 requests: setup  ## hundreds of requests of every kind, by the server's own description: build/requests.md

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from maxentry._io import open_output, to_json_data, write_atomically
+from maxentry._io import in_queue, open_output, to_json_data, write_atomically
 from maxentry.errors import DataError, ParameterError
 
 
@@ -107,3 +108,23 @@ def test_json_data_has_no_arrays_and_no_nan() -> None:
         "n": (np.int64(3), True, None, float("inf")),
     }
     assert to_json_data(x) == {"1": [1.0, None], "t": "2030-01-31", "n": [3, True, None, None]}
+
+
+def test_a_queue_goes_by_the_order_of_arrival(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("a")
+    places = [ExitStack() for _ in range(4)]
+    ahead = [place.enter_context(in_queue(file)) for place in places[:3]]
+    assert [count() for count in ahead] == [0, 1, 2]
+    places[0].close()
+    assert [count() for count in ahead[1:]] == [0, 1]
+    ahead.append(places[3].enter_context(in_queue(file)))  # behind all, though the first place is free
+    assert [count() for count in ahead[1:]] == [0, 1, 2]
+    places[2].close()
+    places[1].close()
+    assert ahead[3]() == 0
+    places[3].close()
+    with in_queue(tmp_path / "nothing") as count:
+        assert count() == 0
+    assert [f.name for f in tmp_path.iterdir()] == ["a"]
+    assert file.read_text() == "a"

@@ -7,6 +7,7 @@ import math
 import os
 import secrets
 import stat
+import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -102,6 +103,63 @@ def open_output(name: str, *, replace: bool = False) -> Iterator[BinaryIO]:
 def refuse_existing(name: str) -> ParameterError:
     """The error for a file that would be written over."""
     return ParameterError(f"{name} exists. Name another file, or add --force to replace it.")
+
+
+QUEUE = 1 << 60  # the first byte of a queue: no file is so long
+LOCK = "hhqqi4x"  # of fcntl's struct: kind, whence, first byte, number of bytes, process
+
+
+@contextmanager
+def in_queue(path: str | Path) -> Iterator[Callable[[], int]]:
+    """Queue at a file behind the other threads and processes that do; yield a function: about how many are ahead?
+
+    A place in the queue is a lock on a byte far beyond the end of the file: nothing is written, and the place of a
+    process ends with it. If there is no such file, or the system has no such locks, nobody is ever ahead.
+    """
+    file, place = None, QUEUE
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        while not _lock_byte(file, place := _find_end(file, place)):
+            pass  # somebody was quicker
+    except (ImportError, AttributeError, OSError):
+        place = QUEUE
+
+    def count_ahead() -> int:
+        first = None if file is None or place == QUEUE else _find_lock(file, QUEUE, place - QUEUE)
+        return 0 if first is None else place - first
+
+    try:
+        yield count_ahead
+    finally:
+        if file is not None:
+            os.close(file)
+
+
+def _find_end(file: int, place: int) -> int:
+    """Return the first place behind all that are taken."""
+    while (taken := _find_lock(file, place, 0)) is not None:
+        place = taken + 1
+    return place
+
+
+def _find_lock(file: int, first: int, n: int) -> int | None:
+    """Return a byte that others have locked, of n bytes from the first on (0: of all); None if there is none."""
+    import fcntl
+
+    found = fcntl.fcntl(file, fcntl.F_OFD_GETLK, struct.pack(LOCK, fcntl.F_WRLCK, os.SEEK_SET, first, n, 0))
+    kind, _, start, _, _ = struct.unpack(LOCK, found)
+    return None if kind == fcntl.F_UNLCK else max(int(start), first)
+
+
+def _lock_byte(file: int, place: int) -> bool:
+    """Lock one byte, unless others have."""
+    import fcntl
+
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(LOCK, fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0))
+        return True
+    except BlockingIOError:
+        return False
 
 
 def to_json_data(x: Any) -> Any:

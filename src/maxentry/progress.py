@@ -1,7 +1,12 @@
-"""Progress of long work: a bar on a terminal, a callback, or nothing; and a notice when kernels are compiled."""
+"""Progress of long work: a bar on a terminal, a line now and then elsewhere, a callback, or nothing.
+
+And a notice when kernels are compiled.
+"""
 
 import functools
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +20,9 @@ class Progress(Protocol):
         """Count `n` more steps as done."""
 
 
+FIRST_LINE = (
+    10.0  # seconds after which work that is not on a terminal says how far it is; then ever less often
+)
 Watch = Callable[[int, str], Progress]  # called with the number of steps and what they are, when work begins
 
 
@@ -23,16 +31,39 @@ class _NoProgress:
         pass
 
 
+class _Lines:
+    """A line on stderr after 10 s, 30 s, 90 s, …: what is done, and about how long it will take."""
+
+    def __init__(self, total: int, description: str) -> None:
+        self.total, self.description, self.done = total, description, 0
+        self.begin, self.next, self.turn = time.monotonic(), FIRST_LINE, threading.Lock()
+
+    def advance(self, n: int = 1) -> None:
+        with self.turn:
+            self.done += n
+            took = time.monotonic() - self.begin
+            if took < self.next or self.done >= self.total or sys.stderr is None:
+                return
+            self.next = 3 * took
+        left = took * (self.total - self.done) / self.done
+        share = f"{self.done / self.total:.0%} done after {took:.0f} s, about {left:.0f} s to go"
+        print(f"maxentry: {self.description}: {share}", file=sys.stderr, flush=True)
+
+
 @contextmanager
 def track(total: int, description: str, enabled: bool | Watch | None = None) -> Iterator[Progress]:
-    """Show progress of `total` steps on stderr: by default on a terminal, always if True, never if False.
+    """Show progress of `total` steps on stderr: a bar on a terminal (always if True, never if False).
 
-    A function in the place of True receives the progress instead; its `advance` may raise, which ends the work.
+    By default, where there is no terminal, work of more than ten seconds says in a line now and then how far it is. A
+    function in the place of True receives the progress instead; its `advance` may raise, which ends the work.
     """
     if callable(enabled):
         yield enabled(total, description)
         return
-    if not (_on_terminal() if enabled is None else enabled):
+    if enabled is None and not _on_terminal():
+        yield _Lines(total, description)
+        return
+    if enabled is False:
         yield _NoProgress()
         return
     # Imported here: rich takes a good part of what `import maxentry` may cost.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,15 +39,35 @@ def server() -> Iterator[str | None]:
             os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
         data = f"{folder}/data"
         _run([bin / "initdb", "-D", data, "-U", "maxentry", "-A", "trust", "-E", "UTF8", "--no-sync"], user)
-        options = f"-k {folder} -c listen_addresses='' -c max_connections=100"
-        _run(
-            [bin / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", f"{data}/log", "-o", options, "start"], user
-        )
+        _start(bin, folder, user)
         _stop_when_orphaned(bin, data, user)
         try:
             yield f"postgresql://maxentry@/postgres?host={folder}"
         finally:
             _run([bin / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"], user)
+
+
+def _start(bin: Path, folder: str, user: str | None) -> None:
+    options, data = f"-k {folder} -c listen_addresses='' -c max_connections=100", f"{folder}/data"
+    _run([bin / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", f"{data}/log", "-o", options, "start"], user)
+
+
+def crash(url: str) -> None:
+    """Kill the server that `server` started, by SIGKILL, and start it again once all of its processes are gone."""
+    from sqlalchemy import make_url
+
+    folder, bin = str(make_url(url).query["host"]), binaries()
+    assert bin is not None
+    file = Path(folder, "data", "postmaster.pid")
+    postmaster, user = int(file.read_text().split()[0]), file.owner() if os.geteuid() == 0 else None
+    os.kill(postmaster, signal.SIGKILL)
+    for _ in range(600):
+        try:
+            _start(bin, folder, user)
+            return
+        except subprocess.CalledProcessError:  # a process of the old one still has its shared memory
+            time.sleep(0.1)
+    raise RuntimeError(Path(folder, "data", "log").read_text()[-2000:])
 
 
 def _run(command: list[str | Path], user: str | None) -> None:
@@ -85,7 +107,7 @@ def database(url: str) -> Iterator[str]:
 
     name = f"maxentry_{uuid.uuid4().hex}"
     base = make_url(url).set(drivername="postgresql+psycopg")
-    engine = create_engine(base, isolation_level="AUTOCOMMIT")
+    engine = create_engine(base, isolation_level="AUTOCOMMIT", pool_pre_ping=True)
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
     try:

@@ -123,31 +123,17 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("full_fits")
-def test_what_rank_0_takes_for_noise_is_not_known() -> None:
-    """With 12 of 108 values told rank="auto" sees means alone: its sd is far too small, the expected error is not."""
-    ratios, plain = [], []
+def test_with_few_values_the_expected_error_is_not_far_too_small() -> None:
+    """With 12 of 108 values told nothing speaks for a rank: several are allowed for, and the spread says so."""
+    ratios = []
     for seed in range(6):
         X = truth(seed=seed)
         campaign = begun(rank="auto", seed=seed)
         answer(campaign, ask(campaign, 12), X)
         posterior = campaign.posterior(progress=False)
-        if posterior.rank_weights.get(0, 0.0) < 0.5:
-            assert fits.unseen_variance(posterior) == 0
-            continue
         error = np.sqrt(np.mean((posterior.mean - X) ** 2))
         ratios.append(error / fits.expected_error(campaign.state, posterior))
-        plain.append(error / np.sqrt(np.mean(posterior.sd**2)))
-    assert len(ratios) >= 3
-    assert np.median(ratios) < 1.3 < np.median(plain)
-
-
-def test_what_rank_0_takes_for_noise_counts_as_error() -> None:
-    campaign = begun(rank="auto")
-    answer(campaign, ask(campaign, 12), truth())
-    posterior = campaign.posterior(progress=False)
-    assert posterior.rank_weights[0] > 0.5
-    assert fits.unseen_variance(posterior) > 0
-    assert fits.expected_error(campaign.state, posterior) > 1.5 * np.sqrt(np.mean(posterior.sd**2))
+    assert np.median(ratios) < 1.3
 
 
 def test_nothing_is_unseen_where_the_rank_is_given() -> None:

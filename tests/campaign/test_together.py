@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import threading
+import time
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -13,6 +16,7 @@ from tests.campaign.stand_ins import campaign, lowest, uniform
 from tests.campaign.test_migrations import old
 from tests.campaign.worker import value_of
 
+from maxentry._io import in_queue
 from maxentry.campaign import storage as schema
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
@@ -56,6 +60,45 @@ def test_threads_share_a_campaign(where: str) -> None:
     assert len(set(zip(asked["row"], asked["col"], strict=True))) == len(asked["id"])
     assert c.status().told == len(asked["id"]) >= 50  # clashes may have made a batch smaller
     c.close()
+
+
+def test_sqlite_is_written_in_the_order_of_arrival(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever only tries again and again may wait very long among many."""
+    monkeypatch.setattr(schema, "POLITE", 60.0)
+    where, order = tmp_path / "lab.db", list[int]()
+    campaign(where).close()
+
+    def write(k: int) -> None:
+        with Storage(where) as storage, storage.writing():
+            order.append(k)
+
+    threads = [threading.Thread(target=write, args=(k,)) for k in range(6)]
+    with Storage(where) as storage:
+        with storage.writing():
+            for k, thread in enumerate(threads):
+                thread.start()
+                until(lambda k=k: queue(where) > k)  # type: ignore[misc]
+        for thread in threads:
+            thread.join(60)
+    assert order == list(range(6))
+
+
+def test_who_is_stopped_in_the_queue_does_not_keep_others_waiting(tmp_path: Path) -> None:
+    with campaign(tmp_path / "lab.db") as c:
+        c.ask(1)
+        with in_queue(tmp_path / "lab.db-wal"):
+            assert c.tell(1, 5.0).told == 1
+
+
+def queue(where: Path) -> int:
+    """How many are in the queue of a file."""
+    with in_queue(f"{where}-wal") as count_ahead:
+        return count_ahead()
+
+
+def until(reached: Callable[[], bool]) -> None:
+    while not reached():
+        time.sleep(0.001)
 
 
 def begin(where: str, barrier: object) -> None:

@@ -7,9 +7,7 @@ outside of the test's folder is stopped and counted as a fault.
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
@@ -158,14 +156,6 @@ def test_the_command_writes_a_table(tmp_path: Path) -> None:
         "python": 16, "files": 12, "rest": 6, "cli": 6,
     }  # fmt: skip
     assert all(each["slowest"][0]["call"] for each in surfaces)
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_the_killer_counts_what_was_acknowledged() -> None:
-    words = [sys.executable, "-m", "tests.fuzz.kill", "--kills", "3", "--storage", "sqlite"]
-    found = subprocess.run(words, capture_output=True, text=True, cwd=command.ROOT, timeout=300, check=True)
-    assert re.search(r"\| sqlite \| 3 \| \d+ \| 0 \| 0 \| 0 \|", found.stdout)
 
 
 def test_a_job_of_an_earlier_request_is_no_change_after_a_refusal(tmp_path: Path) -> None:

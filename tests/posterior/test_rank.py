@@ -8,12 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.posterior.examples import SHORT, equal, low_rank
 
-from maxentry import Observations, complete
+from maxentry import Observations, Sampling, complete
 from maxentry.errors import RankError
 from maxentry.posterior import rank as module
 from maxentry.posterior.rank import CAUTION, RankChoice, choose_rank, stacking_weights
 
 # Stacking
+
+
+def centre(K):
+    """Equal weights of all ranks of 0, 1, …, K - 1 but the first."""
+    return np.eye(1)[0] if K == 1 else np.append(0.0, np.full(K - 1, 1 / (K - 1)))
+
+
+def weigh(predictions, truth):
+    """The weights of ranks 0, 1, 2, …"""
+    return stacking_weights(predictions, truth, range(len(predictions)))
 
 
 def slow_weights(predictions, truth):
@@ -24,7 +34,7 @@ def slow_weights(predictions, truth):
     K = len(predictions)
     errors = truth - predictions
     H = errors @ errors.T / (errors**2).mean(1).min() + CAUTION * np.eye(K)
-    h = CAUTION * np.eye(K)[0]
+    h = CAUTION * centre(K)
     best, weights = np.inf, None
     for some in itertools.chain.from_iterable(itertools.combinations(range(K), k + 1) for k in range(K)):
         S, one = list(some), np.ones((len(some), 1))
@@ -50,7 +60,7 @@ sds = st.lists(st.floats(0.05, 3.0), min_size=1, max_size=6)
 @given(sds, st.integers(1, 80), st.integers(0, 2**32 - 1))
 def test_stacking_finds_the_optimum(errors, n, seed):
     predictions, truth = noisy(errors, n, seed)
-    weights = stacking_weights(predictions, truth)
+    weights = weigh(predictions, truth)
     assert weights.sum() == pytest.approx(1.0)
     assert np.all(weights >= 0)
     np.testing.assert_allclose(weights, slow_weights(predictions, truth), atol=1e-4)
@@ -60,55 +70,58 @@ def test_stacking_finds_the_optimum(errors, n, seed):
 @given(sds, st.integers(1, 80), st.floats(-100.0, 100.0), st.floats(1e-3, 1e3), st.integers(0, 2**32 - 1))
 def test_units_do_not_change_the_weights(errors, n, shift, scale, seed):
     predictions, truth = noisy(errors, n, seed)
-    moved = stacking_weights(shift + scale * predictions, shift + scale * truth)
-    np.testing.assert_allclose(moved, stacking_weights(predictions, truth), atol=1e-4)
+    moved = weigh(shift + scale * predictions, shift + scale * truth)
+    np.testing.assert_allclose(moved, weigh(predictions, truth), atol=1e-4)
 
 
 @pytest.mark.parametrize("n", [1, 5, 50, 2000])
 def test_two_ranks_are_weighed_by_the_closed_form(n):
-    """With d = y_1 - y_0 and w = w_1 the objective is |y - y_0 - w d|^2 + 2 c s2 w^2, a parabola in w."""
+    """With d = y_0 - y_1 and w = w_0 the objective is |y - y_1 - w d|^2 + 2 c s2 w^2, a parabola in w."""
     for seed in range(20):
-        predictions, truth = noisy([1.0, 0.8], n, seed)
-        d, e = predictions[1] - predictions[0], truth - predictions[0]
+        predictions, truth = noisy([0.8, 1.0], n, seed)
+        d, e = predictions[0] - predictions[1], truth - predictions[1]
         s2 = ((predictions - truth) ** 2).mean(1).min()
-        second = np.clip(d @ e / (d @ d + 2 * CAUTION * s2), 0, 1)
-        np.testing.assert_allclose(stacking_weights(predictions, truth), [1 - second, second], atol=1e-5)
+        first = np.clip(d @ e / (d @ d + 2 * CAUTION * s2), 0, 1)
+        np.testing.assert_allclose(weigh(predictions, truth), [first, 1 - first], atol=1e-5)
 
 
-def test_caution_keeps_the_lowest_rank_until_the_evidence_is_clear():
-    """A higher rank that removes half of the variance of the errors convinces slowly; one that is as good, never."""
+def test_structure_is_allowed_for_until_the_evidence_against_it_is_clear():
+    """Rank 0 alone, which calls structure noise, has to earn its weight: its intervals of X would be too narrow."""
 
-    def higher(n, gain):
+    def lowest(n, gain):
         rng = np.random.default_rng(n)
         signal, noise = gain * rng.normal(size=n), rng.normal(size=n)
-        return stacking_weights(np.array([np.zeros(n), signal]), signal + noise)[1]
+        return weigh(np.array([signal, np.zeros(n)]), signal + noise)[0]
 
-    weights = [higher(n, 1.0) for n in (2, 30, 500, 10_000)]
+    weights = [lowest(n, 1.0) for n in (2, 30, 500, 10_000)]
     assert weights == sorted(weights)
     assert weights[0] < 0.2
-    assert weights[2] > 0.9
+    assert weights[2] > 0.85
     assert weights[3] > 0.98
-    assert higher(500, 0.05) < 0.2  # tells apart what the noise hides: 500 * 0.05^2 is far less than 2 c
+    assert lowest(500, 0.05) < 0.2  # tells apart what the noise hides: 500 * 0.05^2 is far less than 2 c
 
 
 @pytest.mark.parametrize("K", [1, 2, 5])
-def test_ranks_that_predict_the_same_leave_the_lowest_alone(K):
+def test_ranks_that_predict_the_same_get_equal_weights_and_rank_0_none(K):
     truth = np.random.default_rng(0).normal(size=100)
     for prediction in (np.zeros(100), truth + 0.1, truth):  # also without any error
-        np.testing.assert_allclose(
-            stacking_weights(np.tile(prediction, (K, 1)), truth), np.eye(K)[0], atol=1e-5
-        )
+        np.testing.assert_allclose(weigh(np.tile(prediction, (K, 1)), truth), centre(K), atol=1e-5)
+
+
+def test_without_rank_0_all_ranks_have_the_same_weight_at_first():
+    truth = np.random.default_rng(0).normal(size=100)
+    np.testing.assert_allclose(stacking_weights(np.zeros((4, 100)), truth, (1, 2, 4, 8)), 0.25, atol=1e-5)
 
 
 def test_stacking_goes_to_the_better_rank_and_mixes_complements():
     n = 2000
     predictions, truth = noisy([3.0, 0.3], n, 0)
-    assert stacking_weights(predictions, truth)[1] > 0.97
+    assert weigh(predictions, truth)[1] > 0.97
     thirds = np.zeros((3, 3 * n))  # each rank is right about its own third: they want equal shares
     truth = np.random.default_rng(0).normal(size=3 * n)
     for k in range(3):
         thirds[k, k::3] = 3 * truth[k::3]
-    np.testing.assert_allclose(stacking_weights(thirds, truth), 1 / 3, atol=0.01)
+    np.testing.assert_allclose(weigh(thirds, truth), 1 / 3, atol=0.01)
 
 
 # Chains for ranks
@@ -139,7 +152,7 @@ def tried(error, shape=(40, 40), effects=True):
     def predict(train, held, rank, seed):
         return held.values + error(rank) * np.random.default_rng(seed).normal(size=held.n)
 
-    return choose_rank(observations, effects, predict, np.random.SeedSequence(0))
+    return choose_rank(observations, effects, predict)
 
 
 def test_the_ladder_climbs_while_it_pays_and_stops_at_half_the_shorter_side():
@@ -164,7 +177,7 @@ def test_the_ladder_stops_where_higher_ranks_are_hopeless_but_not_before_four_ar
 
 def test_past_the_ladder_a_rank_must_be_clearly_better_than_the_one_before():
     assert tried(lambda rank: abs(rank - 4.0) + 0.1).ranks == (0, 1, 2, 4, 8)
-    assert tried(lambda rank: 1.0 if rank < 4 else 0.5).ranks == (0, 1, 2, 4, 8)
+    assert tried(lambda rank: 1.0 if rank < 4 else 0.5 + rank / 400).ranks == (0, 1, 2, 4, 8)
     assert tried(lambda rank: 1.0 if rank < 8 else 0.5).ranks == (0, 1, 2, 4, 8, 16)
 
 
@@ -194,7 +207,7 @@ def test_every_rank_predicts_the_same_held_out_values_with_a_seed_of_its_own():
         seeds.append(tuple(seed.generate_state(4)))
         return held.values + (rank + 1)
 
-    choice = choose_rank(observations, True, predict, np.random.SeedSequence(0))
+    choice = choose_rank(observations, True, predict)
     first, *rest = (np.concatenate(values) for values in seen.values())
     for other in rest:
         np.testing.assert_array_equal(first, other)
@@ -228,30 +241,57 @@ def on_data(rank, noise, seed):
     return dict(zip(choice.ranks, choice.weights, strict=True)), error / least
 
 
-# Of 12 data sets of rank 0 (seeds 0 to 11) the weight of rank 0 was 0.60 to 1.00, 0.87 in the mean, and the error
-# 0.984 to 1.009 of that of rank 0 alone, 0.998 in the mean. Of 8 of rank 3 it was 0.08 to 0.14.
+# Of 10 data sets of rank 0 (seeds 22 to 31) the weight of rank 0 was 0.2 in the mean and the error 1.016 of that of
+# rank 0 alone, at most 1.08: what it costs to allow for structure that is not there. 90% intervals covered 96%, those
+# of rank 0 alone 89%.
 
 
-def test_on_additive_data_rank_zero_gets_most_of_the_weight_and_its_error():
+def test_on_additive_data_little_is_lost_by_asking_for_the_rank():
     weights, error = on_data(rank=0, noise=0.3, seed=20)
-    assert weights[0] > 0.5
-    assert 0.95 < error < 1.03
+    assert weights[max(weights)] < 0.3
+    assert 0.95 < error < 1.09
 
 
 @pytest.mark.slow
-def test_on_additive_data_nothing_is_lost_by_asking_for_the_rank():
+def test_on_additive_data_the_mean_loss_is_small():
     weights, errors = zip(*(on_data(rank=0, noise=0.3, seed=seed) for seed in range(22, 34)), strict=True)
-    assert np.mean([w[0] for w in weights]) > 0.75
-    assert np.mean(errors) < 1.01  # three standard errors
-    assert (
-        max(errors) < 1.045
-    )  # one of them has a standard deviation of 0.011 around 0.999 (seeds 22 to 45): four of those
+    assert np.mean([w[0] for w in weights]) > 0.1
+    assert np.mean(errors) < 1.04  # the mean of ten was 1.016, with a standard error of 0.008: three of those
 
 
 def test_a_clear_rank_is_found():
     weights, error = on_data(rank=3, noise=0.1, seed=1)
-    assert sum(weights[rank] for rank in (0, 1, 2)) < 0.05
+    assert sum(weights[rank] for rank in (0, 1, 2)) < 0.1
     assert error < 0.2
+
+
+def test_the_choice_is_a_function_of_the_table_alone():
+    _, Y = low_rank((20, 15), rank=1, noise=0.3, missing=0.5, seed=3)
+    one, other = (complete(Y, sampling=SHORT, seed=seed) for seed in (1, 2))
+    assert one.rank_choice.weights == other.rank_choice.weights
+    assert not equal(one, other)
+
+
+def test_where_data_abound_chains_climb_from_rank_to_rank(monkeypatch):
+    """They predict about as well as chains that are annealed anew at each rank."""
+    from maxentry.posterior import complete as module_complete
+
+    _, Y = low_rank((60, 50), rank=3, noise=0.1, missing=0.3, seed=1)
+    cold = complete(Y, sampling=SHORT, seed=1).rank_choice
+    plans = []
+    monkeypatch.setattr(module_complete, "data_abound", lambda shape, n: True)
+    monkeypatch.setattr(
+        Sampling, "climb", classmethod(lambda cls, lowest: plans.append(lowest) or climb(lowest))
+    )
+    climbed = complete(Y, sampling=SHORT, seed=1).rank_choice
+    assert plans.count(True) == len(plans) // len(climbed.ranks)  # annealed at the lowest rank only
+    assert climbed.best == cold.best == 4
+    there = [climbed.ranks.index(rank) for rank in (0, 1, 2, 4)]
+    assert np.all(np.array(climbed.errors)[there] < 1.05 * np.array(cold.errors)[there])
+
+
+def climb(lowest):
+    return Sampling("population", 4, 40 if lowest else 0, 30, 8, 2)
 
 
 def test_stacked_ranks_answer_as_one(monkeypatch):
@@ -309,6 +349,6 @@ def test_ranks_of_more_parameters_than_data_can_tell_are_not_tried(shape, n, mos
         tried.append(rank)
         return np.full(held.n, 1 - 2.0**-rank)  # the higher the better: only the limit stops
 
-    choose_rank(observations, True, predict, np.random.SeedSequence(1))
+    choose_rank(observations, True, predict)
     assert module._largest_rank(observations) == most
     assert max(tried) <= most < 2 * max(tried)

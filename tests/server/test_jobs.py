@@ -453,6 +453,29 @@ def test_old_results_are_let_go() -> None:
     jobs.close()
 
 
+def test_the_result_of_a_long_job_is_there_though_many_short_ones_were_quicker() -> None:
+    """The oldest job by its beginning is the latest by its end: who waited for it was answered by 500."""
+    jobs, go = JobQueue(2, 500), threading.Event()
+    long = jobs.start(Job("curve", "a", "1"), lambda watch: go.wait(60) and "made")
+
+    def run_short_jobs() -> None:
+        for _ in range(MOST_RESULTS + 2):
+            short = jobs.start(Job("ask", "a", "1"), lambda watch: "made")
+            while not short.over:
+                time.sleep(0.001)
+
+    run_short_jobs()
+    go.set()
+    while not long.over:
+        time.sleep(0.001)
+    jobs.start(Job("ask", "a", "1"), lambda watch: "made")
+    assert long.result == "made"
+    long.waiting = 1  # a request that has not seen yet that it is over
+    run_short_jobs()
+    assert long.result == "made"
+    jobs.close()
+
+
 def test_work_without_progress_is_cancelled_at_its_next_checkpoint() -> None:
     queue, begun = JobQueue(1, 1), threading.Event()
 

@@ -21,8 +21,8 @@ from maxentry.summary.error_curve import (
 
 def test_points_are_anchors_and_the_present() -> None:
     state = asked().state
-    assert curve_sizes(state) == [8, 11, 15, 20, 26, 34, 40]
-    assert curve_sizes(state, 3) == [8, 34, 40]
+    assert curve_sizes(state) == [8, 11, 14, 18, 21, 27, 35, 40]
+    assert curve_sizes(state, 3) == [8, 35, 40]
     assert curve_sizes(state, 1) == [40]
     assert curve_sizes(state, 0) == []
     assert all(fitting.largest_anchor(n) == n for n in curve_sizes(state)[:-1])
@@ -31,11 +31,11 @@ def test_points_are_anchors_and_the_present() -> None:
 
 def test_the_expected_error_is_that_of_the_posterior_then() -> None:
     campaign, curve = asked(), ErrorCurve()
-    assert curve.missing(campaign.state, 3) == [8, 34, 40]
+    assert curve.missing(campaign.state, 3) == [8, 35, 40]
     curve.complete(campaign.state, campaign.posterior, 3)
     assert curve.missing(campaign.state, 3) == []
     points = curve.points(campaign.state)
-    assert [p.measurements for p in points] == [8, 34, 40]
+    assert [p.measurements for p in points] == [8, 35, 40]
     assert points[-1].error == fitting.expected_error(campaign.state, campaign.posterior())
     assert [p.at for p in points] == [campaign.state.standing[p.measurements - 1].told_at for p in points]
     again, X = begun(), truth()
@@ -83,7 +83,7 @@ def test_two_curves_of_one_folder_keep_the_points_of_both(tmp_path: Path) -> Non
     one.complete(campaign.state, campaign.posterior)
     answer(campaign, ask(campaign, 8), truth())
     other.add(campaign.state, campaign.posterior())
-    assert [p.measurements for p in ErrorCurve(tmp_path / "cache").points(campaign.state)] == [8, 11, 16, 24]
+    assert [p.measurements for p in ErrorCurve(tmp_path / "cache").points(campaign.state)] == [8, 10, 12, 14, 16, 24]
 
 
 def test_surprises_are_by_how_much_values_missed_their_predictions() -> None:

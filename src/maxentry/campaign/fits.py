@@ -2,9 +2,10 @@
 
 A cold start for every new measurement would be slow. Warm starts from the previous fit would make the result depend on
 when a user happened to ask for it. So there are *anchors*: cold fits (ranks compared, chains annealed) of the first
-a = 8, 11, 15, … measurements, each about 30% larger than the one before. The posterior of N measurements starts from
-the chains of the largest anchor a <= N and settles with all N. Every process that opens the campaign goes through the
-same fits. The cache only saves time; it may be deleted.
+a = 8, 9, 10, … measurements, each about 5% larger than the one before (30% from 2,000 on, or with a given rank, where
+no weights of ranks grow old). The posterior of N measurements starts from the chains of the largest anchor a <= N and
+settles with all N. Every process that opens the campaign goes through the same fits. The cache only saves time; it may
+be deleted.
 
 With thousands of measurements, chains from an anchor up to 30% smaller would need many sweeps to settle. So they are
 updated on the way, at *stations* about 2% apart. The first station starts from the anchor and each later one from the
@@ -94,19 +95,20 @@ def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
 
 
 FIRST_ANCHOR = 8
-GROWTH = 1.3
+GROWTH = 1.05  # while a few measurements may change which ranks they speak for
+GROWTH_LATER = 1.3  # from the first station on, or with a given rank
 FIRST_STATION = 2000  # smaller fits are fast without stations
 STEP = 1.02
 # At a station only the state of the chains matters, so one draw is enough and no chain is dropped.
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries sampled for the error in the user's units, if the model has another scale
-LAW = 3  # version of cached fits; increase it when the same data give another posterior
+LAW = 4  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
     """Return the posterior given all measurements, of which there must be at least one."""
     n = len(state.standing)
-    a = largest_anchor(n)
+    a = largest_anchor(n, state.settings.rank)
     if a == n:
         return _fit(state, n, None, cache, progress)
     if (posterior := load_fit(cache, digest_fit(state, n, "warm"))) is not None:
@@ -134,12 +136,12 @@ def list_stations(a: int, n: int) -> list[int]:
     return path
 
 
-def largest_anchor(n: int) -> int:
+def largest_anchor(n: int, rank: int | str = "auto") -> int:
     """Return the largest anchor of at most n measurements; n itself below the first anchor."""
     if n < FIRST_ANCHOR:
         return n
-    a = FIRST_ANCHOR
-    while (larger := int(np.ceil(GROWTH * a))) <= n:
+    a, early = FIRST_ANCHOR, GROWTH if rank == "auto" else GROWTH_LATER
+    while (larger := int(np.ceil((early if a < FIRST_STATION else GROWTH_LATER) * a))) <= n:
         a = larger
     return a
 

@@ -38,9 +38,10 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
+from maxentry._io import in_queue
 from maxentry.campaign import events
 from maxentry.campaign.address import check_file, display_name, is_in_memory, parse_address, sqlite_file
 from maxentry.campaign.events import Event, Link, Record
@@ -49,6 +50,7 @@ from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
 BUSY = int(1000 * PATIENCE)  # the same in milliseconds, for SQLite
+POLITE = 0.1  # seconds that others may go first in SQLite's queue, before each attempt
 HELD = 30.0  # seconds after which PostgreSQL ends an idle transaction, so that a hung client does not hold a lock
 LOCK = 0x6D617865  # PostgreSQL advisory lock for creating and migrating the tables
 # Errors of SQLite and of PostgreSQL on a disk that is full. A quota that is used up is SQLITE_IOERR_WRITE.
@@ -517,25 +519,34 @@ def _begin(connection: Connection) -> None:
     if not connection.get_execution_options().get("immediate", False):
         connection.exec_driver_sql("BEGIN")
         return
-    # SQLite retries only every 100 ms, and least often for whoever has waited longest. Retry faster here.
-    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    # SQLite retries only every 100 ms, and least often for whoever has waited longest. Retry faster here, and in the
+    # order of arrival: among many, whoever only tries again and again may wait very long.
+    sqlite: Any = connection.connection.driver_connection
+    sqlite.execute("PRAGMA busy_timeout = 0")
     try:
-        _in_turn(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        with in_queue(f"{connection.engine.url.database}-wal") as count_ahead:
+            _in_turn(lambda: sqlite.execute("BEGIN IMMEDIATE"), count_ahead)
     finally:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY}")
+        sqlite.execute(f"PRAGMA busy_timeout = {BUSY}")
 
 
-def _in_turn(attempt: Callable[[], object]) -> None:
-    """Retry `attempt` until no other process holds the lock, for at most PATIENCE seconds."""
+def _in_turn(attempt: Callable[[], object], count_ahead: Callable[[], int] = lambda: 0) -> None:
+    """Retry `attempt` until no other process holds the lock, for at most PATIENCE seconds.
+
+    Those ahead go first, but a process that was stopped in the queue does not keep others waiting.
+    """
     end = time.monotonic() + PATIENCE
     while True:
+        polite = time.monotonic() + POLITE
+        while (ahead := count_ahead()) and time.monotonic() < polite:
+            time.sleep(random.uniform(0.0005, 0.0015) * min(ahead, 10))
         try:
             attempt()
             return
-        except (OperationalError, sqlite3.OperationalError) as error:
+        except sqlite3.OperationalError as error:
             if not _is_locked(error) or time.monotonic() > end:
                 raise
-            time.sleep(random.uniform(0.0005, 0.005))
+            time.sleep(random.uniform(0.0005, 0.0015))
 
 
 def _is_locked(error: BaseException) -> bool:

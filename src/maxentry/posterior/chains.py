@@ -41,6 +41,7 @@ Sweeps = Callable[[GibbsState, Array, DrawBuffers, int], GibbsState]  # (state, 
 Observer = Callable[[DrawBuffers], None]
 CHUNK_WORK = 4e8  # multiplications between two checks of the stop flag: about a tenth of a second
 SHARED_WORK = 3e7  # multiplications of a sweep from which threads may share it: two or three milliseconds
+NEW_DIRECTIONS = 0.5  # size of a new direction over that of the others
 OBSERVED_NUMBERS = 4_000_000  # numbers of the states passed to an observer at once: 32 MB a chain
 
 
@@ -146,6 +147,29 @@ def spawn_chains(
         state = gibbs.init(data, rank, priors(rank), rng)
         chains.append(Chain(rank, state, dict(rng.bit_generator.state)))
     return tuple(chains)
+
+
+def grow_chains(
+    seed: np.random.SeedSequence, chains: Sequence[Chain], data: GibbsData, rank: int, priors: PriorsOf
+) -> tuple[Chain, ...]:
+    """Continue chains at a higher rank: what they found stays, the new directions begin at random."""
+    grown = []
+    for chain, child in zip(chains, seed.spawn(len(chains)), strict=True):
+        rng, R = np.random.Generator(np.random.PCG64(child)), chain.rank
+        fresh, old = gibbs.init(data, rank, priors(rank), rng), chain.state
+        for new, now in ((fresh.left, old.left), (fresh.right, old.right)):
+            if R:  # of the size of the others, so that the first sweeps neither drown in them nor start from nothing
+                size = float(np.sqrt(np.mean(now[:, :R] ** 2)))
+                new[:, R:rank] = NEW_DIRECTIONS * size * rng.standard_normal((len(new), rank - R))
+                new[:, :R] = now[:, :R]
+            new[:, rank:] = now[:, R:]
+        scalars = old.scalars.copy() if R else fresh.scalars
+        if not R:
+            for k in (kernel.MU, kernel.ETA2, kernel.TAU2_ROW, kernel.TAU2_COL):
+                scalars[k] = old.scalars[k]
+        state = GibbsState(fresh.left, fresh.right, scalars, old.weights)
+        grown.append(Chain(rank, state, dict(rng.bit_generator.state)))
+    return tuple(grown)
 
 
 def run_chains(

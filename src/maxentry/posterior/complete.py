@@ -26,14 +26,13 @@ from maxentry.posterior.draws import MEMORY, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
-from maxentry.posterior.schedule import WORK, Kind, Sampling, sweep_work
+from maxentry.posterior.schedule import COSTLY, Kind, Sampling, data_abound, sweep_work
 from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
 from maxentry.transform import NONE, Scaling, Transform
 from maxentry.wording import show
 
 FEW = 0.03  # share of new observations up to which chains hardly have to move
-COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains
 FEW_SETTLE, FEW_THIN = 6, 1
 UNITS_RANGE = (
     1e6  # of the spread of new data over that of the old; beyond it double precision runs out of digits
@@ -109,12 +108,12 @@ def complete(
     draw_store = MEMORY if store is None else FolderStore.create(store)
     watching = None if watch is None else Watched.from_labels(observations, watch)
     data, priors_of = fit.data(observations), fit.priors_of(observations.shape)
-    for_rank, for_chains = np.random.SeedSequence(seed).spawn(2)
+    for_chains = np.random.SeedSequence(seed).spawn(2)[1]  # the second, as ever: a given rank keeps its draws
     if start is not None:
         choice = start.rank_choice
         plan, started = restart_chains(start, observations, fit, sampling, for_chains)
     else:
-        choice = _choose_rank(observations, fit, for_rank, progress, threads) if rank == "auto" else None
+        choice = _choose_rank(observations, fit, progress, threads) if rank == "auto" else None
         top = choice.best if choice else int(rank)
         plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
         if choice and not isinstance(sampling, Sampling):
@@ -202,24 +201,32 @@ def _run(
 def _choose_rank(
     observations: Observations,
     fit: ModelSpec,
-    seed: np.random.SeedSequence,
     progress: bool | None,
     threads: int | None,
 ) -> RankChoice:
     """Choose by prediction on the scale of the model, where the noise has one size."""
     z, fit = model_values(fit.value_map, observations), replace(fit, transform=NONE, scales=None)
 
+    known: dict[int, tuple[Chain, ...]] = {}  # of each training part, the chains of the rank before
+
     def predict(train: Observations, held: Observations, rank: int, seed: np.random.SeedSequence) -> Any:
-        plan = Sampling.scout(train.shape, train.n, rank)
-        data, priors_of = fit.data(train), fit.priors_of(train.shape)
-        started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
+        data, priors_of, before = fit.data(train), fit.priors_of(train.shape), known.get(id(train))
+        if data_abound(train.shape, train.n):
+            plan = Sampling.climb(before is None)
+        else:
+            plan, before = Sampling.scout(train.shape, train.n, rank), None
+        if before is None:
+            started = chains.spawn_chains(seed, data, [rank] * plan.chains, priors_of)
+        else:
+            started = chains.grow_chains(seed, before, data, rank, priors_of)
         run = _run(started, data, priors_of, plan, f"trying rank {rank}", progress, threads=threads)
         if run.interrupted:
             raise KeyboardInterrupt
+        known[id(train)] = run.chains
         posterior = Posterior(train, fit, plan, run.chains, draws_in_user_units(run, fit))
         return posterior.belief.mean_at(held.rows, held.cols)
 
-    return choose_rank(z, fit.effects, predict, seed)
+    return choose_rank(z, fit.effects, predict)
 
 
 # Warm starts. New rows and columns start at zero and new Student weights at one, until their first draw. Nothing is

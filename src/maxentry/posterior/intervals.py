@@ -6,7 +6,7 @@ Dense maps (`Maps`) are computed block by block, and refused where they would no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,8 @@ def interval_map(
     for rows, cols in belief.blocks(extra.size):
         x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
         noisy = (x[None] + extra[:, :, None, None]).reshape(extra.size, *x.shape[1:])
-        ends = quantiles(noisy, level)
-        low[rows, cols], high[rows, cols] = (value_map.inverse(end, rows, cols) for end in ends)
+        inverse = partial(value_map.inverse, rows=rows, cols=cols)
+        low[rows, cols], high[rows, cols] = map(inverse, quantiles(noisy, level))
     return low, high
 
 
@@ -96,8 +96,8 @@ def sd_map(belief: Belief, mean: Array, value_map: ValueMap) -> Array:
     squares = np.zeros(belief.shape)
     for rows, cols in belief.blocks():
         for s in range(belief.n_draws):
-            x = value_map.inverse(belief.block(s, rows, cols), rows, cols)
-            squares[rows, cols] += (x - mean[rows, cols]) ** 2
+            deviation = value_map.inverse(belief.block(s, rows, cols), rows, cols) - mean[rows, cols]
+            squares[rows, cols] += deviation**2
     return np.sqrt(squares / max(belief.n_draws - 1, 1))
 
 

@@ -2,10 +2,11 @@
 
 In-sample scores and importance-sampling LOO prefer ranks that interpolate the data (docs/mathematics.md). So every
 rank is fitted without some of the observations and judged by its error on them. The ranks are then mixed in the
-proportions that would have predicted best: each gets its share of the chains.
+proportions that would have predicted best: each gets its share of the chains. The choice is a function of the table
+alone: parts and random streams are fixed, so that two people with the same table do not disagree by chance.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,9 @@ ENOUGH_HELD_OUT = 600
 MOST_PARAMETERS = 8  # per observation, of a rank worth trying: beyond this the prior alone decides
 LEAST_TRIED = 2  # up to this rank all are tried
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
-CAUTION = 10.0  # prior precision of the weights around "all on the lowest rank"
+MANY_FOLDS = 200  # up to so many observations a tenth is held out at a time, beyond it a fifth
+CAUTION = 20.0  # prior precision of the weights around equal ones of all ranks but 0
+STREAM = 20_190  # of the parts and of the chains that are compared: the same for every table
 
 
 def check_rank(rank: Any, shape: tuple[int, int], effects: bool) -> None:
@@ -76,12 +79,10 @@ class RankChoice:
         return f"rank weights by prediction of {self.n_held_out} held-out observations: {', '.join(parts)}"
 
 
-def choose_rank(
-    observations: Observations, effects: bool, predict: Predict, seed: np.random.SeedSequence
-) -> RankChoice:
+def choose_rank(observations: Observations, effects: bool, predict: Predict) -> RankChoice:
     """Try the ladder of ranks, doubling past its end while the last is best, and stack their predictions."""
     most = _largest_rank(observations)
-    fold_seed, *rank_seeds = seed.spawn(64)
+    fold_seed, *rank_seeds = np.random.SeedSequence(STREAM).spawn(64)
     folds = list(_folds(observations, np.random.default_rng(fold_seed)))
     if not folds:  # one entry: nothing can be held out
         return RankChoice((0 if effects else 1,), (np.nan,), (1.0,), 0)
@@ -93,22 +94,21 @@ def choose_rank(
         tried[rank] = np.concatenate(parts)
     table = np.array(list(tried.values()))
     errors = np.sqrt(np.mean((table - truth) ** 2, axis=1))
-    return RankChoice(
-        tuple(tried), tuple(errors.tolist()), tuple(stacking_weights(table, truth).tolist()), truth.size
-    )
+    weights = stacking_weights(table, truth, tuple(tried))
+    return RankChoice(tuple(tried), tuple(errors.tolist()), tuple(weights.tolist()), truth.size)
 
 
 def _folds(
     observations: Observations, rng: np.random.Generator
 ) -> Iterator[tuple[Observations, Observations]]:
-    """Random (training, held-out) parts: folds of a fifth, or enough tenths where data abound.
+    """Random (training, held-out) parts: a fifth at a time; a tenth where data are very few, or abound.
 
     Replicates of an entry go to one part: to predict a measurement by its own repetition says nothing of rank.
     """
     m2 = observations.shape[1]
     entry = observations.rows.astype(np.int64) * m2 + observations.cols
     distinct, entry_of = np.unique(entry, return_inverse=True)
-    n_folds = min(5 if observations.n < 5000 else 10, distinct.size)
+    n_folds = min(5 if MANY_FOLDS < observations.n < 5000 else 10, distinct.size)
     fold_of = rng.permutation(np.arange(distinct.size) % n_folds)[entry_of]
     wanted = int(np.ceil(ENOUGH_HELD_OUT * n_folds / observations.n))
     for fold in range(min(n_folds, wanted) if n_folds > 1 else 0):
@@ -149,20 +149,24 @@ def _largest_rank(observations: Observations) -> int:
     return min(most, max(LEAST_TRIED, enough[-1]))
 
 
-def stacking_weights(predictions: Array, truth: Array) -> Array:
-    """Weights w >= 0 with sum 1 that minimise |y - sum_k w_k y_k|^2 + c s2 |w - e_0|^2 (stacking, Breiman 1996).
+def stacking_weights(predictions: Array, truth: Array, ranks: Sequence[int]) -> Array:
+    """Weights w >= 0 with sum 1 that minimise |y - sum_k w_k y_k|^2 + c s2 |w - w_0|^2 (stacking, Breiman 1996).
 
     predictions are (ranks, held out), s2 is the least mean square error of one rank. The second term is a prior with
-    precision c = CAUTION on the weights around e_0, the lowest rank alone: it matters only where the held-out values
-    cannot tell, and there a higher rank would cost more than it may bring.
+    precision c = CAUTION on the weights around w_0, equal weights of all ranks but 0. It matters only where the
+    held-out values cannot tell. Rank 0 would be the wrong centre there: it calls all structure noise, and its intervals of X are
+    too narrow where there is some.
     """
     from scipy.optimize import nnls  # here: the rank rule above must not load SciPy
 
-    K, centre = predictions.shape[0], truth.mean()
-    P, y = (predictions - centre).T, truth - centre
-    s2 = max(float(np.mean((P - y[:, None]) ** 2, axis=0).min()), np.finfo(float).tiny)
+    K, middle = predictions.shape[0], truth.mean()
+    structure = np.array([rank > 0 for rank in ranks], dtype=float)
+    centre = structure / structure.sum() if structure.any() else np.ones(K) / K
+    P, y = (predictions - middle).T, truth - middle
+    least = 1e-12 * float(np.mean(y**2)) + np.finfo(float).tiny  # where all is predicted to the last digit
+    s2 = max(float(np.mean((P - y[:, None]) ** 2, axis=0).min()), least)
     pull, sum_to_one = np.sqrt(CAUTION * s2), 1e3 * np.sqrt(s2 * y.size + np.sum(y**2))
     A = np.vstack([P, pull * np.eye(K), np.full((1, K), sum_to_one)])
-    weights, _ = nnls(A, np.concatenate([y, pull * np.eye(K)[0], [sum_to_one]]))
+    weights, _ = nnls(A, np.concatenate([y, pull * centre, [sum_to_one]]))
     normalised: Array = weights / weights.sum()
     return normalised

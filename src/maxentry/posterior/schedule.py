@@ -14,6 +14,8 @@ from maxentry.wording import show
 Kind = Literal["population", "long"]
 COLDEST = 0.01  # first power beta of the likelihood: chains sample almost from the prior
 WORK = 2e10  # multiplications of a default population on a large problem: about ten seconds on one core
+COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains
+ABUNDANT = 10  # observations for each row and column
 DRAWS_NUMBERS = 2.5e8  # numbers stored as draws of a default run, at most: 2 GB
 
 
@@ -88,11 +90,21 @@ class Sampling:
         return cls("population", 8, third, third, min(full.draws, 8), max(1, third // 8))
 
     @classmethod
+    def climb(cls, lowest: bool) -> Sampling:
+        """The same where data abound: four chains that go on from rank to rank, annealed only at the lowest."""
+        return cls("population", 4, 40 if lowest else 0, 30, 8, 2)
+
+    @classmethod
     def long(cls, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:
         """Four chains of 1,000 draws, thinned if sweeps are cheap."""
         sweeps = WORK / sweep_work(shape, n_obs, rank)
         thin = int(np.clip(sweeps / 4 / 2000, 1, 20))
         return cls("long", 4, 200, 800 * thin, 1000, thin)
+
+
+def data_abound(shape: tuple[int, int], n_obs: int) -> bool:
+    """Whether sweeps are costly and there is so much to learn from that chains of one rank find the same."""
+    return n_obs >= ABUNDANT * sum(shape) and sweep_work(shape, n_obs, 8) > COSTLY
 
 
 def sweep_work(shape: tuple[int, int], n_obs: int, rank: int) -> float:

@@ -48,6 +48,7 @@ class Job:
         self.problem: HttpProblem | None = None
         self.began_at = dt.datetime.now(dt.UTC)
         self.ended_at: dt.datetime | None = None
+        self.waiting = 0  # requests that wait for the result
         self._cancelled = threading.Event()
         self._why_cancelled = HttpProblem("cancelled", "this was cancelled before it was done.")
         self._lock = threading.Lock()
@@ -110,14 +111,18 @@ class Job:
     async def finish(self, seconds: float) -> Any:
         """Wait without a thread, at most so long, and return the result; raise its problem, or `Unfinished`."""
         end, pause = time.monotonic() + seconds, 0.005
-        while not self.over and (left := end - time.monotonic()) > 0:
-            await asyncio.sleep(min(pause, left))
-            pause = min(2 * pause, 0.2)
-        if not self.over:
-            raise Unfinished(self)
-        if self.problem is not None:
-            raise self.problem
-        return self.result
+        self.waiting += 1
+        try:
+            while not self.over and (left := end - time.monotonic()) > 0:
+                await asyncio.sleep(min(pause, left))
+                pause = min(2 * pause, 0.2)
+            if not self.over:
+                raise Unfinished(self)
+            if self.problem is not None:
+                raise self.problem
+            return self.result
+        finally:
+            self.waiting -= 1
 
 
 class Unfinished(Exception):
@@ -187,8 +192,9 @@ class JobQueue:
         return job
 
     def _forget(self) -> None:
-        """Drop the oldest jobs that are over, and the results of some more."""
-        over = [job for job in self._jobs.values() if job.over]
+        """Drop the jobs that have been over for longest, and the results of some more; none that is waited for."""
+        over = [job for job in self._jobs.values() if job.over and not job.waiting]
+        over.sort(key=lambda job: job.ended_at or job.began_at)
         for job in over[: max(0, len(over) - MOST_RESULTS)]:
             job.result = None
         for job in over[: max(0, len(over) - MOST_JOBS)]:
