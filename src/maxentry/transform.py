@@ -202,6 +202,10 @@ class ValueMap(NamedTuple):
         shift, factor = self.scales.at(rows, cols)
         return self.transform.inverse(shift + factor * np.asarray(z, dtype=np.float64))
 
+    def common(self, values: Array, rows: Any, cols: Any) -> Array:
+        """Return the values of these entries in the units that the other lines have."""
+        return values if self.scales is None else self.transform.inverse(self.forward(values, rows, cols))
+
     def factor(self, rows: Any, cols: Any) -> Array:
         """Return the size of the entries' scales, 1 where they have none of their own."""
         return np.ones(np.shape(rows)) if self.scales is None else self.scales.at(rows, cols)[1]

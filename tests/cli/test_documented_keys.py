@@ -90,8 +90,12 @@ def test_the_outlook() -> None:
         "error_after",
         "entries",
         "cost",
+        "error_at_start",
+        "gain_per_cost_so_far",
+        "entries_left",
         "gain_per_cost",
     ]
     assert set(outlook) <= words_of(documented("status"))
     shown = good("status", "--next", 2).stdout
     assert f"{outlook['gain_per_cost']:.3g} less expected error for a unit of cost" in shown
+    assert f"{outlook['gain_per_cost_so_far']:.3g} so far" in shown

@@ -101,7 +101,9 @@ def report(
     points: Annotated[
         int,
         typer.Option(
-            "--points", min=0, help="Moments at which the expected error is computed: a fit each, once."
+            "--points",
+            min=0,
+            help="Moments at which the expected error is computed: a fit or two each, once.",
         ),
     ] = 8,
     unit: Annotated[str, option("--unit", help="What values are measured in, like '% yield'.")] = "",

@@ -344,7 +344,7 @@ def _coherence_panel(
 def history(campaign: Source, *, points: int = POINTS, unit: str = "") -> Plot:
     """The expected error as measurements came in, how far off predictions were, and the pace of asking and telling.
 
-    points: how many points the curve of the expected error has, a fit each the first time; 0: none.
+    points: how many points the curve of the expected error has at most, a fit or two each the first time; 0: none.
     """
     subject = Subject.check(campaign, unit)
     opened, state = subject.require_campaign("has a history")
