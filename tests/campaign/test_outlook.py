@@ -110,11 +110,11 @@ def test_what_the_pattern_misses_counts_and_noise_that_repeats_tell_does_not() -
     answer(campaign, batch, rng.normal(size=(20, 15)))
     posterior = campaign.posterior(progress=False)
     assert fits.expected_error(campaign.state, posterior) > 2 * np.sqrt(np.mean(posterior.sd**2))
-    assert fits.repeat_variance(campaign.state) == 0
+    assert fits.repeat_variance(campaign.state, campaign.state.values) == 0
     for _ in range(3):
         campaign.tell(row=batch["row"], col=batch["col"], value=rng.normal(size=60), again=True)
     within = 180 / 188  # of the pooled variance, which is about one
-    assert fits.repeat_variance(campaign.state) == pytest.approx(within, rel=0.2)
+    assert fits.repeat_variance(campaign.state, campaign.state.values) == pytest.approx(within, rel=0.2)
     posterior = campaign.posterior(progress=False)
     parts = fits.error_parts(campaign.state, posterior)
     assert parts.rest < 0.4 * posterior.belief.noise_var.mean()

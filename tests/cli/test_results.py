@@ -74,7 +74,8 @@ def test_people_get_six_digits_and_programs_all(yields: pd.DataFrame) -> None:
 @pytest.mark.parametrize(("converged", "n"), [(True, 1), (False, 2)])
 def test_what_was_found_is_said_in_short_and_in_the_words_of_the_shell(converged: bool, n: int) -> None:
     found: Any = SimpleNamespace(
-        shape=(8, 6), rank=1, observations=SimpleNamespace(n=35), diagnostics=SimpleNamespace(converged=converged)
+        shape=(8, 6), rank=1, observations=SimpleNamespace(n=35), fit=SimpleNamespace(scales=None),
+        diagnostics=SimpleNamespace(converged=converged),
     )  # fmt: skip
     said = summarize(found).splitlines()
     assert len(said) == n

@@ -162,7 +162,7 @@ def _fit(
 ) -> Posterior:
     """Return the posterior of the first n measurements, from the cache or newly sampled."""
     from maxentry.model.priors import Priors  # imported late: the sampler is slow to import
-    from maxentry.posterior.complete import complete, same_magnitude
+    from maxentry.posterior.complete import complete, same_magnitude, same_scales
 
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
@@ -170,7 +170,7 @@ def _fit(
     if (cached := load_fit(cache, name)) is not None:
         return cached
     data = state.observations(n)
-    if start is not None and not same_magnitude(start, data):
+    if start is not None and not (same_magnitude(start, data) and same_scales(start, data)):
         start = None  # the first measurements were of another size: begin anew
     posterior = complete(
         data,
@@ -179,6 +179,7 @@ def _fit(
         effects=settings.effects,
         priors=Priors.paper() if settings.priors == "paper" else None,
         transform=settings.transform,
+        scale=settings.scale,
         sampling=sampling,
         start=start,
         seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
@@ -194,7 +195,7 @@ def _fit(
 def digest_fit(state: State, n: int, kind: str) -> str:
     """Return a hash of everything that a fit of this kind depends on: its name in the cache."""
     s = state.settings
-    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, kind]
+    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, s.scale, *state.shape, n, kind]
     digest = hashlib.sha256(json.dumps(model).encode())
     for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -271,7 +272,10 @@ class ErrorParts(NamedTuple):
 
 
 def expected_error(state: State, posterior: Posterior) -> float:
-    """Return the expected root mean square error over all entries, in the user's units."""
+    """Return the expected root mean square error over all entries, in the user's units.
+
+    Columns or rows on scales of their own count in the units of the others, so that none rules the rest.
+    """
     return error_parts(state, posterior).error
 
 
@@ -284,7 +288,8 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
     rng = derive_rng(state.settings.seed, OUTLOOK, len(state.standing))
     sample = entries if len(entries) <= SAMPLED else np.sort(rng.choice(entries, SAMPLED, replace=False))
     x = transform.inverse(belief.at(*Entries.from_keys(sample, m2)))
-    missed, seen = (x.mean(0) - _mean_values(state, sample)) ** 2, x.var(0, ddof=min(1, len(x) - 1))
+    values = posterior.value_map.common(state.values, *state.told)
+    missed, seen = (x.mean(0) - _mean_values(state, values, sample)) ** 2, x.var(0, ddof=min(1, len(x) - 1))
     open_share = 1 - len(entries) / size
     known = float(missed.mean()) * (1 - open_share)
     if open_share == 0:
@@ -296,32 +301,33 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
         pattern, misfit = max(total, 0.0) / (size - len(entries)), float(noise.mean())
     else:
         keys = np.arange(size) if size <= SAMPLED else rng.integers(size, size=SAMPLED)
-        z = belief.at(*Entries.from_keys(np.setdiff1d(keys, entries), m2))
+        free = np.setdiff1d(keys, entries)
+        z = belief.at(*Entries.from_keys(free if len(free) else keys, m2))  # nearly all may be told
         noisy = z + np.sqrt(noise)[:, None] * rng.standard_normal(z.shape)
         pattern, both = (
             float(transform.inverse(y).var(0, ddof=min(1, len(z) - 1)).mean()) for y in (z, noisy)
         )
         misfit = max(both - pattern, 0.0)
-    misfit = max((misfit + float(missed.mean())) / 2 - repeat_variance(state), 0.0)
+    misfit = max((misfit + float(missed.mean())) / 2 - repeat_variance(state, values), 0.0)
     return ErrorParts(open_share * pattern, open_share * misfit + known)
 
 
-def repeat_variance(state: State) -> float:
-    """Return the noise variance that replicates tell, in the user's units; too small while they are few."""
+def repeat_variance(state: State, values: Array) -> float:
+    """Return the noise variance that replicates tell, in the units of the values; too small while they are few."""
     keys = state.told.keys(state.shape[1])
     distinct, place = np.unique(keys, return_inverse=True)
     if len(distinct) == len(keys):
         return 0.0
-    squares = (state.values - _mean_values(state, distinct)[place]) ** 2
+    squares = (values - _mean_values(state, values, distinct)[place]) ** 2
     return float(squares.sum()) / (len(keys) - len(distinct) + FEW_REPEATS)
 
 
-def _mean_values(state: State, keys: NDArray[np.int64]) -> Array:
+def _mean_values(state: State, values: Array, keys: NDArray[np.int64]) -> Array:
     """Return the mean of the values told of each entry, by sorted keys."""
     told = state.told.keys(state.shape[1])
     place = np.minimum(np.searchsorted(keys, told), len(keys) - 1)
     mine = keys[place] == told
-    total = np.bincount(place[mine], state.values[mine], len(keys))
+    total = np.bincount(place[mine], values[mine], len(keys))
     mean: Array = total / np.bincount(place[mine], minlength=len(keys))
     return mean
 

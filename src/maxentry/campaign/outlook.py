@@ -69,7 +69,8 @@ def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now
         left = totals.expected_after(entries, n_chains) / total if total > 0 else 1.0
         shares.append(min(left, shares[-1]))
     at_once, with_pending, after = np.sqrt(parts.pattern * np.array(shares) + parts.rest).tolist()
-    spread, paid = float(np.std(state.values)), float(state.costs.at(*state.told).sum())
+    values = posterior.value_map.common(state.values, *state.told)
+    spread, paid = float(np.std(values)), float(state.costs.at(*state.told).sum())
     so_far = max(spread - at_once, 0.0) / paid if paid else 0.0
     cost, left = float(batch.cost.sum()), state.n_available(now)
     return Outlook(at_once, with_pending, after, len(batch.rows), cost, spread, so_far, left)

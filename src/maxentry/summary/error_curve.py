@@ -150,12 +150,20 @@ def pair_predictions(state: State) -> list[tuple[Measurement, Ask]]:
 
 
 def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
-    """How far values were from their predictions; `latest` is called for the noise, if there are any."""
+    """How far values were from their predictions; `latest` is called for noise and scales, if there are any.
+
+    Columns or rows on scales of their own count in units of these, so that none rules the others.
+    """
     predicted = pair_predictions(state)
-    noise = _noise_sd(state, latest()) if predicted else 0.0
     by_event: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for m, ask in predicted:
-        by_event[m.event].append(((m.value - ask.mean) ** 2, ask.sd**2 + noise**2))
+    if predicted:
+        posterior = latest()
+        noise = _noise_sd(state, posterior)
+        at = (np.array([getattr(m, side) for m, _ in predicted]) for side in ("row", "col"))
+        for (m, ask), factor in zip(predicted, posterior.value_map.factor(*at), strict=True):
+            by_event[m.event].append(
+                (((m.value - ask.mean) / factor) ** 2, (ask.sd / factor) ** 2 + noise**2)
+            )
     ends = _sizes_by_event(state)
     squares = np.array([np.mean(pairs, axis=0) for pairs in by_event.values()]).reshape(-1, 2)
     error, expected = np.sqrt(squares.T)

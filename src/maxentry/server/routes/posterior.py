@@ -58,6 +58,7 @@ def posterior(fit: FitDep) -> dict[str, Any]:
         "noise_sd": posterior.noise_sd,
         "noise_df": posterior.noise_df,
         "transform": str(posterior.transform),
+        "scales": {str(label): factor for label, factor in posterior.scales.items()},
         "chains": diagnostics.n_chains,
         "draws": diagnostics.n_draws,
         "converged": bool(diagnostics.converged),
