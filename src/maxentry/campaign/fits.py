@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry._io import user_cache
+from maxentry._io import expand_home, user_cache
 from maxentry._types import Array
 from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
@@ -91,7 +91,7 @@ Cache = Path | Memory
 def cache_folder(mark: str) -> Path:
     """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
     wish = os.environ.get("MAXENTRY_CACHE")
-    return (Path(wish).expanduser() if wish else user_cache()) / mark
+    return (expand_home(Path(wish)) if wish else user_cache()) / mark
 
 
 def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
@@ -108,7 +108,7 @@ STEP = 1.02
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
 FEW_REPEATS = 8  # repeated measurements that tell half of the noise
-LAW = 4  # version of cached fits; increase it when the same data give another posterior
+LAW = 5  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
