@@ -34,7 +34,7 @@ from maxentry.posterior.draws import MEMORY, Draws, DrawStore
 from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, ThreadTeam, Units, Workspace
 from maxentry.posterior.schedule import Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
-from maxentry.transform import NONE, Transform
+from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales
 
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
 Sweeps = Callable[[GibbsState, Array, DrawBuffers, int], GibbsState]  # (state, betas, buffers, thin) -> state
@@ -47,10 +47,11 @@ OBSERVED_NUMBERS = 4_000_000  # numbers of the states passed to an observer at o
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The model that is fitted: noise law, effects, priors, units and transform.
+    """The model that is fitted: noise law, effects, priors, units, transform and scales.
 
     Priors given by the user are in the data's units, so nothing is standardised then. With a transform, the values on
-    its scale take the place of the data throughout, for priors and units too.
+    its scale take the place of the data throughout, for priors and units too; so do values of columns or rows on
+    scales of their own.
     """
 
     noise: Noise = "gaussian"
@@ -58,14 +59,29 @@ class ModelSpec:
     priors: Priors | None = None
     units: Units | None = None
     transform: Transform = NONE
+    scale: Scaling = "none"
+    scales: Scales | None = None
+
+    @property
+    def value_map(self) -> ValueMap:
+        """From values in the user's units to those that are modelled, and back."""
+        return ValueMap(self.transform, self.scales)
 
     def in_units_of(self, observations: Observations) -> ModelSpec:
-        """Fix the units: those of an earlier fit, or standard ones of these observations."""
-        return replace(self, units=self.data(observations).units)
+        """Fix scales and units: those of an earlier fit, or standard ones of these observations."""
+        fit = self if self.units is not None else replace(self, scales=self.find_scales(observations))
+        return replace(fit, units=fit.data(observations).units)
+
+    def find_scales(self, observations: Observations) -> Scales | None:
+        """Find the scales of columns or rows; given priors are in one unit, so "auto" finds none then."""
+        if self.scale == "none" or (self.scale == "auto" and self.priors is not None):
+            return None
+        z = model_values(ValueMap(self.transform), observations)
+        return find_scales(self.scale, z.rows, z.cols, z.values, z.shape, self.effects)
 
     def data(self, observations: Observations) -> gibbs.GibbsData:
         """Standardise observations in the user's units for the sampler."""
-        z = transform_values(self.transform, observations)
+        z = model_values(self.value_map, observations)
         return gibbs.prepare(z, self.effects, self.noise, self.priors is None, self.units)
 
     def priors_of(self, shape: tuple[int, int]) -> PriorsOf:
@@ -74,12 +90,14 @@ class ModelSpec:
         return lambda rank: Priors.weak(shape, rank) if given is None else given
 
 
-def transform_values(transform: Transform, observations: Observations) -> Observations:
-    """Transform the values to the model's scale; an error names a value outside its domain by its labels."""
-    if transform == NONE:
+def model_values(value_map: ValueMap, observations: Observations) -> Observations:
+    """Map the values to those that are modelled; an error names a value outside a transform's domain by its labels."""
+    if value_map.plain:
         return observations
     o = observations
-    z = transform.forward(o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]))
+    z = value_map.forward(
+        o.values, o.rows, o.cols, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k])
+    )
     return replace(o, values=z)
 
 

@@ -89,11 +89,12 @@ class Draws(NamedTuple):
 
 
 class Monitored(NamedTuple):
-    """Quantities by name, each in a group, with their draws (chain, draw, quantity)."""
+    """Quantities by name, each in a group, with their draws (chain, draw, quantity); entries of X come first."""
 
     names: tuple[str, ...]
     groups: tuple[str, ...]
     draws: Array
+    entries: tuple[Indices, Indices]  # rows and columns of these
 
 
 def monitor(draws: Draws, observations: Observations, seed: int = 0) -> Monitored:
@@ -116,7 +117,7 @@ def monitor(draws: Draws, observations: Observations, seed: int = 0) -> Monitore
             names += name
             groups += [group] * len(name)
             parts.append(values)
-    return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2))
+    return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2), (i, j))
 
 
 def choose_entries(

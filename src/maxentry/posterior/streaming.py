@@ -72,7 +72,7 @@ class Watched:
         for left, right, row, col, scalars in zip(*states, strict=True):
             low_rank = np.einsum("er,er->e", left[self.rows], right[self.cols], dtype=float)
             z = scalars[kernel.MU] + row[self.rows] + col[self.cols] + low_rank
-            x = fit.transform.inverse(shift + scale * z)
+            x = fit.value_map.inverse(shift + scale * z, self.rows, self.cols)
             self.count[c] += 1
             d = x - self.chain_mean[c]
             self.chain_mean[c] += d / self.count[c]
