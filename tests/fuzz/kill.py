@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import secrets
 import selectors
 import shutil
 import signal
@@ -114,7 +115,8 @@ class Toll:
     def save(self) -> None:
         """Leave what was found so far."""
         notes = f"{self.calls} acknowledged calls, {self.seconds} s, seed {self.seed}"
-        attacks.save(f"kill-{self.kind}", WHAT[self.kind], self.kills, self.found(), notes, Path("attacks"))
+        name = f"kill-{self.kind}-{self.seed}"
+        attacks.save(name, WHAT[self.kind], self.kills, self.found(), notes, Path("attacks"))
 
     def found(self) -> dict[str, int]:
         """What must not be."""
@@ -228,10 +230,12 @@ def write_over_rest(url: str, name: str) -> None:
         acknowledge({"told": [[entry["id"], value]]})
 
 
-def free_port(rng: Random) -> int:
+def free_port() -> int:
     """A port that nobody has; not one that clients are given, who would reach themselves while no server is there."""
     while True:
-        port = rng.randint(20_000, 30_000)
+        port = 20_000 + secrets.randbelow(
+            10_000
+        )  # whatever the seed: another attack may run at the same time
         with socket.socket() as trial:
             if trial.connect_ex(("127.0.0.1", port)):
                 return port
@@ -267,7 +271,7 @@ def kill_writers(where: str, kills: int, rng: Random, toll: Toll) -> None:
 
 def kill_server(where: str, kills: int, rng: Random, toll: Toll) -> None:
     """Kill the server while clients write over REST; afterwards all that is there must have been acknowledged once."""
-    port = free_port(rng)
+    port = free_port()
     start_server = prepare_server(where, port)
     for name, numbers in campaigns(where, toll, kills):
         writers = Writers(lambda name=name: write_over_rest(f"http://127.0.0.1:{port}", name))  # type: ignore[misc]
@@ -285,7 +289,7 @@ def kill_server(where: str, kills: int, rng: Random, toll: Toll) -> None:
 
 def kill_postmaster(where: str, kills: int, rng: Random, toll: Toll) -> None:
     """Kill PostgreSQL while clients write over REST."""
-    port = free_port(rng)
+    port = free_port()
     server = prepare_server(where, port)()
     for name, numbers in campaigns(where, toll, kills):
         writers = Writers(lambda name=name: write_over_rest(f"http://127.0.0.1:{port}", name))  # type: ignore[misc]
