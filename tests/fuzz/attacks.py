@@ -3,7 +3,8 @@
     make kill fuzz soak together    # each leaves its results in build/
     python -m tests.fuzz.attacks [-o docs/attacks.md] [--marks EXPRESSION] [--again]
 
-Every tool leaves a file for each line of the table, by `save`; `make fuzz` leaves build/fuzz.json.
+Every tool leaves a file for each line of the table, by `save`; `make fuzz` leaves build/fuzz.json (or,
+with -o, files in build/fuzz).
 """
 
 from __future__ import annotations
@@ -121,11 +122,11 @@ def save(
 
 
 def load(build: Path) -> dict[str, dict[str, Any]]:
-    """Return all results by name. Runs with other seeds add up: their files end in a number, or begin with fuzz."""
+    """Return all results by name. Runs with other seeds add up: their files end in a number."""
     results: dict[str, dict[str, Any]] = {}
     for file in sorted((build / "attacks").glob("*.json")):
         add(results, re.sub(r"-\d+$", "", file.stem), json.loads(file.read_text()))
-    for file in sorted(build.glob("fuzz*.json")):
+    for file in sorted([*build.glob("fuzz*.json"), *build.glob("fuzz/*.json")]):
         for each in json.loads(file.read_text())["surfaces"]:
             found = {kind: n for kind, n in each.items() if isinstance(n, int) and kind not in HARMLESS}
             result = {"attack": FUZZ[each["surface"]], "tries": found.pop("tries"), "found": found}

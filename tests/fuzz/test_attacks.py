@@ -13,7 +13,8 @@ def test_the_page_shows_what_must_not_be(tmp_path: Path) -> None:
     attacks.save("kill-rest-1", "kills", 1000, {"lost": 0, "twice": 2}, "a minute", tmp_path / "attacks")
     attacks.save("kill-rest-12", "kills", 500, {"lost": 0, "twice": 0}, "an hour", tmp_path / "attacks")
     attacks.save("soak", "soak", 10, {"failed": 0}, folder=tmp_path / "attacks")
-    for name, foreign in (("fuzz", 1), ("fuzz-more", 2)):
+    (tmp_path / "fuzz").mkdir()
+    for name, foreign in (("fuzz", 1), ("fuzz/files-2", 2)):
         surface = {
             "surface": "files",
             "tries": 20,
