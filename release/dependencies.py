@@ -43,8 +43,10 @@ the installed packages and from `requirements-dev.lock`.
 `pyproject.toml` has a lower bound for every dependency, and upper bounds only for tools of the documentation. Lower
 bounds are tested, not guessed: `make bounds` installs exactly them on the oldest Python, the newest versions on the
 newest Python that the machine has, and runs the tests of inputs, storages, criteria, commands, client and server with
-both. `make wheel` builds sdist and wheel, installs the wheel without extras in a fresh environment and runs every
-command there, in CI too. `make setup` installs the versions in `requirements-dev.lock`; `make lock` renews them.
+both. CI runs the first half, `make lowest`. The newest versions change from day to day, so `make newest` is run by hand
+and before a release: a failure there says something about the day, not about the commit. `make wheel` builds sdist and
+wheel, installs the wheel without extras in a fresh environment and runs every command there, in CI too. `make setup`
+installs the versions in `requirements-dev.lock`; `make lock` renews them.
 
 * `llvmlite>=0.44`: some kernels are written in LLVM's language, so the package imports llvmlite itself. Each release of
   Numba works with one series of llvmlite; 0.44 is that of Numba 0.61, the oldest that is allowed.

@@ -330,10 +330,14 @@ def test_a_matrix_larger_than_the_memory_is_refused_before_memory_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_io, "_memory_limit", lambda: 1e9)
-    declared = sp.coo_array(([1.0, 2.0], ([0, 1], [0, 1])), shape=(10**9, 2))
-    for read in (Observations.from_sparse, Observations.of, complete):
-        with pytest.raises(SizeError, match=r"got a matrix of 1000000000 x 2, which needs 24 GB of 1 GB\.$"):
-            read(declared)
+    coo = sp.coo_array(([1.0, 2.0], ([0, 1], [0, 1])), shape=(10**9, 2))
+    dia = sp.dia_array(([[1.0, 2.0]], [0]), shape=(10**9, 2))  # whose conversion counts every row
+    for declared in (coo, dia):
+        for read in (Observations.from_sparse, Observations.of, complete):
+            with pytest.raises(
+                SizeError, match=r"got a matrix of 1000000000 x 2, which needs 24 GB of 1 GB\.$"
+            ):
+                read(declared)
     with pytest.raises(SizeError, match=r"2147483647 x 2"):
         Observations.of(([0], [1], [1.0]), shape=(2**31 - 1, 2))
     assert Observations.from_triples([0], [1], [1.0], shape=(10**7, 2)).shape == (10**7, 2)

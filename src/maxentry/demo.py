@@ -79,9 +79,8 @@ def main() -> None:
     console.print(make_table(scores))
     console.print(
         "Error: relative, on the entries not measured. Good 50% intervals hold about 50% of those entries, and so "
-        'on; one matrix shows it only roughly, since its entries err together. With 80 of 900 entries rank="auto" sees '
-        "row and column means and little else, and counts the rest as noise: intervals of the entries themselves are "
-        "then too narrow, those of measurements are not, and the printed posterior says so (README, Options).",
+        'on; one matrix shows it only roughly, since its entries err together. With 80 of 900 entries rank="auto" '
+        "cannot tell which rank is right: it mixes several, and its intervals say how little is known.",
         style="dim",
     )
     print_picture(console, scenes, PICTURE)

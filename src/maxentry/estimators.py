@@ -31,6 +31,7 @@ from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Kind, Sampling
+from maxentry.transform import Scaling
 from maxentry.wording import show
 
 try:
@@ -103,7 +104,8 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
 class BayesianCompleter(_Completer):
     """Fill missing values by their posterior means under `maxentry.complete`'s low-rank model.
 
-    rank, noise, effects, priors, sampling, progress, threads: as in `maxentry.complete`; no progress bar by default.
+    rank, noise, effects, priors, scale, sampling, progress, threads: as in `maxentry.complete`; no progress bar by
+        default.
     random_state: an integer gives the draws of `maxentry.complete(X, ..., seed=random_state)`.
 
     A column without any observation is kept, and filled by the overall mean and the rows' effects; a row without
@@ -120,6 +122,7 @@ class BayesianCompleter(_Completer):
         noise: Noise = "gaussian",
         effects: bool = True,
         priors: Priors | None = None,
+        scale: Scaling = "auto",
         sampling: Kind | Sampling = "population",
         random_state: int | np.random.RandomState | None = None,
         progress: bool | None = False,
@@ -129,6 +132,7 @@ class BayesianCompleter(_Completer):
         self.noise = noise
         self.effects = effects
         self.priors = priors
+        self.scale = scale
         self.sampling = sampling
         self.random_state = random_state
         self.progress = progress
@@ -138,7 +142,8 @@ class BayesianCompleter(_Completer):
         """Sample the posterior of the matrix X; y is ignored."""
         self.posterior_: Posterior = complete(
             self._observations(X), self.rank, noise=self.noise, effects=self.effects, priors=self.priors,
-            sampling=self.sampling, seed=_seed(self.random_state), progress=self.progress, threads=self.threads,
+            scale=self.scale, sampling=self.sampling, seed=_seed(self.random_state), progress=self.progress,
+            threads=self.threads,
         )  # fmt: skip
         self.rank_ = self.posterior_.rank
         return self

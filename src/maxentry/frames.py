@@ -141,6 +141,8 @@ class _FrameTable(NamedTuple):
 
 def is_frame(data: object) -> bool:
     """Whether narwhals can read `data` as a data frame."""
+    if type(data).__module__ in ("builtins", "numpy"):  # to import narwhals takes longer than to tell a value
+        return False
     from narwhals import dependencies
 
     return dependencies.is_into_dataframe(data) or dependencies.is_polars_lazyframe(data)

@@ -74,8 +74,7 @@ class Observations:
         check_lengths(given_rows, given_cols, as_array(self.values))
         if given_rows.size >= 2**31:
             raise DataError(f"expected fewer than 2**31 measurements, got {given_rows.size}.")
-        shape = check_shape(self.shape)
-        check_memory(PER_LABEL * sum(shape), f"a matrix of {shape[0]} x {shape[1]}")
+        shape = _check_size(self.shape)
         row_axis = Axis.from_labels("row", shape[0], self.row_labels)
         col_axis = Axis.from_labels("column", shape[1], self.col_labels)
         rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
@@ -167,6 +166,7 @@ class Observations:
             raise DataError(f"expected a scipy.sparse matrix, got {type(matrix).__name__}.")
         if len(matrix.shape) != 2:
             raise DataError(f"expected a sparse matrix of 2 dimensions, got one of {len(matrix.shape)}.")
+        _check_size(matrix.shape)  # conversions take memory for every row
         with frames.foreign_code("a sparse matrix whose parts agree", matrix):
             rows, cols, values = _sparse_triples(matrix)
         return cls(matrix.shape, rows, cols, values, row_labels, col_labels)  # type: ignore[arg-type]
@@ -354,6 +354,13 @@ class Observations:
                 got = show(as_array(keep).ravel()[np.argmax(bad)])
                 raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
         return replace(self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen])
+
+
+def _check_size(shape: Any) -> tuple[int, int]:
+    """Return a shape as two ints; raise unless there is memory for a matrix of so many rows and columns."""
+    m1, m2 = check_shape(shape)
+    check_memory(PER_LABEL * (m1 + m2), f"a matrix of {m1} x {m2}")
+    return m1, m2
 
 
 def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:

@@ -3,6 +3,9 @@
 The model is additive with noise of one size, so values that vary by factors (concentrations, counts, prices) belong
 on the log scale, and values with limits at both ends (shares, percentages) on the logit scale. Every transform is
 increasing, so it takes quantiles to quantiles.
+
+Columns or rows in other units than the rest get `Scales` of their own, found by `find_scales`: y = shift + factor z,
+after the transform. `ValueMap` is both together.
 """
 
 from __future__ import annotations
@@ -10,13 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, xlogy
 
-from maxentry._types import Array, Flags
+from maxentry._types import Array, Flags, Indices, Indices32
 from maxentry.errors import DataError, ParameterError, is_choice
 from maxentry.wording import show
 
@@ -25,6 +28,15 @@ Kind = Literal["none", "log", "logit"]
 SMALLEST, LARGEST = 1e-150, 1e150  # of a value with a logarithm here: their squares are still numbers
 PERCENT = "percent"
 EXPECTED = "transform must be 'none', 'log', 'logit', 'logit(low, high)' or 'percent'"
+
+Side = Literal["columns", "rows"]
+Scaling = Literal["auto", "columns", "rows", "none"]
+BEYOND_DOUBT = 10.0  # scale "auto": so many times the typical spread are another unit
+LARGER, MUCH_SMALLER = 3.0, 1000.0  # than the typical values, and than the typical spread
+FEWEST = 3  # values of a line whose scale can be told
+SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
+UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
+MOST_VALUES = 2_000_000  # to find scales from; of more, evenly spaced ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +147,164 @@ def _log(x: Array) -> Array:
 
 def _number(x: float) -> str:
     return repr(x).removesuffix(".0")
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Scales of the columns or of the rows: y = shift + factor z; 0 and 1 where a line has none of its own."""
+
+    side: Side
+    shift: Array  # (m,)
+    factor: Array  # (m,)
+
+    @property
+    def own(self) -> Indices:
+        """The lines with a scale or a location of their own."""
+        return np.flatnonzero((self.factor != 1.0) | (self.shift != 0.0))
+
+    def at(self, rows: Any, cols: Any) -> tuple[Array, Array]:
+        """Shift and factor of the entries (rows, cols); of a block where these are slices."""
+        line, extra = (cols, ()) if self.side == "columns" else (rows, (None,) * isinstance(rows, slice))
+        return self.shift[(line, *extra)], self.factor[(line, *extra)]
+
+    def moved(self, to: Indices, m: int) -> Scales:
+        """Return the scales with the lines at new positions among m; others have none of their own."""
+        shift, factor = np.zeros(m), np.ones(m)
+        shift[to], factor[to] = self.shift, self.factor
+        return Scales(self.side, shift, factor)
+
+
+class ValueMap(NamedTuple):
+    """From values in the user's units to those that are modelled, and back: the transform, then the scales."""
+
+    transform: Transform = NONE
+    scales: Scales | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether values are modelled as they are."""
+        return self.transform == NONE and self.scales is None
+
+    def forward(
+        self, values: ArrayLike, rows: Any, cols: Any, where: Callable[[int], str] | None = None
+    ) -> Array:
+        """Return the values of the entries (rows, cols) as they are modelled."""
+        z = self.transform.forward(values, where)
+        if self.scales is None:
+            return z
+        shift, factor = self.scales.at(rows, cols)
+        return np.asarray((z - shift) / factor)
+
+    def inverse(self, z: ArrayLike, rows: Any, cols: Any) -> Array:
+        """Return the entries (rows, cols), the last axes of z, in the user's units; slices are of a block."""
+        if self.scales is None:
+            return self.transform.inverse(z)
+        shift, factor = self.scales.at(rows, cols)
+        return self.transform.inverse(shift + factor * np.asarray(z, dtype=np.float64))
+
+    def common(self, values: Array, rows: Any, cols: Any) -> Array:
+        """Return the values of these entries in the units that the other lines have."""
+        return values if self.scales is None else self.transform.inverse(self.forward(values, rows, cols))
+
+    def factor(self, rows: Any, cols: Any) -> Array:
+        """Return the size of the entries' scales, 1 where they have none of their own."""
+        return np.ones(np.shape(rows)) if self.scales is None else self.scales.at(rows, cols)[1]
+
+    def restricted(self, rows: Indices, cols: Indices) -> ValueMap:
+        """Return the map of some rows and columns."""
+        if self.scales is None:
+            return self
+        shift, factor = self.scales.at(rows, cols)
+        return ValueMap(self.transform, Scales(self.scales.side, shift, factor))
+
+
+def find_scales(
+    wish: Scaling, rows: Indices32, cols: Indices32, values: Array, shape: tuple[int, int], centred: bool
+) -> Scales | None:
+    """Find the columns or rows that need a scale of their own; None where there are none.
+
+    "columns" and "rows" scale every line by its own spread, shrunken to the typical one where values are few. "auto"
+    scales only lines that differ beyond doubt: in other units, not merely more or less varied. It looks at columns
+    first. centred: whether the model has means, so that locations are free.
+    """
+    step = -(-values.size // MOST_VALUES)
+    lines = {"columns": cols[::step], "rows": rows[::step]}
+    sizes = {"columns": shape[1], "rows": shape[0]}
+    sides: tuple[Side, ...] = ("columns", "rows") if wish == "auto" else () if wish == "none" else (wish,)
+    for side in sides:
+        spreads = LineSpreads.measure(lines[side], values[::step], sizes[side], centred)
+        scales = spreads.scales(side, every=wish != "auto")
+        if scales is not None:
+            return scales
+    return None
+
+
+class LineSpreads(NamedTuple):
+    """Robust locations and spreads of the lines (columns or rows), all (m,)."""
+
+    n: Indices  # values
+    middle: Array  # median; 0 where the model has no means
+    spread: Array  # upper quartile of the distances from it, as an sd of normal values
+    largest: Array  # nine tenths of the values are at most this far from zero
+    distinct: Array  # share of distinct values
+    centred: bool
+
+    @classmethod
+    def measure(cls, line: Indices32, values: Array, m: int, centred: bool) -> LineSpreads:
+        """Measure the m lines, given the line of each value."""
+        n = np.bincount(line, minlength=m)
+        first, some = np.cumsum(n) - n, n > 0
+
+        def quantile(x: Array, q: float, order: Indices) -> Array:
+            at = np.zeros(m)
+            at[some] = x[order][(first + (q * np.maximum(n - 1, 0)).astype(np.int64))[some]]
+            return at
+
+        order = np.lexsort((values, line))
+        middle = quantile(values, 0.5, order) if centred else np.zeros(m)
+        distance, size = np.abs(values - middle[line]), np.abs(values)
+        spread = quantile(distance, 0.75, np.lexsort((distance, line))) / UPPER_QUARTILE
+        largest = quantile(size, 0.9, np.lexsort((size, line)))
+        sorted_line, sorted_values = line[order], values[order]
+        new = np.ones(values.size, dtype=bool)
+        new[1:] = (np.diff(sorted_line) > 0) | (np.diff(sorted_values) > 0)
+        distinct = np.bincount(sorted_line[new], minlength=m) / np.maximum(n, 1)
+        return cls(n, middle, spread, largest, distinct, centred)
+
+    def scales(self, side: Side, *, every: bool) -> Scales | None:
+        """Return scales of every line, or of those that differ beyond doubt; None if no line gets one."""
+        known = (self.n >= FEWEST) & (self.spread > 0)
+        if known.sum() < 2:
+            return None
+        log_spread = np.log(self.spread, out=np.zeros(self.n.size), where=known)
+        typical = float(np.sort(log_spread[known])[(known.sum() - 1) // 2])
+        ratio = np.where(known, log_spread - typical, 0.0)
+        error = SCALE_ERROR / np.sqrt(np.maximum(self.n, 1))
+        centre = float(np.median(self.middle[known]))
+        scaled, moved = self._beyond_doubt(known, ratio, error, np.exp(typical), centre)
+        alike = max(float(np.mean(ratio[known] ** 2 - error[known] ** 2)), 0.05)
+        between = np.where(scaled, ratio**2, alike)
+        shrunken = ratio * between / (between + error**2)
+        factor = np.exp(np.where(known if every else scaled, shrunken, 0.0))
+        location = np.where(scaled | moved, self.middle, centre)
+        shift = np.where((factor == 1.0) & ~moved, 0.0, location - factor * centre)
+        found = Scales(side, shift, factor)
+        return found if found.own.size else None
+
+    def _beyond_doubt(
+        self, known: Flags, ratio: Array, error: Array, typical: float, centre: float
+    ) -> tuple[Flags, Flags]:
+        """Which lines have another spread, and which another location, than the lines of one table ever have.
+
+        Spreads alone do not tell: a line may be nearly constant (all at a limit), or all others may be. In other units
+        the values themselves are of another size: the spread of a large line exceeds the typical values, and a
+        small line as a whole is lost in the typical spread.
+        """
+        size = float(np.median(self.largest[known]))
+        large = (ratio - 2 * error > np.log(BEYOND_DOUBT)) & (self.spread > LARGER * size)
+        small = (-ratio - 2 * error > np.log(MUCH_SMALLER)) & (self.largest * MUCH_SMALLER < typical)
+        away = np.abs(self.middle - centre)
+        far = (away > 2 * BEYOND_DOUBT * np.maximum(typical, 3 * error * self.spread)) & (
+            away > BEYOND_DOUBT * size
+        )
+        return known & (large | (small & (self.distinct >= 0.75))), known & far & self.centred

@@ -133,3 +133,21 @@ def test_a_pause_of_months_is_no_clock_ahead(where: str) -> None:
         clock.forward(-3600)  # within a day: the same hour for all
         assert c.status().pending == 1
         assert c.now(c.state) == c.state.changed_at
+
+
+def test_a_wrong_clock_ahead_hands_out_leases_of_others_and_loses_nothing() -> None:
+    """It cannot know better: as far as it sees, nobody was there for years. The others are not misled by it."""
+    right = Clock()
+    with campaign(clock=right, lease=600, policy=lowest) as c:
+        first = c.ask(1, frame="columns")
+        wrong = copy.copy(c)
+        wrong._clock = at_years(50)
+        right.forward(60)
+        assert wrong.status().pending == 0
+        second = wrong.ask(1, frame="columns")
+        assert (first["row"], first["col"]) == (second["row"], second["col"])
+        assert [c.state.asked[id].status_at(c.now(c.state)) for id in (1, 2)] == ["pending"] * 2
+        assert c.ask(1, frame="columns")["col"] != first["col"]
+        wrong.tell(second["id"], [0.25])
+        c.tell(first["id"], [0.5])
+        assert sorted(c.export(frame="columns")["value"]) == [0.25, 0.5]

@@ -16,15 +16,26 @@ from sqlalchemy import text
 from tests.campaign.conftest import database
 from tests.campaign.stand_ins import START, campaign, lowest, snapshot, uniform
 
+from maxentry.acquisition.problem import Costs
 from maxentry.campaign import campaign as campaigns
 from maxentry.campaign import tell
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.events import Asked, Corrected, Created, Event, Record, Told
+from maxentry.campaign.events import (
+    Asked,
+    Changed,
+    ColsAdded,
+    Corrected,
+    Created,
+    Event,
+    Record,
+    RowsAdded,
+    Told,
+)
 from maxentry.campaign.ledger.tables import FEW, Column, Finder
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Log, Storage
-from maxentry.errors import CampaignError, StorageError
+from maxentry.errors import CampaignError, MaxentryError, StorageError
 
 
 def count_calls(work: Callable[[], object]) -> int:
@@ -401,3 +412,44 @@ def test_times_and_authors_outlast_a_snapshot(tmp_path: Path, often: None) -> No
                 (x.isoformat(), who) for x, who in zip(export["told_at"][:5], export["who"][:5], strict=True)
             } == {(at.isoformat(), "ann")}
             assert snapshot(c.state) == snapshot(replay(c.records()))
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"mask": np.ones((3, 3), dtype=bool)}, {"costs": Costs(row=np.ones(3))}]
+)
+def test_labels_of_many_events_are_added_at_once(
+    more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One event after the other, each would copy all labels."""
+    settings = Settings(name="x", rows=(0, 1, 2), cols=(0, 1, 2), seed=1, **more)
+    news: list[Event] = [Created(settings)]
+    for k in range(20):
+        news += [RowsAdded((f"r{k}",)), Told((None,), (k + 3,), (k,), (0.5,)), ColsAdded((f"c{k}", f"d{k}"))]
+    news += [Changed({"budget": 9.0}), RowsAdded(("last",))]
+    state = replay(records(*news[:1]))
+    for record in records(*news)[1:]:
+        state = state.after([record])
+    extended, plain = [], Settings._extended
+    monkeypatch.setattr(Settings, "_extended", lambda *given: extended.append(1) or plain(*given))
+    at_once = replay(records(*news))
+    assert snapshot(at_once) == snapshot(state)
+    assert at_once.shape == (24, 43)
+    assert len(extended) == (41 if more else 3)
+
+
+def test_added_labels_that_contradict_the_others_are_refused() -> None:
+    settings = Settings(name="x", rows=(0, 1, 2), cols=(0, 1, 2), seed=1)
+    for labels in ((), (1,), ("a", "a"), ([],)):
+        with pytest.raises(MaxentryError):
+            replay(records(Created(settings), RowsAdded(("b",)), RowsAdded(labels), RowsAdded(("c",))))
+
+
+def test_telling_plain_values_does_not_wait_for_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To import narwhals takes several times as long as the first tell after opening."""
+    with campaign() as c:
+        ids = c.ask(3, frame="columns")["id"]
+        monkeypatch.setitem(sys.modules, "narwhals", None)  # an import of it is an error
+        c.tell(ids[0], 0.5)
+        c.tell(ids[1:], [0.5, 0.25])
+        c.tell(row=[3, 3], col=np.array([0, 1]), value=np.array([1.0, 2.0]), again=True)
+        assert c.status().told == 5

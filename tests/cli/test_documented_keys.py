@@ -26,11 +26,11 @@ DOCUMENTS = {
     ("history",): "campaign n events",
     ("export",): "campaign n entries",
     ("export", "--asked", "-o", "asked.csv"): "campaign n output",
-    ("posterior",): "campaign shape n_observed rank rank_weights noise_sd transform converged advice interrupted "
-    "entries",
-    ("report", "--points", 0): "campaign output bytes",
-    ("complete", "yields.csv", "--rank", 1): "shape n_observed rank rank_weights noise_sd transform converged advice "
+    ("posterior",): "campaign shape n_observed rank rank_weights noise_sd transform scales converged advice "
     "interrupted entries",
+    ("report", "--points", 0): "campaign output bytes",
+    ("complete", "yields.csv", "--rank", 1): "shape n_observed rank rank_weights noise_sd transform scales converged "
+    "advice interrupted entries",
     ("design", "3x3", 3): "shape n entries",
     ("version",): "version packages",
 }  # fmt: skip
@@ -90,8 +90,12 @@ def test_the_outlook() -> None:
         "error_after",
         "entries",
         "cost",
+        "error_at_start",
+        "gain_per_cost_so_far",
+        "entries_left",
         "gain_per_cost",
     ]
     assert set(outlook) <= words_of(documented("status"))
     shown = good("status", "--next", 2).stdout
     assert f"{outlook['gain_per_cost']:.3g} less expected error for a unit of cost" in shown
+    assert f"{outlook['gain_per_cost_so_far']:.3g} so far" in shown

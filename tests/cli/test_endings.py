@@ -228,5 +228,9 @@ def test_what_no_file_can_be_called_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "name of a file to write" in refused("design", "3x4", "2", "-o", name)
+    good("new", "x", "--row", "a", "--row", "b", "--col", "c", "--col", "d")
+    assert "expected a file in a folder that exists" in refused("backup", name).lower()
+    Path("x.csv").write_text("row,col,value\n" + "".join(f"r{k % 4},c{k // 4},{k}\n" for k in range(16)))
+    assert "name of a folder" in refused("compare", "x.csv", "--quick", "-o", name)
     assert "expected a token" in refused("serve", "--write-token-file", name).lower()
     assert "TLS certificate" in refused("serve", "--tls-certificate", name, "--tls-key", "x")

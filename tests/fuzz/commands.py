@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, NoReturn
 from unittest.mock import patch
 
-from tests.cli.run import APP, run
+from tests.cli.run import APP, good, run
 from tests.fuzz import values
 from tests.fuzz.cases import Case, Foreign, Refusal
 
@@ -24,16 +24,18 @@ from maxentry.server.app import Server
 
 AS_NEW = 60
 WORDS = (
-    "1", "0", "-1", "2", "0.5", "nan", "inf", "1e300", "a", "r1", "c1", "r1,r2", "a,b,c", "3", "x.csv", "bad.csv",
-    "x.npz", "lab.db", "nowhere/x.csv", ".", "/", "/dev/null", "/dev/zero", "-", "--", "auto", "log", "logit(0,1)",
-    "percent", "balanced", "rows", "cols", "0,100", ",", "12h", "99999999999999999999w", "row,col,value", "parquet",
-    "é", "\x00", "\ud800", "x" * 400, "a\nb", "=1+1", "sqlite://", "postgresql://x@/y", "sqlite:////", "http://x",
-    "~", "~nobody/x",
+    "1", "0", "-1", "2", "0.5", "nan", "inf", "1e300", "a", "r1", "c1", "r1,r2", "a,b,c", "3", "x", "x.csv",
+    "bad.csv", "rows.txt", "x.npz", "lab.db", "nowhere/x.csv", ".", "/", "/dev/null", "/dev/zero", "-", "--", "auto",
+    "log", "logit(0,1)", "percent", "balanced", "rows", "cols", "0,100", ",", "12h", "99999999999999999999w",
+    "row,col,value", "parquet", "é", "\x00", "\ud800", "x" * 400, "a\nb", "=1+1", "sqlite://", "postgresql://x@/y",
+    "sqlite:////", "http://x", "~", "~nobody/x",
 )  # fmt: skip
 ARGUMENTS = {
     "n": ("1", "2"), "name": ("y", "z"), "labels": ("r9", "c9"), "ids": ("1", "2"), "id": ("1", "2"), "value": ("0.5",),
     "data": ("x.csv", "wide.csv"), "table": ("x.csv", "wide.csv"), "words": ("1", "0.5"), "shape": ("3x4",),
+    "file": ("b.db", "c.db"), "source": ("lab.db",), "target": ("d.db", "e.db"),
 }  # fmt: skip
+SLOW = {"report": 0.05, "posterior": 0.3, "complete": 0.3, "status": 0.5}  # how often, beside the others
 BALANCED = ("--acquisition", "balanced")
 TABLE = "row,col,value\nr1,c1,0.5\nr2,c2,1.5\nr3,c1,2.5\n"
 
@@ -62,27 +64,31 @@ class Commands:
         Path("x.csv").write_text(TABLE)
         Path("bad.csv").write_bytes(b"row;col\n\xff\x00,,,\n")
         Path("wide.csv").write_text("row,c1,c2,c3\nr1,1,,2\nr2,,3,4\nr3,5,6,\n")
-        run(
+        Path("rows.txt").write_text("r1\nr2\nr3\n")
+        good(
             "new",
             "x",
             "--rows",
-            "r1,r2,r3",
-            "--cols",
-            "c1,c2",
+            "rows.txt",
+            "--col",
+            "c1",
+            "--col",
+            "c2",
             "--seed",
             "1",
-            "--acquisition",
-            "balanced",
+            *BALANCED,
             "-s",
             "lab.db",
         )
-        run("ask", "2", "-s", "lab.db")
+        good("ask", "3", "-s", "lab.db")
+        good("tell", "x.csv", "-s", "lab.db")
 
     def case(self, rng: Random) -> Case:
         self.made += 1
         if self.made % AS_NEW == 0:
             self.lay_out()
-        name = rng.choice(tuple(self.commands))
+        names = tuple(self.commands)
+        (name,) = rng.choices(names, [SLOW.get(each[0], 1.0) for each in names])
         words: list[str] = [*name]
         for parameter in self.commands[name].params:
             if parameter.name == "help" or rng.random() < (
@@ -94,8 +100,8 @@ class Commands:
                 if parameter.param_type_name == "option"
                 else [self.argument(rng, parameter.name)]
             )
-        if "--storage" in {o for p in self.commands[name].params for o in p.opts} and rng.random() < 0.9:
-            words += ["--storage", "lab.db"]
+        if "--storage" in {o for p in self.commands[name].params for o in p.opts} and rng.random() < 0.98:
+            words += ["--storage", "lab.db" if rng.random() < 0.92 else self.word(rng)]
         stdin = values.change_bytes(rng, TABLE.encode()) if rng.random() < 0.2 else b""
         return Case(f"maxentry {' '.join(map(ascii, words))}", lambda: command(words, stdin), self.digest)
 

@@ -36,6 +36,7 @@ def test_odd_values_are_accepted_or_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MAXENTRY_CACHE", str(tmp_path / "fits"))
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "matplotlib"))
     monkeypatch.setenv("COLUMNS", "100000")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # modules are imported on the way

@@ -18,7 +18,7 @@ from maxentry.plots.heatmaps import colour_limits, side, similarity_order
 from maxentry.plots.plot import Subject
 from maxentry.plots.records import HeatMap
 from maxentry.summary.maps import Bins
-from maxentry.transform import NONE
+from maxentry.transform import NONE, ValueMap
 
 
 def record(plot: plots.Plot) -> HeatMap:
@@ -110,7 +110,9 @@ def test_nothing_of_the_size_of_a_large_matrix_is_formed() -> None:
         row_labels=None, col_labels=None, row_name=None, col_name=None, rows=rng.integers(m1, size=50),
         cols=rng.integers(m2, size=50), values=np.ones(50),
     )  # fmt: skip
-    posterior = SimpleNamespace(belief=belief, shape=(m1, m2), transform=NONE, observations=data)
+    posterior = SimpleNamespace(
+        belief=belief, shape=(m1, m2), transform=NONE, value_map=ValueMap(), observations=data
+    )
     subject = Subject.from_posterior(posterior)  # type: ignore[arg-type]
     tracemalloc.start()
     figures = heatmaps.observed, heatmaps.mean, heatmaps.sd, heatmaps.width

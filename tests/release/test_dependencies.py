@@ -8,7 +8,7 @@ from email.message import Message
 import pytest
 
 from release.dependencies import PAGE, UNKNOWN, find_closure, licence_name, render_audit
-from release.requirements import CORE, lower_bounds, read_groups, read_lock, read_project
+from release.requirements import CORE, ROOT, lower_bounds, read_groups, read_lock, read_project
 
 ROW = re.compile(r"^\| ([a-z0-9-]+) \| ([^ |]+) \| ([^|]*) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 ROWS = {row[0]: row[1:] for row in ROW.findall(PAGE.read_text(encoding="utf-8"))}
@@ -67,3 +67,11 @@ def test_vulnerabilities_are_listed_with_the_version_that_has_none() -> None:
     text = render_audit({"dependencies": entries}, 3, "2026-01-02")
     assert "2 of 3 packages were looked up; known vulnerabilities: 1." in text
     assert "* a 1: V-1, fixed in 2" in text
+
+
+def test_ci_checks_the_lower_bounds_and_not_the_newest_versions() -> None:
+    """The newest change from day to day: a commit could fail for what it does not hold."""
+    steps = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert "make lowest" in steps
+    assert not any("newest" in step or "bounds" in step for step in steps)
+    assert "CI runs the first half, `make lowest`" in PAGE.read_text(encoding="utf-8")

@@ -376,3 +376,12 @@ def test_the_examples_of_the_description_work(client: httpx.Client) -> None:
     assert client.post(f"{path}/withdraw", json={**example("Withdraw"), "ids": [one]}).status_code == 200
     assert client.post(f"{path}/fail", json={**example("Fail"), "ids": [other]}).status_code == 200
     assert client.post(f"{path}/rows", json=example("AddLabels")).status_code == 200
+
+
+def test_a_long_name_of_a_field_is_shortened_in_the_refusal() -> None:
+    with serving() as client:
+        path = begin(client)
+        refused = client.post(f"{path}/tell", json={"lines": [], "x" * 5000 + "\n": 1})
+        assert refused.status_code == 422
+        assert len(refused.json()["detail"]) <= 300
+        assert len(refused.json()["detail"].splitlines()) == 1

@@ -19,23 +19,46 @@ from maxentry.summary.error_curve import (
 )
 
 
-def test_points_are_anchors_and_the_present() -> None:
+def test_points_lie_where_a_tell_ended() -> None:
     state = asked().state
-    assert curve_sizes(state) == [8, 11, 14, 18, 21, 27, 35, 40]
-    assert curve_sizes(state, 3) == [8, 35, 40]
+    assert curve_sizes(state) == [8, 16, 24, 32, 40]
+    assert curve_sizes(state, 3) == [8, 16, 40]
     assert curve_sizes(state, 1) == [40]
     assert curve_sizes(state, 0) == []
-    assert all(fitting.largest_anchor(n) == n for n in curve_sizes(state)[:-1])
     assert curve_sizes(begun().state) == []
+
+
+def test_an_import_is_one_point() -> None:
+    rows, cols = np.divmod(np.arange(60), 9)
+    campaign = begun()
+    campaign.tell(row=rows, col=cols, value=truth()[rows, cols])
+    assert curve_sizes(campaign.state) == [60]
+    for k in range(60, 84, 2):
+        i, j = np.divmod(np.arange(k, k + 2), 9)
+        campaign.tell(row=i, col=j, value=truth()[i, j])
+    sizes = curve_sizes(campaign.state)
+    assert sizes[0] == 60
+    assert sizes[-1] == 84
+    assert len(sizes) > 3
+    assert all(n % 2 == 0 for n in sizes)
+
+
+def test_of_single_tells_anchors_are_shown() -> None:
+    campaign = begun()
+    for k in range(40):
+        campaign.tell(row=[k // 9], col=[k % 9], value=[truth()[k // 9, k % 9]])
+    sizes = curve_sizes(campaign.state, 5)
+    assert sizes == [8, 11, 15, 26, 40]
+    assert all(fitting.largest_anchor(n, 2) == n for n in sizes[:-1])
 
 
 def test_the_expected_error_is_that_of_the_posterior_then() -> None:
     campaign, curve = asked(), ErrorCurve()
-    assert curve.missing(campaign.state, 3) == [8, 35, 40]
+    assert curve.missing(campaign.state, 3) == [8, 16, 40]
     curve.complete(campaign.state, campaign.posterior, 3)
     assert curve.missing(campaign.state, 3) == []
     points = curve.points(campaign.state)
-    assert [p.measurements for p in points] == [8, 35, 40]
+    assert [p.measurements for p in points] == [8, 16, 40]
     assert points[-1].error == fitting.expected_error(campaign.state, campaign.posterior())
     assert [p.at for p in points] == [campaign.state.standing[p.measurements - 1].told_at for p in points]
     again, X = begun(), truth()
@@ -83,7 +106,7 @@ def test_two_curves_of_one_folder_keep_the_points_of_both(tmp_path: Path) -> Non
     one.complete(campaign.state, campaign.posterior)
     answer(campaign, ask(campaign, 8), truth())
     other.add(campaign.state, campaign.posterior())
-    assert [p.measurements for p in ErrorCurve(tmp_path / "cache").points(campaign.state)] == [8, 10, 12, 14, 16, 24]
+    assert [p.measurements for p in ErrorCurve(tmp_path / "cache").points(campaign.state)] == [8, 16, 24]
 
 
 def test_surprises_are_by_how_much_values_missed_their_predictions() -> None:

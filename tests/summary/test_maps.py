@@ -14,6 +14,7 @@ from tests.reference.maps_slow import dense, in_cells
 from maxentry.belief import Belief, Entries
 from maxentry.campaign.campaign import Campaign
 from maxentry.errors import ParameterError
+from maxentry.posterior.chains import ModelSpec
 from maxentry.posterior.posterior import Posterior
 from maxentry.summary import maps
 from maxentry.summary.maps import Bins, MapCache, PosteriorMap, Window
@@ -43,7 +44,7 @@ def posterior(
     )
     made = Posterior.__new__(Posterior)
     vars(made).update(
-        belief=belief, observations=SimpleNamespace(shape=shape), fit=SimpleNamespace(transform=transform)
+        belief=belief, observations=SimpleNamespace(shape=shape), fit=ModelSpec(transform=transform)
     )
     return made
 

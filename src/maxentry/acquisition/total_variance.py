@@ -4,6 +4,15 @@
     W        k x S    directions of the measured entries, K = I - W'W (see `draw_field`)
     tr(K G) / S       the total variance given the measured entries: no map of the entries is formed
 
+S draws seem to tell more about each other than a measurement will: the regression of all entries on the measured ones
+is fitted to the same draws, which moreover come from chains in different modes. With a chain c left out of it, the
+residuals of its draws are K_cc^-1 (K d)_c, so that
+
+    [sum over c of tr(K_cc^-1 (K G K)_cc K_cc^-1) + tr(K (I - K) G)] / S
+
+is the total variance for somebody whose chain is not among them; the second term is the noise of the measurements. It
+is too large by about as much as tr(K G) / S is too small, and `expected_after` is the mean of the two.
+
     Gamma    S x S    G / (S m1 m2): the mean over all entries of the variance, given W, is tr(K Gamma)
     v_a      -        f_a' K f_a
     h_a      -        f_a' K Gamma K f_a: the mean over all entries b of Cov(x_a, x_b)^2
@@ -61,6 +70,22 @@ class TotalVariance:
         """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
         W = all_directions(self._draws, entries)
         return float(np.trace(self._G) - np.einsum("ks,ks->", W @ self._G, W)) / self._draws.p
+
+    def expected_after(self, entries: Entries, n_chains: int) -> float:
+        """The same with a correction for few draws and several modes; the draws of a chain follow each other."""
+        if not len(entries.rows):
+            return self.now()
+        W, S = all_directions(self._draws, entries), self._draws.p
+        K = np.eye(S) - W.T @ W
+        KG = K @ self._G
+        KGK = KG @ K
+        left_out = 0.0
+        for c in np.array_split(np.arange(S), n_chains if n_chains > 1 else S):
+            inverse = np.linalg.inv(K[np.ix_(c, c)])
+            left_out += float(np.einsum("st,tu,us->", inverse, KGK[np.ix_(c, c)], inverse))
+        fitted = float(np.trace(KG))
+        left_out += fitted - float(np.trace(KGK))
+        return min((fitted + left_out) / (2 * S), self.now())
 
 
 def total_variance(belief: Belief) -> float:

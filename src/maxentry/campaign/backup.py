@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, func, insert, select, text
 from sqlalchemy.exc import IntegrityError
 
-from maxentry._io import refuse_existing, write_atomically
+from maxentry._io import can_be_path, refuse_existing, write_atomically
 from maxentry.campaign import events
 from maxentry.campaign.address import sqlite_file
 from maxentry.campaign.events import Link, Record
@@ -100,7 +100,7 @@ def back_up(storage: Storage, file: str | PathLike[str], *, replace: bool = Fals
             "expected a SQLite file to back up, got PostgreSQL, which has its own tool: pg_dump --format=custom "
             "--file=lab.dump DATABASE; pg_restore puts it back. `maxentry copy` copies the campaigns to a file."
         )
-    if path.is_dir() or not path.absolute().parent.is_dir():
+    if not can_be_path(str(path)) or path.is_dir() or not path.absolute().parent.is_dir():
         raise ParameterError(f"expected a file in a folder that exists, got {file}.")
     log = path.with_name(path.name + "-wal")
     if path.exists() and (path.samefile(source) or (log.exists() and log.stat().st_size > 0)):

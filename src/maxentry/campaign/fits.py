@@ -12,9 +12,10 @@ updated on the way, at *stations* about 2% apart. The first station starts from 
 one before; after the last a few sweeps are enough. Stations are numbers of measurements, so the path does not depend
 on when the fits are made.
 
-The expected error is the root mean square error that a posterior expects of its own mean, over all entries of the
-matrix. It combines the posterior standard deviations and the variance that rank 0 may have taken for noise
-(`unseen_variance`); see docs/mathematics.md.
+The expected error says how far the completed matrix is from what a measurement of each entry would show, as a root
+mean square over all entries. At measured entries that is known. Elsewhere it is the posterior variance of the pattern
+and the noise variance, which holds what the pattern misses as well as noise proper; replicates tell the noise proper,
+and it is left out as far as they do. See docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ import os
 import re
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from maxentry._io import user_cache
+from maxentry._io import expand_home, user_cache
+from maxentry._types import Array
 from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
 from maxentry.errors import MaxentryError
@@ -86,7 +89,7 @@ Cache = Path | Memory
 def cache_folder(mark: str) -> Path:
     """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
     wish = os.environ.get("MAXENTRY_CACHE")
-    return (Path(wish).expanduser() if wish else user_cache()) / mark
+    return (expand_home(Path(wish)) if wish else user_cache()) / mark
 
 
 def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
@@ -101,8 +104,9 @@ FIRST_STATION = 2000  # smaller fits are fast without stations
 STEP = 1.02
 # At a station only the state of the chains matters, so one draw is enough and no chain is dropped.
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
-SAMPLED = 20_000  # entries sampled for the error in the user's units, if the model has another scale
-LAW = 4  # version of cached fits; increase it when the same data give another posterior
+SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
+FEW_REPEATS = 8  # repeated measurements that tell half of the noise
+LAW = 5  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
@@ -156,7 +160,7 @@ def _fit(
 ) -> Posterior:
     """Return the posterior of the first n measurements, from the cache or newly sampled."""
     from maxentry.model.priors import Priors  # imported late: the sampler is slow to import
-    from maxentry.posterior.complete import complete, same_magnitude
+    from maxentry.posterior.complete import complete, same_magnitude, same_scales
 
     settings = state.settings
     kind = "anchor" if start is None else "warm" if sampling == "population" else "station"
@@ -164,7 +168,7 @@ def _fit(
     if (cached := load_fit(cache, name)) is not None:
         return cached
     data = state.observations(n)
-    if start is not None and not same_magnitude(start, data):
+    if start is not None and not (same_magnitude(start, data) and same_scales(start, data)):
         start = None  # the first measurements were of another size: begin anew
     posterior = complete(
         data,
@@ -173,6 +177,7 @@ def _fit(
         effects=settings.effects,
         priors=Priors.paper() if settings.priors == "paper" else None,
         transform=settings.transform,
+        scale=settings.scale,
         sampling=sampling,
         start=start,
         seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
@@ -188,7 +193,7 @@ def _fit(
 def digest_fit(state: State, n: int, kind: str) -> str:
     """Return a hash of everything that a fit of this kind depends on: its name in the cache."""
     s = state.settings
-    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, *state.shape, n, kind]
+    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, s.scale, *state.shape, n, kind]
     digest = hashlib.sha256(json.dumps(model).encode())
     for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -248,41 +253,87 @@ def _file(cache: Path, name: str) -> Path:
 # The expected error
 
 
+class ErrorParts(NamedTuple):
+    """The expected mean square error in the user's units: what measuring other entries can lower, and the rest.
+
+    pattern: the posterior variance of entries not measured, times their share
+    rest: what no pattern explains, there and at the measured entries
+    """
+
+    pattern: float
+    rest: float
+
+    @property
+    def error(self) -> float:
+        """The root mean square error."""
+        return float(np.sqrt(self.pattern + self.rest))
+
+
 def expected_error(state: State, posterior: Posterior) -> float:
-    """Return the expected root mean square error over all entries, in the user's units."""
+    """Return the expected root mean square error over all entries, in the user's units.
+
+    Columns or rows on scales of their own count in the units of the others, so that none rules the rest.
+    """
+    return error_parts(state, posterior).error
+
+
+def error_parts(state: State, posterior: Posterior) -> ErrorParts:
+    """Compute the expected error from the draws and, at measured entries, from the values."""
     from maxentry.acquisition.total_variance import total_variance
 
-    belief, (m1, m2) = posterior.belief, state.shape
-    on_scale = mean_square(posterior, total_variance(belief))
-    if posterior.transform == NONE:
-        return float(np.sqrt(on_scale))
-    if m1 * m2 <= SAMPLED:
-        keys = np.arange(m1 * m2)
+    belief, (m1, m2), transform = posterior.belief, state.shape, posterior.transform
+    size, entries = m1 * m2, state.told_keys
+    rng = derive_rng(state.settings.seed, OUTLOOK, len(state.standing))
+    sample = entries if len(entries) <= SAMPLED else np.sort(rng.choice(entries, SAMPLED, replace=False))
+    x = transform.inverse(belief.at(*Entries.from_keys(sample, m2)))
+    values = posterior.value_map.common(state.values, *state.told)
+    missed, seen = (x.mean(0) - _mean_values(state, values, sample)) ** 2, x.var(0, ddof=min(1, len(x) - 1))
+    open_share = 1 - len(entries) / size
+    known = float(missed.mean()) * (1 - open_share)
+    if open_share == 0:
+        return ErrorParts(0.0, known)
+    noise = _noise_variances(posterior)
+    if transform == NONE:
+        S = belief.n_draws
+        total = total_variance(belief) * S / max(S - 1, 1) - float(seen.mean()) * len(entries)
+        pattern, misfit = max(total, 0.0) / (size - len(entries)), float(noise.mean())
     else:
-        keys = derive_rng(state.settings.seed, OUTLOOK, len(state.standing)).integers(m1 * m2, size=SAMPLED)
-    z = belief.at(*Entries.from_keys(keys, m2))
-    seen = float(np.mean(z.var(0, ddof=min(1, len(z) - 1))))
-    mapped = float(np.mean(posterior.transform.inverse(z).var(0, ddof=min(1, len(z) - 1))))
-    return float(np.sqrt(mapped * (1 + unseen_variance(posterior) / seen))) if seen > 0 else 0.0
+        keys = np.arange(size) if size <= SAMPLED else rng.integers(size, size=SAMPLED)
+        z = belief.at(*Entries.from_keys(np.setdiff1d(keys, entries), m2))
+        noisy = z + np.sqrt(noise)[:, None] * rng.standard_normal(z.shape)
+        pattern, both = (
+            float(transform.inverse(y).var(0, ddof=min(1, len(z) - 1)).mean()) for y in (z, noisy)
+        )
+        misfit = max(both - pattern, 0.0)
+    misfit = max(misfit - repeat_variance(state, values), 0.0)
+    return ErrorParts(open_share * pattern, open_share * misfit + known)
 
 
-def mean_square(posterior: Posterior, total: float) -> float:
-    """Turn a total variance over the draws (divisor S) into the expected mean square error of an entry."""
-    belief = posterior.belief
-    S, (m1, m2) = belief.n_draws, belief.shape
-    return max(total, 0.0) * S / max(S - 1, 1) / (m1 * m2) + unseen_variance(posterior)
-
-
-def unseen_variance(posterior: Posterior) -> float:
-    """Return the variance that rank="auto" may take for noise while most of its draws have rank 0.
-
-    It is the noise variance of the rank-0 draws above that of the others. With few values, rank 0 fits only row and
-    column means, and all other structure counts as noise. Stopping for that reason would be premature, so the excess
-    counts as uncertainty. If other ranks have the majority, the spread of the draws already covers it.
-    """
-    noise, chains = posterior.belief.noise_var, posterior.chains
-    flat = np.repeat([chain.rank == 0 for chain in chains], len(noise) // len(chains))
-    if posterior.rank_choice is None or 2 * flat.sum() < len(flat):
+def repeat_variance(state: State, values: Array) -> float:
+    """Return the noise variance that replicates tell, in the units of the values; too small while they are few."""
+    keys = state.told.keys(state.shape[1])
+    distinct, place = np.unique(keys, return_inverse=True)
+    if len(distinct) == len(keys):
         return 0.0
-    others = 0.0 if flat.all() else float(noise[~flat].mean())
-    return float(flat.mean()) * max(float(noise[flat].mean()) - others, 0.0)
+    squares = (values - _mean_values(state, values, distinct)[place]) ** 2
+    return float(squares.sum()) / (len(keys) - len(distinct) + FEW_REPEATS)
+
+
+def _mean_values(state: State, values: Array, keys: NDArray[np.int64]) -> Array:
+    """Return the mean of the values told of each entry, by sorted keys."""
+    told = state.told.keys(state.shape[1])
+    place = np.minimum(np.searchsorted(keys, told), len(keys) - 1)
+    mine = keys[place] == told
+    total = np.bincount(place[mine], values[mine], len(keys))
+    mean: Array = total / np.bincount(place[mine], minlength=len(keys))
+    return mean
+
+
+def _noise_variances(posterior: Posterior) -> Array:
+    """Return the variance of a measurement in each draw; Student noise of few degrees of freedom counts as of three."""
+    noise, nu = posterior.belief.noise_var, posterior.draws.nu
+    if nu is None:
+        return noise
+    df = np.maximum(nu.ravel(), 3.0)
+    variances: Array = noise * df / (df - 2)
+    return variances

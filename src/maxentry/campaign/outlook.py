@@ -1,4 +1,9 @@
-"""Outlook: the expected error after the next batch, and advice whether to go on."""
+"""Outlook: the expected error after the next batch, and advice whether to go on.
+
+The advice does not depend on the size of the batch asked about. It compares what a unit of cost (an entry, where no
+costs are given) takes off the expected error now with what one has taken off so far, from the spread of the values to
+the error now, and with what remains: returns diminish, so all entries that are left bring at most the present rate.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +19,28 @@ from maxentry.campaign import fits, policy
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.state import State
 from maxentry.posterior.posterior import Posterior
-from maxentry.transform import NONE
+from maxentry.wording import count, percent
 
-HARDLY = 0.01  # advise to stop if a batch lowers the expected error by less than this fraction
+LEAST_RATE = (
+    0.05  # advise to stop if a unit of cost brings less than this fraction of what it has brought so far
+)
+LEAST_REST = (
+    0.05  # or if all entries left, at the present rate, would lower the error by less than this fraction
+)
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The expected error now and after the next batch, in the user's units."""
+    """The expected error (of what a measurement of each entry would show) now and after the next batch."""
 
     error_now: float
     error_with_pending: float  # once all pending entries are told
     error_after: float  # and the next batch, too
     entries: int  # of that batch
     cost: float
+    error_at_start: float = 0.0  # the spread of the values: the error of predicting their mean everywhere
+    gain_per_cost_so_far: float = 0.0  # by all measurements together
+    entries_left: int = 0  # that may still be asked for
 
     @property
     def gain_per_cost(self) -> float:
@@ -49,14 +62,18 @@ class Outlook:
 
 def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
     """Compute the expected error now, with the pending entries and with a batch."""
-    totals, pending = TotalVariance(posterior.belief), state.pending(now)
-    with_batch = pending.joined(Entries(batch.rows, batch.cols))
-    variances = [totals.now(), totals.after(pending), totals.after(with_batch)]
-    errors = np.sqrt([fits.mean_square(posterior, total) for total in variances])
-    if posterior.transform != NONE and errors[0] > 0:  # assume the same relative decrease in the user's units
-        errors *= fits.expected_error(state, posterior) / errors[0]
-    at_once, with_pending, after = errors.tolist()
-    return Outlook(at_once, with_pending, after, len(batch.rows), float(batch.cost.sum()))
+    totals, pending, n_chains = TotalVariance(posterior.belief), state.pending(now), len(posterior.chains)
+    parts, total = fits.error_parts(state, posterior), totals.now()
+    shares = [1.0]  # of the variance now, on the scale of the model
+    for entries in (pending, pending.joined(Entries(batch.rows, batch.cols))):
+        left = totals.expected_after(entries, n_chains) / total if total > 0 else 1.0
+        shares.append(min(left, shares[-1]))
+    at_once, with_pending, after = np.sqrt(parts.pattern * np.array(shares) + parts.rest).tolist()
+    values = posterior.value_map.common(state.values, *state.told)
+    spread, paid = float(np.std(values)), float(state.costs.at(*state.told).sum())
+    so_far = max(spread - at_once, 0.0) / paid if paid else 0.0
+    cost, left = float(batch.cost.sum()), state.n_available(now)
+    return Outlook(at_once, with_pending, after, len(batch.rows), cost, spread, so_far, left)
 
 
 @dataclass(frozen=True)
@@ -89,18 +106,24 @@ def look_ahead(
     batch = policy.next_batch(state, n, now, **limits, cache=cache, progress=progress)
     outlook = compute_outlook(state, posterior, batch, now)
     enough = policy.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
-    return Ahead(outlook, enough or _advice(outlook, state.settings.target_sd))
+    return Ahead(outlook, enough or give_advice(outlook, state.settings.target_sd))
 
 
-def _advice(outlook: Outlook, target: float | None) -> str:
+def give_advice(outlook: Outlook, target: float | None) -> str:
+    """Say whether to go on, by the rate at which entries lower the expected error, whatever their number."""
     if target is not None:
         return f"go on: the expected error is {outlook.error_now:.3g}, and {target:g} was asked for."
-    before = outlook.error_with_pending
-    fall = 1 - outlook.error_after / before if before else 0.0
-    n = f"{outlook.entries} more measurement{'' if outlook.entries == 1 else 's'}"
-    if fall < HARDLY:
-        return (
-            f"{n} would lower the expected error by less than {HARDLY:.0%}. You can stop here, unless you need "
-            "single entries."
-        )
-    return f"go on: {n} should lower the expected error by {fall:.0%}."
+    before, n = outlook.error_with_pending, count(outlook.entries, "more measurement")
+    fall = before - outlook.error_after
+    rate, so_far = outlook.gain_per_cost, outlook.gain_per_cost_so_far
+    rest = fall / outlook.entries * outlook.entries_left if outlook.entries else 0.0
+    unit = "an entry" if outlook.cost == outlook.entries else "a unit of cost"
+    compared = f"{unit} now brings {percent(rate / so_far)} of what it has brought so far" if so_far else ""
+    if rest <= LEAST_REST * before:
+        reason = f"All {outlook.entries_left:,} entries left would lower the expected error by at most {LEAST_REST:.0%}"
+    elif rate < LEAST_RATE * so_far:
+        reason = compared[0].upper() + compared[1:]
+    else:
+        tail = f"; {compared}" if compared else ""
+        return f"go on: {n} should lower the expected error by {percent(fall / before)}{tail}."
+    return f"{reason}. You can stop here, unless you need single entries."

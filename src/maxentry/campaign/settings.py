@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from maxentry.labels import Labels
 
 WITHOUT_MODEL = WITHOUT_BELIEF
+LATER = {"scale": "auto"}  # defaults of settings that came later: campaigns without them are stored as ever
 
 
 def _setting(
@@ -57,8 +58,8 @@ class Settings:
     """The matrix of a campaign and how entries are chosen. Every setting is declared here, and only here.
 
     `name`, `rows`, `cols` and `seed` are set when a campaign is created. Values are always in the user's
-    units; `rank`, `noise`, `effects`, `priors` and `transform` mean the same as in `complete`. Changing a setting that
-    is not `changeable` would change the meaning of values recorded earlier.
+    units; `rank`, `noise`, `effects`, `priors`, `transform` and `scale` mean the same as in `complete`. Changing a
+    setting that is not `changeable` would change the meaning of values recorded earlier.
     """
 
     name: str
@@ -110,6 +111,11 @@ class Settings:
     per_col: int | None = _setting(None, "At most so many in a column.", least=1)
     plates: Literal["rows", "cols"] | None = _setting(
         None, "Whole rows or columns: N counts them.", choices=("rows", "cols")
+    )
+    scale: Literal["auto", "columns", "rows", "none"] = _setting(
+        "auto",
+        "Scales of their own for columns or rows in other units: auto, where they differ beyond doubt.",
+        choices=("auto", "columns", "rows", "none"),
     )
 
     def __post_init__(self) -> None:
@@ -174,8 +180,11 @@ class Settings:
     # JSON
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as JSON data."""
-        return {name: encode_setting(name, value) for name, value in self._all().items()}
+        """Return the settings as JSON data; those of LATER only where they are not at their default."""
+        stored = {
+            name: value for name, value in self._all().items() if name not in LATER or value != LATER[name]
+        }
+        return {name: encode_setting(name, value) for name, value in stored.items()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Settings:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,14 +240,16 @@ class State:
                     raise
                 raise _does_not_follow(record.number, error) from error
         try:
-            asked, measurements = draft.asks(), draft.measurements()
-        except (TypeError, ValueError, OverflowError) as error:
+            settings, asked, measurements = draft.settings, draft.asks(), draft.measurements()
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            if isinstance(error, MaxentryError):
+                raise
             raise _does_not_follow(draft.version, error) from error
         later = State(
-            draft.settings, draft.version, self.created_at, draft.changed_at, asked, measurements, draft.digest,
+            settings, draft.version, self.created_at, draft.changed_at, asked, measurements, draft.digest,
             tuple(draft.leaps),
         )  # fmt: skip
-        if draft.settings is self.settings:  # the axes have an index of all labels
+        if settings is self.settings:  # the axes have an index of all labels
             known = vars(self)
             vars(later).update({name: known[name] for name in ("row_axis", "col_axis") if name in known})
         return later
@@ -300,7 +302,8 @@ class _Draft:
         asked: Asks,
         measurements: Measurements,
     ) -> None:
-        self.settings, self.version, self.changed_at, self.digest = settings, version, changed_at, digest
+        self._settings, self.version, self.changed_at, self.digest = settings, version, changed_at, digest
+        self._labels: dict[str, list[Any]] = {"row": [], "col": []}  # added, and not in the settings yet
         self.leaps = list(leaps)
         self._widest = max(
             self.leaps, key=_width, default=None
@@ -339,14 +342,34 @@ class _Draft:
                 for id in ids:
                     self._settle(id, WITHDRAWN, reason)
             case events.RowsAdded(labels, cost):
-                self.settings = self.settings.with_rows(labels, cost)
+                self._add_labels("row", labels, cost)
             case events.ColsAdded(labels, cost):
-                self.settings = self.settings.with_cols(labels, cost)
+                self._add_labels("col", labels, cost)
             case events.Changed(changes):
-                self.settings = self.settings.changed(changes)
+                self._settings = self.settings.changed(changes)
             case other:
                 raise StorageError(f"expected {other.kind!r} to be the first event only, got it again.")
         self.version, self.changed_at, self.digest = record.number, record.at, record.digest
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, with the labels that were added."""
+        rows, cols = self._labels["row"], self._labels["col"]
+        if rows:
+            self._settings = self._settings.with_rows(rows)
+        if cols:
+            self._settings = self._settings.with_cols(cols)
+        self._labels = {"row": [], "col": []}
+        return self._settings
+
+    def _add_labels(self, side: Literal["row", "col"], labels: Iterable[Any], cost: Any) -> None:
+        """Add labels. Where all entries cost the same and may be asked for, many events are added at once, later."""
+        known = self._settings
+        if labels and cost is None and known.mask is None and not known.costs.given:
+            self._labels[side] += labels
+        else:
+            add = self.settings.with_rows if side == "row" else self.settings.with_cols
+            self._settings = add(labels, cost)
 
     def _move_clock(self, at: dt.datetime) -> None:
         if at - self.changed_at > LEAP:

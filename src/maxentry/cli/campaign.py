@@ -169,7 +169,8 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
     rich_help_panel=PANEL,
     epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
     "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, and outlook (null or "
-    "error_now, error_with_pending, error_after, entries, cost, gain_per_cost).",
+    "error_now, error_with_pending, error_after, entries, cost, error_at_start, gain_per_cost_so_far, entries_left, "
+    "gain_per_cost).",
 )
 def status(
     n: Annotated[
@@ -224,11 +225,20 @@ def _describe_outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]
         return []
     pending = [("… with pending", f"{outlook['error_with_pending']:.3g}")]
     batch = f"{count(int(outlook['entries']), 'entry', 'entries')} more, cost {outlook['cost']:.4g}"
+    so_far = (
+        f"{outlook['gain_per_cost_so_far']:.3g} so far, from {outlook['error_at_start']:.3g} at the start"
+    )
     return [
-        ("expected error", f"{outlook['error_now']:.3g} now (root mean square over the matrix, your units)"),
+        (
+            "expected error",
+            f"{outlook['error_now']:.3g} now (root mean square against measurements, your units)",
+        ),
         *(pending if outlook["error_with_pending"] != outlook["error_now"] else []),
         ("… after next", f"{outlook['error_after']:.3g} ({batch})"),
-        ("gain per cost", f"{outlook['gain_per_cost']:.3g} less expected error for a unit of cost"),
+        (
+            "gain per cost",
+            f"{outlook['gain_per_cost']:.3g} less expected error for a unit of cost ({so_far})",
+        ),
     ]
 
 

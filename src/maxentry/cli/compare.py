@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from maxentry._io import can_be_path
 from maxentry.acquisition import CRITERION_NAMES
 from maxentry.cli import options, output
 from maxentry.cli.options import option
@@ -286,6 +287,8 @@ def _choose_folder(out: str | None, path: str, cell: Cell, quick: bool) -> Path:
 
     stem = "stdin" if path == output.STD else Path(path).stem
     folder = default_folder(out, "compare-" + (re.sub(r"[^\w.-]+", "_", stem) or "table"), quick)
+    if not can_be_path(str(folder)):
+        raise ParameterError(f"expected the name of a folder, got {str(folder)!r}.")
     if out is not None:
         return folder
     mine = str(cell.case.source.identity()["digest"])

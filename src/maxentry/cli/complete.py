@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 
-FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, converged, advice, interrupted"
+FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, scales, converged, advice, interrupted"
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
 LARGEST = 20_000_000  # lines of a long table
 commands = typer.Typer()
@@ -101,7 +101,9 @@ def report(
     points: Annotated[
         int,
         typer.Option(
-            "--points", min=0, help="Moments at which the expected error is computed: a fit each, once."
+            "--points",
+            min=0,
+            help="Moments at which the expected error is computed: a fit or two each, once.",
         ),
     ] = 8,
     unit: Annotated[str, option("--unit", help="What values are measured in, like '% yield'.")] = "",
@@ -137,7 +139,7 @@ def report(
 @commands.command(
     rich_help_panel="Without a campaign", epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output."
 )
-@options.add_settings(("rank", "noise", "transform", "effects", "seed"), defaults=True)
+@options.add_settings(("rank", "noise", "transform", "scale", "effects", "seed"), defaults=True)
 def complete(
     data: Annotated[
         str, typer.Argument(help="CSV or Parquet: a matrix with holes, or row, col, value; - is stdin.")
@@ -270,6 +272,7 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
         "rank_weights": posterior.rank_weights,
         "noise_sd": posterior.noise_sd,
         "transform": str(posterior.transform),
+        "scales": {cell_text(label): factor for label, factor in posterior.scales.items()},
         "converged": bool(diagnostics.converged),
         "advice": strip_code(diagnostics.advice),
         "interrupted": posterior.interrupted,
@@ -280,6 +283,10 @@ def summarize(posterior: Posterior) -> str:
     """The result in a line and, if the chains have not converged, what to do from the shell."""
     (m1, m2), n = posterior.shape, posterior.observations.n
     facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
+    if posterior.fit.scales is not None:
+        from maxentry.posterior.posterior import describe_scales
+
+        facts += f", {posterior.fit.scales.side} on scales of their own: {describe_scales(posterior.scales)}"
     if posterior.diagnostics.converged:
         return f"{facts}: converged."
     lower = ", or try a lower --rank" if posterior.rank else ""

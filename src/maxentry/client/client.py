@@ -17,6 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -201,7 +202,8 @@ class RemoteCampaign:
                 document = self._session.wait_for(document, progress)
         numbers = document["outlook"]
         if numbers is not None:
-            numbers = {name: x for name, x in numbers.items() if name != "gain_per_cost"}
+            names = {field.name for field in fields(Outlook)}
+            numbers = {name: x for name, x in numbers.items() if name in names}
         return Ahead(None if numbers is None else Outlook(**numbers), document["advice"])
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:

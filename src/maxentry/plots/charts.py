@@ -105,9 +105,9 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
 
 def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
     """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function."""
-    belief, transform = posterior.belief, posterior.transform
+    belief, value_map = posterior.belief, posterior.value_map
     sd, nu = np.sqrt(belief.noise_var), None if posterior.draws.nu is None else posterior.draws.nu.ravel()
-    z = transform.forward(values)
+    z = value_map.forward(values, entries.rows, entries.cols)
     place = np.empty(len(z))
     step = max(1, BLOCK_NUMBERS // belief.n_draws)
     for start in range(0, len(z), step):
@@ -116,7 +116,7 @@ def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, 
         place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
     shown, noise = _spread(len(z)), NoiseLaw(belief.noise_var, nu)
     rows, cols = entries.rows[shown], entries.cols[shown]
-    prediction = predict(belief, rows, cols, level, noise, posterior.observations, transform)
+    prediction = predict(belief, rows, cols, level, noise, posterior.observations, value_map)
     ends = np.full((3, len(z)), np.nan)
     ends[:, shown] = prediction.mean, prediction.new_low, prediction.new_high
     return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)
@@ -136,7 +136,8 @@ def predictions_from_asks(subject: Subject, level: float) -> Predictions:
     z, centre = transform.forward(value), transform.forward(mean)
     # To first order: the sd is in the user's units, the noise on the scale of the model.
     slope = (transform.inverse(centre + 1e-4) - transform.inverse(centre - 1e-4)) / 2e-4
-    spread = np.sqrt((sd / slope) ** 2 + subject.posterior.noise_sd**2)
+    noise_sd = subject.posterior.noise_sd * subject.posterior.value_map.factor(entries.rows, entries.cols)
+    spread = np.sqrt((sd / slope) ** 2 + noise_sd**2)
     reach = ndtri(0.5 + level / 2) * spread
     ends = transform.inverse(centre - reach), transform.inverse(centre + reach)
     return Predictions(entries, value, ndtr((z - centre) / spread), mean, *ends)
@@ -343,7 +344,7 @@ def _coherence_panel(
 def history(campaign: Source, *, points: int = POINTS, unit: str = "") -> Plot:
     """The expected error as measurements came in, how far off predictions were, and the pace of asking and telling.
 
-    points: how many points the curve of the expected error has, a fit each the first time; 0: none.
+    points: how many points the curve of the expected error has at most, a fit or two each the first time; 0: none.
     """
     subject = Subject.check(campaign, unit)
     opened, state = subject.require_campaign("has a history")

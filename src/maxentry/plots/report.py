@@ -40,7 +40,7 @@ def render_report(
 ) -> str:
     """The text of the page.
 
-    n: the size of the next batch. points: of the curve of the expected error, a fit each the first time.
+    n: the size of the next batch. points: of the curve of the expected error, a fit or two each the first time.
     interactive: figures to zoom into and to point at; plotly.js (5 MB) is in the page then. unit: of the values.
     """
     check_installed("plotly" if interactive else "matplotlib", "jinja2")
@@ -128,7 +128,7 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
     if ahead.outlook is not None:
         unit = f" {subject.unit}" if subject.unit else ""
         facts += [
-            ("expected error now", f"{ahead.outlook.error_now:.3g}{unit}"),
+            ("expected error now, against measurements", f"{ahead.outlook.error_now:.3g}{unit}"),
             (f"after {ahead.outlook.entries} more", f"{ahead.outlook.error_after:.3g}{unit}"),
         ]
     first, last, now = (f"{t:%Y-%m-%d %H:%M}" for t in (status.created_at, status.changed_at, subject.now))

@@ -13,7 +13,7 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maxentry import labels as axis_labels
-from maxentry._io import can_be_path, write_atomically
+from maxentry._io import can_be_path, expand_home, write_atomically
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.noise import Noise
 from maxentry.model.priors import InverseGamma, Priors
@@ -34,9 +34,9 @@ from maxentry.posterior.gibbs import GibbsState, Units
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched
-from maxentry.transform import Transform
+from maxentry.transform import Scales, Scaling, Side, Transform
 
-FORMAT = 2  # of saved posteriors; 1 had no transform
+FORMAT = 3  # of saved posteriors; 1 had no transform, 2 no scales, and is still written where there are none
 REST = "posterior.npz"  # the file of a folder that has all but the large draws
 LARGE = ("left", "right", "row", "col")  # of the draws: those that a folder has in files of their own
 WATCHED = ("rows", "cols", "count", "chain_mean", "squares")
@@ -103,6 +103,8 @@ def _arrays(p: Parts) -> dict[str, Any]:
     arrays |= {f"draws_{name}": array for name, array in p.draws._asdict().items() if array is not None}
     for c, chain in enumerate(p.chains):
         arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
+    if p.fit.scales is not None:
+        arrays |= {"scales_shift": p.fit.scales.shift, "scales_factor": p.fit.scales.factor}
     if p.watched is not None:
         arrays |= {f"watched_{name}": getattr(p.watched, name) for name in WATCHED}
     return arrays
@@ -111,7 +113,7 @@ def _arrays(p: Parts) -> dict[str, Any]:
 def _meta(p: Parts) -> dict[str, Any]:
     data, fit = p.observations, p.fit
     return {
-        "maxentry_posterior": FORMAT,
+        "maxentry_posterior": FORMAT if fit.scales is not None else 2,
         "shape": data.shape,
         "row_labels": axis_labels.encode(data.row_labels),
         "col_labels": axis_labels.encode(data.col_labels),
@@ -125,6 +127,8 @@ def _meta(p: Parts) -> dict[str, Any]:
             "priors": None if fit.priors is None else asdict(fit.priors),
             "units": fit.units,
             "transform": str(fit.transform),
+            "scale": fit.scale,
+            "scaled": None if fit.scales is None else fit.scales.side,
         },
         "sampling": asdict(p.sampling),
         "chains": [{"rank": chain.rank, "stream": chain.stream} for chain in p.chains],
@@ -138,11 +142,11 @@ def _meta(p: Parts) -> dict[str, Any]:
 
 def read(path: str | PathLike[str]) -> Parts:
     """Read a posterior written by `write`, or one in a folder. Whatever else the file is, the error is a DataError."""
-    folder = FolderStore(_path(path).expanduser())
+    folder = FolderStore(expand_home(_path(path)))
     try:
         meta, arrays = _open(folder)
         written = meta["maxentry_posterior"]
-        if written in (1, FORMAT):
+        if written in range(1, FORMAT + 1):
             return _restore(meta, arrays)
     except FileNotFoundError as error:
         missing = error.filename or path
@@ -208,7 +212,7 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
         tuple(meta["shape"]), arrays["rows"], arrays["cols"], arrays["values"],
         axis_labels.decode(meta["row_labels"]), axis_labels.decode(meta["col_labels"]), kind, *names,
     )  # fmt: skip
-    fit = _restore_fit(meta["fit"])
+    fit = replace(_restore_fit(meta["fit"]), scales=_restore_scales(meta["fit"], arrays, observations))
     chains = tuple(_restore_chain(c, k, arrays, observations, fit) for k, c in enumerate(meta["chains"]))
     draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
     _check_draws(draws, chains, observations.shape, fit, mapped=bool(meta.get("files")))
@@ -228,10 +232,28 @@ def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
         raise DataError(f"expected finite units, got {meta['units']}")
     if noise not in get_args(Noise) or not isinstance(effects, bool):
         raise DataError(f"expected noise and effects of a fit, got {noise!r} and {effects!r}")
+    if (wish := meta.get("scale", "none")) not in get_args(Scaling):
+        raise DataError(f"expected scale to be one of {get_args(Scaling)}, got {wish!r}")
     return ModelSpec(
         noise, effects, Priors(**laws) if laws else None, Units(shift, scale),
-        Transform.parse(meta.get("transform", "none")),
+        Transform.parse(meta.get("transform", "none")), wish,
     )  # fmt: skip
+
+
+def _restore_scales(
+    meta: dict[str, Any], arrays: Mapping[str, Any], observations: Observations
+) -> Scales | None:
+    side = meta.get("scaled")
+    if side is None:
+        return None
+    if side not in get_args(Side):
+        raise DataError(f"expected scales of columns or rows, got {side!r}")
+    scales = Scales(side, arrays["scales_shift"], arrays["scales_factor"])
+    for array in (scales.shift, scales.factor):
+        _check_floats(array, (observations.shape[1 if side == "columns" else 0],))
+    if not (scales.factor > 0).all():
+        raise DataError("expected scales above zero, got others")
+    return scales
 
 
 def _restore_chain(

@@ -34,11 +34,12 @@ from maxentry.posterior.draws import MEMORY, Draws, DrawStore
 from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, ThreadTeam, Units, Workspace
 from maxentry.posterior.schedule import Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
-from maxentry.transform import NONE, Transform
+from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales
 
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
 Sweeps = Callable[[GibbsState, Array, DrawBuffers, int], GibbsState]  # (state, betas, buffers, thin) -> state
 Observer = Callable[[DrawBuffers], None]
+StateObserver = Callable[[int, DrawBuffers | None], None]  # (chain, states); None: forget the chain's states
 CHUNK_WORK = 4e8  # multiplications between two checks of the stop flag: about a tenth of a second
 SHARED_WORK = 3e7  # multiplications of a sweep from which threads may share it: two or three milliseconds
 NEW_DIRECTIONS = 0.5  # size of a new direction over that of the others
@@ -47,10 +48,11 @@ OBSERVED_NUMBERS = 4_000_000  # numbers of the states passed to an observer at o
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The model that is fitted: noise law, effects, priors, units and transform.
+    """The model that is fitted: noise law, effects, priors, units, transform and scales.
 
     Priors given by the user are in the data's units, so nothing is standardised then. With a transform, the values on
-    its scale take the place of the data throughout, for priors and units too.
+    its scale take the place of the data throughout, for priors and units too; so do values of columns or rows on
+    scales of their own.
     """
 
     noise: Noise = "gaussian"
@@ -58,14 +60,29 @@ class ModelSpec:
     priors: Priors | None = None
     units: Units | None = None
     transform: Transform = NONE
+    scale: Scaling = "none"
+    scales: Scales | None = None
+
+    @property
+    def value_map(self) -> ValueMap:
+        """From values in the user's units to those that are modelled, and back."""
+        return ValueMap(self.transform, self.scales)
 
     def in_units_of(self, observations: Observations) -> ModelSpec:
-        """Fix the units: those of an earlier fit, or standard ones of these observations."""
-        return replace(self, units=self.data(observations).units)
+        """Fix scales and units: those of an earlier fit, or standard ones of these observations."""
+        fit = self if self.units is not None else replace(self, scales=self.find_scales(observations))
+        return replace(fit, units=fit.data(observations).units)
+
+    def find_scales(self, observations: Observations) -> Scales | None:
+        """Find the scales of columns or rows; given priors are in one unit, so "auto" finds none then."""
+        if self.scale == "none" or (self.scale == "auto" and self.priors is not None):
+            return None
+        z = model_values(ValueMap(self.transform), observations)
+        return find_scales(self.scale, z.rows, z.cols, z.values, z.shape, self.effects)
 
     def data(self, observations: Observations) -> gibbs.GibbsData:
         """Standardise observations in the user's units for the sampler."""
-        z = transform_values(self.transform, observations)
+        z = model_values(self.value_map, observations)
         return gibbs.prepare(z, self.effects, self.noise, self.priors is None, self.units)
 
     def priors_of(self, shape: tuple[int, int]) -> PriorsOf:
@@ -74,12 +91,14 @@ class ModelSpec:
         return lambda rank: Priors.weak(shape, rank) if given is None else given
 
 
-def transform_values(transform: Transform, observations: Observations) -> Observations:
-    """Transform the values to the model's scale; an error names a value outside its domain by its labels."""
-    if transform == NONE:
+def model_values(value_map: ValueMap, observations: Observations) -> Observations:
+    """Map the values to those that are modelled; an error names a value outside a transform's domain by its labels."""
+    if value_map.plain:
         return observations
     o = observations
-    z = transform.forward(o.values, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k]))
+    z = value_map.forward(
+        o.values, o.rows, o.cols, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k])
+    )
     return replace(o, values=z)
 
 
@@ -164,11 +183,13 @@ def run_chains(
     threads: int | None = None,
     dtype: type[np.floating] = np.float64,
     draw_store: DrawStore = MEMORY,
-    observer: Callable[[int, DrawBuffers], None] | None = None,
+    observer: StateObserver | None = None,
+    plain: bool = False,
 ) -> ChainRun:
     """Run every chain: anneal, settle, then store draws. Ctrl-C keeps the draws so far.
 
     observer(c, states): called by the thread of chain c with every state after settling, stored or not.
+    plain: anneal on the path without aligned effects (docs/mathematics.md).
     """
     compiling_notice([kernel.run_sweeps])
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
@@ -185,7 +206,18 @@ def run_chains(
         try:
             with _thread_team(each, data, chain.rank) as team:
                 return _run_chain(
-                    chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress, team, observer
+                    chain,
+                    data,
+                    priors(chain.rank),
+                    sampling,
+                    mine,
+                    done,
+                    c,
+                    stop,
+                    progress,
+                    team,
+                    observer,
+                    plain,
                 )
         except (ZeroDivisionError, FloatingPointError):
             raise ParameterError(
@@ -215,27 +247,30 @@ def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextMan
 def _run_chain(
     chain: Chain, data: GibbsData, priors: Priors, sampling: Sampling, buffers: DrawBuffers, done: list[int], c: int,
     stop: threading.Event, progress: Progress, team: ThreadTeam | None,
-    observer: Callable[[int, DrawBuffers], None] | None,
+    observer: StateObserver | None, plain: bool,
 ) -> Chain:  # fmt: skip
     rng, state, rank = chain.generator(), chain.state, chain.rank
     workspace = Workspace.allocate(data, rank)
     hyper = gibbs.hyperparameters(priors)
     nothing = buffers.at(slice(0, 0))
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
-    betas = sampling.betas()
 
-    def sweeps(state: GibbsState, betas: Array, here: DrawBuffers, thin: int) -> GibbsState:
-        state = gibbs.step(state, data, rank, hyper, rng, betas, here, thin, workspace, team)
+    def sweeps(
+        state: GibbsState, betas: Array, here: DrawBuffers, thin: int, plain: bool = False
+    ) -> GibbsState:
+        state = gibbs.step(state, data, rank, hyper, rng, betas, here, thin, workspace, team, plain)
         if not np.isfinite(state.scalars).all():
             raise FloatingPointError
         return state
 
-    for start in range(0, betas.size, chunk):
-        if stop.is_set():
-            break
-        part = betas[start : start + chunk]
-        state = sweeps(state, part, nothing, 0)
-        progress.advance(part.size)
+    cold, settle = np.split(sampling.betas(), [sampling.anneal])
+    for betas, plainly in ((cold, plain), (settle, False)):
+        for start in range(0, betas.size, chunk):
+            if stop.is_set():
+                break
+            part = betas[start : start + chunk]
+            state = sweeps(state, part, nothing, 0, plainly)
+            progress.advance(part.size)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):
         if stop.is_set():
@@ -296,11 +331,48 @@ def _salvage_draws(run: ChainRun, done: list[int]) -> ChainRun:
     return run.select(np.flatnonzero(have >= best).tolist(), best)
 
 
-def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
-    """Drop the chains of a population that annealing left in a mode without mass."""
+def stuck_chains(run: ChainRun, data: GibbsData) -> list[int]:
+    """Positions of the chains of a population that annealing left in a mode without mass."""
     eta2, ranks = run.buffers.scalars[..., kernel.ETA2], np.array([chain.rank for chain in run.chains])
     stuck = find_stuck_chains(eta2, ranks, data.by_row.values.size, data.shape, data.effects)
-    return run.select(np.flatnonzero(~stuck).tolist(), run.buffers.row.shape[1]) if stuck.any() else run
+    return [int(c) for c in np.flatnonzero(stuck)]
+
+
+def anneal_again(
+    run: ChainRun,
+    stuck: list[int],
+    data: GibbsData,
+    priors: PriorsOf,
+    sampling: Sampling,
+    progress: Progress,
+    *,
+    observer: StateObserver | None = None,
+    **options: Any,
+) -> ChainRun:
+    """Anneal these chains once more, on the path without aligned effects; their draws are replaced in place."""
+    options = options | {"draw_store": MEMORY}
+    if observer is not None:
+        for c in stuck:
+            observer(c, None)
+        options["observer"] = lambda k, states: observer(stuck[k], states)
+    again = run_chains(
+        [run.chains[c] for c in stuck], data, priors, sampling, progress, plain=True, **options
+    )
+    if again.interrupted:
+        return replace(run, interrupted=True)
+    chains = list(run.chains)
+    for k, c in enumerate(stuck):
+        chains[c] = again.chains[k]
+        for old, new in zip(run.buffers, again.buffers, strict=True):
+            old[c, ..., : new.shape[-1]] = new[k]
+    return replace(run, chains=tuple(chains))
+
+
+def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
+    """Drop the chains that are still stuck."""
+    stuck = set(stuck_chains(run, data))
+    others = [c for c in range(len(run.chains)) if c not in stuck]
+    return run.select(others, run.buffers.row.shape[1]) if stuck else run
 
 
 def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:

@@ -1,8 +1,8 @@
 """`complete`: a partially observed matrix goes in, its posterior comes out.
 
-The steps: read the observations, check the options, choose the rank, run the chains, drop stuck ones, and convert the
-draws to the user's units. A warm start (`start=`) continues the chains of an earlier posterior instead, after
-measurements, rows or columns were added.
+The steps: read the observations, check the options, choose the rank, run the chains, anneal stuck ones again, and
+convert the draws to the user's units. A warm start (`start=`) continues the chains of an earlier posterior instead,
+after measurements, rows or columns were added.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from maxentry._types import Array, Indices
-from maxentry.errors import DataError, LabelError, ParameterError, is_whole
+from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.model.noise import Noise, has_weights
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
-from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, transform_values
+from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values
 from maxentry.posterior.draws import MEMORY, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
@@ -29,7 +29,7 @@ from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import COSTLY, Kind, Sampling, data_abound, sweep_work
 from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
-from maxentry.transform import NONE, Transform
+from maxentry.transform import NONE, Scaling, Transform
 from maxentry.wording import show
 
 FEW = 0.03  # share of new observations up to which chains hardly have to move
@@ -47,6 +47,7 @@ def complete(
     effects: bool = True,
     priors: Priors | None = None,
     transform: str | Transform = "none",
+    scale: Scaling = "auto",
     sampling: Kind | Sampling = "population",
     start: Posterior | None = None,
     seed: int | None = None,
@@ -75,6 +76,8 @@ def complete(
         paper's.
     transform: "log" for positive values that vary by factors, "logit" for shares between 0 and 1, "percent" for
         percentages, "logit(low, high)": the model is of the transformed values, answers are in the data's units.
+    scale: "auto" puts columns (or rows) on scales of their own where these differ beyond doubt, as in a table of
+        metrics in several units; "columns" or "rows" does so for all of them, "none" for none.
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
     start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to continue from. Its
@@ -92,12 +95,14 @@ def complete(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column,
     )  # fmt: skip
-    scale = Transform.parse(transform)
-    _check_types(effects, priors, start, seed, threads, dtype)
+    transform = Transform.parse(transform)
+    _check_types(effects, priors, start, seed, threads, dtype, scale)
     if start is not None:
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
-    fit = ModelSpec(noise, bool(effects), priors, None if start is None else start.fit.units, scale)
+    fit = ModelSpec(noise, bool(effects), priors, None, transform, scale)
+    if start is not None:
+        fit = keep_units(fit, start, observations)
     fit = fit.in_units_of(observations)
     _check_options(observations.shape, rank, fit, sampling, start)
     draw_store = MEMORY if store is None else FolderStore.create(store)
@@ -132,7 +137,7 @@ def complete(
 
 
 def _check_types(
-    effects: object, priors: object, start: object, seed: object, threads: object, dtype: Any
+    effects: object, priors: object, start: object, seed: object, threads: object, dtype: Any, scale: object
 ) -> None:
     def whole_or_none(value: object, least: int) -> bool:
         return value is None or is_whole(value, least)
@@ -145,6 +150,7 @@ def _check_types(
         ("seed must be a whole number of at least 0 or None", seed, whole_or_none(seed, 0)),
         ("threads must be a whole number of at least 1 or None", threads, whole_or_none(threads, 1)),
         ("dtype must be np.float64 or np.float32", dtype, is_dtype and dtype in (np.float64, np.float32)),
+        ("scale must be 'auto', 'columns', 'rows' or 'none'", scale, is_choice(scale, get_args(Scaling))),
     )
     for rule, value, good in rules:
         if not good:
@@ -189,7 +195,13 @@ def _run(
 ) -> chains.ChainRun:
     with track(len(started) * plan.sweeps, what, progress) as bar:
         run = chains.run_chains(started, data, priors_of, plan, bar, **options)
-    return chains.drop_stuck_chains(run, data) if plan.kind == "population" else run
+    if plan.kind != "population":
+        return run
+    stuck = chains.stuck_chains(run, data) if plan.anneal and not run.interrupted else []
+    if stuck:
+        with track(len(stuck) * plan.sweeps, "annealing again", progress) as bar:
+            run = chains.anneal_again(run, stuck, data, priors_of, plan, bar, **options)
+    return chains.drop_stuck_chains(run, data)
 
 
 def _choose_rank(
@@ -199,7 +211,7 @@ def _choose_rank(
     threads: int | None,
 ) -> RankChoice:
     """Choose by prediction on the scale of the model, where the noise has one size."""
-    z, fit = transform_values(fit.transform, observations), replace(fit, transform=NONE)
+    z, fit = model_values(fit.value_map, observations), replace(fit, transform=NONE, scales=None)
 
     known: dict[int, tuple[Chain, ...]] = {}  # of each training part, the chains of the rank before
 
@@ -227,11 +239,32 @@ def _choose_rank(
 # annealed again.
 
 
+def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> ModelSpec:
+    """Return the fit in the units and scales of `start`, in which its chains are."""
+    scales = start.fit.scales
+    if fit.scale not in ("auto", start.fit.scale):
+        raise ParameterError(f"start= was fitted with scale={start.fit.scale!r}, got scale={fit.scale!r}")
+    if scales is not None:
+        rows, cols = _positions(start.observations, observations)
+        on_rows = scales.side == "rows"
+        scales = scales.moved(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
+    return replace(fit, units=start.fit.units, scale=start.fit.scale, scales=scales)
+
+
+def same_scales(start: Posterior, observations: Observations) -> bool:
+    """Whether the columns or rows on scales of their own are those that these data would have."""
+    old, new = start.fit.scales, start.fit.find_scales(observations)
+    if old is None or new is None:
+        return old is new
+    return old.side == new.side and np.array_equal(old.own, new.own)
+
+
 def check_units(start: Posterior, observations: Observations) -> None:
     """Refuse data of another order of magnitude than those of `start`, in whose units its chains are."""
     if same_magnitude(start, observations):
         return
-    z, old = transform_values(start.fit.transform, observations), start.fit.units or Units(0.0, 1.0)
+    fit = keep_units(start.fit, start, observations)
+    z, old = model_values(fit.value_map, observations), fit.units or Units(0.0, 1.0)
     raise DataError(
         f"expected values like those of start= (spread {old.scale:.3g}), got {name_farthest(z, old.shift)}; "
         "correct the value, or leave start= out"
@@ -243,7 +276,7 @@ def same_magnitude(start: Posterior, observations: Observations) -> bool:
     fit = start.fit
     if fit.units is None or fit.priors is not None:
         return True
-    values = transform_values(fit.transform, observations).values
+    values = model_values(keep_units(fit, start, observations).value_map, observations).values
     new, old = standard_units(values, fit.effects), fit.units
     near = abs(new.shift - old.shift) < UNITS_RANGE * old.scale
     return near and 1 / UNITS_RANGE < new.scale / old.scale < UNITS_RANGE

@@ -134,7 +134,7 @@ def diagnose(draws: Draws, observations: Observations, kind: Kind, seed: int = 0
 
     `seed` fixes which quantities are monitored. The cost is O(chains draws (m1 + m2) R^2).
     """
-    names, groups, watched = monitor(draws, observations, seed)
+    names, groups, watched, _ = monitor(draws, observations, seed)
     bulk, tail = ess_between(watched) if kind == "population" else (ess_bulk(watched), ess_tail(watched))
     n_chains, n_draws = watched.shape[:2]
     statistics = Statistics(

@@ -31,7 +31,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from maxentry._io import check_memory
+from maxentry._io import check_memory, expand_home
 from maxentry._types import Array, Indices
 from maxentry.errors import DataError, ParameterError
 from maxentry.observations import Observations
@@ -89,11 +89,12 @@ class Draws(NamedTuple):
 
 
 class Monitored(NamedTuple):
-    """Quantities by name, each in a group, with their draws (chain, draw, quantity)."""
+    """Quantities by name, each in a group, with their draws (chain, draw, quantity); entries of X come first."""
 
     names: tuple[str, ...]
     groups: tuple[str, ...]
     draws: Array
+    entries: tuple[Indices, Indices]  # rows and columns of these
 
 
 def monitor(draws: Draws, observations: Observations, seed: int = 0) -> Monitored:
@@ -116,7 +117,7 @@ def monitor(draws: Draws, observations: Observations, seed: int = 0) -> Monitore
             names += name
             groups += [group] * len(name)
             parts.append(values)
-    return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2))
+    return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2), (i, j))
 
 
 def choose_entries(
@@ -220,7 +221,7 @@ class FolderStore(DrawStore):
         """Use a new or empty folder."""
         if not isinstance(path, str | PathLike):
             raise ParameterError(f"store must be the path of a folder or None, got {show(path)}")
-        folder = Path(path).expanduser()
+        folder = expand_home(Path(path))
         _check_empty(folder)
         if not folder.parent.is_dir():
             why = "is not a folder" if folder.parent.exists() else "does not exist"

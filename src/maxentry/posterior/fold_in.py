@@ -77,7 +77,8 @@ def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
     with threadpool_limits(1):  # threads on matrices this thin cost more than they give
         for block, seen in _blocks(posterior, new):
             mean[block], sd[block] = _moments(posterior, seen)
-    return NewRows(mean, sd)
+    shift, factor = _column_scales(posterior)
+    return NewRows(shift + factor * mean, factor * sd)
 
 
 def _moments(posterior: Posterior, seen: ObservedRows) -> tuple[Array, Array]:
@@ -101,7 +102,14 @@ def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
         for block, seen in _blocks(posterior, new):
             for columns in column_draws(posterior):
                 mean[block] += columns.offset + coefficients(columns, seen)[0] @ columns.F.T
-    return mean / posterior.draws.mu.size
+    shift, factor = _column_scales(posterior)
+    return shift + factor * (mean / posterior.draws.mu.size)
+
+
+def _column_scales(posterior: Posterior) -> tuple[Array | float, Array | float]:
+    """Shift and factor of each column; new rows have no scales of their own."""
+    scales = posterior.fit.scales
+    return (0.0, 1.0) if scales is None or scales.side == "rows" else (scales.shift, scales.factor)
 
 
 def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
@@ -166,4 +174,5 @@ def _check_new_rows(Y: ArrayLike, posterior: Posterior) -> Array:
     if np.isinf(values).any():
         i, j = np.argwhere(np.isinf(values))[0]
         raise DataError(f"expected finite numbers, got {values[i, j]} at row {i}, column {j}")
-    return values
+    shift, factor = _column_scales(posterior)
+    return np.asarray((values - shift) / factor)

@@ -6,7 +6,7 @@ Dense maps (`Maps`) are computed block by block, and refused where they would no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.noise import NoiseLaw
 from maxentry.observations import Observations
-from maxentry.transform import NONE, Transform
+from maxentry.transform import ValueMap
 from maxentry.wording import show
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
+PLAIN = ValueMap()
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
 
 
 def interval_map(
-    belief: Belief, level: float, noise: NoiseLaw | None = None, transform: Transform = NONE
+    belief: Belief, level: float, noise: NoiseLaw | None = None, value_map: ValueMap = PLAIN
 ) -> tuple[Array, Array]:
     """Dense maps (low, high) of the entries, or with `noise` of new measurements of them, in the user's units."""
     low, high = np.empty(belief.shape), np.empty(belief.shape)
@@ -72,49 +73,51 @@ def interval_map(
     for rows, cols in belief.blocks(extra.size):
         x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
         noisy = (x[None] + extra[:, :, None, None]).reshape(extra.size, *x.shape[1:])
-        low[rows, cols], high[rows, cols] = map(transform.inverse, quantiles(noisy, level))
+        inverse = partial(value_map.inverse, rows=rows, cols=cols)
+        low[rows, cols], high[rows, cols] = map(inverse, quantiles(noisy, level))
     return low, high
 
 
-def mean_map(belief: Belief, transform: Transform) -> Array:
+def mean_map(belief: Belief, value_map: ValueMap) -> Array:
     """Dense map of the mean of the entries, in the user's units."""
-    if transform == NONE:
+    if value_map.plain:
         return belief.mean()
     mean = np.zeros(belief.shape)
     for rows, cols in belief.blocks():
         for s in range(belief.n_draws):
-            mean[rows, cols] += transform.inverse(belief.block(s, rows, cols)) / belief.n_draws
+            mean[rows, cols] += value_map.inverse(belief.block(s, rows, cols), rows, cols) / belief.n_draws
     return mean
 
 
-def sd_map(belief: Belief, mean: Array, transform: Transform) -> Array:
+def sd_map(belief: Belief, mean: Array, value_map: ValueMap) -> Array:
     """Dense map of the standard deviation of the entries, around the map of the mean, in the user's units."""
-    if transform == NONE:
+    if value_map.plain:
         return belief.sd(mean)
     squares = np.zeros(belief.shape)
     for rows, cols in belief.blocks():
         for s in range(belief.n_draws):
-            squares[rows, cols] += (transform.inverse(belief.block(s, rows, cols)) - mean[rows, cols]) ** 2
+            deviation = value_map.inverse(belief.block(s, rows, cols), rows, cols) - mean[rows, cols]
+            squares[rows, cols] += deviation**2
     return np.sqrt(squares / max(belief.n_draws - 1, 1))
 
 
 class Maps:
     """The mean, sd, intervals and samples of every entry, m1 x m2 arrays in the user's units."""
 
-    def __init__(self, belief: Belief, noise: NoiseLaw, transform: Transform) -> None:
-        self._belief, self._noise, self._transform = belief, noise, transform
+    def __init__(self, belief: Belief, noise: NoiseLaw, value_map: ValueMap) -> None:
+        self._belief, self._noise, self._value_map = belief, noise, value_map
 
     @cached_property
     def mean(self) -> Array:
         """Posterior mean of every entry; read-only, since it is cached: `.copy()` to change it."""
         self.check_size()
-        return _read_only(mean_map(self._belief, self._transform))
+        return _read_only(mean_map(self._belief, self._value_map))
 
     @cached_property
     def sd(self) -> Array:
         """Posterior standard deviation of every entry; read-only like the mean."""
         self.check_size()
-        return _read_only(sd_map(self._belief, self.mean, self._transform))
+        return _read_only(sd_map(self._belief, self.mean, self._value_map))
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """(low, high): each entry, without noise, lies between with this probability."""
@@ -127,7 +130,7 @@ class Maps:
     def _ends(self, level: float, noise: NoiseLaw | None) -> tuple[Array, Array]:
         check_level(level)
         self.check_size()
-        return interval_map(self._belief, level, noise, self._transform)
+        return interval_map(self._belief, level, noise, self._value_map)
 
     def sample(self, n: int = 1, seed: int | None = None) -> Array:
         """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
@@ -138,7 +141,8 @@ class Maps:
         self.check_size(n)
         rng, S = np.random.default_rng(seed), self._belief.n_draws
         which = rng.choice(S, n, replace=n > S)
-        return np.stack([self._transform.inverse(self._belief.draw(int(s))) for s in which])
+        every = slice(None), slice(None)
+        return np.stack([self._value_map.inverse(self._belief.draw(int(s)), *every) for s in which])
 
     def check_size(self, copies: int = 1) -> None:
         """Refuse maps that would not fit in memory."""
@@ -157,7 +161,7 @@ def _read_only(array: Array) -> Array:
 
 def predict(
     belief: Belief, i: Indices, j: Indices, level: float, noise: NoiseLaw, observations: Observations,
-    transform: Transform = NONE,
+    value_map: ValueMap = PLAIN,
 ) -> Prediction:  # fmt: skip
     """Mean, sd and intervals of the entries (i, j), computed in blocks, so that there may be many."""
     flat_i, flat_j = i.ravel(), j.ravel()
@@ -168,11 +172,11 @@ def predict(
         part = slice(start, start + step)
         x = belief.at(flat_i[part], flat_j[part])
         noisy = (x[None] + extra[:, :, None]).reshape(extra.size, -1)
-        y = transform.inverse(x)
+        y = value_map.inverse(x, flat_i[part], flat_j[part])
         sd = y.std(0, ddof=1) if y.shape[0] > 1 else np.zeros(y.shape[1])
         out[:2, part] = y.mean(0), sd
         ends = *quantiles(noisy, level), *quantiles(x, level)
-        out[2:, part] = transform.inverse(ends)
+        out[2:, part] = value_map.inverse(ends, flat_i[part], flat_j[part])
     mean, sd, new_low, new_high, low, high = (row.reshape(i.shape) for row in out)
     rows, cols = _labels_at(observations.row_labels, flat_i), _labels_at(observations.col_labels, flat_j)
     return Prediction(rows, cols, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)

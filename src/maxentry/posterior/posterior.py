@@ -33,10 +33,12 @@ from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
-from maxentry.transform import NONE, Transform
+from maxentry.transform import NONE, Transform, ValueMap
+from maxentry.wording import one_line
 
 Map = Literal["mean", "sd", "low", "high"]
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
+MOST_NAMED = 8  # lines on scales of their own in the printed posterior
 LEFT_OUT = (
     "counts as noise: .predictive_interval includes it, .interval does not; a fixed rank (rank=2, say) gives intervals "
     "that allow for unseen structure"
@@ -47,7 +49,8 @@ class Posterior:
     """Draws of the whole matrix given the observations, kept as factors; dense maps are computed on request.
 
     Returned by `maxentry.complete`. The draws themselves are in `draws` (chain, draw, …), pooled in `belief`.
-    With a `transform` these, `diagnostics` and `noise_sd` are on its scale; all else is in the user's units.
+    With a `transform` these, `diagnostics` and `noise_sd` are on its scale; columns or rows on scales of their own are
+    divided by these in them. All else is in the user's units.
     """
 
     def __init__(
@@ -82,6 +85,21 @@ class Posterior:
     def transform(self) -> Transform:
         """The scale on which the values were modelled."""
         return self.fit.transform
+
+    @property
+    def value_map(self) -> ValueMap:
+        """From values in the user's units to those of `draws` and `belief`, and back."""
+        return ValueMap(self.fit.transform, self.fit.scales)
+
+    @property
+    def scales(self) -> dict[Any, float]:
+        """The columns (or rows) on scales of their own, by label, and how many times the others' scale each has."""
+        scales = self.fit.scales
+        if scales is None:
+            return {}
+        data = self.observations
+        labels = data.col_labels if scales.side == "columns" else data.row_labels
+        return {(int(k) if labels is None else labels[k]): float(scales.factor[k]) for k in scales.own}
 
     @property
     def rank_weights(self) -> dict[int, float]:
@@ -126,7 +144,7 @@ class Posterior:
     @cached_property
     def arrays(self) -> Maps:
         """`mean`, `sd`, `interval`, `predictive_interval` and `sample` as plain arrays, also where a frame came in."""
-        return Maps(self.belief, self._noise(), self.transform)
+        return Maps(self.belief, self._noise(), self.value_map)
 
     @property
     def mean(self) -> Any:
@@ -184,7 +202,7 @@ class Posterior:
         """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column is used for all."""
         intervals.check_level(level)
         i, j = entry_positions(self.observations, rows, cols)
-        return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.transform)
+        return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.value_map)
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
         """A frame by label, of the kind that came in (pandas where none did).
@@ -268,7 +286,7 @@ class Posterior:
             name = group.replace(" ", "_")
             values = watched.draws[..., members]
             if group.startswith("X "):
-                values = self.transform.inverse(values)
+                values = self.value_map.inverse(values, *(at[members] for at in watched.entries))
             if len(members) == 1 and name in ("eta2", "sigma2"):
                 found[name] = values[..., 0]
                 continue
@@ -301,6 +319,8 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if p.transform != NONE:
         noise += f", on the {p.transform} scale"
         transform = [("transform", f"{p.transform}; answers are in the units of the data")]
+    if p.fit.scales is not None:
+        transform.append((f"{p.fit.scales.side} on scales of their own", describe_scales(p.scales)))
     found = [
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
@@ -315,6 +335,17 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if not p.diagnostics.converged:
         found.append(("advice", p.diagnostics.advice))
     return found
+
+
+def describe_scales(scales: dict[Any, float]) -> str:
+    """Name the lines on scales of their own, those farthest from the others first."""
+    ordered = sorted(scales.items(), key=lambda item: -abs(np.log(item[1])))
+    listed = [
+        f"{one_line(label)} ({'location only' if factor == 1 else f'x {factor:.3g}'})"
+        for label, factor in ordered[:MOST_NAMED]
+    ]
+    more = len(ordered) - len(listed)
+    return ", ".join(listed) + (f" and {more} more" if more else "")
 
 
 def _means_note(share: float) -> str:

@@ -154,8 +154,8 @@ def stacking_weights(predictions: Array, truth: Array, ranks: Sequence[int]) -> 
 
     predictions are (ranks, held out), s2 is the least mean square error of one rank. The second term is a prior with
     precision c = CAUTION on the weights around w_0, equal weights of all ranks but 0. It matters only where the
-    held-out values cannot tell. Rank 0 would be the wrong centre there: it calls all structure noise, and its intervals of X are
-    too narrow where there is some.
+    held-out values cannot tell. Rank 0 would be the wrong centre there: it calls all structure noise, and its
+    intervals of X are too narrow where there is some.
     """
     from scipy.optimize import nnls  # here: the rank rule above must not load SciPy
 

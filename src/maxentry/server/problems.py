@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from maxentry.errors import MaxentryError
+from maxentry.errors import MaxentryError, refusal
 
 LOG = logging.getLogger("maxentry.server")
 MEDIA_TYPE = "application/problem+json"
@@ -167,7 +167,7 @@ def _from_validation(error: RequestValidationError) -> HttpProblem:
         for mistake in mistakes[:20]
     ]
     expected = lines[0]["expected"]
-    detail = f"{lines[0]['where']}: {expected[:1].lower()}{expected[1:]}."
+    detail = refusal(f"{lines[0]['where']}: {expected[:1].lower()}{expected[1:]}.")
     return HttpProblem("invalid-request", detail, error="ParameterError", errors=lines)
 
 

@@ -443,6 +443,9 @@ class PosteriorResponse(ResponseBody):
     noise_sd: Number
     noise_df: Number
     transform: str
+    scales: dict[str, float] = Field(
+        default_factory=dict, description="Columns or rows on scales of their own, and their sizes."
+    )
     chains: int
     draws: int
     converged: bool

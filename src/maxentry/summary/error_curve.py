@@ -1,8 +1,9 @@
 """How a campaign went: the expected error as measurements came in, and how far off its predictions were.
 
-The expected error after n measurements needs a posterior of the first n. Points are taken at anchors
-(`campaign/fits.py`), which cost one fit each instead of two, and at the present. One point is its
-`expected_error`; each is computed once and kept in the cache. Predictions of asked entries are in the events.
+The expected error after n measurements needs a posterior of the first n. Points lie where a `tell` ended: an import of
+a whole file is one point, since the order of its lines is no history. Of many tells some are shown, evenly spaced by
+the logarithm of n, with a preference for anchors (`campaign/fits.py`), which cost one fit instead of two. One point is
+its `expected_error`; each is computed once and kept in the cache. Predictions of asked entries are in the events.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 POINTS = 8  # of a curve
-NEAR = 0.9  # of all measurements: an anchor beyond would stand beside the last point
+NEAR = 0.9  # of all measurements: of many tells, one beyond would stand beside the last point
 LATEST_TELLS = 200  # at which a known point is looked for
 FILE = "expected_errors.json"
 
@@ -87,12 +88,15 @@ class ErrorCurve:
         """Compute the missing points, the last first; `latest` returns the posterior of all measurements."""
         from maxentry.campaign import fits
 
+        memory = (
+            fits.Memory()
+        )  # not the campaign's cache, where old fits would push out those that `ask` needs
         for n in reversed(self.missing(state, points)):
             if n == len(state.standing):
                 self.add(state, latest())
-            else:  # not through the campaign's cache, where old fits would push out those that `ask` needs
+            else:
                 then = replace(state, measurements=state.standing[:n])
-                self.add(then, fits.fit_posterior(then, None, progress=progress))
+                self.add(then, fits.fit_posterior(then, memory, progress=progress))
 
     def _read(self) -> dict[str, float]:
         if self._folder is not None:
@@ -104,25 +108,28 @@ class ErrorCurve:
 
 
 def curve_sizes(state: State, points: int = POINTS) -> list[int]:
-    """Numbers of measurements that a curve shows: anchors, and all; none while too few are told for a posterior."""
+    """Numbers of measurements that a curve shows: the ends of tells; none while too few are told for a posterior."""
     from maxentry.campaign import fits
 
-    n, least = len(state.standing), max(fits.FIRST_ANCHOR, max(state.shape) / 2)
-    if points == 0 or len(state.told_keys) < max(state.shape) / 2 or n == 0:
+    n, least = len(state.standing), max(state.shape) / 2
+    if points == 0 or len(state.told_keys) < least or n == 0:
         return []
-    anchors: list[int] = []
-    a = fits.largest_anchor(max(int(NEAR * n), 1))
-    while a >= least:
-        anchors.insert(0, a)
-        a = fits.largest_anchor(a - 1)
-    some = np.unique(np.linspace(0, len(anchors) - 1, min(points - 1, len(anchors))).astype(int))
-    return [*(anchors[k] for k in some), n]
+    ends = np.array(list(_sizes_by_event(state).values()))
+    ends = ends[ends >= max(fits.FIRST_ANCHOR, least)]
+    if len(ends) <= points:
+        return sorted({n, *ends.tolist()})
+    sizes = [0]
+    for target in np.geomspace(ends[0], n, points)[:-1]:
+        anchor = fits.largest_anchor(int(target), state.settings.rank)
+        cheap = anchor > sizes[-1] and anchor in ends
+        sizes.append(anchor if cheap else int(ends[np.argmin(np.abs(ends - target))]))
+    return sorted({n, *(size for size in sizes if 0 < size <= NEAR * n)})
 
 
 def _key(state: State, n: int) -> str:
     from maxentry.campaign import fits
 
-    return fits.digest_fit(state, n, "expected error")
+    return fits.digest_fit(state, n, "expected error 2")  # another number for another meaning
 
 
 # Predictions and what came of them
@@ -143,12 +150,20 @@ def pair_predictions(state: State) -> list[tuple[Measurement, Ask]]:
 
 
 def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
-    """How far values were from their predictions; `latest` is called for the noise, if there are any."""
+    """How far values were from their predictions; `latest` is called for noise and scales, if there are any.
+
+    Columns or rows on scales of their own count in units of these, so that none rules the others.
+    """
     predicted = pair_predictions(state)
-    noise = _noise_sd(state, latest()) if predicted else 0.0
     by_event: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for m, ask in predicted:
-        by_event[m.event].append(((m.value - ask.mean) ** 2, ask.sd**2 + noise**2))
+    if predicted:
+        posterior = latest()
+        noise = _noise_sd(state, posterior)
+        at = (np.array([getattr(m, side) for m, _ in predicted]) for side in ("row", "col"))
+        for (m, ask), factor in zip(predicted, posterior.value_map.factor(*at), strict=True):
+            by_event[m.event].append(
+                (((m.value - ask.mean) / factor) ** 2, (ask.sd / factor) ** 2 + noise**2)
+            )
     ends = _sizes_by_event(state)
     squares = np.array([np.mean(pairs, axis=0) for pairs in by_event.values()]).reshape(-1, 2)
     error, expected = np.sqrt(squares.T)
@@ -157,7 +172,9 @@ def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
 
 def _sizes_by_event(state: State) -> dict[int, int]:
     """How many measurements there were after each event that added some."""
-    return {m.event: count for count, m in enumerate(state.standing, start=1)}
+    events = state.standing.column("event")
+    last = np.flatnonzero(np.diff(events, append=-1))
+    return dict(zip(events[last].tolist(), (last + 1).tolist(), strict=True))
 
 
 def _noise_sd(state: State, posterior: Posterior) -> float:

@@ -21,7 +21,6 @@ from maxentry._types import Array, Indices
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.posterior.intervals import interval_map, mean_map, sd_map
-from maxentry.transform import NONE
 
 if TYPE_CHECKING:
     from maxentry.campaign.state import State
@@ -151,19 +150,19 @@ def posterior_cells(
 
     level: the probability of the intervals. least: evaluate at least so many rows and columns of each cell.
     """
-    belief, transform = posterior.belief, posterior.transform
-    if what == "mean" and transform == NONE:
+    belief, value_map = posterior.belief, posterior.value_map
+    if what == "mean" and value_map.plain:
         return Cells(_pool(belief, rows, cols).mean(), 1.0)
     each = max(least, sample_size(rows, cols, min(WORK[what] / belief.n_draws, SAMPLED_ENTRIES)))
     (row_at, row_starts), (col_at, col_starts) = rows.sample(each), cols.sample(each)
-    sample = restrict(belief, row_at, col_at)
+    sample, value_map = restrict(belief, row_at, col_at), value_map.restricted(row_at, col_at)
     share = len(row_at) * len(col_at) / (len(rows.order) * len(cols.order))
     if what == "width":
-        low, high = interval_map(sample, level, None, transform)
+        low, high = interval_map(sample, level, None, value_map)
         values = (high - low) ** 2
     else:
-        values = mean_map(sample, transform)
-        values = values if what == "mean" else sd_map(sample, values, transform) ** 2
+        values = mean_map(sample, value_map)
+        values = values if what == "mean" else sd_map(sample, values, value_map) ** 2
     means = cell_means(values, row_starts, col_starts)
     return Cells(means if what == "mean" else np.sqrt(means), share)
 

@@ -58,6 +58,7 @@ def posterior(fit: FitDep) -> dict[str, Any]:
         "noise_sd": posterior.noise_sd,
         "noise_df": posterior.noise_df,
         "transform": str(posterior.transform),
+        "scales": {str(label): factor for label, factor in posterior.scales.items()},
         "chains": diagnostics.n_chains,
         "draws": diagnostics.n_draws,
         "converged": bool(diagnostics.converged),
@@ -219,7 +220,10 @@ async def outlook(
     n: HowMany = 8,
     wait: Wait = 5.0,
 ) -> Any:
-    """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
+    """The expected error now, once the pending entries are measured, and after the next n entries; and advice.
+
+    It is how far the completed matrix is from what a measurement of each entry would show: a root mean square.
+    """
 
     def work(watch: Watch) -> schemas.OutlookResponse:
         return schemas.OutlookResponse(**here.campaign.outlook(n, progress=watch).to_dict())  # type: ignore[arg-type]

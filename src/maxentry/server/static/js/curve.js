@@ -119,6 +119,6 @@ export class Curve {
     const last = points[points.length - 1];
     const now = last.measurements === this.told ? "now" : `after ${last.measurements} measurements`;
     const ahead = this.outlook?.entries ? `, and after the ${this.outlook.entries} that would be next ${number(this.outlook.error_after)}` : "";
-    put(this.note, `Entries are expected to be off by ${number(last.error)} (root mean square) ${now}${ahead}.`);
+    put(this.note, `The completed table is expected to be off by ${number(last.error)} (root mean square) from what measurements would show ${now}${ahead}.`);
   }
 }

@@ -5,7 +5,7 @@ import { dialog, field, h, put, toast } from "./dom.js";
 import { ago, count, moment, number, percent } from "./format.js";
 import { name } from "./author.js";
 
-const ERROR = "the root mean square of the posterior sd over all entries; if the fit rests on rank 0, it includes noise that may hide structure";
+const ERROR = "how far the completed table is from what a measurement of each entry would show: the root mean square over all entries";
 
 /** The figures at the top. */
 export function facts(status, error) {

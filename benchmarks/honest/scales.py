@@ -1,0 +1,143 @@
+"""One column in other units than the rest: errors of the others, what is chosen, and ordinary matrices untouched."""
+
+import numpy as np
+from benchmarks.honest.line import Check, Line
+from benchmarks.matrices import MATRICES, load
+
+import maxentry
+
+ODD, KNOWN, NOISE = 7, 0.3, 0.1
+KINDS = {
+    "numbers of sd 100": lambda x, rng: 100 * rng.standard_normal(x.size),
+    "its values times 100, plus 5000": lambda x, rng: 5000 + 100 * x,
+    "its values plus 1000": lambda x, rng: 1000 + x,
+}
+
+
+def table(seed: int, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """A 90 x 50 matrix of rank 2 with one column replaced, and 30% of it with noise."""
+    rng = np.random.default_rng([seed, 13])
+    X = rng.standard_normal((90, 2)) @ rng.standard_normal((2, 50))
+    Y = X + NOISE * rng.standard_normal(X.shape)
+    Y[:, ODD] = KINDS[kind](Y[:, ODD], rng)
+    return X, np.where(rng.random(X.shape) < KNOWN, Y, np.nan)
+
+
+def judge(X: np.ndarray, Y: np.ndarray, seed: int) -> tuple[float, float, float]:
+    """Error of the ordinary columns in their sd, coverage of their 90% intervals, and the mean width of these in sd."""
+    posterior = maxentry.complete(Y, seed=seed, progress=False)
+    low, high = posterior.interval(0.9)
+    mean, low, high, X = (np.delete(np.asarray(a), ODD, 1) for a in (posterior.mean, low, high, X))
+    sd = X.std()
+    inside = (low <= X) & (high >= X)
+    return (
+        float(np.sqrt(np.mean((mean - X) ** 2)) / sd),
+        float(inside.mean()),
+        float((high - low).mean() / sd),
+    )
+
+
+def summarize(what: str, found: list[tuple[float, float, float]], asked: str) -> list[Line]:
+    error, coverage, width = map(np.array, zip(*found, strict=True))
+    return [
+        Line(
+            f"{what}: error of the other columns, in their sd",
+            f"{error.mean():.3f}, worst {error.max():.3f}",
+            asked,
+        ),
+        Line(f"{what}: their 90% intervals", f"cover {coverage.mean():.0%}, widest {width.max():.2f} sd"),
+    ]
+
+
+def one_column(quick: bool) -> list[Line]:
+    """Error, coverage and widths over data and seeds, and over the seeds of the fit alone."""
+    seeds = range(2 if quick else 20)
+    lines = []
+    for kind in KINDS:
+        found = [judge(*table(seed, kind), seed) for seed in seeds]
+        lines += summarize(f"{kind}, {len(seeds)} seeds", found, "0.12, worst 0.2")
+    X, Y = table(3, "numbers of sd 100")
+    again = [judge(X, Y, seed) for seed in seeds]
+    lines += summarize(
+        f"numbers of sd 100, the same data, {len(seeds)} seeds of the fit", again, "0.12, worst 0.2"
+    )
+    alone = []
+    for seed in seeds:
+        X, Y = table(seed, "numbers of sd 100")
+        Y[:, ODD] = np.nan
+        alone.append(judge(X, Y, seed))
+    return lines + summarize("for comparison, without values of that column", alone, "")
+
+
+def ordinary_matrices(quick: bool) -> list[Line]:
+    """How often scale="auto" does anything on the ten matrices: nowhere, so that draws are as without it."""
+    try:
+        from maxentry.transform import find_scales
+    except ImportError:  # before there were scales
+        return []
+    cases = scaled = 0
+    for name in MATRICES:
+        for seed in range(1 if quick else 5):
+            M, rng = load(name, seed), np.random.default_rng(seed)
+            for known in (1.0, 0.5, 0.3, 0.15, 0.1, 0.05, 0.02):
+                rows, cols = np.nonzero((rng.random(M.shape) < known) & ~np.isnan(M))
+                triples = rows.astype(np.int32), cols.astype(np.int32), M[rows, cols]
+                for effects in (True, False):
+                    cases += 2
+                    scaled += find_scales("auto", *triples, M.shape, effects) is not None
+                    turned = triples[1], triples[0], triples[2]
+                    scaled += find_scales("auto", *turned, M.shape[::-1], effects) is not None
+    return [
+        Line(
+            "cases (2 to 100% known, turned, without effects) in which a scale is found",
+            f"{scaled} of {cases}",
+            "0",
+        )
+    ]
+
+
+def choosing(quick: bool) -> list[Line]:
+    """Six batches of 30 on 60 x 30, 15% known: where they go, and the error of the other columns in the end."""
+    shares, errors = [], []
+    for seed in range(1 if quick else 8):
+        rng = np.random.default_rng([seed, 14])
+        X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 30))
+        Y = X + NOISE * rng.standard_normal(X.shape)
+        Y[:, ODD] *= 100
+        rows, cols = np.nonzero(rng.random(X.shape) < 0.15)
+        pair = []
+        for acquisition in ("predictive_variance", "uniform"):
+            campaign = maxentry.Campaign.create(
+                "sqlite://", "c", 60, 30, seed=seed, acquisition=acquisition, n_initial=1
+            )
+            campaign.tell(row=rows.tolist(), col=cols.tolist(), value=Y[rows, cols])
+            asked: list[int] = []
+            for _ in range(6):
+                batch = campaign.ask(30, frame="columns", progress=False)
+                i, j = np.array(batch["row"]), np.array(batch["col"])
+                campaign.tell(batch["id"], Y[i, j])
+                asked += j.tolist()
+            error = np.delete(np.asarray(campaign.posterior(progress=False).mean) - X, ODD, 1)
+            pair.append(float(np.sqrt(np.mean(error**2)) / X.std()))
+            if acquisition != "uniform":
+                shares.append(float(np.mean(np.array(asked) == ODD)))
+        errors.append(pair[0] / pair[1])
+    return [
+        Line(
+            "share of the entries asked for in the one column in other units",
+            f"{np.mean(shares):.1%}",
+            "about 3.3%",
+        ),
+        Line(
+            "error of the other columns over that of random entries",
+            f"{np.exp(np.mean(np.log(errors))):.2f}",
+            "below 1",
+        ),
+    ]
+
+
+CHECKS: dict[str, Check] = {
+    "scales": one_column,
+    "scales_ordinary": ordinary_matrices,
+    "scales_choosing": choosing,
+}

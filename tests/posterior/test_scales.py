@@ -1,0 +1,283 @@
+"""Columns and rows in other units: found where they differ beyond doubt, modelled on scales of their own, answered in
+the user's units."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.posterior.examples import MANY, SHORT, equal, low_rank
+
+from maxentry import Posterior, complete
+from maxentry.errors import DataError, ParameterError
+from maxentry.posterior.archive import read
+from maxentry.posterior.fold_in import fold_in
+from maxentry.transform import LineSpreads, find_scales
+
+ODD = 3
+ROWS, COLS = [f"r{i}" for i in range(30)], [f"c{j}" for j in range(12)]
+
+
+def table(m1=30, m2=12, known=0.7, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m1, 2)) @ rng.normal(size=(2, m2))
+    return np.where(rng.random(X.shape) < known, X + 0.1 * rng.normal(size=X.shape), np.nan)
+
+
+def in_other_units(Y, factor=100.0, shift=500.0, column=ODD):
+    changed = Y.copy()
+    changed[:, column] = shift + factor * Y[:, column]
+    return changed
+
+
+def scales_of(Y, wish="auto", centred=True):
+    rows, cols = (index.astype(np.int32) for index in np.nonzero(~np.isnan(Y)))
+    return find_scales(wish, rows, cols, Y[rows, cols], Y.shape, centred)
+
+
+# Which lines
+
+
+def test_ordinary_tables_have_one_scale():
+    for seed in range(20):
+        Y = table(seed=seed)
+        Y[:, 0] *= 3.0  # more varied than the others, and no other unit
+        Y[:, 1] = 1.0  # constant
+        Y[:, 2] = 2.0 + 1e-4 * Y[:, 2]  # nearly constant
+        Y[:, 4] += 5.0
+        assert scales_of(Y) is None
+        assert scales_of(Y.T) is None
+
+
+def test_a_pile_at_a_limit_is_no_unit():
+    """Most lines of a table of log run times are time-outs, all but equal; those that vary are in the same units."""
+    rng = np.random.default_rng(0)
+    Y = 8.5 + 1e-5 * rng.normal(size=(200, 20))
+    Y[::5] = rng.uniform(-4, 8, size=(40, 20))
+    for known in (1.0, 0.3, 0.1):
+        seen = np.where(rng.random(Y.shape) < known, Y, np.nan)
+        assert scales_of(seen) is None
+        assert scales_of(seen.T) is None
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(100.0, 0.0), (100.0, 500.0), (1e-5, 0.0), (1.0, 200.0)])
+@pytest.mark.parametrize("side", ["columns", "rows"])
+def test_a_line_in_other_units_is_found(factor, shift, side):
+    Y = in_other_units(table(known=0.9), factor, shift)
+    scales = scales_of(Y if side == "columns" else Y.T)
+    assert scales.side == side
+    np.testing.assert_array_equal(scales.own, [ODD])
+    assert abs(np.log(scales.factor[ODD] / factor)) < np.log(3)
+    others = np.delete(np.arange(12), ODD)
+    np.testing.assert_array_equal(scales.factor[others], 1.0)
+    np.testing.assert_array_equal(scales.shift[others], 0.0)
+
+
+def test_few_values_are_no_evidence():
+    Y = in_other_units(table(), shift=0.0)
+    for n, found in ((2, False), (12, True)):
+        few = Y.copy()
+        few[np.flatnonzero(~np.isnan(Y[:, ODD]))[n:], ODD] = np.nan
+        assert (scales_of(few) is not None) == found
+
+
+def test_one_wild_value_is_no_unit():
+    Y = table()
+    Y[5, ODD] = 1e6
+    assert scales_of(Y) is None
+
+
+def test_a_table_of_many_units_has_a_scale_for_each():
+    units = np.array([1.0, 300.0, 1e-5, 5e4, 1.0, 2.0, 1.0, 1e7, 1.0, 1.0, 1.0, 1.0])
+    scales = scales_of(table() * units)
+    np.testing.assert_array_equal(scales.own, [1, 2, 3, 7])
+
+
+def test_wishes():
+    Y = in_other_units(table())
+    assert scales_of(Y, "none") is None
+    every = scales_of(Y, "columns")
+    assert (every.side, len(every.own)) == ("columns", 11)  # one is the typical one
+    assert scales_of(Y, "rows").side == "rows"
+    # few values: shrunken towards the typical scale
+    spreads = LineSpreads(
+        np.array([90, 90, 90, 5, 90]), np.zeros(5), np.array([1.0, 1, 1, 4, 4]), *np.ones((2, 5)), True
+    )
+    factor = spreads.scales("columns", every=True).factor
+    assert 1.5 < factor[3] < 0.8 * factor[4] < 4
+    # without means there are no locations
+    assert (scales_of(Y, "columns", centred=False).shift == 0).all()
+
+
+# What a posterior answers
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    Y = pd.DataFrame(in_other_units(table()), ROWS, COLS)
+    watch = (["r0", "r1"], ["c3", "c4"])
+    return complete(Y, 2, sampling=SHORT, seed=1, watch=watch)
+
+
+@pytest.fixture(scope="module")
+def scaled(posterior):
+    """The fit of the values that are modelled."""
+    o = posterior.observations
+    z = np.full(o.shape, np.nan)
+    z[o.rows, o.cols] = posterior.value_map.forward(o.values, o.rows, o.cols)
+    watch = (["r0", "r1"], ["c3", "c4"])
+    return complete(pd.DataFrame(z, ROWS, COLS), 2, sampling=SHORT, seed=1, scale="none", watch=watch)
+
+
+def mapped(posterior, array):
+    scales = posterior.fit.scales
+    return scales.shift + scales.factor * array
+
+
+def test_the_model_is_of_the_scaled_values(posterior, scaled):
+    assert equal(posterior, scaled)
+    assert abs(np.log(posterior.scales["c3"] / 100)) < np.log(2)
+    assert list(posterior.scales) == ["c3"]
+    assert scaled.scales == {}
+
+
+def test_answers_are_in_the_users_units(posterior, scaled):
+    factor = posterior.fit.scales.factor
+    np.testing.assert_allclose(posterior.arrays.mean, mapped(posterior, scaled.arrays.mean), rtol=1e-9)
+    np.testing.assert_allclose(posterior.arrays.sd, factor * scaled.arrays.sd, rtol=1e-9)
+    for name in ("interval", "predictive_interval"):
+        ends = zip(getattr(posterior.arrays, name)(0.8), getattr(scaled.arrays, name)(0.8), strict=True)
+        for found, expected in ends:
+            np.testing.assert_allclose(found, mapped(posterior, expected), rtol=1e-9)
+    np.testing.assert_allclose(
+        posterior.arrays.sample(3, seed=0), mapped(posterior, scaled.arrays.sample(3, seed=0)), rtol=1e-9
+    )
+    low, high = posterior.arrays.predictive_interval(0.8)
+    entry = posterior.predict(["r2", "r2"], ["c3", "c5"], level=0.8)
+    np.testing.assert_allclose(entry.mean, posterior.arrays.mean[2, [3, 5]])
+    np.testing.assert_allclose(entry.sd, posterior.arrays.sd[2, [3, 5]])
+    np.testing.assert_allclose(entry.new_low, low[2, [3, 5]])
+    np.testing.assert_allclose(entry.new_high, high[2, [3, 5]])
+    at = [0, 1], [3, 4]
+    np.testing.assert_allclose(posterior.watched.mean, mapped(posterior, np.zeros(12))[[3, 4]]
+                               + factor[[3, 4]] * scaled.watched.mean)  # fmt: skip
+    np.testing.assert_allclose(
+        posterior.watched.mean, posterior.arrays.mean[at], atol=5 * posterior.arrays.sd[at].max()
+    )
+
+
+def test_rows_answer_like_columns():
+    Y = in_other_units(table(12, 30).T)  # one column of 12, as a row
+    tall, wide = complete(Y, 2, sampling=SHORT, seed=1, scale="columns"), complete(
+        Y.T, 2, sampling=SHORT, seed=1, scale="rows"
+    )  # fmt: skip
+    for found, expected in ((wide.fit.scales.factor, tall.fit.scales.factor), (wide.scales, tall.scales)):
+        assert np.array_equal(found, expected) if isinstance(found, np.ndarray) else found == expected
+    o = wide.observations
+    z = np.full(o.shape, np.nan)
+    z[o.rows, o.cols] = wide.value_map.forward(o.values, o.rows, o.cols)
+    plain = complete(z, 2, sampling=SHORT, seed=1, scale="none")
+    assert equal(wide, plain)
+    scales = wide.fit.scales
+    expected = scales.shift[:, None] + scales.factor[:, None] * plain.mean
+    np.testing.assert_allclose(wide.mean, expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        wide.interval()[1], scales.shift[:, None] + scales.factor[:, None] * plain.interval()[1]
+    )
+
+
+def test_ordinary_tables_have_the_draws_they_had():
+    Y = low_rank(noise=0.3)[1]
+    assert equal(complete(Y, 2, sampling=SHORT, seed=1), complete(Y, 2, sampling=SHORT, seed=1, scale="none"))
+
+
+def test_it_is_said(posterior):
+    factor = posterior.scales["c3"]
+    assert f"columns on scales of their own: c3 (x {factor:.3g})" in repr(posterior)
+    moved = complete(in_other_units(table(), 1.0, 1000.0), 1, sampling=SHORT, seed=1)
+    assert f"columns on scales of their own: {ODD} (location only)" in repr(moved)
+    assert "scales" not in repr(complete(table(), 1, sampling=SHORT, seed=1))
+    many = repr(complete(table(), 1, sampling=SHORT, seed=1, scale="columns"))
+    assert "and 3 more" in many
+
+
+def test_arviz_has_entries_in_the_users_units(posterior):
+    data = posterior.to_arviz().posterior
+    names = [str(name) for name in data["X_unobserved"].coords["X_unobserved_of"].values]
+    k = next(k for k, name in enumerate(names) if name.endswith(", c3]"))
+    i = ROWS.index(names[k].removeprefix("X[").split(",")[0])
+    found = data["X_unobserved"].values[..., k].mean()
+    np.testing.assert_allclose(found, posterior.arrays.mean[i, ODD])
+
+
+def test_it_comes_back_from_its_file_and_goes_on(posterior, tmp_path):
+    posterior.save(tmp_path / "fit.npz")
+    loaded = Posterior.load(tmp_path / "fit.npz")
+    assert loaded.scales == posterior.scales
+    pd.testing.assert_frame_equal(loaded.to_frame(), posterior.to_frame())
+    assert equal(loaded.more(2), posterior.more(2))
+
+
+def test_a_damaged_file_is_refused(posterior, tmp_path):
+    file = tmp_path / "fit.npz"
+    posterior.save(file)
+    for name, value in (
+        ("scales_factor", np.ones(11)),
+        ("scales_factor", np.zeros(12)),
+        ("scales_shift", None),
+    ):
+        with np.load(file) as stored:
+            arrays = dict(stored)
+        arrays.pop(name)
+        if value is not None:
+            arrays[name] = value
+        np.savez(tmp_path / "damaged.npz", **arrays)
+        with pytest.raises(DataError):
+            read(tmp_path / "damaged.npz")
+
+
+def test_a_warm_start_keeps_the_scales(posterior):
+    Y = in_other_units(table())
+    more = np.vstack([np.where(np.isnan(Y), in_other_units(table(known=0.9, seed=0)), Y), Y[:1]])
+    later = complete(
+        pd.DataFrame(more[:, ::-1], [*ROWS, "new"], COLS[::-1]), sampling=SHORT, seed=2, start=posterior
+    )
+    assert later.scales == posterior.scales
+    assert (
+        np.abs(later.arrays.mean[0, ::-1] - posterior.arrays.mean[0]).max() < 5 * posterior.arrays.sd[0].max()
+    )
+    with pytest.raises(ParameterError, match="start= was fitted with scale='auto', got scale='none'"):
+        complete(pd.DataFrame(Y, ROWS, COLS), start=posterior, scale="none")
+
+
+def test_new_rows_are_folded_in_on_the_scales(posterior, scaled):
+    new = np.full((1, 12), np.nan)
+    new[0, [0, ODD, 5]] = [0.5, 430.0, -1.0]
+    z = (new - posterior.fit.scales.shift) / posterior.fit.scales.factor
+    found, expected = fold_in(posterior, new), fold_in(scaled, z)
+    np.testing.assert_allclose(found.mean, mapped(posterior, expected.mean))
+    np.testing.assert_allclose(found.sd, posterior.fit.scales.factor * expected.sd)
+
+
+@pytest.mark.parametrize("scale", ["yes", None, 1, ["columns"]])
+def test_other_wishes_are_refused(scale):
+    with pytest.raises(ParameterError, match="scale must be 'auto', 'columns', 'rows' or 'none', got"):
+        complete(table(), 1, scale=scale)
+
+
+def test_one_column_in_other_units_does_not_break_the_others():
+    """The column is replaced by numbers of sd 100; before, errors of the others were up to 1.06 of their sd."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 30))
+    Y = np.where(rng.random(X.shape) < 0.35, X + 0.1 * rng.normal(size=X.shape), np.nan)
+    Y[:, ODD] = np.where(np.isnan(Y[:, ODD]), np.nan, 100 * rng.normal(size=60))
+    others = np.delete(np.arange(30), ODD)
+
+    def error(Y, **options):
+        fitted = complete(Y, 2, sampling=MANY, seed=1, **options)
+        return float(np.sqrt(np.mean((fitted.mean - X)[:, others] ** 2)) / X[:, others].std())
+
+    without = Y.copy()
+    without[:, ODD] = np.nan
+    found, alone, unscaled = error(Y), error(without), error(Y, scale="none")
+    assert found < 0.12
+    assert found < 1.5 * alone
+    assert unscaled > 3 * found  # the control
