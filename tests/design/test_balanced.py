@@ -215,8 +215,8 @@ def test_mistakes_are_told(changes, words):
         (100, 120, 0, 0),
         (50, 100, 0, 0),
         (100, 40, 8, 68),
-        (4, 4, 0, 0),
-        (5, 5, 1, 1),
+        (16, 16, 3, 3),
+        (15, 15, 0, 0),
     ],
 )
 def test_some_lines_are_to_be_measured_twice_and_as_many_not_at_all(m, n, twice, never):
