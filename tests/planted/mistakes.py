@@ -436,6 +436,20 @@ CAMPAIGN = [
         "campaign/test_outlook.py",
     ),
     Mistake(
+        "campaign/outlook.py",
+        "rest = fall / outlook.entries * outlook.entries_left",
+        "rest = fall",
+        "the advice depends on the size of the batch",
+        "campaign/test_outlook.py",
+    ),
+    Mistake(
+        "summary/error_curve.py",
+        "ends = ends[ends >= max(fits.FIRST_ANCHOR, least)]",
+        "ends = np.arange(max(fits.FIRST_ANCHOR, int(least)), n + 1)",
+        "an import has a past in the order of its lines",
+        "summary",
+    ),
+    Mistake(
         "campaign/policy.py",
         "if 2 * told < wanted:",
         "if told < wanted:",
@@ -465,9 +479,9 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/fits.py",
-        "* S / max(S - 1, 1) / (m1 * m2)",
-        "/ (m1 * m2)",
-        "the expected error is too small where draws are few",
+        "(misfit + float(missed.mean())) / 2 - repeat_variance(state, values)",
+        "0.0",
+        "the expected error leaves out what the pattern misses",
         "campaign/test_outlook.py",
     ),
     Mistake(

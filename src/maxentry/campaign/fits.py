@@ -14,8 +14,10 @@ on when the fits are made.
 
 The expected error says how far the completed matrix is from what a measurement of each entry would show, as a root
 mean square over all entries. At measured entries that is known. Elsewhere it is the posterior variance of the pattern
-and the noise variance, which holds what the pattern misses as well as noise proper; replicates tell the noise proper,
-and it is left out as far as they do. See docs/mathematics.md.
+and the misfit: what the pattern misses, and noise. The noise variance of the draws is too large for it, since their
+mean predicts better than each of them; the mean square at the measured entries is too small, since the draws were
+fitted to these. It is taken halfway. Replicates tell the noise proper, which is left out as far as they do. See
+docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -299,13 +301,14 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
         pattern, misfit = max(total, 0.0) / (size - len(entries)), float(noise.mean())
     else:
         keys = np.arange(size) if size <= SAMPLED else rng.integers(size, size=SAMPLED)
-        z = belief.at(*Entries.from_keys(np.setdiff1d(keys, entries), m2))
+        free = np.setdiff1d(keys, entries)
+        z = belief.at(*Entries.from_keys(free if len(free) else keys, m2))  # nearly all may be told
         noisy = z + np.sqrt(noise)[:, None] * rng.standard_normal(z.shape)
         pattern, both = (
             float(transform.inverse(y).var(0, ddof=min(1, len(z) - 1)).mean()) for y in (z, noisy)
         )
         misfit = max(both - pattern, 0.0)
-    misfit = max(misfit - repeat_variance(state, values), 0.0)
+    misfit = max((misfit + float(missed.mean())) / 2 - repeat_variance(state, values), 0.0)
     return ErrorParts(open_share * pattern, open_share * misfit + known)
 
 
