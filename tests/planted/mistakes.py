@@ -423,8 +423,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/fits.py",
-        "s.priors, s.transform, *state.shape, n, kind]",
-        "s.priors, *state.shape, n, kind]",
+        "s.priors, s.transform, s.scale, *state.shape, n, kind]",
+        "s.priors, s.scale, *state.shape, n, kind]",
         "fits on another scale have the same name",
         "campaign/test_fitting.py",
     ),
