@@ -128,8 +128,17 @@ def uniform(belief: Belief | None, problem: Problem, n: int, rng: np.random.Gene
     return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
 
 
-def balanced(belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-    """Measure rows and columns evenly, counting observed and pending entries; of plates, the least measured first."""
+def balanced(
+    belief: Belief | None,
+    problem: Problem,
+    n: int,
+    rng: np.random.Generator,
+    added: tuple[Indices, Indices] | None = None,
+) -> Selection:
+    """Measure rows and columns evenly, counting observed and pending entries; of plates, the least measured first.
+
+    added: counts to add to those of each row and column (not of plates), for a design that is uneven on purpose.
+    """
     measured = problem.observed.joined(problem.pending)
     if problem.limits.plates is not None:
         lines = measured.rows if problem.limits.plates == "rows" else measured.cols
@@ -140,10 +149,13 @@ def balanced(belief: Belief | None, problem: Problem, n: int, rng: np.random.Gen
     def layout(k: int, part: OpenPart, chosen: Entries) -> Entries:
         m1, m2 = problem.shape
         counted = measured.joined(chosen)
+        rows, cols = np.bincount(counted.rows, minlength=m1), np.bincount(counted.cols, minlength=m2)
+        if added is not None:
+            rows, cols = rows + added[0], cols + added[1]
         return design.balanced(
             part.shape, k, part.mask, rng,
-            row_counts=np.bincount(counted.rows, minlength=m1)[part.rows],
-            col_counts=np.bincount(counted.cols, minlength=m2)[part.cols],
+            row_counts=rows[part.rows],
+            col_counts=cols[part.cols],
             taken=part.taken,
         )  # fmt: skip
 
