@@ -21,7 +21,7 @@ ROUNDS = {
 }  # how often a run whose intervals still move goes on, twice as long
 MOST_WORK = {
     "quick": 0.0,
-    "normal": 4.0,
+    "normal": 2.0,
     "thorough": 40.0,
 }  # up to this much work of all chains, in units of WORK
 COLDEST = 0.01  # first power beta of the likelihood: chains sample almost from the prior
