@@ -70,6 +70,14 @@ def can_be_path(text: str) -> bool:
     )
 
 
+def expand_home(path: Path) -> Path:
+    """Replace ~ by the home of its user; a user that is not known is part of the name."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def is_device(path: Path) -> bool:
     """Whether it is a terminal, a pipe or another device, or an open file like /dev/stdout: nothing to be replaced."""
     if path.exists() and not path.is_file() and not path.is_dir():

@@ -9,10 +9,11 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 from tests.campaign.stand_ins import campaign
 
+from maxentry import Posterior
 from maxentry.campaign import address, schema
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
-from maxentry.errors import CampaignError, MissingDependencyError, StorageError
+from maxentry.errors import CampaignError, DataError, MissingDependencyError, StorageError
 
 
 @pytest.mark.parametrize(
@@ -160,3 +161,20 @@ def test_create_and_open_by_name(lasting: str) -> None:
         made.add_rows(["new"])
         with campaign(lasting, exist_ok=True) as same:
             assert same.state.shape == (5, 5)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["\0", "a\0b.db", "\ud800", "sqlite:///\0", "postgresql://ann:secret@host/x\0"]
+)
+def test_what_no_address_can_be_is_refused_without_showing_it(wrong: str) -> None:
+    with pytest.raises(StorageError, match="characters that none can have") as refused:
+        address.parse_address(wrong)
+    assert "secret" not in str(refused.value)
+
+
+def test_the_home_of_nobody_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StorageError, match="got none"):
+        Campaign.open("~no such user/x.db")
+    with pytest.raises(DataError, match="does not exist"):
+        Posterior.load("~no such user/x.npz")

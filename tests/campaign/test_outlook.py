@@ -42,8 +42,9 @@ def dense_parts(campaign, posterior) -> tuple[float, float]:
     told[tuple(campaign.state.told)] = True
     values = views.mean_matrix(campaign.state)
     pattern = np.sum(posterior.sd[~told] ** 2) / told.size
-    misfit = posterior.belief.noise_var.mean() * np.mean(~told)
-    return pattern, misfit + np.sum((posterior.mean - values)[told] ** 2) / told.size
+    missed = np.mean((posterior.mean - values)[told] ** 2)
+    misfit = (posterior.belief.noise_var.mean() + missed) / 2
+    return pattern, misfit * np.mean(~told) + missed * np.mean(told)
 
 
 def test_the_outlook_is_that_of_dense_regressions() -> None:
@@ -230,8 +231,8 @@ def test_one_entry_and_many_get_the_same_advice() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("full_fits")
 def test_with_few_values_the_expected_error_is_not_too_small() -> None:
-    """With 12 of 108 values told the sd of rank="auto" is too small; the expected error is not."""
-    ratios, plain = [], []
+    """With 12 of 108 values told nothing speaks for a rank: several are allowed for, and the spread says so."""
+    ratios = []
     for seed in range(6):
         X = truth(seed=seed)
         campaign = begun(rank="auto", seed=seed)
@@ -239,8 +240,7 @@ def test_with_few_values_the_expected_error_is_not_too_small() -> None:
         posterior = campaign.posterior(progress=False)
         error = np.sqrt(np.mean((posterior.mean - X) ** 2))
         ratios.append(error / fits.expected_error(campaign.state, posterior))
-        plain.append(error / np.sqrt(np.mean(posterior.sd**2)))
-    assert 0.8 < np.mean(ratios) < 1.4 < np.mean(plain)
+    assert 0.85 < np.mean(ratios) < 1.2
 
 
 @pytest.mark.parametrize("plates", [None, "rows", "cols"])

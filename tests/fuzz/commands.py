@@ -100,8 +100,8 @@ class Commands:
                 if parameter.param_type_name == "option"
                 else [self.argument(rng, parameter.name)]
             )
-        if "--storage" in {o for p in self.commands[name].params for o in p.opts} and rng.random() < 0.9:
-            words += ["--storage", "lab.db"]
+        if "--storage" in {o for p in self.commands[name].params for o in p.opts} and rng.random() < 0.98:
+            words += ["--storage", "lab.db" if rng.random() < 0.92 else self.word(rng)]
         stdin = values.change_bytes(rng, TABLE.encode()) if rng.random() < 0.2 else b""
         return Case(f"maxentry {' '.join(map(ascii, words))}", lambda: command(words, stdin), self.digest)
 

@@ -423,8 +423,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/fits.py",
-        "s.priors, s.transform, *state.shape, n, kind]",
-        "s.priors, *state.shape, n, kind]",
+        "s.priors, s.transform, s.scale, *state.shape, n, kind]",
+        "s.priors, s.scale, *state.shape, n, kind]",
         "fits on another scale have the same name",
         "campaign/test_fitting.py",
     ),
@@ -434,6 +434,20 @@ CAMPAIGN = [
         "return (self.error_now - self.error_after) / self.cost if self.cost else 0.0",
         "the gain of a batch counts what is pending",
         "campaign/test_outlook.py",
+    ),
+    Mistake(
+        "campaign/outlook.py",
+        "rest = fall / outlook.entries * outlook.entries_left",
+        "rest = fall",
+        "the advice depends on the size of the batch",
+        "campaign/test_outlook.py",
+    ),
+    Mistake(
+        "summary/error_curve.py",
+        "ends = ends[ends >= max(fits.FIRST_ANCHOR, least)]",
+        "ends = np.arange(max(fits.FIRST_ANCHOR, int(least)), n + 1)",
+        "an import has a past in the order of its lines",
+        "summary",
     ),
     Mistake(
         "campaign/policy.py",
@@ -465,9 +479,9 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/fits.py",
-        "* S / max(S - 1, 1) / (m1 * m2)",
-        "/ (m1 * m2)",
-        "the expected error is too small where draws are few",
+        "(misfit + float(missed.mean())) / 2 - repeat_variance(state, values)",
+        "0.0",
+        "the expected error leaves out what the pattern misses",
         "campaign/test_outlook.py",
     ),
     Mistake(

@@ -1,11 +1,11 @@
-"""Chains left in a mode without mass are not pooled with the others; where modes are all alike none is lost."""
+"""Chains left in a mode without mass are annealed again; where modes are all alike none is lost."""
 
 import numpy as np
 import pytest
 
-from maxentry import Observations, Sampling, complete
+from maxentry import Observations, Priors, complete
 from maxentry.kernels import gibbs as kernel
-from maxentry.posterior import chains
+from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import Chain, ChainRun, drop_stuck_chains
 from maxentry.posterior.gibbs import DrawBuffers, GibbsState, prepare
 
@@ -55,20 +55,63 @@ def test_chains_are_judged_beside_those_of_their_own_rank():
     assert len(drop_stuck_chains(ChainRun(mixed, kept, (0, 1, 2, 3)), data_of(0.9)).chains) == 4
 
 
-def test_a_stuck_chain_does_not_spoil_an_exact_matrix(monkeypatch):
-    """Seed 0 leaves one of 32 chains stuck; pooled, it would make the error many times larger."""
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((40, 2)) @ rng.standard_normal((2, 30))
-    Y = np.where(rng.random(X.shape) < 0.5, X, np.nan)
-    plan = Sampling(chains=32, anneal=150, settle=150, draws=12, thin=12)
+def matrix_with_effects(seed, shape=(30, 20), rank=2):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((shape[0], rank)) @ rng.standard_normal((rank, shape[1]))
+    X = X + rng.standard_normal((shape[0], 1)) + rng.standard_normal(shape[1])
+    Y = X + 0.01 * rng.standard_normal(shape)
+    return X, np.where(rng.random(shape) < 0.5, Y, np.nan)
 
-    def fit():
-        posterior = complete(Y, 2, effects=False, sampling=plan, seed=0)
-        return posterior, np.sqrt(np.mean((posterior.mean - X)[np.isnan(Y)] ** 2))
 
-    cleaned, error = fit()
-    assert len(cleaned.chains) == 31
-    assert "1 left out" in repr(cleaned)
-    assert error < 0.002
+def fit_with_effects(**options):
+    X, Y = matrix_with_effects(1)
+    posterior = complete(Y, 2, seed=0, progress=False, **options)
+    eta2 = posterior.draws.eta2.mean(axis=1)
+    error = np.sqrt(np.mean((posterior.mean - X)[np.isnan(Y)] ** 2))
+    return posterior, int((eta2 > 4 * np.median(eta2)).sum()), error
+
+
+def test_stuck_chains_are_annealed_again_and_none_is_left(monkeypatch):
+    """Where aligned effects are annealed too, a slot of the frame carries an effect in several of 32 chains."""
+    watch = (list(range(20)), list(range(20)))
+    with monkeypatch.context() as no_net:
+        no_net.setattr(chains, "drop_stuck_chains", lambda run, data: run)
+        posterior, stuck, error = fit_with_effects(watch=watch)
+    assert (len(posterior.chains), stuck) == (32, 0)
+    assert error < 0.03
+    sampling = posterior.sampling
+    assert posterior.watched.count.tolist() == [sampling.draws * sampling.thin] * 32
+    assert np.allclose(posterior.watched.mean, np.diag(posterior.mean), atol=0.03)
+    monkeypatch.setattr(chains, "anneal_again", lambda run, *rest, **options: run)  # the control
+    fewer, _, _ = fit_with_effects()
+    assert len(fewer.chains) <= 29
+    assert f"{32 - len(fewer.chains)} left out" in repr(fewer)
     monkeypatch.setattr(chains, "drop_stuck_chains", lambda run, data: run)
-    assert fit()[1] > 5 * error  # the control
+    _, stuck, spoilt = fit_with_effects()
+    assert stuck >= 3
+    assert spoilt > 3 * error
+
+
+def test_the_plain_path_ends_where_the_posterior_begins():
+    """At beta = 1 the ridge is zero; on the way there are no aligned effects, and they come back after it."""
+    _, Y = matrix_with_effects(0)
+    data = prepare(Observations.of(Y), True, "gaussian", True, None)
+    priors = Priors.weak(data.shape, 2)
+    state = gibbs.init(data, 2, priors, np.random.default_rng(0))
+    nothing = DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+
+    def sweep(state, betas, plain):
+        rng = np.random.default_rng(1)
+        return gibbs.step(
+            state, data, 2, gibbs.hyperparameters(priors), rng, np.array(betas), nothing, 0, plain=plain
+        )  # fmt: skip
+
+    cold = sweep(state, [0.01, 0.1], True)
+    assert not cold.left[:, 3].any()
+    assert not cold.right[:, 3].any()
+    warm = sweep(cold, [1.0] * 20, False)
+    assert warm.left[:, 3].any()
+    alone = prepare(Observations.of(Y), False, "gaussian", True, None)
+    state, data = gibbs.init(alone, 2, priors, np.random.default_rng(0)), alone
+    assert np.array_equal(sweep(state, [1.0], True).left, sweep(state, [1.0], False).left)
+    assert not np.array_equal(sweep(state, [0.5], True).left, sweep(state, [0.5], False).left)

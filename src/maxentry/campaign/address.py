@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from maxentry._io import can_be_path, expand_home
 from maxentry.errors import MissingDependencyError, StorageError
 
 SQLITE_HEADER = b"SQLite format 3\x00"
@@ -26,6 +27,8 @@ def parse_address(storage: str | PathLike[str]) -> URL:
     if not isinstance(text, str) or not text.strip():
         got = repr(storage) if isinstance(storage, str) else f"one of type {type(storage).__name__}"
         raise StorageError(f"{EXPECTED}, got {got}.")
+    if not can_be_path(text):
+        raise StorageError(f"{EXPECTED}, got an address with characters that none can have{_scheme(text)}.")
     if "://" not in text:
         return _path(text)
     try:
@@ -53,7 +56,7 @@ def _path(text: str) -> URL:
 
     A misspelt URL, or text that may hold a password, is refused instead of becoming the name of a new file.
     """
-    path = Path(text).expanduser()
+    path = expand_home(Path(text))
     if not path.exists() and (ALMOST_URL.match(text) or MAY_HOLD_A_PASSWORD.search(text)):
         raise StorageError(f"{EXPECTED}, got an address without ://{_scheme(text)}.")
     return URL.create("sqlite", database=str(path))

@@ -14,8 +14,10 @@ on when the fits are made.
 
 The expected error says how far the completed matrix is from what a measurement of each entry would show, as a root
 mean square over all entries. At measured entries that is known. Elsewhere it is the posterior variance of the pattern
-and the noise variance, which holds what the pattern misses as well as noise proper; replicates tell the noise proper,
-and it is left out as far as they do. See docs/mathematics.md.
+and the misfit: what the pattern misses, and noise. The noise variance of the draws is too large for it, since their
+mean predicts better than each of them; the mean square at the measured entries is too small, since the draws were
+fitted to these. It is taken halfway. Replicates tell the noise proper, which is left out as far as they do. See
+docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry._io import user_cache
+from maxentry._io import expand_home, user_cache
 from maxentry._types import Array
 from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
@@ -89,7 +91,7 @@ Cache = Path | Memory
 def cache_folder(mark: str) -> Path:
     """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
     wish = os.environ.get("MAXENTRY_CACHE")
-    return (Path(wish).expanduser() if wish else user_cache()) / mark
+    return (expand_home(Path(wish)) if wish else user_cache()) / mark
 
 
 def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
@@ -106,7 +108,7 @@ STEP = 1.02
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
 FEW_REPEATS = 8  # repeated measurements that tell half of the noise
-LAW = 4  # version of cached fits; increase it when the same data give another posterior
+LAW = 5  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
@@ -299,13 +301,14 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
         pattern, misfit = max(total, 0.0) / (size - len(entries)), float(noise.mean())
     else:
         keys = np.arange(size) if size <= SAMPLED else rng.integers(size, size=SAMPLED)
-        z = belief.at(*Entries.from_keys(np.setdiff1d(keys, entries), m2))
+        free = np.setdiff1d(keys, entries)
+        z = belief.at(*Entries.from_keys(free if len(free) else keys, m2))  # nearly all may be told
         noisy = z + np.sqrt(noise)[:, None] * rng.standard_normal(z.shape)
         pattern, both = (
             float(transform.inverse(y).var(0, ddof=min(1, len(z) - 1)).mean()) for y in (z, noisy)
         )
         misfit = max(both - pattern, 0.0)
-    misfit = max(misfit - repeat_variance(state, values), 0.0)
+    misfit = max((misfit + float(missed.mean())) / 2 - repeat_variance(state, values), 0.0)
     return ErrorParts(open_share * pattern, open_share * misfit + known)
 
 

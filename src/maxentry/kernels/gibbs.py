@@ -92,10 +92,12 @@ class Scratch(NamedTuple):
     h: Array  # (R,) product of that side with its aligned effects
     slope: Array  # (R,) of the aligned effects
     ones: Array  # (max(m1, m2),)
-    state: Array  # (3,) of this sweep: beta, the side whose effects are redrawn, the change of mu
+    state: (
+        Array  # (4,) of this sweep: beta, the side whose effects are redrawn, the change of mu, and the ridge
+    )
 
 
-BETA, COIN, MU_SHIFT = 0, 1, 2
+BETA, COIN, MU_SHIFT, RIDGE = 0, 1, 2, 3
 
 
 # The effects of one side, each kind drawn with its variance
@@ -280,9 +282,13 @@ def set_prior(
 
     Aligned effects p = A m move with A at fixed m: row i has the features v_j + m, and their prior, N(0, s2) for the
     coordinates of p in the frame of A, adds m m'/s2 to the prior precision and takes one degree of freedom from L.
+    On the plain path of annealing the determinant of the prior is |A'A + ridge I|, so that no component vanishes.
     """
     Q, m = scratch.Q, scratch.slope
     if R > 0:
+        ridge = scratch.state[RIDGE] * (1.0 - scratch.state[BETA]) * sigma2
+        for a in range(R):
+            scratch.G[a, a] += ridge
         draw_augmented_precision(scratch.G, R, this.free.size - R - int(aligned), sigma2, rng, Q)
     if aligned:
         solve_slope(scratch.G, scratch.h, R, m)

@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from maxentry import labels as axis_labels
-from maxentry._io import can_be_path, write_atomically
+from maxentry._io import can_be_path, expand_home, write_atomically
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.noise import Noise
 from maxentry.model.priors import InverseGamma, Priors
@@ -142,7 +142,7 @@ def _meta(p: Parts) -> dict[str, Any]:
 
 def read(path: str | PathLike[str]) -> Parts:
     """Read a posterior written by `write`, or one in a folder. Whatever else the file is, the error is a DataError."""
-    folder = FolderStore(_path(path).expanduser())
+    folder = FolderStore(expand_home(_path(path)))
     try:
         meta, arrays = _open(folder)
         written = meta["maxentry_posterior"]

@@ -39,6 +39,7 @@ from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_
 PriorsOf = Callable[[int], Priors]  # the priors of a chain of a given rank
 Sweeps = Callable[[GibbsState, Array, DrawBuffers, int], GibbsState]  # (state, betas, buffers, thin) -> state
 Observer = Callable[[DrawBuffers], None]
+StateObserver = Callable[[int, DrawBuffers | None], None]  # (chain, states); None: forget the chain's states
 CHUNK_WORK = 4e8  # multiplications between two checks of the stop flag: about a tenth of a second
 SHARED_WORK = 3e7  # multiplications of a sweep from which threads may share it: two or three milliseconds
 NEW_DIRECTIONS = 0.5  # size of a new direction over that of the others
@@ -182,11 +183,13 @@ def run_chains(
     threads: int | None = None,
     dtype: type[np.floating] = np.float64,
     draw_store: DrawStore = MEMORY,
-    observer: Callable[[int, DrawBuffers], None] | None = None,
+    observer: StateObserver | None = None,
+    plain: bool = False,
 ) -> ChainRun:
     """Run every chain: anneal, settle, then store draws. Ctrl-C keeps the draws so far.
 
     observer(c, states): called by the thread of chain c with every state after settling, stored or not.
+    plain: anneal on the path without aligned effects (docs/mathematics.md).
     """
     compiling_notice([kernel.run_sweeps])
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
@@ -203,7 +206,18 @@ def run_chains(
         try:
             with _thread_team(each, data, chain.rank) as team:
                 return _run_chain(
-                    chain, data, priors(chain.rank), sampling, mine, done, c, stop, progress, team, observer
+                    chain,
+                    data,
+                    priors(chain.rank),
+                    sampling,
+                    mine,
+                    done,
+                    c,
+                    stop,
+                    progress,
+                    team,
+                    observer,
+                    plain,
                 )
         except (ZeroDivisionError, FloatingPointError):
             raise ParameterError(
@@ -233,27 +247,30 @@ def _thread_team(threads: int, data: GibbsData, rank: int) -> AbstractContextMan
 def _run_chain(
     chain: Chain, data: GibbsData, priors: Priors, sampling: Sampling, buffers: DrawBuffers, done: list[int], c: int,
     stop: threading.Event, progress: Progress, team: ThreadTeam | None,
-    observer: Callable[[int, DrawBuffers], None] | None,
+    observer: StateObserver | None, plain: bool,
 ) -> Chain:  # fmt: skip
     rng, state, rank = chain.generator(), chain.state, chain.rank
     workspace = Workspace.allocate(data, rank)
     hyper = gibbs.hyperparameters(priors)
     nothing = buffers.at(slice(0, 0))
     chunk = max(1, int(CHUNK_WORK / sweep_work(data.shape, data.by_row.values.size, rank)))
-    betas = sampling.betas()
 
-    def sweeps(state: GibbsState, betas: Array, here: DrawBuffers, thin: int) -> GibbsState:
-        state = gibbs.step(state, data, rank, hyper, rng, betas, here, thin, workspace, team)
+    def sweeps(
+        state: GibbsState, betas: Array, here: DrawBuffers, thin: int, plain: bool = False
+    ) -> GibbsState:
+        state = gibbs.step(state, data, rank, hyper, rng, betas, here, thin, workspace, team, plain)
         if not np.isfinite(state.scalars).all():
             raise FloatingPointError
         return state
 
-    for start in range(0, betas.size, chunk):
-        if stop.is_set():
-            break
-        part = betas[start : start + chunk]
-        state = sweeps(state, part, nothing, 0)
-        progress.advance(part.size)
+    cold, settle = np.split(sampling.betas(), [sampling.anneal])
+    for betas, plainly in ((cold, plain), (settle, False)):
+        for start in range(0, betas.size, chunk):
+            if stop.is_set():
+                break
+            part = betas[start : start + chunk]
+            state = sweeps(state, part, nothing, 0, plainly)
+            progress.advance(part.size)
     draws = max(1, chunk // sampling.thin)
     for start in range(0, sampling.draws, draws):
         if stop.is_set():
@@ -314,11 +331,48 @@ def _salvage_draws(run: ChainRun, done: list[int]) -> ChainRun:
     return run.select(np.flatnonzero(have >= best).tolist(), best)
 
 
-def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
-    """Drop the chains of a population that annealing left in a mode without mass."""
+def stuck_chains(run: ChainRun, data: GibbsData) -> list[int]:
+    """Positions of the chains of a population that annealing left in a mode without mass."""
     eta2, ranks = run.buffers.scalars[..., kernel.ETA2], np.array([chain.rank for chain in run.chains])
     stuck = find_stuck_chains(eta2, ranks, data.by_row.values.size, data.shape, data.effects)
-    return run.select(np.flatnonzero(~stuck).tolist(), run.buffers.row.shape[1]) if stuck.any() else run
+    return [int(c) for c in np.flatnonzero(stuck)]
+
+
+def anneal_again(
+    run: ChainRun,
+    stuck: list[int],
+    data: GibbsData,
+    priors: PriorsOf,
+    sampling: Sampling,
+    progress: Progress,
+    *,
+    observer: StateObserver | None = None,
+    **options: Any,
+) -> ChainRun:
+    """Anneal these chains once more, on the path without aligned effects; their draws are replaced in place."""
+    options = options | {"draw_store": MEMORY}
+    if observer is not None:
+        for c in stuck:
+            observer(c, None)
+        options["observer"] = lambda k, states: observer(stuck[k], states)
+    again = run_chains(
+        [run.chains[c] for c in stuck], data, priors, sampling, progress, plain=True, **options
+    )
+    if again.interrupted:
+        return replace(run, interrupted=True)
+    chains = list(run.chains)
+    for k, c in enumerate(stuck):
+        chains[c] = again.chains[k]
+        for old, new in zip(run.buffers, again.buffers, strict=True):
+            old[c, ..., : new.shape[-1]] = new[k]
+    return replace(run, chains=tuple(chains))
+
+
+def drop_stuck_chains(run: ChainRun, data: GibbsData) -> ChainRun:
+    """Drop the chains that are still stuck."""
+    stuck = set(stuck_chains(run, data))
+    others = [c for c in range(len(run.chains)) if c not in stuck]
+    return run.select(others, run.buffers.row.shape[1]) if stuck else run
 
 
 def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:

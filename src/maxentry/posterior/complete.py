@@ -1,8 +1,8 @@
 """`complete`: a partially observed matrix goes in, its posterior comes out.
 
-The steps: read the observations, check the options, choose the rank, run the chains, drop stuck ones, and convert the
-draws to the user's units. A warm start (`start=`) continues the chains of an earlier posterior instead, after
-measurements, rows or columns were added.
+The steps: read the observations, check the options, choose the rank, run the chains, anneal stuck ones again, and
+convert the draws to the user's units. A warm start (`start=`) continues the chains of an earlier posterior instead,
+after measurements, rows or columns were added.
 """
 
 from __future__ import annotations
@@ -195,7 +195,13 @@ def _run(
 ) -> chains.ChainRun:
     with track(len(started) * plan.sweeps, what, progress) as bar:
         run = chains.run_chains(started, data, priors_of, plan, bar, **options)
-    return chains.drop_stuck_chains(run, data) if plan.kind == "population" else run
+    if plan.kind != "population":
+        return run
+    stuck = chains.stuck_chains(run, data) if plan.anneal and not run.interrupted else []
+    if stuck:
+        with track(len(stuck) * plan.sweeps, "annealing again", progress) as bar:
+            run = chains.anneal_again(run, stuck, data, priors_of, plan, bar, **options)
+    return chains.drop_stuck_chains(run, data)
 
 
 def _choose_rank(

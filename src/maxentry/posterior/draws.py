@@ -31,7 +31,7 @@ from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from maxentry._io import check_memory
+from maxentry._io import check_memory, expand_home
 from maxentry._types import Array, Indices
 from maxentry.errors import DataError, ParameterError
 from maxentry.observations import Observations
@@ -221,7 +221,7 @@ class FolderStore(DrawStore):
         """Use a new or empty folder."""
         if not isinstance(path, str | PathLike):
             raise ParameterError(f"store must be the path of a folder or None, got {show(path)}")
-        folder = Path(path).expanduser()
+        folder = expand_home(Path(path))
         _check_empty(folder)
         if not folder.parent.is_dir():
             why = "is not a folder" if folder.parent.exists() else "does not exist"

@@ -38,6 +38,7 @@ from maxentry.observations import Half, Observations
 
 NU_GRID = np.array(NU_VALUES)
 Task = Callable[[], object]
+RIDGE = 0.1  # of the prior on the plain path of annealing, in units of (1 - beta) sigma2
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
 
 
@@ -168,21 +169,24 @@ def step(
     thin: int,
     workspace: Workspace | None = None,
     team: ThreadTeam | None = None,
+    plain: bool = False,
 ) -> GibbsState:
     """Run one sweep for each beta; write every `thin`-th state into `buffers` (0: none). `state` is not changed.
 
     Pass the same `workspace` to all steps of a chain. With a `team`, its threads share each sweep; the draws are the
-    same bit for bit.
+    same bit for bit. plain: effects have no aligned part and, while beta < 1, no component of X can vanish.
     """
     workspace = workspace or Workspace.allocate(data, rank)
     workspace.fill(state, data)
+    workspace.scratch.state[kernel.RIDGE] = RIDGE if plain else 0.0
+    aligned = workspace.aligned and not plain
     scalars, source = state.scalars.copy(), data.by_col.source
     if team is not None:
-        share_sweeps(team, betas, thin, workspace, source, NU_GRID, hyper, scalars, rng, buffers)
+        share_sweeps(team, betas, thin, workspace, aligned, source, NU_GRID, hyper, scalars, rng, buffers)
     else:
         kernel.run_sweeps(
-            betas, thin, rank, data.effects, workspace.aligned, workspace.left, workspace.right, workspace.scratch,
-            source, NU_GRID, hyper, scalars, rng, *buffers,
+            betas, thin, rank, data.effects, aligned, workspace.left, workspace.right, workspace.scratch, source,
+            NU_GRID, hyper, scalars, rng, *buffers,
         )  # fmt: skip
     return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64))
 
@@ -208,7 +212,7 @@ class Workspace(NamedTuple):
         longest = max(data.shape)
         scratch = Scratch(
             np.zeros((K + PADDING_ROWS, K)), np.empty((rank, rank)), np.empty((rank, rank)), np.empty(rank),
-            np.zeros(rank), np.ones(longest), np.zeros(3),
+            np.zeros(rank), np.ones(longest), np.zeros(4),
         )  # fmt: skip
         left = _side(data.by_row, data.shape[0], rank, K, data)
         right = _side(data.by_col, data.shape[1], rank, K, data)
@@ -297,7 +301,7 @@ class ThreadTeam:
 
 
 def share_sweeps(
-    team: ThreadTeam, betas: Array, keep_every: int, workspace: Workspace,
+    team: ThreadTeam, betas: Array, keep_every: int, workspace: Workspace, aligned: bool,
     source: NDArray[np.int32], nu_grid: Array, hyper: Array, scalars: Array,
     rng: np.random.Generator, buffers: DrawBuffers,
 ) -> None:  # fmt: skip
@@ -306,7 +310,7 @@ def share_sweeps(
     Compiled code deals out blocks of rows to the threads: a call from Python takes tens of microseconds.
     """
     R, effects, left, right, scratch = workspace
-    aligned, K = workspace.aligned, R + int(effects)
+    K = R + int(effects)
     rows, cols = block_edges(left.indptr, K), block_edges(right.indptr, K)
 
     def draw_tasks(edges: NDArray[np.int64], this: Any, other: Any) -> list[Task]:

@@ -7,7 +7,6 @@ is small beside the mean. Chains are pooled by Chan's formula.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +18,7 @@ from maxentry._types import Array, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.observations import Observations
-from maxentry.posterior.chains import ModelSpec
+from maxentry.posterior.chains import ModelSpec, StateObserver
 from maxentry.posterior.gibbs import DrawBuffers
 from maxentry.wording import show
 
@@ -61,13 +60,19 @@ class Watched:
             self, count=self.count[which], chain_mean=self.chain_mean[which], squares=self.squares[which]
         )
 
-    def observer(self, fit: ModelSpec) -> Callable[[int, DrawBuffers], None]:
+    def observer(self, fit: ModelSpec) -> StateObserver:
         """The callback that `run_chains` calls with the states of a chain."""
         return lambda c, states: self.update(c, states, fit)
 
-    def update(self, c: int, states: DrawBuffers, fit: ModelSpec) -> None:
-        """Add states of chain c, in standard units; threads of different chains may call this at the same time."""
+    def update(self, c: int, states: DrawBuffers | None, fit: ModelSpec) -> None:
+        """Add states of chain c, in standard units, or forget those so far (None).
+
+        Threads of different chains may call this at the same time.
+        """
         assert fit.units is not None
+        if states is None:
+            self.count[c], self.chain_mean[c], self.squares[c] = 0, 0.0, 0.0
+            return
         shift, scale = fit.units
         for left, right, row, col, scalars in zip(*states, strict=True):
             low_rank = np.einsum("er,er->e", left[self.rows], right[self.cols], dtype=float)

@@ -1,0 +1,55 @@
+"""The promises about chains: how many are stuck, and how many sweeps an effective sample takes."""
+
+from typing import Any
+
+import numpy as np
+from benchmarks.honest.line import Check, Line
+
+import maxentry
+from maxentry.posterior import chains
+
+STUCK_RATIO, STUCK_NATS = 2.0, 30.0  # a chain is stuck if its noise is that large and its mode has no mass
+
+
+def planted(
+    seed: int, noise: float, effects: float, shape: tuple[int, int] = (30, 20), rank: int = 2
+) -> np.ndarray:
+    """Half of a matrix of low rank with row and column effects of sd `effects`, NaN elsewhere."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((shape[0], rank)) @ rng.standard_normal((rank, shape[1]))
+    X = X + effects * (rng.standard_normal((shape[0], 1)) + rng.standard_normal(shape[1]))
+    Y = X + noise * rng.standard_normal(shape)
+    return np.where(rng.random(shape) < 0.5, Y, np.nan)
+
+
+def fit_all_chains(Y: np.ndarray, rank: int, **options: Any) -> maxentry.Posterior:
+    """A fit that keeps its stuck chains; the second name is that of commit b121af5."""
+    for name in ("drop_stuck_chains", "without_stuck"):
+        if hasattr(chains, name):
+            setattr(chains, name, lambda run, data: run)
+    return maxentry.complete(Y, rank, threads=1, progress=False, **options)
+
+
+def count_stuck(posterior: maxentry.Posterior, rank: int) -> int:
+    (m1, m2), log_eta = posterior.shape, 0.5 * np.log(posterior.draws.eta2).mean(1)
+    free = posterior.observations.n - rank * (m1 + m2 - rank) - (m1 + m2)
+    above = log_eta - np.median(log_eta)
+    return int(((above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS)).sum())
+
+
+def stuck_chains(quick: bool) -> list[Line]:
+    """30 x 20, rank 2, half observed, six matrices of 32 chains; and R-hat of X where nothing is left out."""
+    seeds, lines = range(2 if quick else 6), []
+    for noise, effects in ((0.01, 1.0), (0.1, 1.0), (0.3, 1.0), (0.01, 0.0)):
+        fits = [fit_all_chains(planted(seed, noise, effects), 2, seed=seed) for seed in seeds]
+        stuck, among = sum(count_stuck(fit, 2) for fit in fits), 32 * len(fits)
+        rhat = np.median([fit.diagnostics.median_rhat for fit in fits])
+        what = f"noise {noise}, effects of sd {effects:g}"
+        lines += [
+            Line(f"stuck chains, {what}", f"{stuck} of {among}", "at most 1 of 192"),
+            Line(f"median R-hat of X, {what}", f"{rhat:.3f}", "below 1.02 (12 draws a chain)"),
+        ]
+    return lines
+
+
+CHECKS: dict[str, Check] = {"stuck_chains": stuck_chains}
