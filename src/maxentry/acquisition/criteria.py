@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -62,7 +63,7 @@ def choose(
     which: Any = CRITERIA.get(criterion) if isinstance(criterion, str) else criterion
     if not isinstance(criterion, np.ndarray | np.generic):  # their `choose` is another
         which = getattr(which, "choose", which)
-    if not callable(which):
+    if not callable(which) or not _takes_four(which):
         expected = f"one of {', '.join(CRITERIA)} or a function (belief, problem, n, rng) -> Selection"
         raise ParameterError(f"criterion must be {expected}, got {show(criterion)}")
     if not is_whole(n):
@@ -79,6 +80,17 @@ def choose(
     return problem.form.entries(
         selection.rows, selection.cols, {"gain": selection.gain, "cost": selection.cost}
     )
+
+
+def _takes_four(function: Any) -> bool:
+    """Whether a function can be called as a criterion is."""
+    try:
+        signature(function).bind(*range(4))
+    except TypeError:
+        return False
+    except ValueError:  # one in C may not say what it takes
+        return True
+    return True
 
 
 def predictive_variance(
