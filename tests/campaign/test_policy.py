@@ -10,6 +10,7 @@ import pytest
 from tests.campaign.examples import answer, ask, begun, places, truth, until_over
 from tests.reference.entropy_slow import lemma2_score
 
+from maxentry import Sampling, complete
 from maxentry.acquisition import greedy, total_variance
 from maxentry.belief import Entries
 from maxentry.campaign import fits, policy
@@ -32,6 +33,51 @@ def test_a_cold_campaign_is_given_a_balanced_design_piece_by_piece() -> None:
     columns = np.bincount([j for _, j in taken], minlength=9)
     assert columns.max() - columns.min() <= 1
     assert "initial design" in last_why(campaign)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows"),
+    [
+        ({}, [0] * 4 + [1] * 12 + [2] * 4),
+        ({"effects": False}, [1] * 20),  # the paper's design
+        ({"n_initial": 22}, [0] * 2 + [1] * 14 + [2] * 4),
+        ({"n_initial": 30}, [1] * 10 + [2] * 10),
+        ({"n_initial": 10}, [0] * 12 + [1] * 6 + [2] * 2),
+    ],
+)
+def test_the_initial_design_measures_a_fifth_of_the_rows_and_columns_twice(
+    settings: dict, rows: list
+) -> None:
+    campaign, taken = begun((20, 20), **settings), []
+    while len(taken) < sum(rows):
+        taken += places(ask(campaign, min(7, sum(rows) - len(taken))))
+    assert len(set(taken)) == sum(rows)
+    for axis in (0, 1):
+        assert sorted(np.bincount([entry[axis] for entry in taken], minlength=20)) == rows
+
+
+def test_imported_values_that_double_rows_serve_as_well() -> None:
+    known = {"row": [0, 0, 1, 1, 2, 2, 3, 3], "col": [0, 1, 1, 2, 2, 3, 3, 0], "value": [1.0] * 8}
+    taken = places(ask(begun((20, 20), values=known), 12))
+    counts = np.bincount([i for i, _ in taken], minlength=20)
+    assert counts.max() <= 2
+    assert (counts[4:] == 2).sum() <= 1
+
+
+def test_a_doubled_start_learns_levels_that_one_entry_a_row_cannot() -> None:
+    """Rows with strong levels: one entry a row does not tell them from noise, and predicts as well as the mean."""
+    errors = np.empty((4, 2))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        M = rng.normal(size=(60, 1)) + 0.3 * rng.normal(size=(60, 24))
+        asked = places(ask(begun(M.shape, seed=seed), 60))
+        designs = np.array(asked).T, balanced(M.shape, 60, seed=seed)
+        for k, (i, j) in enumerate(designs):
+            sampling = Sampling(chains=8, draws=4)
+            mean = complete((i, j, M[i, j]), 0, shape=M.shape, sampling=sampling, seed=1, progress=False).mean
+            errors[seed, k] = np.sqrt(np.mean((mean - M) ** 2))
+    doubled, level = errors.mean(0)
+    assert doubled < 0.85 * level
 
 
 def test_nothing_is_believed_before_anything_is_told() -> None:

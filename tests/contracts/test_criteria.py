@@ -1,5 +1,7 @@
 """What every criterion keeps to, whatever it finds best."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from tests.acquisition.beliefs import belief, entries, problem
@@ -308,6 +310,12 @@ def test_designs_need_no_belief_and_balanced_levels_the_counts():
     chosen = acquisition.choose("balanced", None, q, 13, rng=rng)
     counts = np.bincount(np.concatenate([q.observed.rows, chosen.rows]), minlength=8)
     assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize("wrong", [Random, len, object, lambda belief: None])
+def test_a_function_that_takes_something_else_is_refused(wrong):
+    with pytest.raises(ParameterError, match=r"criterion must be one of .* \(belief, problem, n, rng\)"):
+        acquisition.choose(wrong, None, Problem((4, 3), Entries.none()), 1, rng=np.random.default_rng(1))
 
 
 def test_the_names_are_those_of_the_criteria():

@@ -205,3 +205,29 @@ def test_masks_of_2000_by_2000_take_seconds(n):
 def test_mistakes_are_told(changes, words):
     with pytest.raises(ParameterError, match=words):
         balanced(**{"shape": (4, 3), "n": 5, "seed": 0} | changes)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "twice", "never"),
+    [
+        (100, 100, 20, 20),
+        (100, 110, 20, 10),
+        (100, 120, 0, 0),
+        (50, 100, 0, 0),
+        (100, 40, 8, 68),
+        (16, 16, 3, 3),
+        (15, 15, 0, 0),
+    ],
+)
+def test_some_lines_are_to_be_measured_twice_and_as_many_not_at_all(m, n, twice, never):
+    added = module.double_lines(m, n, np.zeros(m, int), np.random.default_rng(0))
+    if twice == 0:
+        assert not added.any()
+        return
+    assert [(added == k).sum() for k in (0, 2)] == [twice, never]
+    assert sorted(module.level_counts(added, np.full(m, 9), n)) == sorted(2 - added)
+
+
+def test_lines_that_have_two_entries_serve_as_doubled():
+    counts = np.repeat([2, 0], [30, 70])
+    assert not module.double_lines(100, 100, counts, np.random.default_rng(0)).any()

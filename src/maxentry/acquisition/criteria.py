@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -62,7 +63,7 @@ def choose(
     which: Any = CRITERIA.get(criterion) if isinstance(criterion, str) else criterion
     if not isinstance(criterion, np.ndarray | np.generic):  # their `choose` is another
         which = getattr(which, "choose", which)
-    if not callable(which):
+    if not callable(which) or not _takes_four(which):
         expected = f"one of {', '.join(CRITERIA)} or a function (belief, problem, n, rng) -> Selection"
         raise ParameterError(f"criterion must be {expected}, got {show(criterion)}")
     if not is_whole(n):
@@ -79,6 +80,17 @@ def choose(
     return problem.form.entries(
         selection.rows, selection.cols, {"gain": selection.gain, "cost": selection.cost}
     )
+
+
+def _takes_four(function: Any) -> bool:
+    """Whether a function can be called as a criterion is."""
+    try:
+        signature(function).bind(*range(4))
+    except TypeError:
+        return False
+    except ValueError:  # one in C may not say what it takes
+        return True
+    return True
 
 
 def predictive_variance(
@@ -116,8 +128,17 @@ def uniform(belief: Belief | None, problem: Problem, n: int, rng: np.random.Gene
     return selection_without_gain(problem, lay_out_within_limits(problem, n, layout))
 
 
-def balanced(belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
-    """Measure rows and columns evenly, counting observed and pending entries; of plates, the least measured first."""
+def balanced(
+    belief: Belief | None,
+    problem: Problem,
+    n: int,
+    rng: np.random.Generator,
+    added: tuple[Indices, Indices] | None = None,
+) -> Selection:
+    """Measure rows and columns evenly, counting observed and pending entries; of plates, the least measured first.
+
+    added: counts to add to those of each row and column (not of plates), for a design that is uneven on purpose.
+    """
     measured = problem.observed.joined(problem.pending)
     if problem.limits.plates is not None:
         lines = measured.rows if problem.limits.plates == "rows" else measured.cols
@@ -128,10 +149,13 @@ def balanced(belief: Belief | None, problem: Problem, n: int, rng: np.random.Gen
     def layout(k: int, part: OpenPart, chosen: Entries) -> Entries:
         m1, m2 = problem.shape
         counted = measured.joined(chosen)
+        rows, cols = np.bincount(counted.rows, minlength=m1), np.bincount(counted.cols, minlength=m2)
+        if added is not None:
+            rows, cols = rows + added[0], cols + added[1]
         return design.balanced(
             part.shape, k, part.mask, rng,
-            row_counts=np.bincount(counted.rows, minlength=m1)[part.rows],
-            col_counts=np.bincount(counted.cols, minlength=m2)[part.cols],
+            row_counts=rows[part.rows],
+            col_counts=cols[part.cols],
             taken=part.taken,
         )  # fmt: skip
 

@@ -1,27 +1,30 @@
 """The policy: choose the next entries to measure, or say why to stop, as a pure function of the state of a campaign.
 
-First comes the initial design, balanced over rows and columns; then entries are chosen by an acquisition criterion from
-the posterior. With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this
-is its Algorithm 1 (MaxEnt). A campaign ends when no entry is left, the budget is spent, or the expected error
-(`fits.expected_error`) has reached the target.
+First comes the initial design, balanced over rows and columns except that a fifth of them is measured twice; then
+entries are chosen by an acquisition criterion from the posterior. With the paper's settings (rank, effects off, its
+priors, acquisition="maxent", one entry at a time) this is its Algorithm 1 (MaxEnt). A campaign ends when no entry is
+left, the budget is spent, or the expected error (`fits.expected_error`) has reached the target.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition import Limits, Problem, Selection, choose
+from maxentry.acquisition.criteria import balanced
 from maxentry.belief import Entries
 from maxentry.campaign import fits
 from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
-from maxentry.campaign.state import CHOICE, State, derive_rng
+from maxentry.campaign.state import CHOICE, DESIGN, State, derive_rng
+from maxentry.design.balanced import double_lines
 from maxentry.posterior.posterior import Posterior
 
 Plates = Literal["rows", "cols"]
@@ -73,7 +76,8 @@ def next_batch(
             return Batch.none(reached)
     problem = _build_problem(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
     rng = derive_rng(settings.seed, CHOICE, state.version)
-    chosen = choose(criterion, None if posterior is None else posterior.belief, problem, n, rng=rng)
+    how = criterion if phase is None else partial(balanced, added=_double_some(state, problem))
+    chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
         what = "any entry that is available" if plates is None else f"whole {plates}"
@@ -94,6 +98,19 @@ def _explain_choice(criterion: str, chosen: Selection) -> str:
     return f"{criterion}, best of {chosen.sampled:,} sampled candidates ({better})"
 
 
+def _double_some(state: State, problem: Problem) -> tuple[Indices, Indices] | None:
+    """Return counts to add to those of rows and columns, so that the initial design measures some twice.
+
+    None without row and column effects: the paper's design has every row and column equally often.
+    """
+    if not state.settings.effects:
+        return None
+    rng, measured = derive_rng(state.settings.seed, DESIGN, 0), problem.observed.joined(problem.pending)
+    n, (m1, m2) = _count_initial(state), state.shape
+    rows, cols = np.bincount(measured.rows, minlength=m1), np.bincount(measured.cols, minlength=m2)
+    return double_lines(m1, n, rows, rng), double_lines(m2, n, cols, rng)
+
+
 def _has_target(state: State) -> bool:
     """Return whether a criterion without a model needs a fit for its target, and there are values enough for one."""
     return state.settings.target_sd is not None and 2 * len(state.told_keys) >= max(state.shape)
@@ -107,9 +124,7 @@ def explain_design_phase(state: State, now: dt.datetime) -> str | None:
     """
     if state.settings.acquisition in WITHOUT_MODEL:
         return None
-    wanted = state.settings.n_initial
-    wanted = max(state.shape) if wanted is None else wanted
-    wanted = min(wanted, state.shape[0] * state.shape[1] if state.mask is None else int(state.mask.sum()))
+    wanted = _count_initial(state)
     told, waiting = len(state.told_keys), len(state.pending(now).rows)
     if told == 0:
         return "initial design, nothing told yet"
@@ -118,6 +133,13 @@ def explain_design_phase(state: State, now: dt.datetime) -> str | None:
     if 2 * told < wanted:
         return f"balanced, {told} of {wanted} of the initial design told yet"
     return None
+
+
+def _count_initial(state: State) -> int:
+    """Return how many entries the initial design has."""
+    wanted = state.settings.n_initial
+    wanted = max(state.shape) if wanted is None else wanted
+    return min(wanted, state.shape[0] * state.shape[1] if state.mask is None else int(state.mask.sum()))
 
 
 def _build_problem(state: State, now: dt.datetime, limits: Limits, replicates: bool) -> Problem:

@@ -44,7 +44,7 @@ from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
 
 # Purposes of random generators. Do not reorder: the draws of existing campaigns depend on these numbers.
-FIT, WARM, CHOICE, OUTLOOK, STATION = range(5)
+FIT, WARM, CHOICE, OUTLOOK, STATION, DESIGN = range(6)
 
 
 def derive_rng(seed: int, purpose: int, number: int) -> np.random.Generator:
