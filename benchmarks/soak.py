@@ -39,7 +39,8 @@ READS = [
     "/campaigns", BIG, f"{BIG}/measurements?limit=100", f"{BIG}/asked?limit=100", f"{BIG}/history?limit=100",
     f"{BIG}/events?limit=100", f"{BIG}/settings", f"{BIG}/labels", f"{BIG}/reasons", "/jobs", "/health",
 ]  # fmt: skip
-FITS = [f"{SMALL}/{what}wait=60" for what in ("posterior?", "map?", "next?n=2&", "outlook?", "curve?")]
+FITS = [f"{SMALL}/{what}wait=60" for what in ("posterior?", "map?", "next?n=2&", "outlook?")]
+CURVE, RARELY = f"{SMALL}/curve?wait=60", 20  # which takes several fits
 
 
 class Said(NamedTuple):
@@ -74,7 +75,7 @@ def fit(send: Send) -> Iterator[None]:
             "correct", "POST", f"{SMALL}/correct", json={"number": 1, "value": 1.0 + k % 100 / 1000}, key=True
         )
         yield
-        for path in FITS:
+        for path in [*FITS, CURVE] if k % RARELY == 0 else FITS:
             send("fit", "GET", path)
             yield
 

@@ -1,18 +1,19 @@
 """The table of attacks: docs/attacks.md, from the results of the tools and from tests that this command runs.
 
     make kill fuzz soak together    # each leaves its results in build/
-    python -m tests.fuzz.attacks [-o docs/attacks.md] [--marks EXPRESSION]
+    python -m tests.fuzz.attacks [-o docs/attacks.md] [--marks EXPRESSION] [--again]
 
-Every tool leaves a file for each line of the table, by `save`; `make fuzz` leaves build/fuzz.json.
+Every tool leaves a file for each line of the table, by `save`; `make fuzz` leaves build/fuzz.json (or,
+with -o, files in build/fuzz).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -121,44 +122,38 @@ def save(
 
 
 def load(build: Path) -> dict[str, dict[str, Any]]:
-    """Return all results by name."""
-    results = {file.stem: json.loads(file.read_text()) for file in sorted((build / "attacks").glob("*.json"))}
-    for file in sorted(build.glob("fuzz*.json")):
-        run = json.loads(file.read_text())
-        for each in run["surfaces"]:
-            name = f"fuzz-{each['surface']}"
-            found = Counter(
-                {kind: n for kind, n in each.items() if isinstance(n, int) and kind not in HARMLESS}
-            )
-            tries = found.pop("tries") + results.get(name, {}).get("tries", 0)
-            found.update(results.get(name, {}).get("found", {}))
-            notes = "each call accepted, or refused in one line"
-            results[name] = {
-                "attack": FUZZ[each["surface"]], "tries": tries, "found": dict(found), "notes": notes,
-            }  # fmt: skip
+    """Return all results by name. Runs with other seeds add up: their files end in a number."""
+    results: dict[str, dict[str, Any]] = {}
+    for file in sorted((build / "attacks").glob("*.json")):
+        add(results, re.sub(r"-\d+$", "", file.stem), json.loads(file.read_text()))
+    for file in sorted([*build.glob("fuzz*.json"), *build.glob("fuzz/*.json")]):
+        for each in json.loads(file.read_text())["surfaces"]:
+            found = {kind: n for kind, n in each.items() if isinstance(n, int) and kind not in HARMLESS}
+            result = {"attack": FUZZ[each["surface"]], "tries": found.pop("tries"), "found": found}
+            add(results, f"fuzz-{each['surface']}", result | {"notes": f"{each['seconds']:.0f} s"})
     return results
 
 
-def run_tests(marks: str) -> dict[str, Counter[str]]:
-    """Run the tests of all lines; how many passed, failed and were skipped, by file."""
-    files = sorted({name for line in LINES.values() for name in line.tests})
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        words = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            marks,
-            f"--junit-xml={report}",
-        ]
-        subprocess.run([*words, *(f"tests/{name}.py" for name in files)], cwd=ROOT, check=False)
-        cases = list(ElementTree.parse(report).iter("testcase"))
-    counts: dict[str, Counter[str]] = {name: Counter() for name in files}
-    for case in cases:
+def add(results: dict[str, dict[str, Any]], name: str, result: dict[str, Any]) -> None:
+    """Add a result to those of the same name."""
+    if (known := results.setdefault(name, result)) is not result:
+        known["tries"] += result["tries"]
+        known["found"] = {kind: n + known["found"].get(kind, 0) for kind, n in result["found"].items()}
+        known["notes"] += f"; {result['notes']}"
+
+
+def run_tests(marks: str, report: Path) -> None:
+    """Run the tests of all lines, and leave pytest's report."""
+    report.parent.mkdir(parents=True, exist_ok=True)
+    options = ["-q", "-p", "no:cacheprovider", "-m", marks, f"--junit-xml={report}"]
+    files = sorted({f"tests/{name}.py" for line in LINES.values() for name in line.tests})
+    subprocess.run([sys.executable, "-m", "pytest", *options, *files], cwd=ROOT, check=False)
+
+
+def count_tests(report: Path) -> dict[str, Counter[str]]:
+    """Return how many tests passed, failed and were skipped, by file."""
+    counts: dict[str, Counter[str]] = {name: Counter() for line in LINES.values() for name in line.tests}
+    for case in ElementTree.parse(report).iter("testcase"):
         name = case.get("classname", "").removeprefix("tests.").replace(".", "/")
         kinds = {child.tag for child in case}
         ending = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
@@ -220,8 +215,14 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "attacks.md")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="where the results are")
     parser.add_argument("--marks", default=MARKS, help="the tests to run, as pytest's -m")
+    parser.add_argument(
+        "--again", action="store_true", help="run no tests, and take the report of the last time"
+    )
     given = parser.parse_args()
-    text = report(load(given.build), run_tests(given.marks))
+    tests = given.build / "attacks.xml"
+    if not given.again:
+        run_tests(given.marks, tests)
+    text = report(load(given.build), count_tests(tests))
     given.output.write_text(text, encoding="utf-8")
     print(text)
     return int("**" in text)

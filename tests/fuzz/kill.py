@@ -13,7 +13,9 @@ first, and writes to a scratch folder only. `benchmarks/crashes.py` kills less o
 from __future__ import annotations
 
 import argparse
+import gc
 import os
+import secrets
 import selectors
 import shutil
 import signal
@@ -27,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -37,14 +40,21 @@ from tests.campaign.workers import lines
 from tests.fuzz import attacks
 from tests.fuzz.__main__ import environment, privileges, scratch_folder
 
-import maxentry.campaign.policy  # noqa: F401  all that the processes need is imported once, here
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.storage import Storage
 from maxentry.client.client import HttpSession
 from maxentry.errors import StorageError
-from maxentry.server.app import serve
+from maxentry.server.app import Server, create_app, listen
 from maxentry.server.options import Options, ServerLimits
 
+# All that the processes need is imported once, here.
+LATER = (
+    "anyio._backends._asyncio",
+    "httpx",
+    "maxentry.campaign.policy",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.asyncio",
+)
 SIDE = 200  # rows and columns of a campaign: room for many entries
 AS_NEW = 60  # kills of one campaign, which grows
 WRITERS = 4  # at once
@@ -62,6 +72,7 @@ class Toll:
     """What was acknowledged, and what is wrong."""
 
     kind: str
+    seed: int = 1
     kills: int = 0
     calls: int = 0
     lost: int = 0
@@ -70,6 +81,7 @@ class Toll:
     asked: dict[int, tuple[int, int]] = field(default_factory=dict)
     told: dict[int, float] = field(default_factory=dict)
     unanswered: Counter[str] = field(default_factory=Counter)  # what clients were told, and repeated
+    began: float = field(default_factory=time.monotonic)
 
     def take(self, said: list[dict[str, Any]]) -> None:
         """Remember what was acknowledged; an id that two were given is one twice."""
@@ -94,6 +106,17 @@ class Toll:
         if exact:
             self.twice += len(entries.keys() - self.asked.keys()) + len(kept.keys() - self.told.keys())
         self.wrong += sum(m.value != value_of(m.row, m.col) for m in state.measurements)
+
+    @property
+    def seconds(self) -> int:
+        """How long it has taken."""
+        return round(time.monotonic() - self.began)
+
+    def save(self) -> None:
+        """Leave what was found so far."""
+        notes = f"{self.calls} acknowledged calls, {self.seconds} s, seed {self.seed}"
+        name = f"kill-{self.kind}-{self.seed}"
+        attacks.save(name, WHAT[self.kind], self.kills, self.found(), notes, Path("attacks"))
 
     def found(self) -> dict[str, int]:
         """What must not be."""
@@ -170,10 +193,17 @@ def dismiss(child: int) -> None:
     os.kill(child, signal.SIGTERM)
 
 
-def start_server(where: str, port: int) -> int:
-    """`maxentry serve`, in a process of its own."""
+def prepare_server(where: str, port: int) -> Callable[[], int]:
+    """Build the application of `maxentry serve`; return a function that starts it in a process of its own."""
     options = Options(port=port, limits=ServerLimits(rate=0))
-    return fork(lambda: serve(where, options, announce=lambda _: None))
+    app = create_app(Storage(where, create=True), options)
+    app.openapi()  # or every process would build all of its routes
+
+    def run() -> None:
+        with listen(options) as listening:
+            Server(app, options).run(sockets=[listening])
+
+    return lambda: fork(run)
 
 
 def write_over_rest(url: str, name: str) -> None:
@@ -200,10 +230,12 @@ def write_over_rest(url: str, name: str) -> None:
         acknowledge({"told": [[entry["id"], value]]})
 
 
-def free_port(rng: Random) -> int:
+def free_port() -> int:
     """A port that nobody has; not one that clients are given, who would reach themselves while no server is there."""
     while True:
-        port = rng.randint(20_000, 30_000)
+        port = 20_000 + secrets.randbelow(
+            10_000
+        )  # whatever the seed: another attack may run at the same time
         with socket.socket() as trial:
             if trial.connect_ex(("127.0.0.1", port)):
                 return port
@@ -219,6 +251,7 @@ def campaigns(where: str, toll: Toll, kills: int) -> Iterator[tuple[str, range]]
         Campaign.create(where, name, SIDE, SIDE, seed=1, acquisition="uniform").close()
         toll.asked, toll.told = {}, {}
         yield name, range(first, min(first + AS_NEW, kills))
+        toll.save()
 
 
 def kill_writers(where: str, kills: int, rng: Random, toll: Toll) -> None:
@@ -238,18 +271,17 @@ def kill_writers(where: str, kills: int, rng: Random, toll: Toll) -> None:
 
 def kill_server(where: str, kills: int, rng: Random, toll: Toll) -> None:
     """Kill the server while clients write over REST; afterwards all that is there must have been acknowledged once."""
-    port = free_port(rng)
-    with Storage(where, create=True):
-        pass
+    port = free_port()
+    start_server = prepare_server(where, port)
     for name, numbers in campaigns(where, toll, kills):
         writers = Writers(lambda name=name: write_over_rest(f"http://127.0.0.1:{port}", name))  # type: ignore[misc]
         for _ in numbers:
-            server = start_server(where, port)
+            server = start_server()
             toll.take(writers.hear(rng.randint(0, 8)))
             time.sleep(rng.uniform(0.0, 0.02))
             kill(server)
             toll.kills += 1
-        server = start_server(where, port)
+        server = start_server()
         toll.take(writers.end(dismiss))
         kill(server)
         toll.check(where, name, exact=True)
@@ -257,8 +289,8 @@ def kill_server(where: str, kills: int, rng: Random, toll: Toll) -> None:
 
 def kill_postmaster(where: str, kills: int, rng: Random, toll: Toll) -> None:
     """Kill PostgreSQL while clients write over REST."""
-    port = free_port(rng)
-    server = start_server(where, port)
+    port = free_port()
+    server = prepare_server(where, port)()
     for name, numbers in campaigns(where, toll, kills):
         writers = Writers(lambda name=name: write_over_rest(f"http://127.0.0.1:{port}", name))  # type: ignore[misc]
         for _ in numbers:
@@ -292,24 +324,24 @@ ATTACKS = {
 def attack(kinds: list[str], kills: int, seed: int) -> int:
     """Run the attacks in this folder, as who this is."""
     bad = False
+    for name in LATER:
+        import_module(name)
+    gc.freeze()  # so that the processes share its memory
     print(
         "| attack | kills | acknowledged calls | lost | twice | wrong | seconds |\n|---|---|---|---|---|---|---|"
     )
     for kind in kinds:
-        toll, began = Toll(kind), time.monotonic()
+        toll = Toll(kind, seed)
         with storage(kind) as where:
             if where is None:
                 print(f"| {kind} | no PostgreSQL here | | | | | |", flush=True)
                 continue
             n = max(1, kills // 50) if kind == "postmaster" else kills
             ATTACKS[kind](where, n, Random(seed), toll)
-        seconds = time.monotonic() - began
-        cells = kind, toll.kills, toll.calls, *toll.found().values(), f"{seconds:.0f}"
+        cells = kind, toll.kills, toll.calls, *toll.found().values(), toll.seconds
         print(f"| {' | '.join(map(str, cells))} |", flush=True)
         for words, times in toll.unanswered.most_common(8):
             print(f"    {times} x {words}")
-        notes = f"{toll.calls} acknowledged calls, {seconds:.0f} s, seed {seed}"
-        attacks.save(f"kill-{kind}", WHAT[kind], toll.kills, toll.found(), notes, Path("attacks"))
         bad |= any(toll.found().values())
     return int(bad)
 

@@ -10,9 +10,11 @@ from tests.fuzz import attacks
 
 
 def test_the_page_shows_what_must_not_be(tmp_path: Path) -> None:
-    attacks.save("kill-rest", "kills", 1000, {"lost": 0, "twice": 2}, "a minute", tmp_path / "attacks")
+    attacks.save("kill-rest-1", "kills", 1000, {"lost": 0, "twice": 2}, "a minute", tmp_path / "attacks")
+    attacks.save("kill-rest-12", "kills", 500, {"lost": 0, "twice": 0}, "an hour", tmp_path / "attacks")
     attacks.save("soak", "soak", 10, {"failed": 0}, folder=tmp_path / "attacks")
-    for name, foreign in (("fuzz", 1), ("fuzz-more", 2)):
+    (tmp_path / "fuzz").mkdir()
+    for name, foreign in (("fuzz", 1), ("fuzz/files-2", 2)):
         surface = {
             "surface": "files",
             "tries": 20,
@@ -26,7 +28,7 @@ def test_the_page_shows_what_must_not_be(tmp_path: Path) -> None:
     counts["cli/test_formulas"] = Counter(passed=1, failed=1)
     counts["server/test_full_disk"] = Counter()
     text = attacks.report(attacks.load(tmp_path), counts)
-    assert "| kills | 1,000 | not tried | **2 twice** | a minute |" in text
+    assert "| kills | 1,500 | not tried | **2 twice** | a minute; an hour |" in text
     assert "| soak | 10 | not tried | none failed | |" in " ".join(text.split("  "))
     assert "| damaged and hostile files | 40 | (in the line above) | **3 foreign** |" in text
     assert "| kill-sqlite | 0 | 602 kills: 0 lost, 0 twice | not run | |" in text

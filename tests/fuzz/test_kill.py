@@ -40,7 +40,7 @@ def test_nothing_acknowledged_is_lost_or_there_twice(kind: str, kills: int, tmp_
         str(tmp_path),
     ]
     subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=300, check=True)
-    result = json.loads((tmp_path / f"kill-{kind}.json").read_text())
+    result = json.loads((tmp_path / f"kill-{kind}-1.json").read_text())
     assert result["tries"] == kills
     assert result["found"] == {"lost": 0, "twice": 0, "wrong": 0}
     assert not result["notes"].startswith("0 ")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
 import tracemalloc
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -176,6 +178,17 @@ def test_a_map_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(cache) == maps.CACHED_MAPS
     cache.clear()
     assert len(cache) == 0
+
+
+def test_maps_keep_no_posterior_but_the_last() -> None:
+    """The draws of a large one fill much memory, and every new value makes another."""
+    one, other, cache = posterior((9, 9)), posterior((9, 9)), MapCache()
+    window, alive = Window.select((9, 9), 0, None, 0, None, 3), weakref.ref(one)
+    cache.posterior_map(one, "sd", window, 0.8)
+    cache.posterior_map(other, "sd", window, 0.8)
+    del one
+    gc.collect()
+    assert alive() is None
 
 
 # What was told

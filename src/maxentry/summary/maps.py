@@ -173,10 +173,14 @@ def posterior_map(posterior: Posterior, what: PosteriorMap, window: Window, leve
 
 
 class MapCache:
-    """The posterior maps of a campaign that were used last. Threads share it, and each map is computed once."""
+    """The maps of a campaign's posterior that were used last. Threads share it, and each map is computed once.
+
+    They are those of one posterior, the last one that was shown: the draws of others would fill the memory.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._posterior: Posterior | None = None
         self._compute = lru_cache(CACHED_MAPS)(posterior_map)
 
     def __len__(self) -> int:
@@ -187,12 +191,16 @@ class MapCache:
     ) -> BinnedMap:
         """The map, from the cache or computed; one is computed at a time, however many clients want it."""
         with self._lock:
+            if posterior is not self._posterior:
+                self._compute.cache_clear()
+                self._posterior = posterior
             return self._compute(posterior, what, window, level if what == "width" else 0.0)
 
     def clear(self) -> None:
         """Drop the maps, and the posteriors they belong to."""
         with self._lock:
             self._compute.cache_clear()
+            self._posterior = None
 
 
 def sample_size(rows: Bins, cols: Bins, entries: float) -> int:
