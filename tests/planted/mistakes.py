@@ -302,9 +302,9 @@ POSTERIOR = [
     ),
     Mistake(
         "posterior/complete.py",
-        "for_rank, for_chains = np.random.SeedSequence(seed).spawn(2)",
-        "for_rank = for_chains = np.random.SeedSequence(seed)",
-        "the choice of the rank and the chains share their numbers",
+        "for_chains = np.random.SeedSequence(seed).spawn(2)[1]",
+        "for_chains = np.random.SeedSequence(seed).spawn(2)[0]",
+        "chains of a given rank and seed get other numbers than ever",
         "posterior frozen/test_draws.py",
     ),
     Mistake(
