@@ -1,9 +1,10 @@
-"""The promises about chains: how many are stuck, and how many sweeps an effective sample takes."""
+"""The promises about chains: how many are stuck, and whether warnings are rare and true."""
 
 from typing import Any
 
 import numpy as np
 from benchmarks.honest.line import Check, Line
+from benchmarks.matrices import MATRICES, load
 
 import maxentry
 from maxentry.posterior import chains
@@ -52,4 +53,32 @@ def stuck_chains(quick: bool) -> list[Line]:
     return lines
 
 
-CHECKS: dict[str, Check] = {"stuck_chains": stuck_chains}
+def convergence_warnings(quick: bool) -> list[Line]:
+    """Default fits of the real matrices at 5 and 15% observed that warn, and planted failures that do."""
+    names = list(MATRICES)[:2] if quick else list(MATRICES)
+    short = maxentry.Sampling(anneal=10, settle=0, draws=12, thin=1)
+    told: dict[str, list[bool]] = {"default": [], "too short": [], "too few chains": []}
+    for name in names:
+        for share in (0.05, 0.15):
+            M = load(name, 0)
+            known = np.argwhere(np.isfinite(M))
+            np.random.default_rng(1).shuffle(known)
+            i, j = known[: int(share * M.size)].T
+            Y = np.full(M.shape, np.nan)
+            Y[i, j] = M[i, j]
+            options: dict[str, Any] = {"seed": 0, "threads": 1, "progress": False}
+            fits = {
+                "default": maxentry.complete(Y, **options),
+                "too short": maxentry.complete(Y, 2, sampling=short, **options),
+                "too few chains": maxentry.complete(Y, 2, sampling=maxentry.Sampling(chains=4), **options),
+            }
+            for kind, fit in fits.items():
+                told[kind].append(not fit.diagnostics.converged)
+    asked = {"default": "at most 5%"}
+    return [
+        Line(f"fits that warn, {kind}", f"{sum(seen)} of {len(seen)}", asked.get(kind, "at least 95%"))
+        for kind, seen in told.items()
+    ]
+
+
+CHECKS: dict[str, Check] = {"stuck_chains": stuck_chains, "convergence_warnings": convergence_warnings}

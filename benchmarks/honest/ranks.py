@@ -116,9 +116,9 @@ def _over_fresh(n: int, case: int) -> float:
     sim = simulate((30, 30), 3, n, np.random.default_rng([30, case]))
     X = sim.X.matrix()
     campaign = Campaign.create("sqlite://", "x", 30, 30, seed=case, acquisition="uniform")
-    campaign.tell(
-        [(int(i), int(j), float(v)) for i, j, v in zip(sim.rows, sim.cols, sim.values, strict=True)]
-    )
+    labels = campaign.state.row_labels, campaign.state.col_labels
+    row, col = ([names[k] for k in index] for names, index in zip(labels, (sim.rows, sim.cols), strict=True))
+    campaign.tell(row=row, col=col, value=sim.values)
     told = campaign.posterior(progress=False)
     fresh = maxentry.complete(told.observations, seed=case, progress=False)
     errors = [np.sqrt(np.mean((np.asarray(p.mean) - X) ** 2)) for p in (told, fresh)]

@@ -30,7 +30,7 @@ from maxentry.observations import Observations
 from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.posterior import Posterior
-from maxentry.posterior.schedule import Kind, Sampling
+from maxentry.posterior.schedule import Effort, Kind, Sampling
 from maxentry.transform import Scaling
 from maxentry.wording import show
 
@@ -104,8 +104,8 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
 class BayesianCompleter(_Completer):
     """Fill missing values by their posterior means under `maxentry.complete`'s low-rank model.
 
-    rank, noise, effects, priors, scale, sampling, progress, threads: as in `maxentry.complete`; no progress bar by
-        default.
+    rank, noise, effects, priors, scale, sampling, effort, progress, threads: as in `maxentry.complete`; no progress
+        bar by default.
     random_state: an integer gives the draws of `maxentry.complete(X, ..., seed=random_state)`.
 
     A column without any observation is kept, and filled by the overall mean and the rows' effects; a row without
@@ -124,6 +124,7 @@ class BayesianCompleter(_Completer):
         priors: Priors | None = None,
         scale: Scaling = "auto",
         sampling: Kind | Sampling = "population",
+        effort: Effort = "normal",
         random_state: int | np.random.RandomState | None = None,
         progress: bool | None = False,
         threads: int | None = None,
@@ -134,6 +135,7 @@ class BayesianCompleter(_Completer):
         self.priors = priors
         self.scale = scale
         self.sampling = sampling
+        self.effort = effort
         self.random_state = random_state
         self.progress = progress
         self.threads = threads
@@ -142,8 +144,8 @@ class BayesianCompleter(_Completer):
         """Sample the posterior of the matrix X; y is ignored."""
         self.posterior_: Posterior = complete(
             self._observations(X), self.rank, noise=self.noise, effects=self.effects, priors=self.priors,
-            scale=self.scale, sampling=self.sampling, seed=_seed(self.random_state), progress=self.progress,
-            threads=self.threads,
+            scale=self.scale, sampling=self.sampling, effort=self.effort, seed=_seed(self.random_state),
+            progress=self.progress, threads=self.threads,
         )  # fmt: skip
         self.rank_ = self.posterior_.rank
         return self

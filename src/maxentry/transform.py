@@ -36,7 +36,7 @@ LARGER, MUCH_SMALLER = 3.0, 1000.0  # than the typical values, and than the typi
 FEWEST = 3  # values of a line whose scale can be told
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
-MOST_VALUES = 2_000_000  # to find scales from; of more, evenly spaced ones
+MOST_VALUES = 500_000  # to find scales from; of more, evenly spaced ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from tests.cli.run import answer, good, process, refused, run
 import maxentry
 from maxentry.cli.complete import FACTS, LONG, summarize
 from maxentry.cli.output import ExitCode
+from maxentry.posterior.diagnostics import THOROUGH
 
 SHORT = ("--rank", 1, "--seed", 1)
 
@@ -75,13 +76,13 @@ def test_people_get_six_digits_and_programs_all(yields: pd.DataFrame) -> None:
 def test_what_was_found_is_said_in_short_and_in_the_words_of_the_shell(converged: bool, n: int) -> None:
     found: Any = SimpleNamespace(
         shape=(8, 6), rank=1, observations=SimpleNamespace(n=35), fit=SimpleNamespace(scales=None),
-        diagnostics=SimpleNamespace(converged=converged),
+        diagnostics=SimpleNamespace(converged=converged, advice=f"Run with {THOROUGH}."),
     )  # fmt: skip
     said = summarize(found).splitlines()
     assert len(said) == n
     assert said[0].startswith("8 x 6, 35 values, rank 1")
     assert said[0].endswith(": converged.") == converged
-    assert ("--rank" in said[-1] and said[-1].startswith("not converged: ")) != converged
+    assert ("--effort thorough" in said[-1] and said[-1].startswith("not converged: ")) != converged
 
 
 def test_complete_as_json_has_the_documented_keys(yields: pd.DataFrame) -> None:

@@ -301,11 +301,11 @@ POSTERIOR = [
         "posterior/test_chains.py",
     ),
     Mistake(
-        "posterior/complete.py",
-        "for_rank, for_chains = np.random.SeedSequence(seed).spawn(2)",
-        "for_rank = for_chains = np.random.SeedSequence(seed)",
-        "the choice of the rank and the chains share their numbers",
-        "posterior frozen/test_draws.py",
+        "posterior/rank.py",
+        "np.random.SeedSequence(STREAM)",
+        "np.random.SeedSequence()",
+        "the choice of the rank is another one each time",
+        "posterior/test_rank.py",
     ),
     Mistake(
         "posterior/diagnostics.py",

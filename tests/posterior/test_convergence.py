@@ -4,9 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import stdtrit
 
-from maxentry.posterior.rhat_ess import drift, ess_between, ess_bulk, ess_tail, split_rhat
+from maxentry.posterior.rhat_ess import ess_between, ess_bulk, ess_tail, split_rhat
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def test_agreement_with_arviz(chains, n, distortion, az):
 
 def test_any_trailing_shape():
     x = ar1(np.random.default_rng(0), 4, 60, 6, 0.5)
-    for statistic in (split_rhat, ess_bulk, ess_tail, drift):
+    for statistic in (split_rhat, ess_bulk, ess_tail):
         assert np.array_equal(statistic(x.reshape(4, 60, 2, 3)), statistic(x).reshape(2, 3))
         assert statistic(x[..., 0]).shape == ()
 
@@ -68,12 +67,11 @@ def test_blocks_do_not_show(monkeypatch):
 
 def test_too_little_to_say():
     x = np.random.default_rng(0).normal(size=(4, 3, 2))
-    for statistic in (split_rhat, ess_bulk, ess_tail, drift):
+    for statistic in (split_rhat, ess_bulk, ess_tail):
         assert np.isnan(statistic(x)).all()
     one = np.random.default_rng(0).normal(size=(1, 50, 2))
     assert np.isnan(split_rhat(one)).all()
     assert np.isfinite(ess_bulk(one)).all()
-    assert np.isnan(drift(one)).all()
     assert np.isnan(ess_between(one)).all()
 
 
@@ -81,7 +79,6 @@ def test_constant_quantities_and_stuck_chains():
     constant = np.full((4, 21, 1), 0.1)
     assert np.isnan(split_rhat(constant)).all()
     assert ess_bulk(constant) == ess_tail(constant) == 80  # the middle of 21 draws is left out
-    assert np.isnan(drift(constant)).all()
     stuck = np.random.default_rng(0).normal(size=(4, 1, 1)) + np.zeros((4, 21, 1))
     assert np.isposinf(split_rhat(stuck)).all()
     assert ess_between(stuck)[0] == pytest.approx(4)
@@ -109,14 +106,3 @@ def test_ess_between_is_the_true_one_for_short_chains_and_geyers_is_not():
     assert (bulk >= chains).all()
     assert (tail >= chains).all()
     assert np.median(ess_bulk(x)) > 10 * truth
-
-
-def test_drift_is_students_t_when_nothing_drifts_and_large_when_something_does():
-    rng = np.random.default_rng(0)
-    modes = ar1(rng, 48, 8, 500, 0.95) + 5 * rng.normal(size=(48, 1, 500))
-    level = 0.05
-    beyond = np.mean(np.abs(drift(modes)) > -stdtrit(47, level / 2))
-    assert abs(beyond - level) < 4 * np.sqrt(level * (1 - level) / 500)
-    assert np.median(split_rhat(modes)) > 2  # while R-hat takes modes and slow mixing alike for trouble
-    moving = ar1(rng, 48, 8, 500, 0.0) + 2 * np.exp(-np.arange(8) / 4)[:, None]
-    assert np.median(np.abs(drift(moving))) > 5

@@ -181,6 +181,7 @@ def _fit(
         transform=settings.transform,
         scale=settings.scale,
         sampling=sampling,
+        effort=settings.effort if isinstance(sampling, str) else "normal",
         start=start,
         seed=derive_seed(settings.seed, {"anchor": FIT, "warm": WARM, "station": STATION}[kind], n),
         progress=progress,
@@ -196,6 +197,7 @@ def digest_fit(state: State, n: int, kind: str) -> str:
     """Return a hash of everything that a fit of this kind depends on: its name in the cache."""
     s = state.settings
     model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, s.scale, *state.shape, n, kind]
+    model += [s.effort] if s.effort != "normal" else []
     digest = hashlib.sha256(json.dumps(model).encode())
     for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
         digest.update(np.ascontiguousarray(array).tobytes())

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from maxentry.labels import Labels
 
 WITHOUT_MODEL = WITHOUT_BELIEF
-LATER = {"scale": "auto"}  # defaults of settings that came later: campaigns without them are stored as ever
+LATER = {
+    "scale": "auto",
+    "effort": "normal",
+}  # defaults of settings that came later: campaigns without them are stored as ever
 
 
 def _setting(
@@ -58,8 +61,8 @@ class Settings:
     """The matrix of a campaign and how entries are chosen. Every setting is declared here, and only here.
 
     `name`, `rows`, `cols` and `seed` are set when a campaign is created. Values are always in the user's
-    units; `rank`, `noise`, `effects`, `priors`, `transform` and `scale` mean the same as in `complete`. Changing a
-    setting that is not `changeable` would change the meaning of values recorded earlier.
+    units; `rank`, `noise`, `effects`, `priors`, `transform`, `scale` and `effort` mean the same as in `complete`.
+    Changing a setting that is not `changeable` would change the meaning of values recorded earlier.
     """
 
     name: str
@@ -116,6 +119,11 @@ class Settings:
         "auto",
         "Scales of their own for columns or rows in other units: auto, where they differ beyond doubt.",
         choices=("auto", "columns", "rows", "none"),
+    )
+    effort: Literal["quick", "normal", "thorough"] = _setting(
+        "normal",
+        "How long to sample: thorough takes about four times as long.",
+        choices=("quick", "normal", "thorough"),
     )
 
     def __post_init__(self) -> None:

@@ -139,7 +139,7 @@ def report(
 @commands.command(
     rich_help_panel="Without a campaign", epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output."
 )
-@options.add_settings(("rank", "noise", "transform", "scale", "effects", "seed"), defaults=True)
+@options.add_settings(("rank", "noise", "transform", "scale", "effects", "effort", "seed"), defaults=True)
 def complete(
     data: Annotated[
         str, typer.Argument(help="CSV or Parquet: a matrix with holes, or row, col, value; - is stdin.")
@@ -262,7 +262,7 @@ def _choose_map(posterior: Posterior, what: str, level: float) -> Any:
 
 def list_facts(posterior: Posterior) -> dict[str, Any]:
     """Facts about the fit, for the JSON document."""
-    from maxentry.posterior.diagnostics import strip_code
+    from maxentry.posterior.diagnostics import advice_at
 
     diagnostics = posterior.diagnostics
     return {
@@ -274,7 +274,7 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
         "transform": str(posterior.transform),
         "scales": {cell_text(label): factor for label, factor in posterior.scales.items()},
         "converged": bool(diagnostics.converged),
-        "advice": strip_code(diagnostics.advice),
+        "advice": advice_at(diagnostics.advice, "shell"),
         "interrupted": posterior.interrupted,
     }
 
@@ -289,11 +289,9 @@ def summarize(posterior: Posterior) -> str:
         facts += f", {posterior.fit.scales.side} on scales of their own: {describe_scales(posterior.scales)}"
     if posterior.diagnostics.converged:
         return f"{facts}: converged."
-    lower = ", or try a lower --rank" if posterior.rank else ""
-    return (
-        f"{facts}.\nnot converged: the chains disagree somewhat, which the intervals include; for sharper ones "
-        f"measure more{lower} (--verbose: details)."
-    )
+    from maxentry.posterior.diagnostics import advice_at
+
+    return f"{facts}.\nnot converged: {advice_at(posterior.diagnostics.advice, 'shell')} (--verbose: details)"
 
 
 def write_posterior(
@@ -302,7 +300,7 @@ def write_posterior(
     verbose: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, summarize the fit, and exit as interrupted if the sampling was."""
-    from maxentry.posterior.diagnostics import strip_code
+    from maxentry.posterior.diagnostics import advice_at
 
     if save is not None:
         posterior.save(save)
@@ -317,7 +315,8 @@ def write_posterior(
         table, out, form, force=force, as_json=as_json, document=document, title=what if wide else ""
     )
     if not as_json:
-        output.say(strip_code(repr(posterior)) if verbose else summarize(posterior), "dim")
+        details = f"{posterior!r}\n{posterior.diagnostics.summary()}"
+        output.say(advice_at(details, "shell") if verbose else summarize(posterior), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(output.ExitCode.INTERRUPTED)

@@ -17,7 +17,7 @@ from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, FigureRecord
 from maxentry.plots.style import check_installed, inline_svg, library_versions, render_page
-from maxentry.posterior.diagnostics import strip_code
+from maxentry.posterior.diagnostics import advice_at
 from maxentry.posterior.posterior import MOSTLY_MEANS, summary_lines
 from maxentry.summary.error_curve import POINTS
 from maxentry.summary.reasons import STANDS_OUT, Reason, reasons
@@ -213,7 +213,7 @@ def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
     kinds = plots.calibration, plots.rhat, plots.singular_values, plots.trace, plots.coherence
     figures = [_card(chart(subject), draw) for chart in kinds]
     return {
-        "sampler": f"{verdict} {strip_code(diagnostics.advice)}",
+        "sampler": f"{verdict} {advice_at(diagnostics.advice, 'page')}",
         "note": rank_0_note(posterior),
         "figures": [f._replace(kind="across") if len(f.drawings) > 1 else f for f in figures],
         "facts": [

@@ -22,11 +22,22 @@ from maxentry.observations import Observations
 from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values
+from maxentry.posterior.diagnostics import find_movement, watched_entries
 from maxentry.posterior.draws import MEMORY, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
-from maxentry.posterior.schedule import COSTLY, Kind, Sampling, data_abound, sweep_work
+from maxentry.posterior.schedule import (
+    COSTLY,
+    MOST_WORK,
+    ROUNDS,
+    WORK,
+    Effort,
+    Kind,
+    Sampling,
+    data_abound,
+    sweep_work,
+)
 from maxentry.posterior.streaming import Watched
 from maxentry.progress import track
 from maxentry.transform import NONE, Scaling, Transform
@@ -49,6 +60,7 @@ def complete(
     transform: str | Transform = "none",
     scale: Scaling = "auto",
     sampling: Kind | Sampling = "population",
+    effort: Effort = "normal",
     start: Posterior | None = None,
     seed: int | None = None,
     progress: bool | None = None,
@@ -80,6 +92,8 @@ def complete(
         metrics in several units; "columns" or "rows" does so for all of them, "none" for none.
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
+    effort: "quick" (half as long), "normal", or "thorough" (four times as long). A normal or thorough population whose
+        intervals still move goes on by itself, up to a limit of work. A `Sampling(...)` is run as it is.
     start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to continue from. Its
         ranks, priors and number of chains are kept and nothing is annealed again; store, watch and dtype are not kept.
     dtype: of the stored draws, np.float64 or np.float32 (half the memory).
@@ -97,6 +111,7 @@ def complete(
     )  # fmt: skip
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
+    _check_effort(effort, sampling)
     if start is not None:
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
@@ -112,12 +127,14 @@ def complete(
     if start is not None:
         choice = start.rank_choice
         plan, started = restart_chains(start, observations, fit, sampling, for_chains)
+        plan = plan.with_effort(effort)
     else:
         choice = _choose_rank(observations, fit, progress, threads) if rank == "auto" else None
         top = choice.best if choice else int(rank)
         plan = Sampling.resolve(sampling, observations.shape, observations.n, top)
         if choice and not isinstance(sampling, Sampling):
             plan = plan.in_memory(observations.shape, choice.largest)
+        plan = plan.with_effort(effort)
         ranks = choice.allot(plan.chains) if choice else [top] * plan.chains
         started = chains.spawn_chains(for_chains, data, ranks, priors_of)
     watched = None if watching is None else watching.for_chains(len(started))
@@ -130,10 +147,44 @@ def complete(
         watched = None if watched is None else watched.select_chains(list(run.places))
         draws = draws_in_user_units(run, fit)
         posterior = Posterior(observations, fit, plan, run.chains, draws, choice, run.interrupted, watched)
+        if sampling == "population" and store is None:
+            posterior = _go_on(posterior, data, priors_of, effort, progress, threads=threads, dtype=dtype)
         if isinstance(draw_store, FolderStore):
             draw_store.flush(REST)
             posterior.save_rest(draw_store)
     return posterior
+
+
+def _go_on(
+    posterior: Posterior, data: GibbsData, priors_of: chains.PriorsOf, effort: Effort, progress: bool | None,
+    **options: Any,
+) -> Posterior:  # fmt: skip
+    """Go on while intervals still move, up to the effort's limits of rounds and work; earlier draws are dropped."""
+    p, plan = posterior, posterior.sampling
+    each = sum(sweep_work(p.shape, p.observations.n, chain.rank) for chain in p.chains)  # of one sweep of all
+    for _ in range(ROUNDS[effort]):
+        if p.interrupted or not find_movement(watched_entries(p.draws, p.observations), p.draws.eta2):
+            break
+        longer = plan.go_on()
+        if each * (plan.sweeps + longer.sweeps) > MOST_WORK[effort] * WORK:
+            break
+        watched = None if p.watched is None else p.watched.for_chains(len(p.chains))
+        observer = None if watched is None else watched.observer(p.fit)
+        run = _run(p.chains, data, priors_of, longer, "going on", progress, observer=observer, **options)
+        watched = None if watched is None else watched.select_chains(list(run.places))
+        plan = replace(longer, anneal=plan.anneal, settle=plan.sweeps - plan.anneal + longer.settle)
+        draws = draws_in_user_units(run, p.fit)
+        p = Posterior(p.observations, p.fit, plan, run.chains, draws, p.rank_choice, run.interrupted, watched)
+    return p
+
+
+def _check_effort(effort: object, sampling: object) -> None:
+    if not is_choice(effort, tuple(ROUNDS)):
+        raise ParameterError(f"effort must be 'quick', 'normal' or 'thorough', got {show(effort)}")
+    if effort != "normal" and isinstance(sampling, Sampling):
+        raise ParameterError(
+            f"effort={effort!r} is for sampling='population' or 'long'; a Sampling(...) says itself how long to run"
+        )
 
 
 def _check_types(

@@ -8,7 +8,7 @@ advice given where it holds. `find_stuck_chains` finds chains that annealing lef
 from dataclasses import dataclass
 from html import escape
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +17,21 @@ from scipy.special import stdtr
 from maxentry import frames
 from maxentry._types import Array, Flags
 from maxentry.observations import Observations
-from maxentry.posterior.draws import Draws, monitor
-from maxentry.posterior.rhat_ess import MIN_DRAWS, drift, ess_between, ess_bulk, ess_tail, split_rhat
+from maxentry.posterior.draws import Draws, choose_entries, entry_draws, monitor, observed_keys
+from maxentry.posterior.rhat_ess import MIN_DRAWS, ess_between, ess_bulk, ess_tail, split_rhat
 from maxentry.posterior.schedule import Kind
 
-ANNEAL_LONGER = "sampling=dataclasses.replace(posterior.sampling, anneal=…)"
-THIN_MORE = "thin=…"
+THOROUGH = 'effort="thorough"'  # what advice names; `advice_at` says it for the shell and the page
 NOTHING_TO_DO = "Nothing to do."
 LONG_RHAT = 1.01  # Vehtari et al. (2021)
 LONG_ESS_PER_CHAIN = 100  # the same: 50 for each half-chain
 POPULATION_RHAT = 1.1
-POPULATION_ESS = 50  # Monte Carlo error then adds 1% to the root mean square error of a posterior mean
-DRIFT_LEVEL = 0.01  # chance of a false alarm over all quantities together
+LARGEST_ERROR = 0.2  # of a typical mean, in units of its sd: it adds 2% to the root mean square error
+FEWEST_CHAINS = 8  # of a population: several modes must have a chance to show
+MOVES = 0.05  # relative change of widths or noise between the halves of the stored draws that counts, ...
+MOVES_LEVEL = 0.002  # ... if it is beyond chance at this level
+END_ERROR = 2.11  # sqrt(0.05 0.95) / phi(1.645): error of a 5% quantile of a normal law in sd, for one draw
+SHIFT = 0.2  # systematic change of the entries' means, in units of their sd
 MARGIN = 1.5  # advised over the estimated length, which would be enough only half the time
 STUCK_RATIO = 2.0  # a chain is stuck if its noise sd is this many times that of the median chain, ...
 STUCK_NATS = 30.0  # ... and its mode has this much less log mass
@@ -45,19 +48,16 @@ class Diagnostics:
     `kind="long"`, a few long chains: converged if every R-hat is below 1.01 and every bulk and tail ESS is at
     least 100 a chain (Vehtari et al. 2021).
 
-    `kind="population"`, dozens of short chains, each annealed on its own from the prior. They are
-    independent by construction, so the spread of their means is an honest Monte Carlo error and the ESS
-    comes from it (`ess_between`), never below the number of chains. Converged if
-    - the median R-hat of X, over the watched observed and over the unobserved entries, and that of eta2 are
-      below 1.1. Half-chains of a few draws leave an error of 0.02-0.03 in R-hat itself, so 1.01 would refuse
-      perfect draws; at 1.1 the chains' means hold a sixth of an entry's variance, and as all chains are
-      pooled, intervals include it;
-    - the median ESS of X is at least 50;
-    - no quantity drifts between the early and the late half of the kept draws (a t-test over the chains): a
-      drift means that annealing was too short, which R-hat cannot tell from several modes.
-    A large R-hat here means that chains sit in different modes, or that the kept draws are too close together
-    to tell. Nested R-hat (Margossian et al. 2024) needs groups of chains with a common start; chains started
-    independently form no such groups, and any grouping of them agrees whether or not they have converged.
+    `kind="population"`, dozens of short chains, each annealed on its own from the prior, all pooled. They are
+    independent by construction, so the spread of their means is an honest Monte Carlo error, and what they disagree on
+    is part of the intervals. Converged if the answers would not change:
+    - `mean_error`, the Monte Carlo error of a typical entry's mean in units of its sd, is at most 0.2;
+    - nothing moves between the early and the late half of the stored draws: neither the width of the intervals nor
+      the noise by more than 5%, nor the means by more than 0.2 sd, beyond chance;
+    - there are at least 8 chains.
+    R-hat is no condition: a large one says that chains sit in different modes, which pooling them accounts for. Nested
+    R-hat (Margossian et al. 2024) needs groups of chains with a common start; chains started independently form none.
+    `end_error` is the Monte Carlo error of a typical interval's ends (90%), in units of the entry's sd.
     """
 
     kind: Kind
@@ -71,6 +71,8 @@ class Diagnostics:
     converged: bool
     advice: str
     frame_kind: str | None = None
+    mean_error: float = np.nan
+    end_error: float = np.nan
 
     def in_group(self, group: str) -> Flags:
         """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
@@ -129,13 +131,22 @@ class Diagnostics:
         return group, str(inside.sum()), *figures
 
 
-def diagnose(draws: Draws, observations: Observations, kind: Kind, seed: int = 0) -> Diagnostics:
+def diagnose(
+    draws: Draws, observations: Observations, kind: Kind, seed: int = 0, pooled: Draws | None = None
+) -> Diagnostics:
     """Monitor up to 200 entries of X (half unobserved), eta2, sigma2, spectrum and coherences; judge the run.
 
+    draws: of chains of one rank. pooled: of all chains, where ranks are stacked; Monte Carlo errors are theirs.
     `seed` fixes which quantities are monitored. The cost is O(chains draws (m1 + m2) R^2).
     """
     names, groups, watched, _ = monitor(draws, observations, seed)
-    bulk, tail = ess_between(watched) if kind == "population" else (ess_bulk(watched), ess_tail(watched))
+    pooled = draws if pooled is None else pooled
+    x = watched_entries(pooled, observations, seed)
+    if kind == "population":
+        (bulk, tail), of_x = ess_between(watched), ess_between(x)
+    else:
+        bulk, tail = ess_bulk(watched), ess_tail(watched)
+        of_x = bulk[members(groups, "X")], tail[members(groups, "X")]
     n_chains, n_draws = watched.shape[:2]
     statistics = Statistics(
         n_chains=n_chains,
@@ -146,20 +157,62 @@ def diagnose(draws: Draws, observations: Observations, kind: Kind, seed: int = 0
         rhat=split_rhat(watched),
         ess_bulk=bulk,
         ess_tail=tail,
-        drift=drift(watched),
         shape=draws.shape,
         rank=draws.rank,
         n_observed=observations.observed.nnz,
+        n_pooled=len(pooled.mu),
+        mean_error=median(1 / np.sqrt(of_x[0])),
+        movement=find_movement(x, pooled.eta2) if kind == "population" else "",
     )
     judge = judge_population if kind == "population" else judge_long
     return Diagnostics(
         kind, n_chains, n_draws, names, groups, statistics.rhat, bulk, tail, *judge(statistics),
-        observations.frame_kind,
+        observations.frame_kind, statistics.mean_error, median(END_ERROR / np.sqrt(of_x[1])),
     )  # fmt: skip
 
 
+def watched_entries(draws: Draws, observations: Observations, seed: int = 0) -> Array:
+    """Draws (chain, draw, entry) of the entries of X that `monitor` watches."""
+    halves = choose_entries(draws.shape, observed_keys(observations), np.random.default_rng(seed))
+    i, j = (np.concatenate(pair) for pair in zip(*halves, strict=True))
+    return entry_draws(draws, i, j)
+
+
+def find_movement(x: Array, eta2: Array) -> str:
+    """What moves between the early and the late half of the stored draws, in words; empty if nothing does.
+
+    x: (chain, draw, entry), eta2: (chain, draw). Chains are independent, so differences between their halves have mean
+    zero if the chains had settled, however they depend on each other within a chain and whatever modes they sit in.
+    """
+    half = x.shape[1] // 2
+    if half < 2 or len(x) < 2 or not (np.isfinite(x).all() and np.isfinite(eta2).all() and (eta2 > 0).all()):
+        return ""
+    sd = x.std(axis=(0, 1))
+    z = ((x - x.mean(axis=(0, 1))) / np.where(sd > 0, sd, 1.0))[..., sd > 0]
+    sentences = []
+    widths = np.abs(z).mean(axis=2) if z.size else np.ones(eta2.shape)
+    for what, values in (("their width", np.log(widths)), ("the noise", 0.5 * np.log(eta2))):
+        change = values[:, -half:].mean(axis=1) - values[:, :half].mean(axis=1)
+        if abs(change.mean()) > MOVES and _beyond_chance(change):
+            sentences.append(f"{what} by {np.expm1(change.mean()):+.0%}")
+    moved = z[:, -half:].mean(axis=1) - z[:, :half].mean(axis=1)  # (chain, entry)
+    squares = moved.mean(axis=0) ** 2 - moved.var(axis=0, ddof=1) / len(moved)
+    if squares.size and squares.mean() > SHIFT**2:
+        sentences.append(f"their middle by {np.sqrt(squares.mean()):.1f} sd")
+    return ", ".join(sentences)
+
+
+def _beyond_chance(change: Array) -> bool:
+    """Student's test of mean zero over the chains."""
+    error = change.std(ddof=1) / np.sqrt(change.size)
+    return bool(error == 0 or 2 * stdtr(change.size - 1, -abs(change.mean()) / error) < MOVES_LEVEL)
+
+
 class Statistics(NamedTuple):
-    """R-hat, ESS and drift of each monitored quantity (NaN where it never changes), and the size of the problem."""
+    """R-hat and ESS of each monitored quantity (NaN where it never changes), and the size of the problem.
+
+    n_pooled: chains of all ranks. mean_error: as in `Diagnostics`. movement: what moves, in words.
+    """
 
     n_chains: int
     n_draws: int
@@ -169,10 +222,12 @@ class Statistics(NamedTuple):
     rhat: Array
     ess_bulk: Array
     ess_tail: Array
-    drift: Array
     shape: tuple[int, int]
     rank: int
     n_observed: int
+    n_pooled: int = 0
+    mean_error: float = np.nan
+    movement: str = ""
 
     @property
     def freedom(self) -> int:
@@ -188,14 +243,6 @@ class Statistics(NamedTuple):
                 f"{self.freedom} degrees of freedom R(m1 + m2 - R))"
             )
         return "they sit in different modes, or the stored draws are too close together to tell"
-
-    @property
-    def remedy(self) -> str:
-        """What to do about it."""
-        if self.n_observed < self.freedom:
-            return f"for sharper ones measure more, lower the rank, or anneal longer ({ANNEAL_LONGER})"
-        lower = ", or lower the rank" if self.rank else ""
-        return f"anneal longer ({ANNEAL_LONGER}), keep draws further apart ({THIN_MORE}){lower}"
 
 
 class Verdict(NamedTuple):
@@ -229,36 +276,27 @@ def judge_long(s: Statistics) -> Verdict:
 
 
 def judge_population(s: Statistics) -> Verdict:
-    """Median R-hat of X and that of eta2 < 1.1, median ESS of X >= 50, no drift."""
+    """Small Monte Carlo errors of X over all chains, nothing that moves, chains enough."""
     if reason := _unusable(s):
         return Verdict(False, reason)
-    x, eta2 = members(s.groups, "X"), largest(s.rhat[members(s.groups, "eta2")])
-    halves = [median(s.rhat[members(s.groups, f"X {half}")]) for half in ("observed", "unobserved")]
-    on_x, ess = largest(np.array(halves)) >= POPULATION_RHAT, median(s.ess_bulk[x])
     rules = (
         (
-            _drifts(s),
-            f"The chains were still moving when draws were stored (drift of {_worst(np.abs(s.drift), s)}): "
-            f"anneal longer ({ANNEAL_LONGER}).",
+            bool(s.movement),
+            f"Intervals were still moving when draws were stored ({s.movement}): run with {THOROUGH}.",
         ),
         (
-            on_x,
-            f"The chains disagree on X (R-hat {largest(s.rhat[x]):.2f} at the worst entry, "
-            f"{_worst(np.where(x, s.rhat, np.nan), s)}): {s.cause}. Intervals include this; {s.remedy}.",
+            s.n_pooled < FEWEST_CHAINS,
+            f"{s.n_pooled} chains are too few for several explanations of the data to show: "
+            f"run {4 * FEWEST_CHAINS} chains or more, as the default does.",
         ),
         (
-            not on_x and eta2 >= POPULATION_RHAT,
-            f"The estimate of the noise, eta2, is uncertain (R-hat {eta2:.2f}: several explanations fit equally "
-            f"well). Predictions and intervals account for this; to settle it, anneal longer ({ANNEAL_LONGER}).",
-        ),
-        (
-            ess < POPULATION_ESS,
-            f"The Monte Carlo error is large (ESS {ess:.0f} for the median entry): "
-            f"run {np.ceil(s.n_chains * POPULATION_ESS / ess):.0f} chains or more.",
+            s.mean_error > LARGEST_ERROR,
+            f"The Monte Carlo error is large ({s.mean_error:.0%} of the sd for the median entry): "
+            f"run with {THOROUGH}, or more chains.",
         ),
     )
     advice = [sentence for holds, sentence in rules if holds]
-    return Verdict(False, " ".join(advice)) if advice else Verdict(True, _note_on_entries(s.rhat[x]))
+    return Verdict(False, " ".join(advice)) if advice else Verdict(True, _notes(s))
 
 
 def _unusable(s: Statistics) -> str:
@@ -278,20 +316,21 @@ def _unusable(s: Statistics) -> str:
     return next((sentence for holds, sentence in rules if holds), "")
 
 
-def _drifts(s: Statistics) -> bool:
-    """Whether any quantity moves between the two halves: a t-test, corrected for the number of quantities."""
-    t = np.abs(s.drift[~np.isnan(s.drift)])
-    return bool(t.size and 2 * stdtr(s.n_chains - 1, -t.max()) * t.size < DRIFT_LEVEL)
-
-
-def _note_on_entries(rhat: Array) -> str:
-    above = int((rhat >= POPULATION_RHAT).sum())
-    if not above:
-        return NOTHING_TO_DO
-    return (
-        f"{NOTHING_TO_DO} On {above} of {rhat.size} watched entries the chains disagree "
-        f"(R-hat up to {largest(rhat):.2f}); their intervals include it."
-    )
+def _notes(s: Statistics) -> str:
+    """What is uncertain, and accounted for."""
+    rhat, eta2 = s.rhat[members(s.groups, "X")], largest(s.rhat[members(s.groups, "eta2")])
+    notes, above = [NOTHING_TO_DO], int((rhat >= POPULATION_RHAT).sum())
+    if above:
+        notes.append(
+            f"On {above} of {rhat.size} watched entries the chains disagree (R-hat up to {largest(rhat):.2f}); "
+            "their intervals include it."
+        )
+    if eta2 >= POPULATION_RHAT:
+        notes.append(
+            "The estimate of the noise is uncertain (several explanations fit equally well); "
+            "predictions and intervals account for this."
+        )
+    return " ".join(notes)
 
 
 def _worst(values: Array, s: Statistics) -> str:
@@ -299,11 +338,9 @@ def _worst(values: Array, s: Statistics) -> str:
     return "none" if np.isnan(values).all() else s.names[int(np.nanargmax(values))]
 
 
-def strip_code(advice: str) -> str:
-    """The advice without Python code, for those who read it elsewhere."""
-    for code in (ANNEAL_LONGER, THIN_MORE):
-        advice = advice.replace(f" ({code})", "")
-    return advice
+def advice_at(advice: str, place: Literal["shell", "page"]) -> str:
+    """The advice for those who read it elsewhere than in Python."""
+    return advice.replace(THOROUGH, {"shell": "--effort thorough", "page": "the effort 'thorough'"}[place])
 
 
 def find_stuck_chains(

@@ -104,8 +104,7 @@ def monitor(draws: Draws, observations: Observations, seed: int = 0) -> Monitore
     """
     o, (m1, m2), rng = observations, observations.shape, np.random.default_rng(seed)
     labels = (o.row_labels or range(m1), o.col_labels or range(m2))
-    observed = np.unique(o.rows.astype(np.int64) * m2 + o.cols)
-    seen, unseen = choose_entries(draws.shape, observed, rng)
+    seen, unseen = choose_entries(draws.shape, observed_keys(o), rng)
     i, j = (np.concatenate(pair) for pair in zip(seen, unseen, strict=True))
     names = [f"X[{labels[0][a]}, {labels[1][b]}]" for a, b in zip(i, j, strict=True)]
     groups = ["X observed"] * len(seen[0]) + ["X unobserved"] * len(unseen[0])
@@ -120,12 +119,18 @@ def monitor(draws: Draws, observations: Observations, seed: int = 0) -> Monitore
     return Monitored(tuple(names), tuple(groups), np.concatenate(parts, axis=2), (i, j))
 
 
+def observed_keys(observations: Observations) -> Indices:
+    """The observed entries as sorted distinct keys i m2 + j."""
+    keys: Indices = np.unique(observations.rows.astype(np.int64) * observations.shape[1] + observations.cols)
+    return keys
+
+
 def choose_entries(
     shape: tuple[int, int], observed: Indices, rng: np.random.Generator
 ) -> tuple[tuple[Indices, Indices], tuple[Indices, Indices]]:
     """Up to `MAX_ENTRIES` distinct entries, half unobserved; one half grows where the other is too small.
 
-    `observed`: the observed entries as sorted distinct keys i m2 + j.
+    `observed`: as `observed_keys` gives them.
     """
     m1, m2 = shape
     free = m1 * m2 - observed.size

@@ -137,7 +137,8 @@ class Posterior:
     def diagnostics(self) -> Diagnostics:
         """R-hat and ESS of X, eta2, sigma2, singular values and projections, of the chains of the main rank."""
         which = np.array([c for c, chain in enumerate(self.chains) if chain.rank == self.rank])
-        return diagnose(self.draws.select_chains(which, self.rank), self.observations, self.sampling.kind)
+        draws = self.draws.select_chains(which, self.rank)
+        return diagnose(draws, self.observations, self.sampling.kind, pooled=self.draws)
 
     # Dense maps
 
@@ -331,7 +332,7 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if p.rank_weights.get(0, 0.0) >= MOSTLY_MEANS:
         found.append(("note", _means_note(p.rank_weights[0])))
     verdict = "converged" if p.diagnostics.converged else "NOT converged"
-    found.append((verdict, f"median R-hat of X {p.diagnostics.median_rhat:.3f}"))
+    found.append((verdict, describe_errors(p.diagnostics)))
     if not p.diagnostics.converged:
         found.append(("advice", p.diagnostics.advice))
     return found
@@ -346,6 +347,14 @@ def describe_scales(scales: dict[Any, float]) -> str:
     ]
     more = len(ordered) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more else "")
+
+
+def describe_errors(diagnostics: Diagnostics) -> str:
+    """The Monte Carlo errors of a typical entry, in words."""
+    return (
+        f"Monte Carlo error {diagnostics.mean_error:.0%} of the sd for means, "
+        f"{diagnostics.end_error:.0%} for ends of intervals (median entry)"
+    )
 
 
 def _means_note(share: float) -> str:

@@ -58,15 +58,6 @@ def ess_between(draws: ArrayLike) -> tuple[Array, Array]:
     return bulk, tail
 
 
-def drift(draws: ArrayLike) -> Array:
-    """Student's t of (late half - early half) over independent chains: large if the chains had not settled.
-
-    Several modes or slow mixing do not raise it: if every stored draw of a chain has the same law, the differences
-    have mean zero, however strongly the draws of a chain depend on each other.
-    """
-    return _by_blocks(_drift, draws, least_chains=2)
-
-
 def _by_blocks(statistic: Callable[[Array], Array], draws: ArrayLike, least_chains: int = 1) -> Array:
     """Apply `statistic`, (quantity, chain, draw) -> (quantity,), to blocks of quantities."""
     draws = np.asarray(draws, dtype=float)
@@ -203,12 +194,3 @@ def _ess_from_means(x: Array) -> Array:
         ess = np.minimum(chains * total / means, size * np.log10(size))
     counted: Array = np.where(total > 0, ess, size)
     return counted
-
-
-def _drift(x: Array) -> Array:
-    z = _normal_scores(x)
-    half = x.shape[2] // 2
-    moved = z[:, :, -half:].mean(axis=2) - z[:, :, :half].mean(axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t: Array = moved.mean(axis=1) / (moved.std(axis=1, ddof=1) / np.sqrt(x.shape[1]))
-    return t

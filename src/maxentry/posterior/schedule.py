@@ -12,6 +12,18 @@ from maxentry.errors import ParameterError, is_choice, is_whole
 from maxentry.wording import show
 
 Kind = Literal["population", "long"]
+Effort = Literal["quick", "normal", "thorough"]
+LENGTH = {"quick": 0.5, "normal": 1.0, "thorough": 4.0}  # of a run, by effort
+ROUNDS = {
+    "quick": 0,
+    "normal": 2,
+    "thorough": 3,
+}  # how often a run whose intervals still move goes on, twice as long
+MOST_WORK = {
+    "quick": 0.0,
+    "normal": 2.0,
+    "thorough": 40.0,
+}  # up to this much work of all chains, in units of WORK
 COLDEST = 0.01  # first power beta of the likelihood: chains sample almost from the prior
 WORK = 2e10  # multiplications of a default population on a large problem: about ten seconds on one core
 COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains
@@ -56,6 +68,17 @@ class Sampling:
         last = max(self.anneal - 1, 1)
         rising = [COLDEST ** (1.0 - k / last) for k in range(self.anneal)]
         return np.array(rising + [1.0] * self.settle)
+
+    def with_effort(self, effort: Effort) -> Sampling:
+        """The same plan with more or fewer sweeps."""
+        sweeps = {
+            name: max(1, round(LENGTH[effort] * getattr(self, name))) for name in ("anneal", "settle", "thin")
+        }
+        return replace(self, **sweeps | ({} if self.anneal else {"anneal": 0}))
+
+    def go_on(self) -> Sampling:
+        """The plan of a run that goes on: all sweeps so far count as settling, and draws are twice as far apart."""
+        return replace(self, anneal=0, settle=self.draws * self.thin, thin=2 * self.thin)
 
     @classmethod
     def resolve(cls, wish: str | Sampling, shape: tuple[int, int], n_obs: int, rank: int) -> Sampling:

@@ -19,7 +19,7 @@ from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.errors import DataError, ParameterError
 from maxentry.labels import Axis
-from maxentry.posterior.diagnostics import NOTHING_TO_DO, strip_code
+from maxentry.posterior.diagnostics import NOTHING_TO_DO, advice_at
 from maxentry.progress import Watch
 from maxentry.server import schemas
 from maxentry.server.routes.dependencies import (
@@ -64,7 +64,7 @@ def posterior(fit: FitDep) -> dict[str, Any]:
         "converged": bool(diagnostics.converged),
         "median_rhat": diagnostics.median_rhat,
         "advice": diagnostics.advice,
-        "remark": strip_code(diagnostics.advice).removeprefix(NOTHING_TO_DO).strip(),
+        "remark": advice_at(diagnostics.advice, "page").removeprefix(NOTHING_TO_DO).strip(),
         "summary": repr(posterior),
     }
 
