@@ -12,6 +12,7 @@ from scipy import sparse
 from tests.reference import balanced_slow as slow
 
 from maxentry.belief import Entries
+from maxentry.campaign import policy
 from maxentry.design import balanced
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import fill_rows
@@ -220,7 +221,7 @@ def test_mistakes_are_told(changes, words):
     ],
 )
 def test_some_lines_are_to_be_measured_twice_and_as_many_not_at_all(m, n, twice, never):
-    added = module.double_lines(m, n, np.zeros(m, int), np.random.default_rng(0))
+    added = policy.double_lines(m, n, np.zeros(m, int), np.random.default_rng(0))
     if twice == 0:
         assert not added.any()
         return
@@ -230,4 +231,4 @@ def test_some_lines_are_to_be_measured_twice_and_as_many_not_at_all(m, n, twice,
 
 def test_lines_that_have_two_entries_serve_as_doubled():
     counts = np.repeat([2, 0], [30, 70])
-    assert not module.double_lines(100, 100, counts, np.random.default_rng(0)).any()
+    assert not policy.double_lines(100, 100, counts, np.random.default_rng(0)).any()

@@ -24,11 +24,12 @@ from maxentry.campaign.events import Asked
 from maxentry.campaign.fits import Cache
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import CHOICE, DESIGN, State, derive_rng
-from maxentry.design.balanced import double_lines
 from maxentry.posterior.posterior import Posterior
 
 Plates = Literal["rows", "cols"]
 BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
+DOUBLED = 0.2  # of the rows, and of the columns, in an initial design of about one entry each
+FEW = 16  # rows or columns: three pairs tell nothing
 ROUNDING = 1e-12  # relative: costs that add up to the budget but for rounding are within it
 
 
@@ -109,6 +110,24 @@ def _double_some(state: State, problem: Problem) -> tuple[Indices, Indices] | No
     n, (m1, m2) = _count_initial(state), state.shape
     rows, cols = np.bincount(measured.rows, minlength=m1), np.bincount(measured.cols, minlength=m2)
     return double_lines(m1, n, rows, rng), double_lines(m2, n, cols, rng)
+
+
+def double_lines(m: int, n: int, counts: Indices, rng: np.random.Generator) -> Indices:
+    """Return counts to add to those of m rows (or columns), so that levelling the sums over n entries doubles some.
+
+    With one entry a row nothing tells the row's level from noise. So a share DOUBLED of the lines gets two, as many get
+    none, and the others get one. Nothing is added where each gets two or more, where lines have two by themselves, or
+    where there are too few for their variance to be known.
+    """
+    order, k = rng.permutation(m), int(DOUBLED * min(m, n))
+    doubled = max(k - int((counts[order[k:]] > 1).sum()), n - m)  # lines with two by themselves serve as well
+    empty = m - n + doubled
+    added = np.ones(m, dtype=np.int64)
+    if m < FEW or doubled <= 0 or empty <= 0:
+        return 0 * added
+    added[order[:doubled]] = 0
+    added[order[m - empty :]] = 2
+    return added
 
 
 def _has_target(state: State) -> bool:

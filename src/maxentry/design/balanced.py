@@ -35,8 +35,6 @@ from maxentry.kernels.design import (
 )
 from maxentry.labels import as_array
 
-DOUBLED = 0.2  # of the rows, and of the columns, in a first design of about one entry each
-FEW = 16  # rows or columns: three pairs tell nothing
 PASSES = 32  # of trades; each doubles how far information reaches, so this mixes more rows than memory holds
 
 
@@ -72,24 +70,6 @@ def balanced(
     rows, cols = _arrange(pool, n, row_order, col_order, row_counts[row_order], col_counts[col_order], rng)
     shuffled = rng.permutation(n)
     return Entries(row_order[rows[shuffled]], col_order[cols[shuffled]])
-
-
-def double_lines(m: int, n: int, counts: Indices, rng: np.random.Generator) -> Indices:
-    """Return counts to add to those of m rows (or columns), so that levelling the sums over n entries doubles some.
-
-    With one entry a row nothing tells the row's level from noise. So a share DOUBLED of the lines gets two, as many get
-    none, and the others get one. Nothing is added where each gets two or more, where lines have two by themselves, or
-    where there are too few for their variance to be known.
-    """
-    order, k = rng.permutation(m), int(DOUBLED * min(m, n))
-    doubled = max(k - int((counts[order[k:]] > 1).sum()), n - m)  # lines with two by themselves serve as well
-    empty = m - n + doubled
-    added = np.ones(m, dtype=np.int64)
-    if m < FEW or doubled <= 0 or empty <= 0:
-        return 0 * added
-    added[order[:doubled]] = 0
-    added[order[m - empty :]] = 2
-    return added
 
 
 def _arrange(
