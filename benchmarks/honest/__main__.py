@@ -22,12 +22,12 @@ MODULES = ("ranks", "scales", "chains", "promises", "choosing")
 
 
 def find_checks() -> dict[str, Check]:
-    """The checks of the modules that are there and can be imported: an older package lacks some names."""
+    from contextlib import suppress
     from importlib import import_module
 
     checks: dict[str, Check] = {}
     for name in MODULES:
-        with contextlib.suppress(ImportError):
+        with suppress(ImportError):  # an older version may lack what a module needs
             checks |= import_module(f"benchmarks.honest.{name}").CHECKS
     return checks
 
