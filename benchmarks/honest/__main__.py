@@ -10,7 +10,6 @@ A check is a function of a module beside this one: it takes `quick` and returns 
 """
 
 import argparse
-import contextlib
 import json
 from pathlib import Path
 
