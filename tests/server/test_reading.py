@@ -13,7 +13,7 @@ import pytest
 from tests.server.live import begin, serving
 
 from maxentry.campaign.campaign import Campaign
-from maxentry.posterior.diagnostics import ANNEAL_LONGER, NOTHING_TO_DO, THIN_MORE, Diagnostics
+from maxentry.posterior.diagnostics import NOTHING_TO_DO, THOROUGH, Diagnostics
 
 
 @pytest.fixture
@@ -159,8 +159,7 @@ def test_look_ups_are_those_of_the_posterior(client: httpx.Client) -> None:
     [
         (NOTHING_TO_DO, ""),
         (f"{NOTHING_TO_DO} On 3 of 90 …", "On 3 of 90 …"),
-        (f"Anneal longer ({ANNEAL_LONGER}), keep draws further apart ({THIN_MORE}).",
-         "Anneal longer, keep draws further apart."),
+        (f"Run longer: {THOROUGH}.", "Run longer: the effort 'thorough'."),
     ],
 )  # fmt: skip
 def test_advice_for_those_who_do_not_write_python(
