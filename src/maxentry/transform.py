@@ -227,12 +227,14 @@ def find_scales(
     scales only lines that differ beyond doubt: in other units, not merely more or less varied. It looks at columns
     first. centred: whether the model has means, so that locations are free.
     """
-    step = -(-values.size // MOST_VALUES)
-    lines = {"columns": cols[::step], "rows": rows[::step]}
+    if values.size > MOST_VALUES:  # at random: every tenth value, say, may be of the same few columns
+        some = np.unique(np.random.default_rng(0).integers(values.size, size=MOST_VALUES))
+        rows, cols, values = rows[some], cols[some], values[some]
+    lines = {"columns": cols, "rows": rows}
     sizes = {"columns": shape[1], "rows": shape[0]}
     sides: tuple[Side, ...] = ("columns", "rows") if wish == "auto" else () if wish == "none" else (wish,)
     for side in sides:
-        spreads = LineSpreads.measure(lines[side], values[::step], sizes[side], centred)
+        spreads = LineSpreads.measure(lines[side], values, sizes[side], centred)
         scales = spreads.scales(side, every=wish != "auto")
         if scales is not None:
             return scales
@@ -277,10 +279,10 @@ class LineSpreads(NamedTuple):
         if known.sum() < 2:
             return None
         log_spread = np.log(self.spread, out=np.zeros(self.n.size), where=known)
-        typical = float(np.sort(log_spread[known])[(known.sum() - 1) // 2])
+        typical = _lower_median(log_spread[known])
         ratio = np.where(known, log_spread - typical, 0.0)
         error = SCALE_ERROR / np.sqrt(np.maximum(self.n, 1))
-        centre = float(np.median(self.middle[known]))
+        centre = _lower_median(self.middle[known])
         scaled, moved = self._beyond_doubt(known, ratio, error, np.exp(typical), centre)
         alike = max(float(np.mean(ratio[known] ** 2 - error[known] ** 2)), 0.05)
         between = np.where(scaled, ratio**2, alike)
@@ -300,11 +302,17 @@ class LineSpreads(NamedTuple):
         the values themselves are of another size: the spread of a large line exceeds the typical values, and a
         small line as a whole is lost in the typical spread.
         """
-        size = float(np.median(self.largest[known]))
+        size = _lower_median(self.largest[known])
         large = (ratio - 2 * error > np.log(BEYOND_DOUBT)) & (self.spread > LARGER * size)
         small = (-ratio - 2 * error > np.log(MUCH_SMALLER)) & (self.largest * MUCH_SMALLER < typical)
         away = np.abs(self.middle - centre)
         far = (away > 2 * BEYOND_DOUBT * np.maximum(typical, 3 * error * self.spread)) & (
             away > BEYOND_DOUBT * size
         )
-        return known & (large | (small & (self.distinct >= 0.75))), known & far & self.centred
+        enough = self.n >= FEWEST  # a constant line has a location, too
+        return known & (large | (small & (self.distinct >= 0.75))), enough & far & self.centred
+
+
+def _lower_median(x: Array) -> float:
+    """Return the median, of an even number the lower one: a mean of the two would belong to neither half."""
+    return float(np.sort(x)[(x.size - 1) // 2])

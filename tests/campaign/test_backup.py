@@ -213,3 +213,14 @@ def test_a_copy_is_of_all_or_none(lasting: str, tmp_path: Path) -> None:
             copy_campaigns(old, new)
         assert new.names() == []
     assert content(lasting) == before
+
+
+def test_events_missing_at_the_end_are_not_copied_as_if_whole(tmp_path: Path) -> None:
+    write(tmp_path / "first.db")
+    with sqlite3.connect(tmp_path / "first.db") as connection:
+        connection.execute("DELETE FROM maxentry_events WHERE campaign_id = 1 AND number > 5")
+    connection.close()
+    with Storage(tmp_path / "first.db") as old, Storage(tmp_path / "new.db", create=True) as new:
+        with pytest.raises(StorageError, match=r"event 6 .* missing"):
+            copy_campaigns(old, new)
+        assert new.names() == []

@@ -1,6 +1,7 @@
 """Runs that are too short go on by themselves, up to a limit of work; effort says how long to sample."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,3 +95,22 @@ def test_a_default_fit_of_a_plain_table_has_converged():
     record = complete(table(), 2, seed=0, progress=False).diagnostics
     assert record.converged, record.advice
     assert record.mean_error < 0.1
+
+
+@pytest.mark.parametrize("when", ["before the first draw", "later"])
+def test_an_interrupt_while_it_goes_on_keeps_what_was_drawn(moving, monkeypatch, when):
+    moving(0)
+    whole = complete(table(), 1, seed=0, progress=False)
+    moving(1)
+    run = complete_module._run
+
+    def interrupt(started, data, priors_of, plan, what, *rest, **options):
+        if what == "going on" and when == "before the first draw":
+            raise KeyboardInterrupt
+        found = run(started, data, priors_of, plan, what, *rest, **options)
+        return replace(found, interrupted=True) if what == "going on" else found
+
+    monkeypatch.setattr(complete_module, "_run", interrupt)
+    posterior = complete(table(), 1, seed=0, progress=False)
+    assert posterior.interrupted
+    assert np.array_equal(posterior.draws.left, whole.draws.left)

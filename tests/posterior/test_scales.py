@@ -91,6 +91,31 @@ def test_a_table_of_many_units_has_a_scale_for_each():
     np.testing.assert_array_equal(scales.own, [1, 2, 3, 7])
 
 
+@pytest.mark.parametrize(("odd", "m2"), [(1, 2), (2, 4), (3, 6), (5, 10)])
+def test_half_of_the_columns_may_be_in_other_units(odd, m2):
+    Y = table(m2=m2)
+    Y[:, :odd] *= 1000
+    assert scales_of(Y).own.tolist() == list(range(odd))
+
+
+@pytest.mark.parametrize("level", [2020.0, 1e6])
+def test_a_constant_column_far_from_the_others_is_moved(level):
+    Y = table()
+    Y[:, ODD] = np.where(np.isnan(Y[:, ODD]), np.nan, level)
+    for wish in ("auto", "columns"):
+        scales = scales_of(Y, wish)
+        assert ODD in scales.own
+        assert np.abs(level - scales.shift[ODD]) < 10
+
+
+def test_of_many_values_those_of_every_column_are_looked_at(monkeypatch):
+    """Values come row by row: every so many-th of them would be of the same few columns."""
+    monkeypatch.setattr("maxentry.transform.MOST_VALUES", 300)
+    for column in range(4):
+        Y = in_other_units(table(200, 4, known=1.0), 1000.0, 0.0, column)
+        assert scales_of(Y).own.tolist() == [column]
+
+
 def test_wishes():
     Y = in_other_units(table())
     assert scales_of(Y, "none") is None

@@ -115,3 +115,17 @@ def test_the_plain_path_ends_where_the_posterior_begins():
     state, data = gibbs.init(alone, 2, priors, np.random.default_rng(0)), alone
     assert np.array_equal(sweep(state, [1.0], True).left, sweep(state, [1.0], False).left)
     assert not np.array_equal(sweep(state, [0.5], True).left, sweep(state, [0.5], False).left)
+
+
+def test_an_interrupt_of_the_second_annealing_keeps_the_other_chains(monkeypatch):
+    run_chains = chains.run_chains
+
+    def interrupt(*args, plain=False, **options):
+        if plain:
+            raise KeyboardInterrupt
+        return run_chains(*args, **options)
+
+    monkeypatch.setattr(chains, "run_chains", interrupt)
+    posterior, _, _ = fit_with_effects()
+    assert posterior.interrupted
+    assert 20 < len(posterior.chains) < 32

@@ -18,7 +18,7 @@ from maxentry.campaign.address import sqlite_file
 from maxentry.campaign.events import Link, Record
 from maxentry.campaign.schema import CAMPAIGNS, EVENTS
 from maxentry.campaign.state import replay
-from maxentry.campaign.storage import Key, Storage, check_uuid, select_rows, write_last
+from maxentry.campaign.storage import Key, Storage, check_uuid, read_last, select_rows, write_last
 from maxentry.errors import CampaignError, MaxentryError, ParameterError, StorageError
 
 PAGE = 5000  # events in memory at once
@@ -158,7 +158,7 @@ def copy_campaigns(
 
 
 def _copy_events(reader: Connection, writer: Connection, key: Key, id: int) -> None:
-    link = Link(0, key.first_digest)
+    link, last = Link(0, key.first_digest), read_last(reader, key)
     columns = [column.name for column in EVENTS.columns]
     while rows := select_rows(reader, key, link, PAGE).all():
         records = events.read_records(rows, key.name, link)  # refuses a damaged one
@@ -167,4 +167,5 @@ def _copy_events(reader: Connection, writer: Connection, key: Key, id: int) -> N
         new = [dict(zip(columns, (id, *row), strict=True)) for row in rows[-len(records) :]]
         writer.execute(insert(EVENTS), new)
         link = Link(records[-1].number, records[-1].digest)
+    events.check_end([], key.name, link, last)
     write_last(writer, id, link)

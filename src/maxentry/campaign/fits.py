@@ -171,7 +171,7 @@ def _fit(
         return cached
     data = state.observations(n)
     if start is not None and not (same_magnitude(start, data) and same_scales(start, data)):
-        start = None  # the first measurements were of another size: begin anew
+        start, sampling = None, "population"  # the first measurements were of another size: begin anew
     posterior = complete(
         data,
         settings.rank if start is None else "auto",

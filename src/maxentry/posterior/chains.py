@@ -355,9 +355,12 @@ def anneal_again(
         for c in stuck:
             observer(c, None)
         options["observer"] = lambda k, states: observer(stuck[k], states)
-    again = run_chains(
-        [run.chains[c] for c in stuck], data, priors, sampling, progress, plain=True, **options
-    )
+    try:
+        again = run_chains(
+            [run.chains[c] for c in stuck], data, priors, sampling, progress, plain=True, **options
+        )
+    except KeyboardInterrupt:  # before its first draw; the others are whole
+        return replace(run, interrupted=True)
     if again.interrupted:
         return replace(run, interrupted=True)
     chains = list(run.chains)

@@ -93,7 +93,8 @@ def complete(
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
     effort: "quick" (half as long), "normal", or "thorough" (four times as long). A normal or thorough population whose
-        intervals still move goes on by itself, up to a limit of work. A `Sampling(...)` is run as it is.
+        intervals still move goes on by itself, up to a limit of work (not with `store`). A `Sampling(...)` is run as
+        it is.
     start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to continue from. Its
         ranks, priors and number of chains are kept and nothing is annealed again; store, watch and dtype are not kept.
     dtype: of the stored draws, np.float64 or np.float32 (half the memory).
@@ -170,7 +171,14 @@ def _go_on(
             break
         watched = None if p.watched is None else p.watched.for_chains(len(p.chains))
         observer = None if watched is None else watched.observer(p.fit)
-        run = _run(p.chains, data, priors_of, longer, "going on", progress, observer=observer, **options)
+        try:
+            run = _run(p.chains, data, priors_of, longer, "going on", progress, observer=observer, **options)
+        except KeyboardInterrupt:
+            p.interrupted = True
+            break
+        if run.interrupted:  # what was drawn before is whole
+            p.interrupted = True
+            break
         watched = None if watched is None else watched.select_chains(list(run.places))
         plan = replace(longer, anneal=plan.anneal, settle=plan.sweeps - plan.anneal + longer.settle)
         draws = draws_in_user_units(run, p.fit)
@@ -303,10 +311,15 @@ def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> 
 
 
 def same_scales(start: Posterior, observations: Observations) -> bool:
-    """Whether the columns or rows on scales of their own are those that these data would have."""
+    """Whether the columns or rows on scales of their own are those that these data would have.
+
+    Where every line has one by the user's wish, the scales of before serve as well: they need not be exact.
+    """
     old, new = start.fit.scales, start.fit.find_scales(observations)
     if old is None or new is None:
         return old is new
+    if start.fit.scale != "auto":
+        return True
     return old.side == new.side and np.array_equal(old.own, new.own)
 
 

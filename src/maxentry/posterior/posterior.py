@@ -351,6 +351,8 @@ def describe_scales(scales: dict[Any, float]) -> str:
 
 def describe_errors(diagnostics: Diagnostics) -> str:
     """The Monte Carlo errors of a typical entry, in words."""
+    if not np.isfinite(diagnostics.mean_error + diagnostics.end_error):
+        return "Monte Carlo error unknown: too few draws"
     return (
         f"Monte Carlo error {diagnostics.mean_error:.0%} of the sd for means, "
         f"{diagnostics.end_error:.0%} for ends of intervals (median entry)"
