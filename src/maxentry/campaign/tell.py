@@ -70,7 +70,7 @@ def add_labels(state: State, kind: type[Added], labels: Iterable[Hashable], cost
     cells.check_distinct(known, axis.name, axis.labels or ())
     try:
         costs = None if cost is None else np.broadcast_to(np.asarray(cost, dtype=np.float64), len(known))
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # frames and arrays of other libraries have errors of their own
         raise DataError(f"expected one cost, or {len(known)}, as numbers, got {show(cost)}.") from None
     return [kind(known, None if costs is None else tuple(costs.tolist()))], None
 
