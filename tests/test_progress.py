@@ -1,4 +1,4 @@
-"""The bar shows on a terminal only; compilation is announced once, and not when it is cached."""
+"""The bar shows on a terminal only, elsewhere lines after a while; compilation is announced once, and not when it is cached."""
 
 import os
 import pty
@@ -50,6 +50,20 @@ def test_the_bar_shows_on_a_terminal_unless_forbidden():
     assert "sampling" in (shown := run_on_terminal(BAR.format(enabled=None)))
     assert "3/3" in shown
     assert run_on_terminal(BAR.format(enabled=False)) == ""
+
+
+def test_off_a_terminal_long_work_says_ever_less_often_how_far_it_is(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with progress.track(100, "sampling") as bar, progress.track(100, "silent", False) as silent:
+        for now[0] in range(1, 101):
+            bar.advance()
+            silent.advance()
+    assert capsys.readouterr().err.splitlines() == [
+        "maxentry: sampling: 10% done after 10 s, about 90 s to go",
+        "maxentry: sampling: 30% done after 30 s, about 70 s to go",
+        "maxentry: sampling: 90% done after 90 s, about 10 s to go",
+    ]
 
 
 @pytest.mark.parametrize(("enabled", "shown"), [(None, False), (False, False), (True, True)])
