@@ -1,4 +1,4 @@
-"""The bar shows on a terminal only, elsewhere lines after a while; compilation is announced once, and not when it is cached."""
+"""The bar shows on a terminal only, elsewhere lines after a while; compilation is announced once, if not cached."""
 
 import os
 import pty
