@@ -149,3 +149,9 @@ def test_a_file_of_draws_that_is_too_short_is_refused(folder: Path) -> None:
     np.save(folder / "left.npy", np.zeros(3))
     with pytest.raises(DataError, match="numbers of float64"):
         Posterior.load(folder)
+
+
+def test_a_name_that_is_too_long_is_refused() -> None:
+    posterior = complete(np.arange(12.0).reshape(4, 3), 1, sampling=Sampling("long", 2, 0, 1, 1, 1), seed=0)
+    with pytest.raises(DataError, match=r"cannot write x{60}: File name too long"):
+        posterior.save("x" * 5000)

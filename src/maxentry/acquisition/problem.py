@@ -115,7 +115,7 @@ def read_costs(given: Any, rows: Labels, cols: Labels) -> Costs:
 
 def _numbers(part: Any, name: str) -> Array:
     try:
-        if np.asarray(part).dtype.kind in "mM":  # NumPy would count the days
+        if np.asarray(part).dtype.kind in "mMc":  # NumPy would count the days, and drop imaginary parts
             raise TypeError
         return np.array(part, dtype=np.float64)
     except Exception:  # text, lists of other lengths, numbers too large, a class of somebody else's

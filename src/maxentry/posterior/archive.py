@@ -67,7 +67,11 @@ def write(path: str | PathLike[str], parts: Parts) -> None:
         raise DataError(
             f"expected a folder to write {target.name} into, got {target.parent}, which does not exist"
         )
-    if target.is_dir():
+    try:
+        folder = target.is_dir()
+    except OSError as error:  # a name that is too long
+        raise DataError(f"cannot write {str(target)[:60]}: {error.strerror}") from None
+    if folder:
         raise DataError(f"expected the name of a file to write, got {target}, which is a folder")
     _write(target, _meta(parts), _arrays(parts))
 
