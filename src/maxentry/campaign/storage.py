@@ -503,7 +503,8 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
     cursor.execute(f"PRAGMA busy_timeout = {BUSY}")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA cache_size = -500")  # kB of each connection: a server has several, and reads in order
+    # 500 kB for each connection: a server has several, and reads in order.
+    cursor.execute("PRAGMA cache_size = -500")
     # SQLite's busy timeout does not cover a concurrent switch to WAL, so retry here.
     _in_turn(lambda: _write_ahead(cursor))
     cursor.close()
