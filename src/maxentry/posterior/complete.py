@@ -109,6 +109,7 @@ def complete(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column,
     )  # fmt: skip
+    _refuse_limits(observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)
@@ -189,6 +190,15 @@ def _go_on(
         plan = replace(longer, anneal=plan.anneal, settle=plan.sweeps - plan.anneal + longer.settle)
         p = Posterior(p.observations, p.fit, plan, run.chains, draws, p.rank_choice, run.interrupted, watched)
     return p
+
+
+def _refuse_limits(observations: Observations) -> None:
+    """Refuse what the sampler does not use yet, rather than ignore it."""
+    if not observations.is_plain:
+        got = "standard errors" if observations.low is None else "limits"
+        raise DataError(
+            f"expected plain values: complete does not take limits or standard errors yet, got {got}."
+        )
 
 
 def _check_effort(effort: object, sampling: object) -> None:
