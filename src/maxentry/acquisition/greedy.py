@@ -459,7 +459,7 @@ class Sample(NamedTuple):
     """Keys of sampled candidates, sorted, and how many of them were drawn at random from all available entries."""
 
     keys: Indices
-    at_random: int
+    n_random: int
 
     @classmethod
     def none(cls) -> Sample:
@@ -472,7 +472,7 @@ class Sample(NamedTuple):
 
         No entry drawn at random gains more: the rule of three.
         """
-        return min(1.0, 3.0 / self.at_random) if self.at_random else float(len(self.keys) > 0)
+        return min(1.0, 3.0 / self.n_random) if self.n_random else float(len(self.keys) > 0)
 
 
 def sample_candidates(
