@@ -158,16 +158,17 @@ def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
     by_event: dict[int, list[tuple[float, float]]] = defaultdict(list)
     if predicted:
         posterior = latest()
-        noise = _noise_sd(state, posterior)
-        at = (np.array([getattr(m, side) for m, _ in predicted]) for side in ("row", "col"))
-        for (m, ask), factor in zip(predicted, posterior.value_map.factor(*at), strict=True):
-            by_event[m.event].append(
-                (((m.value - ask.mean) / factor) ** 2, (ask.sd / factor) ** 2 + noise**2)
-            )
+        units, noise = posterior.value_map, _noise_sd(state, posterior)
+        at = [np.array([getattr(m, side) for m, _ in predicted]) for side in ("row", "col")]
+        value, mean, sd = np.array([(m.value, ask.mean, ask.sd) for m, ask in predicted]).T
+        missed = (units.common(value, *at) - units.common(mean, *at)) ** 2
+        expected = (sd * units.common_unit(mean, *at)) ** 2 + noise**2
+        for (m, _), error, promised in zip(predicted, missed, expected, strict=True):
+            by_event[m.event].append((error, promised))
     ends = _sizes_by_event(state)
     squares = np.array([np.mean(pairs, axis=0) for pairs in by_event.values()]).reshape(-1, 2)
-    error, expected = np.sqrt(squares.T)
-    return Surprises(np.array([ends[event] for event in by_event], dtype=np.float64), error, expected)
+    measurements = np.array([ends[event] for event in by_event], dtype=np.float64)
+    return Surprises(measurements, *np.sqrt(squares.T))
 
 
 def _sizes_by_event(state: State) -> dict[int, int]:
@@ -178,8 +179,8 @@ def _sizes_by_event(state: State) -> dict[int, int]:
 
 
 def _noise_sd(state: State, posterior: Posterior) -> float:
-    """The sd of a measurement in the user's units; under a transform, at the median value."""
+    """The sd of a measurement in the units of most lines; under a transform, at the median value."""
     transform = posterior.transform
-    middle = transform.forward(np.median(state.values))
+    middle = transform.forward(np.median(posterior.value_map.common(state.values, *state.told)))
     up, down = (float(transform.inverse(middle + side * posterior.noise_sd)) for side in (1, -1))
     return (up - down) / 2
