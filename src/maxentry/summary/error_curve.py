@@ -66,7 +66,7 @@ class ErrorCurve:
 
     def points(self, state: State) -> list[ErrorPoint]:
         """The points known by now, the first first; computes none."""
-        ends = list(_sizes_by_event(state).values())
+        ends = list(state.sizes_by_event.values())
         return self.points_at(state, sorted({*ends[-LATEST_TELLS:], *curve_sizes(state)}))
 
     def points_at(self, state: State, sizes: list[int]) -> list[ErrorPoint]:
@@ -114,7 +114,7 @@ def curve_sizes(state: State, points: int = POINTS) -> list[int]:
     n, least = len(state.standing), max(state.shape) / 2
     if points == 0 or len(state.told_keys) < least or n == 0:
         return []
-    ends = np.array(list(_sizes_by_event(state).values()))
+    ends = np.array(list(state.sizes_by_event.values()))
     ends = ends[ends >= max(fits.FIRST_ANCHOR, least)]
     if len(ends) <= points:
         return sorted({n, *ends.tolist()})
@@ -165,17 +165,10 @@ def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
         expected = (sd * units.common_unit(mean, *at)) ** 2 + noise**2
         for (m, _), error, promised in zip(predicted, missed, expected, strict=True):
             by_event[m.event].append((error, promised))
-    ends = _sizes_by_event(state)
+    ends = state.sizes_by_event
     squares = np.array([np.mean(pairs, axis=0) for pairs in by_event.values()]).reshape(-1, 2)
     measurements = np.array([ends[event] for event in by_event], dtype=np.float64)
     return Surprises(measurements, *np.sqrt(squares.T))
-
-
-def _sizes_by_event(state: State) -> dict[int, int]:
-    """How many measurements there were after each event that added some."""
-    events = state.standing.column("event")
-    last = np.flatnonzero(np.diff(events, append=-1))
-    return dict(zip(events[last].tolist(), (last + 1).tolist(), strict=True))
 
 
 def _noise_sd(state: State, posterior: Posterior) -> float:
