@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 from benchmarks import matrices
-from benchmarks.honest.line import Check, Line
+from benchmarks.checks import Check, Line
 
 import maxentry
 from maxentry import Campaign, Observations
