@@ -7,7 +7,7 @@ times; each measurement counts.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -68,6 +68,11 @@ class Observations:
     frame_kind: str | None = None
     row_name: Hashable = None  # the frame's names of rows and columns
     col_name: Hashable = None
+    low: NDArray[np.float64] | None = (
+        None  # ends of what was measured, low <= high; None: all are plain values
+    )
+    high: NDArray[np.float64] | None = None
+    se: NDArray[np.float64] | None = None  # standard errors, 0 where none is given; None: none is given
 
     def __post_init__(self) -> None:
         given_rows, given_cols = as_array(self.rows), as_array(self.cols)
@@ -78,18 +83,26 @@ class Observations:
         row_axis = Axis.from_labels("row", shape[0], self.row_labels)
         col_axis = Axis.from_labels("column", shape[1], self.col_labels)
         rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
-        values = floats(self.values, lambda k: place(row_axis, rows[k], col_axis, cols[k]))
+
+        def where(k: int) -> str:
+            return place(row_axis, rows[k], col_axis, cols[k])
+
+        values = floats(self.values, where)
+        low, high = _read_ends(self.low, self.high, values, where)
+        se = _read_errors(self.se, values, where)
         known = ~np.isnan(values)
         if not known.any():
             raise DataError(NOTHING)
         if np.isinf(values).any():
             k = int(np.argmax(np.isinf(values)))
-            where = place(row_axis, rows[k], col_axis, cols[k])
-            raise DataError(f"expected finite numbers, got {values[k]} at {where}.")
+            raise DataError(f"expected finite numbers, got {values[k]} at {where(k)}.")
         order = _row_order(rows, cols, shape[1], known)
         checked: dict[str, Any] = {"shape": shape, "values": values[order]}
         checked |= {"rows": rows[order].astype(np.int32), "cols": cols[order].astype(np.int32)}
         checked |= {"row_labels": row_axis.labels, "col_labels": col_axis.labels}
+        limited = low is not None and high is not None and bool((low[order] < high[order]).any())
+        checked |= {"low": low[order] if limited else None, "high": high[order] if limited else None}  # type: ignore[index]
+        checked |= {"se": se[order] if se is not None and se[order].any() else None}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -110,6 +123,7 @@ class Observations:
     ) -> Observations:
         """Build observations from Observations, an array, scipy.sparse, a frame or a tuple (rows, cols, values).
 
+        A pair of matrices (lower, upper) holds the ends of what was measured; see `from_limits`.
         A frame is read as long if row=, col= or value= is given or its columns have these names, and as wide otherwise.
         """
         labels = {"row_labels": row_labels, "col_labels": col_labels}
@@ -122,6 +136,9 @@ class Observations:
         if isinstance(data, tuple) and len(data) == 3:
             _check_options(options, "triples", "shape", *labels)
             return cls.from_triples(*data, **options)
+        if _is_pair(data):
+            _check_options(options, "a pair of matrices", *labels)
+            return cls.from_limits(*data, **options)
         if _is_sparse(data):
             _check_options(options, "a sparse matrix", *labels)
             return cls.from_sparse(data, **options)
@@ -153,6 +170,30 @@ class Observations:
         )
         matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
         return cls._from_matrix(matrix, row_axis, col_axis)
+
+    @classmethod
+    def from_limits(
+        cls,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        row_labels: Iterable[Hashable] | None = None,
+        col_labels: Iterable[Hashable] | None = None,
+    ) -> Self:
+        """Build observations from two matrices: every measurement lies above `lower` and at or below `upper`.
+
+        Equal ends are a plain value, -inf and inf are open ends, NaN in both is missing.
+        """
+        ends = as_array(lower), as_array(upper)
+        if any(end.ndim != 2 for end in ends) or ends[0].shape != ends[1].shape:
+            got = " and ".join(str(end.shape) for end in ends)
+            raise DataError(f"expected lower and upper ends in two matrices of one shape, got shapes {got}.")
+        m1, m2 = check_shape(ends[0].shape)
+        axes = Axis.from_labels("row", m1, row_labels), Axis.from_labels("column", m2, col_labels)
+        low, high = (floats(end, lambda k: place(axes[0], k // m2, axes[1], k % m2)) for end in ends)
+        rows, cols = np.nonzero(~(np.isnan(low) & np.isnan(high)))
+        low, high, nothing = low[rows, cols], high[rows, cols], np.full(rows.size, np.nan)
+        labels = (axes[0].labels, axes[1].labels)
+        return cls((m1, m2), rows, cols, nothing, *labels, low=low, high=high)  # type: ignore[arg-type]
 
     @classmethod
     def from_sparse(
@@ -277,6 +318,11 @@ class Observations:
         """The form of the input, which results share: arrays, or frames with these labels."""
         return frames.Form(self.frame_kind, self.row_labels, self.col_labels, self.row_name, self.col_name)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all measurements are plain values: no limits and no standard errors."""
+        return self.low is None and self.se is None
+
     # Halves are not cached: a fit holds standardised copies already, and these would double the memory.
 
     @property
@@ -341,6 +387,10 @@ class Observations:
             *(f"  {a.name}s {a.show(0)} ... {a.show(a.size - 1)}" for a in (self.row_axis, self.col_axis)),
             f"  values {self.values.min():.4g} to {self.values.max():.4g}, mean {self.values.mean():.4g}",
         ]
+        if self.low is not None:
+            lines.append(f"  {_count_limits(self.low, self.high)}")
+        if self.se is not None:
+            lines.append(f"  standard errors {self.se.min():.4g} to {self.se.max():.4g}")
         return "\n".join(lines)
 
     def subset(self, keep: ArrayLike) -> Observations:
@@ -353,7 +403,8 @@ class Observations:
             if bad.any():
                 got = show(as_array(keep).ravel()[np.argmax(bad)])
                 raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
-        return replace(self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen])
+        parts = {name: getattr(self, name) for name in ("rows", "cols", "values", "low", "high", "se")}
+        return replace(self, **{name: x[chosen] for name, x in parts.items() if x is not None})
 
 
 def _check_size(shape: Any) -> tuple[int, int]:
@@ -361,6 +412,69 @@ def _check_size(shape: Any) -> tuple[int, int]:
     m1, m2 = check_shape(shape)
     check_memory(PER_LABEL * (m1 + m2), f"a matrix of {m1} x {m2}")
     return m1, m2
+
+
+def _read_ends(
+    low: Any, high: Any, values: NDArray[np.float64], where: Callable[[int], str]
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Check the ends of the measurements; a value that is NaN becomes a number between its ends, in place."""
+    if low is None and high is None:
+        return None, None
+    low, high = (_read_beside(end, values.size, name, where) for end, name in ((low, "low"), (high, "high")))
+    plain = np.isnan(low) & np.isnan(high)
+    low[plain] = high[plain] = values[plain]
+    with np.errstate(invalid="ignore"):
+        wrong = ~plain & (
+            ~(low <= high) | (low == np.inf) | (high == -np.inf) | (np.isinf(low) & np.isinf(high))
+        )
+        representative = np.where(np.isinf(low), high, np.where(np.isinf(high), low, low + (high - low) / 2))
+        unset = np.isnan(values) & ~plain
+        values[unset] = representative[unset]
+        outside = ~plain & ~wrong & ~((low <= values) & (values <= high))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        wanted = "a lower end at or below the upper one, at least one of them finite (-inf, inf: open)"
+        raise DataError(f"expected {wanted}, got {low[k]:g} and {high[k]:g} at {where(k)}.")
+    if outside.any():
+        k = int(np.argmax(outside))
+        raise DataError(
+            f"expected a value between its ends {low[k]:g} and {high[k]:g}, got {values[k]:g} at {where(k)}."
+        )
+    return low, high
+
+
+def _read_errors(
+    se: Any, values: NDArray[np.float64], where: Callable[[int], str]
+) -> NDArray[np.float64] | None:
+    """Check the standard errors; a missing one is 0."""
+    if se is None:
+        return None
+    errors = _read_beside(se, values.size, "se", where)
+    errors[np.isnan(errors)] = 0.0
+    wrong = ~((errors >= 0) & (errors < np.inf))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise DataError(
+            f"expected standard errors that are finite and not negative, got {errors[k]:g} at {where(k)}."
+        )
+    return errors
+
+
+def _read_beside(given: Any, n: int, name: str, where: Callable[[int], str]) -> NDArray[np.float64]:
+    """Return numbers given beside the values, one for each."""
+    if given is None:
+        raise DataError("expected low= and high= together, got one of them (-inf and inf are open ends).")
+    array = as_array(given)
+    if array.shape != (n,):
+        raise DataError(f"expected {name}= of length {n}, one for each value, got shape {array.shape}.")
+    return floats(array, where)
+
+
+def _count_limits(low: NDArray[np.float64], high: Any) -> str:
+    below, above = np.isinf(low), np.isinf(high)
+    between = int((~below & ~above & (low < high)).sum())
+    counts = (int(below.sum()), "below a limit"), (int(above.sum()), "above one"), (between, "between two")
+    return ", ".join(f"{count} {words}" for count, words in counts if count)
 
 
 def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:
@@ -375,6 +489,17 @@ def _numbered_rows(name: Hashable) -> str:
         f"the first column, {name!r}, has distinct whole numbers and was read as a column of values, not as labels; "
         f"if it numbers the rows, say row_column={name!r} (or set_index({name!r}) in pandas, or cast it to text)."
     )
+
+
+def _is_pair(data: Any) -> bool:
+    """Whether this is a tuple of two matrices; a tuple of two rows is one matrix."""
+    return isinstance(data, tuple) and len(data) == 2 and all(_is_matrix(part) for part in data)
+
+
+def _is_matrix(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return data.ndim == 2
+    return isinstance(data, list | tuple) and bool(data) and all(np.ndim(row) == 1 for row in data)
 
 
 def _is_sparse(data: Any) -> bool:

@@ -174,7 +174,7 @@ class Scales:
         line, extra = (cols, ()) if self.side == "columns" else (rows, (None,) * isinstance(rows, slice))
         return self.shift[(line, *extra)], self.factor[(line, *extra)]
 
-    def moved(self, to: Indices, m: int) -> Scales:
+    def move(self, to: Indices, m: int) -> Scales:
         """Return the scales with the lines at new positions among m; others have none of their own."""
         shift, factor = np.zeros(m), np.ones(m)
         shift[to], factor[to] = self.shift, self.factor
@@ -225,7 +225,7 @@ class ValueMap(NamedTuple):
         """Return the size of the entries' scales, 1 where they have none of their own."""
         return np.ones(np.shape(rows)) if self.scales is None else self.scales.at(rows, cols)[1]
 
-    def restricted(self, rows: Indices, cols: Indices) -> ValueMap:
+    def restrict(self, rows: Indices, cols: Indices) -> ValueMap:
         """Return the map of some rows and columns."""
         if self.scales is None:
             return self

@@ -461,7 +461,7 @@ class Sample(NamedTuple):
     """Keys of sampled candidates, those of one sample sorted, and how many were drawn at random from all available."""
 
     keys: Indices
-    at_random: int
+    n_random: int
 
     @classmethod
     def none(cls) -> Sample:
@@ -479,7 +479,7 @@ class Sample(NamedTuple):
 
         No entry drawn at random gains more: the rule of three.
         """
-        return min(1.0, 3.0 / self.at_random) if self.at_random else float(len(self.keys) > 0)
+        return min(1.0, 3.0 / self.n_random) if self.n_random else float(len(self.keys) > 0)
 
 
 def sample_candidates(
