@@ -470,8 +470,8 @@ class Sample(NamedTuple):
 
     def joined(self, later: Sample) -> Sample:
         """All candidates of this sample, which is used up, and of a later one; the limit is that of the smaller."""
-        at_random = [sample.at_random for sample in (self, later) if len(sample.keys)]
-        return Sample(np.concatenate([self.keys, later.keys]), min(at_random, default=0))
+        n_random = [sample.n_random for sample in (self, later) if len(sample.keys)]
+        return Sample(np.concatenate([self.keys, later.keys]), min(n_random, default=0))
 
     @property
     def better(self) -> float:
