@@ -18,6 +18,7 @@ SIZES = {30: (3, (40, 80, 140, 220)), 60: (4, (160, 320, 640))}  # m: rank of th
 FRACTIONS = (0.03, 0.10, 0.30)
 MOST_TESTED = 3000
 CASES = int(os.environ.get("COVERAGE_CASES", "40"))  # simulated, of each size
+LARGE = int(os.environ.get("LARGE_OBSERVATIONS", "20000000"))
 SEEDS = int(os.environ.get("REAL_SEEDS", "5"))  # of each matrix and share
 
 
@@ -102,7 +103,8 @@ def movielens(quick: bool) -> list[Line]:
 
 def large(quick: bool) -> list[Line]:
     """2e7 observations: processor time of the default over that of a fit with the rank given."""
-    m, n = (2_000, 200_000) if quick else (50_000, 20_000_000)
+    n = 200_000 if quick else LARGE
+    m = n // 400
     rng = np.random.default_rng(0)
     rows, cols = rng.integers(m, size=(2, n)).astype(np.int32)
     A, B = rng.standard_normal((2, m, 4))
