@@ -23,7 +23,7 @@ from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values
 from maxentry.posterior.diagnostics import find_movement, watched_entries
-from maxentry.posterior.draws import MEMORY, FolderStore
+from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
@@ -94,8 +94,7 @@ def complete(
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
     effort: "quick" (half as long), "normal", or "thorough" (four times as long). A normal or thorough population whose
-        intervals still move goes on by itself, up to a limit of work (not with `store`). A `Sampling(...)` is run as
-        it is.
+        intervals still move goes on by itself, up to a limit of work. A `Sampling(...)` is run as it is.
     start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to continue from. Its
         ranks, priors and number of chains are kept and nothing is annealed again; store, watch and dtype are not kept.
     dtype: of the stored draws, np.float64 or np.float32 (half the memory).
@@ -150,8 +149,10 @@ def complete(
         watched = None if watched is None else watched.select_chains(list(run.places))
         draws = draws_in_user_units(run, fit)
         posterior = Posterior(observations, fit, plan, run.chains, draws, choice, run.interrupted, watched)
-        if sampling == "population" and store is None:
-            posterior = _go_on(posterior, data, priors_of, effort, progress, threads=threads, dtype=dtype)
+        if sampling == "population":
+            posterior = _go_on(
+                posterior, data, priors_of, effort, progress, draw_store, threads=threads, dtype=dtype
+            )
         if isinstance(draw_store, FolderStore):
             draw_store.flush(REST)
             posterior.save_rest(draw_store)
@@ -160,12 +161,12 @@ def complete(
 
 def _go_on(
     posterior: Posterior, data: GibbsData, priors_of: chains.PriorsOf, effort: Effort, progress: bool | None,
-    **options: Any,
+    draw_store: DrawStore, **options: Any,
 ) -> Posterior:  # fmt: skip
     """Go on while intervals still move, up to the effort's limits of rounds and work; earlier draws are dropped."""
     p, plan = posterior, posterior.sampling
     each = sum(sweep_work(p.shape, p.observations.n, chain.rank) for chain in p.chains)  # of one sweep of all
-    for _ in range(ROUNDS[effort]):
+    for _ in range(ROUNDS.get(effort, 0)):
         if p.interrupted or not find_movement(watched_entries(p.draws, p.observations), p.draws.eta2):
             break
         longer = plan.go_on()
@@ -173,17 +174,21 @@ def _go_on(
             break
         watched = None if p.watched is None else p.watched.for_chains(len(p.chains))
         observer = None if watched is None else watched.observer(p.fit)
-        try:
-            run = _run(p.chains, data, priors_of, longer, "going on", progress, observer=observer, **options)
-        except KeyboardInterrupt:
-            p.interrupted = True
-            break
-        if run.interrupted:  # what was drawn before is whole
-            p.interrupted = True
-            break
+        with draw_store.aside() as aside:
+            options |= {"observer": observer, "draw_store": aside}
+            try:
+                run = _run(p.chains, data, priors_of, longer, "going on", progress, **options)
+            except KeyboardInterrupt:
+                p.interrupted = True
+                break
+            except OSError:  # no room for more draws: those that are there stay
+                break
+            if run.interrupted:  # what was drawn before is whole
+                p.interrupted = True
+                break
+            draws = draw_store.overwrite(p.draws, draws_in_user_units(run, p.fit))
         watched = None if watched is None else watched.select_chains(list(run.places))
         plan = replace(longer, anneal=plan.anneal, settle=plan.sweeps - plan.anneal + longer.settle)
-        draws = draws_in_user_units(run, p.fit)
         p = Posterior(p.observations, p.fit, plan, run.chains, draws, p.rank_choice, run.interrupted, watched)
     return p
 
@@ -198,7 +203,7 @@ def _refuse_limits(observations: Observations) -> None:
 
 
 def _check_effort(effort: object, sampling: object) -> None:
-    if not is_choice(effort, tuple(ROUNDS)):
+    if not is_choice(effort, get_args(Effort)):
         raise ParameterError(f"effort must be 'quick', 'normal' or 'thorough', got {show(effort)}")
     if effort != "normal" and isinstance(sampling, Sampling):
         raise ParameterError(
@@ -317,7 +322,7 @@ def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> 
     if scales is not None:
         rows, cols = _positions(start.observations, observations)
         on_rows = scales.side == "rows"
-        scales = scales.moved(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
+        scales = scales.move(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
     return replace(fit, units=start.fit.units, scale=start.fit.scale, scales=scales)
 
 
