@@ -148,7 +148,7 @@ def share_lines(measurable: Indices, n: int, rng: np.random.Generator) -> Indice
     more = min(int(DOUBLED * min(m, n)) - int((wanted > 1).sum()), len(single) // 2)
     if m >= FEW and more > 0:
         wanted[single[:more]], wanted[single[-more:]] = 2, 0
-    return wanted.max(initial=0) - wanted
+    return np.asarray(wanted.max(initial=0) - wanted)
 
 
 def _has_target(state: State) -> bool:
