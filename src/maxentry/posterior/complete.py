@@ -117,7 +117,6 @@ def complete(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column, se=se,
     )  # fmt: skip
-    _refuse_errors(observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)
@@ -125,6 +124,8 @@ def complete(
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
     likelihood = Likelihood.of(kind, noise, levels, limits, observations)
+    if likelihood.weighted and observations.se is not None:
+        raise ParameterError("noise='student' goes with values without standard errors, got standard errors")
     _check_likelihood(likelihood, transform, scale)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale)
     if start is not None:
@@ -200,14 +201,6 @@ def _go_on(
         plan = replace(longer, anneal=plan.anneal, settle=plan.sweeps - plan.anneal + longer.settle)
         p = Posterior(p.observations, p.fit, plan, run.chains, draws, p.rank_choice, run.interrupted, watched)
     return p
-
-
-def _refuse_errors(observations: Observations) -> None:
-    """Refuse what the sampler does not use yet, rather than ignore it."""
-    if observations.se is not None:
-        raise DataError(
-            "expected values without standard errors: complete does not take them yet, got standard errors."
-        )
 
 
 def _check_likelihood(likelihood: Likelihood, transform: Transform, scale: object) -> None:
