@@ -110,7 +110,7 @@ def _plan_lines(state: State, problem: Problem) -> tuple[Indices, Indices] | Non
     rng, measured = derive_rng(state.settings.seed, DESIGN, 0), problem.observed.joined(problem.pending)
     n, (m1, m2), mask = _count_initial(state), state.shape, state.settings.mask
     rows, cols = np.bincount(measured.rows, minlength=m1), np.bincount(measured.cols, minlength=m2)
-    if mask is None:
+    if mask is None or mask.all():
         return double_lines(m1, n, rows, rng), double_lines(m2, n, cols, rng)
     return share_lines(mask.sum(1), n, rng), share_lines(mask.sum(0), n, rng)
 
