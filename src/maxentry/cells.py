@@ -126,10 +126,11 @@ class Statement(NamedTuple):
     def __str__(self) -> str:
         """The statement as a cell holds it: `0.5`, `<0.5`, `>100` or `0.5..0.7`."""
         if self.is_value:
-            return cell_text(self.low)
+            return cell_text(float(self.low))
         if math.isinf(self.low):
-            return f"<{cell_text(self.high)}"
-        return f">{cell_text(self.low)}" if math.isinf(self.high) else "..".join(map(cell_text, self))
+            return f"<{cell_text(float(self.high))}"
+        low, high = cell_text(float(self.low)), cell_text(float(self.high))
+        return f">{low}" if math.isinf(self.high) else f"{low}..{high}"
 
 
 class Words(NamedTuple):
@@ -316,6 +317,34 @@ class Reading(NamedTuple):
     high: float
     se: float = 0.0
 
+    @property
+    def statement(self) -> Statement:
+        """What it says of the value."""
+        return Statement(self.low, self.high)
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is a plain value, perhaps with a standard error."""
+        return self.low == self.high
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a plain value without a standard error."""
+        return self.low == self.high and not self.se
+
+    def __str__(self) -> str:
+        """The statement, and the standard error in words where there is one."""
+        said = f"{self.low:g}" if self.is_value else str(self.statement)
+        return f"{said} (se {self.se:g})" if self.se else said
+
+
+def check_reading(reading: Reading, where: str) -> Reading:
+    """Return a reading whose standard error is finite and not negative; raise for others."""
+    if not 0 <= reading.se < math.inf:
+        wanted = "a standard error that is finite and not negative"
+        raise DataError(f"{where}: expected {wanted}, got {reading.se:g}.")
+    return reading
+
 
 def parse_line(
     cell: Mapping[str, Any],
@@ -336,12 +365,10 @@ def parse_line(
             return [Reading(1.0, 1.0)] * counts[0] + [Reading(0.0, 0.0)] * (counts[1] - counts[0])
     if "low" in cell or "high" in cell:
         statement = _within(statement, cell, where, decimal_comma)
-    se = (parse_number(cell["se"], where("se"), decimal_comma) or 0.0) if "se" in cell else 0.0
-    if not 0 <= se < math.inf:
-        raise DataError(
-            f"{where('se')}: expected a standard error that is finite and not negative, got {se:g}."
-        )
-    return [] if statement is None else [Reading(*statement, se)]
+    if statement is None:
+        return []
+    se = parse_number(cell["se"], where("se"), decimal_comma) if "se" in cell else None
+    return [check_reading(Reading(*statement, se or 0.0), where("se"))]
 
 
 def _within(

@@ -210,7 +210,11 @@ def digest_fit(state: State, n: int, kind: str) -> str:
     model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, s.scale, *state.shape, n, kind]
     model += [s.effort] if s.effort != "normal" else []
     digest = hashlib.sha256(json.dumps(model).encode())
-    for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
+    beside = state.standing.beside
+    parts = {name: column[:n] for name, column in beside.items()}
+    if beside and not (parts["low"] < parts["high"]).any() and not parts["se"].any():
+        parts = {}  # all plain so far
+    for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n], *parts.values()):
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(repr((state.row_labels, state.col_labels)).encode())
     return digest.hexdigest()[:24]
@@ -302,7 +306,7 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
     rng = derive_rng(state.settings.seed, OUTLOOK, len(state.standing))
     sample = entries if len(entries) <= SAMPLED else np.sort(rng.choice(entries, SAMPLED, replace=False))
     x = transform.inverse(belief.at(*Entries.from_keys(sample, m2)))
-    values = posterior.value_map.common(state.values, *state.told)
+    values = posterior.value_map.common(shown_values(state, posterior), *state.told)
     missed, seen = (x.mean(0) - _mean_values(state, values, sample)) ** 2, x.var(0, ddof=min(1, len(x) - 1))
     open_share = 1 - len(entries) / size
     known = float(missed.mean()) * (1 - open_share)
@@ -324,6 +328,19 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
         misfit = max(both - pattern, 0.0)
     misfit = max((misfit + float(missed.mean())) / 2 - repeat_variance(state, values), 0.0)
     return ErrorParts(open_share * pattern, open_share * misfit + known)
+
+
+def shown_values(state: State, posterior: Posterior) -> Array:
+    """Return the values of the standing measurements; for a limit or a range what is predicted, within its ends."""
+    beside = state.standing.beside
+    limited = np.flatnonzero(beside["low"] < beside["high"]) if beside else np.zeros(0, dtype=np.int64)
+    if not limited.size:
+        return state.values
+    at = state.told.rows[limited], state.told.cols[limited]
+    values = state.values.copy()
+    mean = posterior.value_map.inverse(posterior.belief.mean_at(*at), *at)
+    values[limited] = np.clip(mean, beside["low"][limited], beside["high"][limited])
+    return values
 
 
 def repeat_variance(state: State, values: Array) -> float:

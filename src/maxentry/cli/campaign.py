@@ -39,6 +39,7 @@ def new(
     ] = None,
     *,
     names: options.Names = None,
+    se: options.StandardError = None,
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -48,7 +49,7 @@ def new(
     from maxentry.campaign.campaign import Campaign
     from maxentry.cli import inputs
 
-    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names)
+    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names, se)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")

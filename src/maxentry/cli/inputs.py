@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxentry import frames, tables
-from maxentry.cells import Reading, Statement, parse_flag, parse_line, parse_measurement, parse_number
+from maxentry.cells import Reading, parse_flag, parse_line, parse_measurement, parse_number
 from maxentry.cli.output import STD, warn
 from maxentry.errors import DataError, LabelError
 from maxentry.labels import Axis, label_text
@@ -54,17 +54,22 @@ class Matrix:
     @property
     def values(self) -> list[float]:
         """The values; for a limit a number that stands for it."""
-        return [Statement(low, high).value for low, high, _ in self.readings]
+        return [reading.statement.value for reading in self.readings]
 
     @property
     def is_plain(self) -> bool:
         """Whether all measurements are plain values without standard errors."""
-        return all(low == high and not se for low, high, se in self.readings)
+        return all(reading.is_plain for reading in self.readings)
 
     def columns(self) -> dict[str, list[Any]]:
         """The measurements as a table that `Campaign.tell` takes."""
-        self.refuse_limits("a campaign does not take limits or standard errors yet")
-        return {"row": self.rows, "col": self.cols, "value": self.values}
+        columns: dict[str, list[Any]] = {"row": self.rows, "col": self.cols}
+        if self.is_plain:
+            return columns | {"value": self.values}
+        return columns | {
+            "value": [str(r.statement) for r in self.readings],
+            "se": [r.se for r in self.readings],
+        }
 
     def triples(self) -> dict[str, Any]:
         """The measurements as `Observations.from_triples` takes them."""
@@ -77,11 +82,9 @@ class Matrix:
     def refuse_limits(self, reason: str) -> None:
         """Refuse limits and standard errors where they cannot be used."""
         if not self.is_plain:
-            k = next(k for k, (low, high, se) in enumerate(self.readings) if low < high or se)
-            low, high, se = self.readings[k]
-            got = f"the standard error {se:g}" if low == high else str(Statement(low, high))
+            k = next(k for k, reading in enumerate(self.readings) if not reading.is_plain)
             where = f"row {self.rows[k]!r}, column {self.cols[k]!r}"
-            raise DataError(f"expected plain values, since {reason}, got {got} at {where}.")
+            raise DataError(f"expected plain values, since {reason}, got {self.readings[k]} at {where}.")
 
     def positions(self) -> tuple[list[int], list[int]]:
         """Rows and columns of the measurements, by position."""

@@ -226,7 +226,10 @@ class RemoteCampaign:
         """The measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means."""
         if wide:
             return views.wide(self.state, frame or self._frame)
-        return self._table("/measurements", views.MEASUREMENT_COLUMNS, frame, everything=everything)
+        pages = self._session.pages(self._at("/measurements"), everything=everything)
+        lines = [{"limits": None, "se": None} | line for page in pages for line in page["items"]]
+        columns = views.with_limits(_columns(lines, (*views.MEASUREMENT_COLUMNS, "limits", "se")))
+        return views.as_frame(columns, frame or self._frame)
 
     # Ask and tell
 
@@ -259,22 +262,26 @@ class RemoteCampaign:
         row: Any = None,
         col: Any = None,
         value: Any = None,
+        low: Any = None,
+        high: Any = None,
+        se: Any = None,
         again: bool = False,
         who: str | None = None,
     ) -> Receipt:
         """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
-        told = read_lines(ids, values, row=row, col=col, value=value)
+        told = read_lines(ids, values, row=row, col=col, value=value, low=low, high=high, se=se)
         body = {"lines": [_line(line) for line in told], "again": again, "who": user_name(who)}
         return Receipt(**self._session.send("POST", self._at("/tell"), body))
 
     def correct(
         self,
         id: int | None = None,
-        value: float | None = None,
+        value: float | str | None = None,
         *,
         row: Hashable = None,
         col: Hashable = None,
         number: int | None = None,
+        se: float | None = None,
         reason: str = "",
         who: str | None = None,
     ) -> None:
@@ -287,6 +294,7 @@ class RemoteCampaign:
             "value": _number(value),
             "reason": str(reason),
         }
+        body |= {} if se is None else {"se": cells.parse_number(se, "the correction, se")}
         self._post("/correct", body, who)
 
     def fail(
@@ -545,7 +553,11 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 def _line(line: Line) -> dict[str, Any]:
     """A measurement."""
     body = {name: getattr(line, name) for name in ("id", "failed", "reason")}
-    return body | {"row": _label(line.row), "col": _label(line.col), "value": _number(line.value)}
+    body |= {"row": _label(line.row), "col": _label(line.col), "value": _number(line.value)}
+    if line.reading is None:
+        return body
+    value = line.value if line.reading.is_value else str(line.reading.statement)
+    return body | {"value": value, "se": line.reading.se or None}
 
 
 def _label(x: Any) -> Any:

@@ -43,11 +43,19 @@ Label = Annotated[
     str | StrictBool | StrictInt | StrictFloat | dict[str, Any],
     Field(description="Text or a number; a date as {'date': '2030-01-31'}.", examples=["L3"]),
 ]
+
+
+LimitBody = dict[Literal["below", "above", "low", "high"], StrictFloat | StrictInt | None]
 Value = Annotated[
-    StrictFloat | StrictInt | str | None,
+    StrictFloat | StrictInt | str | LimitBody | None,
     Field(
-        description="A number; null while it is awaited; 'failed' if measuring gave no value.", examples=[3.2]
+        description="A number; a limit or a range as {'below': 0.5}, {'above': 100}, {'low': 0.5, 'high': 0.7} or as "
+        "text like '<0.5'; null while it is awaited; 'failed' if measuring gave no value.",
+        examples=[3.2, {"below": 0.5}],
     ),
+]
+StandardError = Annotated[
+    StrictFloat | StrictInt | None, Field(ge=0, description="Standard error of the value.")
 ]
 Person = Annotated[
     str | None,
@@ -120,6 +128,7 @@ class TellLine(EntryReference):
     """One measurement: of an id that was asked, or of a row and a column."""
 
     value: Value = None
+    se: StandardError = None
     failed: StrictBool = False
 
 
@@ -168,7 +177,8 @@ class CorrectRequest(EntryReference):
 
     model_config = _example(id=1, value=0.38, reason="a slip")
     number: Id | None = None
-    value: StrictFloat | StrictInt | str | None
+    value: StrictFloat | StrictInt | str | LimitBody | None
+    se: StandardError = None
     who: Who = None
 
 
@@ -321,6 +331,11 @@ class LabelsResponse(ResponseBody):
     cols: list[Name]
 
 
+Limits = Annotated[
+    tuple[Number, Number] | None,
+    Field(description="The ends of a limit or a range (null: open); null for a value."),
+]
+
 # The columns of the tables in `campaign/views.py`; those that are not here are whole numbers.
 _COLUMN_TYPES: dict[str, Any] = {
     **dict.fromkeys(("row", "col"), Name),
@@ -357,13 +372,18 @@ class AskedEntry(_line(views.ASKED_COLUMNS)):  # type: ignore[misc]
 
 
 class MeasurementLine(_line(views.MEASUREMENT_COLUMNS, id=int | None)):  # type: ignore[misc]
-    """A measurement and its entry."""
+    """A measurement and its entry; of a limit or a range, `value` is a number that stands for it."""
+
+    limits: Limits = None
+    se: Number = None
 
 
 class EntryMeasurement(_line(("number", "id", "value", "told_at", "who", "corrected"), id=int | None)):  # type: ignore[misc]
     """A measurement of an entry; `before` has its values before corrections."""
 
     before: list[Number]
+    limits: Limits = None
+    se: Number = None
 
 
 class HistoryLine(_line(views.HISTORY_COLUMNS)):  # type: ignore[misc]

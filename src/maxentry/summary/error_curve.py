@@ -144,8 +144,8 @@ class Surprises(NamedTuple):
 
 
 def pair_predictions(state: State) -> list[tuple[Measurement, Ask]]:
-    """The measurements of entries that had a prediction when they were asked for, each with its ask."""
-    asked = ((m, state.asked[m.id]) for m in state.standing if m.id is not None)
+    """The values of entries that had a prediction when they were asked for, each with its ask; limits are left out."""
+    asked = ((m, state.asked[m.id]) for m in state.standing if m.id is not None and m.limits is None)
     return [(m, ask) for m, ask in asked if np.isfinite(ask.sd)]
 
 
