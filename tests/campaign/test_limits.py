@@ -1,5 +1,6 @@
 """Limits and standard errors in events, digests, snapshots and cached fits."""
 
+import datetime as dt
 import json
 import math
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 
 from maxentry.campaign import events, fits
 from maxentry.campaign.campaign import Campaign
-from maxentry.campaign.events import Corrected, Told
+from maxentry.campaign.events import Corrected, Created, Record, Told
 from maxentry.campaign.ledger import snapshots
+from maxentry.campaign.settings import Settings
+from maxentry.campaign.state import replay
 from maxentry.campaign.storage import Storage
 from maxentry.errors import DataError, StorageError
 
@@ -52,14 +55,7 @@ def test_a_damaged_event_is_refused(part):
 @pytest.fixture
 def campaign(tmp_path):
     with Campaign.create(tmp_path / "lab.db", "c", 3, 3, seed=1, cache=tmp_path / "cache") as opened:
-        opened.tell(
-            {
-                "row": [0, 0, 1, 2],
-                "col": [0, 1, 1, 2],
-                "value": ["<1", 2.0, "3..4", 5.0],
-                "se": [0, 0, 0, 0.5],
-            }
-        )
+        opened.tell({"row": [0, 0, 1, 2], "col": [0, 1, 1, 2], "value": ["<1", 2.0, "3..4", 5.0]})
         opened.correct(number=2, value=">2")
         yield opened
 
@@ -70,12 +66,22 @@ def test_another_process_finds_the_same_state(campaign, tmp_path):
         assert again.state.observations().low.tolist() == [-inf, 2.0, 3.0, 5.0]
 
 
+def test_standard_errors_are_replayed():
+    at = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
+    settings = Settings(name="c", rows=3, cols=3, seed=1)
+    told = Told((None, None), (0, 1), (0, 1), (1.0, 2.0), se=(0.0, 0.5))
+    happened = [Created(settings), told, Corrected(1, 1.5, se=0.25), Corrected(2, 3.0)]
+    state = replay([Record(k, at, None, event) for k, event in enumerate(happened, 1)])
+    assert state.observations().se.tolist() == [0.25, 0.5]
+    assert [m.se for m in state.measurements] == [0.25, 0.5]
+
+
 def test_snapshots_keep_limits(campaign, tmp_path):
     file = Path(tmp_path / "snapshot.npz")
     snapshots.save(campaign.state, file, "mark")
     restored = snapshots.load(file, "mark")
     assert restored.measurements == campaign.state.measurements
-    assert restored.after([]).observations().se.tolist() == [0.0, 0.0, 0.0, 0.5]
+    assert restored.after([]).observations().high.tolist() == [1.0, inf, 4.0, 5.0]
 
 
 def test_a_snapshot_with_limits_is_not_read_as_one_without(campaign, tmp_path):
