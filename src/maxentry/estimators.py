@@ -24,7 +24,7 @@ from maxentry._types import Array
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
-from maxentry.model.noise import Noise
+from maxentry.model.likelihood import Noise
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior.complete import complete

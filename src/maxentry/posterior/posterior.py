@@ -21,20 +21,20 @@ from maxentry import frames
 from maxentry._types import Array
 from maxentry.belief import Belief
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
-from maxentry.model.noise import NoiseLaw
+from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
 from maxentry.posterior import archive, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, run_chains
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
-from maxentry.posterior.intervals import Maps, Prediction
+from maxentry.posterior.intervals import Answers, Maps, Prediction
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform, ValueMap
-from maxentry.wording import one_line
+from maxentry.wording import one_line, show
 
 Map = Literal["mean", "sd", "low", "high"]
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
@@ -85,6 +85,11 @@ class Posterior:
     def transform(self) -> Transform:
         """The scale on which the values were modelled."""
         return self.fit.transform
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """What a measurement says of its entry: numbers with or without limits, yes or no, grades."""
+        return self.fit.likelihood
 
     @property
     def value_map(self) -> ValueMap:
@@ -145,7 +150,7 @@ class Posterior:
     @cached_property
     def arrays(self) -> Maps:
         """`mean`, `sd`, `interval`, `predictive_interval` and `sample` as plain arrays, also where a frame came in."""
-        return Maps(self.belief, self._noise(), self.value_map)
+        return Maps(self.belief, self.answers)
 
     @property
     def mean(self) -> Any:
@@ -193,17 +198,36 @@ class Posterior:
     def _in_form(self, matrix: Array) -> Any:
         return self.observations.form.wrap(matrix)
 
-    def _noise(self) -> NoiseLaw:
+    @property
+    def answers(self) -> Answers:
+        """How draws of `belief` become answers in the user's units."""
+        cuts = self.draws.cuts
         nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        return NoiseLaw(self.belief.noise_var, nu)
+        cuts = None if cuts is None else cuts.reshape(-1, cuts.shape[-1])
+        return Answers(NoiseLaw(self.belief.noise_var, nu, cuts), self.value_map, self.likelihood)
 
     # By label
 
-    def predict(self, rows: Any, cols: Any, level: float = 0.9) -> Prediction:
-        """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column is used for all."""
+    def predict(self, rows: Any, cols: Any, level: float = 0.9, *, measured: bool = False) -> Prediction:
+        """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column is used for all.
+
+        measured: of what a new measurement would show instead, noise included, clipped at the limits of the scale.
+        """
         intervals.check_level(level)
+        if not isinstance(measured, bool):
+            raise ParameterError(f"measured must be True or False, got {show(measured)}")
         i, j = entry_positions(self.observations, rows, cols)
-        return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.value_map)
+        return intervals.predict(self.belief, i, j, level, self.answers, self.observations, measured)
+
+    def probabilities(self, rows: Any = None, cols: Any = None) -> Any:
+        """The probability of each grade: an array (K, m1, m2), or (K, n) for the entries (rows[k], cols[k])."""
+        if not self.likelihood.levels:
+            raise ParameterError(f"probabilities are for kind='grades', got kind={self.likelihood.kind!r}")
+        if rows is None and cols is None:
+            return self.arrays.probabilities()
+        i, j = entry_positions(self.observations, rows, cols)
+        p = self.likelihood.probabilities(self.belief.at(i.ravel(), j.ravel()), self.answers.law)
+        return p.reshape(-1, *i.shape)
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
         """A frame by label, of the kind that came in (pandas where none did).
@@ -287,7 +311,9 @@ class Posterior:
             name = group.replace(" ", "_")
             values = watched.draws[..., members]
             if group.startswith("X "):
-                values = self.value_map.inverse(values, *(at[members] for at in watched.entries))
+                draws = values.reshape(-1, len(members))
+                at = (index[members] for index in watched.entries)
+                values = self.answers.entries(draws, *at).reshape(values.shape)
             if len(members) == 1 and name in ("eta2", "sigma2"):
                 found[name] = values[..., 0]
                 continue
