@@ -330,8 +330,8 @@ POSTERIOR = [
     ),
     Mistake(
         "posterior/archive.py",
-        'arrays |= {f"chain{c}_{name}": array for name, array in state.items()',
-        'arrays |= {f"chain0_{name}": array for name, array in state.items()',
+        'f"chain{c}_{name}": array for name, array in state.items()',
+        'f"chain0_{name}": array for name, array in state.items()',
         "a posterior is saved without where its chains stand",
         "posterior/test_storage.py",
     ),

@@ -104,8 +104,9 @@ class NoiseLaw(NamedTuple):
 
 
 def beside(numbers: Any, x: Any) -> Any:
-    """Return one number a draw, (S,), in a shape that goes with arrays (S, ...); a single number as it is."""
-    return numbers if numbers.ndim == 0 else numbers.reshape(-1, *(1,) * (x.ndim - 1))
+    """Return one number a draw, (S,), in a shape that goes with arrays (S, ...); one a draw and entry as they are."""
+    alike = numbers.ndim == 0 or numbers.shape == x.shape
+    return numbers if alike else numbers.reshape(-1, *(1,) * (x.ndim - 1))
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ class Likelihood:
     def scores(self) -> tuple[float, ...]:
         """The numbers that stand for the grades in expected ones: the levels themselves, or 1..K for names."""
         numbers = all(isinstance(level, int | float) for level in self.levels)
-        return tuple(float(level) if numbers else k for k, level in enumerate(self.levels, 1))
+        return tuple(float(level if numbers else k) for k, level in enumerate(self.levels, 1))
 
     # What was told
 
@@ -249,7 +250,7 @@ class Likelihood:
             return x
         if self.kind == "yes/no":
             return law.cdf(x)
-        steps, expected = np.diff(self.scores), np.full(x.shape, self.scores[0])
+        steps, expected = np.diff(self.scores), np.full(x.shape, float(self.scores[0]))
         assert law.cuts is not None
         for k, step in enumerate(steps):
             expected += step * law.cdf(x - beside(law.cuts[..., k], x))

@@ -348,6 +348,8 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         transform = [("transform", f"{p.transform}; answers are in the units of the data")]
     if p.fit.scales is not None:
         transform.append((f"{p.fit.scales.side} on scales of their own", describe_scales(p.scales)))
+    if p.likelihood.discrete or p.likelihood.limits is not None or data.low is not None:
+        transform.insert(0, ("measurements", describe_kind(p)))
     found = [
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
@@ -362,6 +364,18 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if not p.diagnostics.converged:
         found.append(("advice", p.diagnostics.advice))
     return found
+
+
+def describe_kind(posterior: Posterior) -> str:
+    """What was measured, and what answers are."""
+    likelihood, data = posterior.likelihood, posterior.observations
+    if likelihood.discrete:
+        cuts = posterior.draws.cuts
+        between = "" if cuts is None else f"; cuts at {', '.join(f'{c:.2f}' for c in cuts.mean((0, 1)))}"
+        return f"{likelihood}; answers are {'probabilities' if cuts is None else 'expected grades'}{between}"
+    said = likelihood.statements(data)
+    n = 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
+    return f"{likelihood}; {n} of {data.n} say no more than a limit; answers are the entries themselves"
 
 
 def describe_scales(scales: dict[Any, float]) -> str:
