@@ -44,9 +44,10 @@ def is_empty(cell: Any) -> bool:
     return lower_text(cell) in NOTHING
 
 
-def is_failure(cell: Any) -> bool:
-    """Whether a cell is the word for a failed measurement."""
-    return lower_text(cell) in FAILED
+def is_failure(cell: Any, words: Words | None = None) -> bool:
+    """Whether a cell is the word for a failed measurement, and none of these words."""
+    text = lower_text(cell)
+    return text in FAILED and (words is None or text not in words.codes)
 
 
 def parse_flag(cell: Any, where: str) -> bool:
@@ -134,10 +135,11 @@ class Statement(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Words that stand for numbers, in lower case, and what messages say of them."""
+    """Words that stand for numbers, in lower case, and what messages say of them. The first of a number is shown."""
 
     codes: Mapping[str, float]
     expected: str
+    names: Mapping[str, float]  # as they are shown
 
     @classmethod
     def grades(cls, levels: Sequence[Hashable]) -> Words:
@@ -147,14 +149,18 @@ class Words(NamedTuple):
         if len(codes) < len(names) or len(names) < 2 or "" in codes:
             got = ", ".join(map(show, names))
             raise ParameterError(f"expected at least 2 levels with different names, got {got or 'none'}.")
-        return cls(codes, f"one of {', '.join(names)}")
+        return cls(codes, f"one of {', '.join(names)}", {name: float(k) for k, name in enumerate(names, 1)})
 
     def find(self, cell: Any) -> float:
-        """Return the number of a word; a ValueError says what was expected."""
-        code = self.codes.get(_word(cell))
-        if code is None:
+        """Return the number of a word, or one of these numbers; a ValueError says what was expected."""
+        code = self.codes.get(_word(cell)) if isinstance(cell, str) else to_float(cell)
+        if code not in self.codes.values():
             raise ValueError(f"expected {self.expected}, got {show(cell, 40)}.")
-        return code
+        return code  # type: ignore[return-value]
+
+    def show(self, code: float) -> str:
+        """Return the word of a number."""
+        return next(word for word, known in self.names.items() if known == code)
 
 
 def _word(cell: Any) -> str:
@@ -167,6 +173,7 @@ YES_NO = Words(
     dict.fromkeys(("yes", "y", "true", "t", "pass", "+", "1"), 1.0)
     | dict.fromkeys(("no", "n", "false", "f", "fail", "-", "\N{MINUS SIGN}", "0"), 0.0),
     "yes or no (or true/false, pass/fail, +/-, 1/0)",
+    {"yes": 1.0, "no": 0.0},
 )
 _SIGNS = {"<": "<", "<=": "<", "≤": "<", ">": ">", ">=": ">", "≥": ">"}
 _LIMIT = re.compile(r"(<=|>=|[<>≤≥])\s*(.*)", re.DOTALL)
@@ -246,7 +253,7 @@ def read_cells(
     `where(k)` names the k-th cell in an error.
     """
     array = as_array(values)
-    if words is None and array.dtype.kind in "fiub":
+    if array.dtype.kind in "fiub":
         return floats(array, where), None, None
     flat = list(array.flat) if array.dtype.kind in "mM" else array.astype(object).ravel()
     low, high = np.full(len(flat), np.nan), np.full(len(flat), np.nan)

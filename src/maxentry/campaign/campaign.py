@@ -230,7 +230,7 @@ class Campaign:
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:
             check_new_labels(wanted)
-        told = [] if values is None else tell.read_lines(values)
+        told = [] if values is None else tell.read_lines(values, words=wanted.words)
         created, at = Created(wanted), dt.datetime.now(dt.UTC)
         news, _ = tell.judge_lines(told, replay([Record(1, at, None, created)]), False, at)
         with open_storage(storage, create=True) as opened:
@@ -445,7 +445,7 @@ class Campaign:
         pending, a different value is recorded for it instead of being refused. Further pending asks of the entry are
         withdrawn, unless the campaign asks for replicates (the setting `again`).
         """
-        beside = {"low": low, "high": high, "se": se}
+        beside = {"low": low, "high": high, "se": se, "words": self.settings.words}
         return self.tell_lines(
             tell.read_lines(ids, values, row=row, col=col, value=value, **beside), again, who
         )

@@ -21,7 +21,7 @@ from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.ledger.tables import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.state import State
-from maxentry.cells import Reading
+from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, is_flag, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
@@ -48,7 +48,7 @@ def correct(
     se: its standard error; None leaves it as it was.
     """
     old = _find_measurement(state, id, row, col, number)
-    statement = cells.parse_measurement(value, "the correction")
+    statement = cells.parse_measurement(value, "the correction", words=state.settings.words)
     error = cells.parse_number(se, "the correction, se")
     if statement is None:
         if error is not None:
@@ -57,7 +57,7 @@ def correct(
     reading = cells.check_reading(
         Reading(*statement, (old.se or 0.0) if error is None else error), "the correction"
     )
-    check_value(state, reading, old.row, old.col)
+    check_value(state, statement.value if reading.is_plain else reading, old.row, old.col)
     if not old.struck and reading == (old.reading or Reading(old.value, old.value)):
         return [], None
     ends = {} if statement.is_value else {"low": reading.low, "high": reading.high}
@@ -201,20 +201,22 @@ def read_lines(
     low: Any = None,
     high: Any = None,
     se: Any = None,
+    words: Words | None = None,
 ) -> list[Line]:
     """Read the lines of a report: ids with values, rows and columns with values, or a table.
 
     low, high, se: ends and standard errors of the values; of a table, se may be the name of a column.
+    words: words that stand for numbers in the values (`Settings.words`).
     """
     beside = {name: x for name, x in (("low", low), ("high", high), ("se", se)) if x is not None}
     if tables.is_table(ids):
         _refuse_beside("a table", values=values, row=row, col=col, value=value, low=low, high=high)
-        return lines_from_table(ids, se)
+        return lines_from_table(ids, se, words)
     if ids is not None:
         _refuse_beside("ids", row=row, col=col, value=value)
-        return _lines_from_columns(beside, id=ids, value=values)
+        return _lines_from_columns(beside, words, id=ids, value=values)
     _refuse_beside("row, col and value", values=values)
-    return _lines_from_columns(beside, row=row, col=col, value=value)
+    return _lines_from_columns(beside, words, row=row, col=col, value=value)
 
 
 def _refuse_beside(form: str, **given: Any) -> None:
@@ -223,7 +225,7 @@ def _refuse_beside(form: str, **given: Any) -> None:
         raise DataError(f"expected {form} alone, got {extra[0]} too.")
 
 
-def _lines_from_columns(beside: dict[str, Any], **given: Any) -> list[Line]:
+def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: Any) -> list[Line]:
     """Read lines from one entry (its id, or row and col labels) and its value, or from as many entries as values."""
     if given["value"] is None and beside.keys() & {"low", "high"}:
         del given["value"]
@@ -232,7 +234,7 @@ def _lines_from_columns(beside: dict[str, Any], **given: Any) -> list[Line]:
         raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
     given |= beside
     if not is_sequence(next(given[name] for name in ("value", "low", "high") if name in given)):
-        return lines_from_table({name: [x] for name, x in given.items()})
+        return lines_from_table({name: [x] for name, x in given.items()}, words=words)
     single = [name for name, x in given.items() if not is_sequence(x)]
     if single:
         raise DataError(
@@ -242,10 +244,10 @@ def _lines_from_columns(beside: dict[str, Any], **given: Any) -> list[Line]:
     if len({len(column) for column in columns.values()}) > 1:
         got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
         raise DataError(f"expected as many values as entries, got {got}.")
-    return lines_from_table(columns)
+    return lines_from_table(columns, words=words)
 
 
-def lines_from_table(data: Any, se: str | None = None) -> list[Line]:
+def lines_from_table(data: Any, se: str | None = None, words: Words | None = None) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
     Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
@@ -264,17 +266,20 @@ def lines_from_table(data: Any, se: str | None = None) -> list[Line]:
     if unused := frames.find_unused(table.names, places.values()):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
     return [
-        _line({name: column[k] for name, column in columns.items()}, table.where(k), table.decimal_comma)
+        _line(
+            {name: column[k] for name, column in columns.items()}, table.where(k), table.decimal_comma, words
+        )
         for k in range(table.n)
     ]
 
 
-def _line(cell: dict[str, Any], where: str, comma: DecimalComma) -> Line:
+def _line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None) -> Line:
     value, status = cell.get("value"), cell.get("status")
     failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
-    failed = failed or cells.is_failure(value) or cells.is_failure(status)
-    measured = cell | {"value": None} if cells.is_failure(value) else cell
-    readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma)
+    no_value = cells.is_failure(value, words)
+    failed = failed or no_value or cells.is_failure(status)
+    measured = cell | {"value": None} if no_value else cell
+    readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
     reading = readings[0] if readings else None
     known = None if reading is None else reading.statement.value
     if failed and reading is not None:
@@ -512,6 +517,11 @@ def check_value(state: State, value: float | Reading, row: int, col: int) -> Non
         {value} if isinstance(value, float) else {x for x in value[:2] if value.is_value or math.isfinite(x)}
     )
     low, high = state.settings.range or (-math.inf, math.inf)
+    likelihood = state.settings.likelihood
+    if likelihood.discrete:
+        if isinstance(value, Reading):
+            raise DataError(f"expected a value of the kind {likelihood}, got {value} at {name}.")
+        likelihood.check_value(value, name)
     for end in sorted(ends):
         if not math.isfinite(end):
             raise DataError(f"expected finite numbers, got {end} at {name}.")
@@ -522,7 +532,7 @@ def check_value(state: State, value: float | Reading, row: int, col: int) -> Non
 
 def _are_valid(state: State, lines: Sequence[Line]) -> bool:
     """Return whether `check_value` would accept the values of all lines."""
-    if any(line.reading is not None for line in lines):
+    if state.settings.likelihood.discrete or any(line.reading is not None for line in lines):
         return False
     values = np.array([line.value for line in lines if line.value is not None], dtype=np.float64)
     low, high = state.settings.range or (-math.inf, math.inf)

@@ -16,7 +16,7 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
-from maxentry.cells import Statement
+from maxentry.cells import Statement, Words
 from maxentry.errors import is_choice
 from maxentry.labels import show
 
@@ -61,7 +61,8 @@ def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Colum
 
 def measurements(state: State, everything: bool) -> Columns:
     """Return the measurements as columns, in the order of recording; removed ones only with `everything`."""
-    return with_limits(measurement_columns(state.measurements if everything else state.standing, state))
+    columns = measurement_columns(state.measurements if everything else state.standing, state)
+    return with_words(columns, state.settings.words)
 
 
 def measurement_columns(lines: Sequence[Measurement], state: State) -> Columns:
@@ -69,20 +70,24 @@ def measurement_columns(lines: Sequence[Measurement], state: State) -> Columns:
     return _columns(list(lines), (*MEASUREMENT_COLUMNS, "limits", "se"), state)
 
 
-def with_limits(columns: Columns) -> Columns:
-    """Return measurements as people write them: `<0.5` in the column value, and a column se only where there is one."""
+def with_words(columns: Columns, words: Words | None) -> Columns:
+    """Return measurements as people write them: `<0.5`, `yes` or `B` as value, and a column se where there is one."""
     limits, errors = columns.pop("limits"), columns.pop("se")
     columns["value"] = [
-        value
-        if ends is None
-        else str(Statement(*(x if e is None else e for x, e in zip(OPEN, ends, strict=True))))
-        for value, ends in zip(columns["value"], limits, strict=True)
+        _value_text(value, ends, words) for value, ends in zip(columns["value"], limits, strict=True)
     ]
     if not any(errors):
         return columns
     return {name: x for key, column in columns.items() for name, x in (
         [(key, column), ("se", errors)] if key == "value" else [(key, column)]
     )}  # fmt: skip
+
+
+def _value_text(value: float, limits: Sequence[float | None] | None, words: Words | None) -> Any:
+    """Return a value as it is, a limit as text, and a number that stands for a word as that word."""
+    if limits is not None:
+        return str(Statement(*(x if end is None else end for x, end in zip(OPEN, limits, strict=True))))
+    return value if words is None or math.isnan(value) else words.show(value)
 
 
 def _columns(lines: Sequence[Ask | Measurement], names: tuple[str, ...], state: State) -> Columns:
@@ -103,15 +108,16 @@ def mean_matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
 def wide(state: State, kind: FrameKind | None) -> Any:
     """Return the measured values as a wide table: replicates as their mean, a limit as text unless it has others."""
     matrix: Any = mean_matrix(state)
-    beside = state.standing.beside
-    limited = np.flatnonzero(beside["low"] < beside["high"]) if beside else np.zeros(0, dtype=np.int64)
-    if limited.size:
+    beside, words = state.standing.beside, state.settings.words
+    shown = np.ones(len(state.values), dtype=bool)  # as text, where an entry has no other measurement
+    if words is None:
+        shown = beside["low"] < beside["high"] if beside else ~shown
+    if shown.any():
         matrix, keys = matrix.astype(object), state.told.keys(state.shape[1])
         distinct, times = np.unique(keys, return_counts=True)
-        for k in limited[times[np.searchsorted(distinct, keys[limited])] == 1]:
-            matrix[state.told.rows[k], state.told.cols[k]] = str(
-                Statement(beside["low"][k], beside["high"][k])
-            )
+        single = times[np.searchsorted(distinct, keys)] == 1
+        for m in state.standing.select(np.flatnonzero(shown & single)):
+            matrix[m.row, m.col] = _value_text(m.value, m.limits, words)
     if kind != "columns":
         return frames.Form(kind, state.row_labels, state.col_labels).frame(matrix)
     named = dict(zip(map(str, state.col_labels), matrix.T.tolist(), strict=True))

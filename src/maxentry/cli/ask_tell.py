@@ -17,7 +17,7 @@ from maxentry.wording import count
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
-    from maxentry.cells import Statement
+    from maxentry.cells import Statement, Words
 
 
 PANEL = "The lab loop"
@@ -141,13 +141,15 @@ def tell(
     """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
     from maxentry.cli import inputs
 
-    if data is None:
-        report: Any = _make_report(id, row, col, value) | ({} if se is None else {"se": [se]})
-    elif (id, row, col, value) == (None,) * 4:
-        report = _parse_report(inputs.read_table(data, form), names, se)
-    else:
+    single = (id, row, col, value) != (None,) * 4
+    if data is not None and single:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
+    report: Any = _make_report(id, row, col, value) if data is None else inputs.read_table(data, form)
     with open_campaign(storage, name) as campaign, output.show_warnings():
+        if data is None:
+            report |= {} if se is None else {"se": [se]}
+        else:
+            report = _parse_report(report, names, se, campaign.settings.words)
         column = se if isinstance(report, Table) else None
         receipt = campaign.tell(report, se=column, again=again, who=who)
     parts = [count(receipt.told, "value") + " told"]
@@ -164,14 +166,14 @@ def _make_report(id: int | None, row: str | None, col: str | None, value: str | 
     return {"id": [id], "row": [row], "col": [col], "value": [value]}
 
 
-def _parse_report(table: Table, names: str | None, se: str | None) -> Any:
+def _parse_report(table: Table, names: str | None, se: str | None, words: Words | None) -> Any:
     """What `Campaign.tell` takes: a table that names ids or entries as it stands, a wide one as triples."""
     from maxentry.cli import inputs
 
     by_id, by_row, by_col = (table.role(name) is not None for name in ("id", "row", "col"))
     if names is None and (by_id or (by_row and by_col)):
         return table
-    return inputs.parse_matrix(table, names, se).columns()
+    return inputs.parse_matrix(table, names, se, words).columns()
 
 
 Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", help="Ids of the plate.", show_default=False)]
@@ -243,14 +245,13 @@ def correct(
     name: options.Name = None,
 ) -> None:
     """Put right a value that was told wrongly; the history keeps the old one."""
-    from maxentry.cells import parse_measurement
+    from maxentry.cells import is_empty, parse_measurement
 
     given = list(words or [])
     if (id, row, col, number) == (None,) * 4 and given:
         id = _parse_id(given.pop(0))
     value = given.pop(0) if value is None and given else value
-    new = None if value is None else parse_measurement(value, "the correction")
-    if given or (new is None) != strike:
+    if given or (value is None or is_empty(value)) != strike:
         raise typer.BadParameter("expected ID VALUE (or ID --strike), like: maxentry correct 3 7.5")
     if sum((id is not None, number is not None, row is not None or col is not None)) != 1 or (
         (row is None) != (col is None)
@@ -259,10 +260,14 @@ def correct(
     if strike and se is not None:
         raise typer.BadParameter("expected --strike or --se, got both.")
     with open_campaign(storage, name) as campaign:
-        to = None if new is None else str(new)
+        new = None if strike else parse_measurement(value, "the correction", words=campaign.settings.words)
+        to = None if new is None else new.low if new.is_value else str(new)
         campaign.correct(id, to, row=row, col=col, number=number, se=se, reason=reason, who=who)
-    document = {"campaign": campaign.name, "value": new.low if new is not None and new.is_value else to}
-    output.report(document, "Struck out." if new is None else f"Corrected: now {_short(new)}.", as_json)
+    output.report(
+        {"campaign": campaign.name, "value": to},
+        "Struck out." if new is None else f"Corrected: now {_short(new)}.",
+        as_json,
+    )
 
 
 def _short(statement: Statement) -> str:

@@ -146,7 +146,7 @@ def value_text(value: Any) -> Any:
 def _tell(
     service: Service, here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None
 ) -> schemas.ReceiptResponse:
-    lines = read_lines(table)
+    lines = read_lines(table, words=here.campaign.settings.words)
     content = [line.content for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     span = idempotency.find(service.storage, here.campaign.key, claim)
