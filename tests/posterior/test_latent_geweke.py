@@ -118,9 +118,9 @@ class CompiledLatent(Compiled):
     def sweep(self, z, said):
         values, low, high = said
         i, j = self.places
+        if self.kind.kind == "grades":  # the sampler has ends of its own, which the cuts move
+            low, high = values - 0.5, values + 0.5
         told = Observations(self.model.shape, i, j, values, low=low, high=high)
-        if self.kind.kind == "grades":  # ends of its own, which the cuts move
-            told = Observations(self.model.shape, i, j, values, low=values - 0.5, high=values + 0.5)
         self.data = gibbs.prepare(
             told, self.model.effects, self.kind.likelihood, False, gibbs.Units(0.0, 1.0)
         )
@@ -179,7 +179,7 @@ QUICK = ("limits", "yes/no", "grades")
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_compiled_sweep_passes_the_joint_test(name):
-    assert joint_test(KINDS[name], 4_000, seed=1) < PASS
+    assert joint_test(KINDS[name], 3_000, seed=1) < PASS
 
 
 @pytest.mark.slow
@@ -189,11 +189,10 @@ def test_the_compiled_sweep_passes_a_long_joint_test(name):
 
 
 CONTROLS = [
-    ("limits as values", "limits", 1_000),
+    ("limits as values", "limits", 500),
     ("scale forgotten", "limits", 1_000),
-    ("wrong side", "yes/no", 1_000),
+    ("wrong side", "yes/no", 4_000),
     ("cuts at halves", "grades", 500),
-    ("limits as values", "grades", 1_000),
     ("beta forgotten", "signs, tempered", 3_000),
 ]
 

@@ -20,7 +20,7 @@ The command line reads the names for `--help`: NumPy is imported when it is used
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -135,6 +135,12 @@ class Likelihood:
     noise: Noise = "gaussian"
     levels: tuple[Any, ...] = ()
     limits: tuple[float, float] | None = None
+    # Whether each measurement has a weight of its own, and each draw its degrees of freedom
+    weighted: bool = field(init=False, repr=False, compare=False)
+    # Whether measurements are yes or no, or grades: answers are no entries, and readings have no values between these
+    discrete: bool = field(init=False, repr=False, compare=False)
+    # Cuts between grades that are drawn; the first and the last are fixed
+    n_cuts: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_choice(self.kind, KIND_NAMES):
@@ -153,6 +159,9 @@ class Likelihood:
             )
         object.__setattr__(self, "levels", _check_levels(self.levels))
         object.__setattr__(self, "limits", _check_limits(self.limits))
+        object.__setattr__(self, "weighted", self.noise == "student")
+        object.__setattr__(self, "discrete", self.kind != "numbers")
+        object.__setattr__(self, "n_cuts", max(0, len(self.levels) - 3))
 
     @classmethod
     def of(
@@ -170,24 +179,9 @@ class Likelihood:
         return cls(kind, noise, given, limits)
 
     @property
-    def weighted(self) -> bool:
-        """Whether each measurement has a weight of its own, and each draw its degrees of freedom."""
-        return self.noise == "student"
-
-    @property
-    def discrete(self) -> bool:
-        """Whether measurements are yes or no, or grades: their intervals have no ends between these."""
-        return self.kind != "numbers"
-
-    @property
     def known_noise(self) -> bool:
         """Whether the noise is 1 by convention: yes and no leave the scale of the latent values open."""
         return self.kind == "yes/no"
-
-    @property
-    def n_cuts(self) -> int:
-        """Cuts between grades that are drawn; the first and the last are fixed."""
-        return max(0, len(self.levels) - 3)
 
     @property
     def first_cuts(self) -> tuple[float, ...]:
@@ -270,11 +264,6 @@ class Likelihood:
         return replace(o, values=np.where(plain, values, o.values), low=low, high=high)
 
     # What users see of draws, (S, ...) or of one draw: x on the scale of the model, z a noisy one
-
-    @property
-    def answers_are_entries(self) -> bool:
-        """Whether answers are the entries themselves, not probabilities or expected grades."""
-        return self.kind == "numbers"
 
     def answers(self, x: Floats, law: NoiseLaw) -> Floats:
         """Return the entry, the probability of yes, or the expected grade; it increases with x."""
@@ -392,4 +381,5 @@ def _check_told(o: Observations, good: Any, expected: str) -> None:
         raise DataError(f"expected {expected}, got {o.values[k]:g} at {where}.")
 
 
-GAUSSIAN = Likelihood()
+GAUSSIAN, STUDENT = Likelihood(), Likelihood(noise="student")
+PLAIN: dict[Any, Likelihood] = {"gaussian": GAUSSIAN, "student": STUDENT}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from maxentry import labels as axis_labels
 from maxentry._io import can_be_path, expand_home, write_atomically
 from maxentry.errors import DataError, ParameterError
-from maxentry.model.likelihood import Likelihood
+from maxentry.model.likelihood import PLAIN, Likelihood
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
@@ -122,7 +122,7 @@ def _arrays(p: Parts) -> dict[str, Any]:
 def _meta(p: Parts) -> dict[str, Any]:
     data, fit = p.observations, p.fit
     law = fit.likelihood
-    plain = law == Likelihood(noise=law.noise) and data.is_plain
+    plain = law == PLAIN[law.noise] and data.is_plain
     kind = {} if plain else {"kind": law.kind, "levels": law.levels, "limits": law.limits}
     return {
         "maxentry_posterior": FORMAT if not plain else 3 if fit.scales is not None else 2,
@@ -227,8 +227,7 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
         **{name: arrays.get(name) for name in BESIDE},
     )  # fmt: skip
     fit = replace(_restore_fit(meta["fit"]), scales=_restore_scales(meta["fit"], arrays, observations))
-    said = fit.statements(observations)  # refuses what is no measurement of this kind
-    limited = 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
+    limited = count_limits(fit, observations) if "kind" in meta["fit"] else 0
     chains = tuple(
         _restore_chain(c, k, arrays, observations, fit, limited) for k, c in enumerate(meta["chains"])
     )
@@ -241,17 +240,21 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
     )  # fmt: skip
 
 
+def count_limits(fit: ModelSpec, observations: Observations) -> int:
+    """Count the measurements with limits; refuse what is no measurement of this kind."""
+    said = fit.statements(observations)
+    return 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
+
+
 def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
     given: dict[str, Any] = meta["priors"] or {}
     laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
     shift, scale = map(float, meta["units"])
     noise, effects, limits = meta["noise"], meta["effects"], meta.get("limits")
-    law = Likelihood(
-        meta.get("kind", "numbers"),
-        noise,
-        tuple(meta.get("levels", ())),
-        None if limits is None else tuple(limits),
-    )
+    law = PLAIN[noise]
+    if "kind" in meta:
+        ends = None if limits is None else tuple(limits)
+        law = Likelihood(meta["kind"], noise, tuple(meta["levels"]), ends)
     if not (math.isfinite(shift) and 0 < scale < math.inf):
         raise DataError(f"expected finite units, got {meta['units']}")
     if not isinstance(effects, bool):

@@ -113,7 +113,7 @@ def _moments(posterior: Posterior, seen: ObservedRows) -> tuple[Array, Array]:
 def _answers(posterior: Posterior, columns: ColumnDraw, x: Array, variance: Array) -> tuple[Array, Array]:
     """Mean and variance of the answers to entries N(x, variance) of one draw; the variance to first order."""
     likelihood = posterior.likelihood
-    if likelihood.answers_are_entries:
+    if not likelihood.discrete:
         return x, variance
     law = NoiseLaw(columns.eta2 + np.maximum(variance, 0.0), None, columns.cuts)
     step = 1e-4 * np.sqrt(columns.eta2)
@@ -130,7 +130,7 @@ def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
             for columns in column_draws(posterior):
                 G, cov = coefficients(columns, seen)
                 x = columns.offset + G @ columns.F.T
-                if not posterior.likelihood.answers_are_entries:
+                if posterior.likelihood.discrete:
                     x, _ = _answers(posterior, columns, x, _flat(cov) @ _squares(columns.F).T)
                 mean[block] += x
     shift, factor = _column_scales(posterior)

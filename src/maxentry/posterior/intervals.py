@@ -34,7 +34,7 @@ class Answers(NamedTuple):
     @property
     def plain(self) -> bool:
         """Whether draws are answers as they are."""
-        return self.value_map.plain and self.likelihood.answers_are_entries
+        return self.value_map.plain and not self.likelihood.discrete
 
     def entries(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
         """Return the entries (or probabilities of yes, or expected grades) of some draws x (S, ...), or of one."""
@@ -50,7 +50,7 @@ class Answers(NamedTuple):
 
     def interval(self, x: Array, rows: Any, cols: Any, level: float) -> tuple[Array, Array]:
         """Return the central interval of the entries, from draws x (S, ...)."""
-        if not self.likelihood.answers_are_entries:
+        if self.likelihood.discrete:
             return quantiles(self.entries(x, rows, cols), level)
         low, high = quantiles(x.copy(), level)  # of the draws: answers rise with them
         return self.value_map.inverse(low, rows, cols), self.value_map.inverse(high, rows, cols)

@@ -206,6 +206,13 @@ class Posterior:
         cuts = None if cuts is None else cuts.reshape(-1, cuts.shape[-1])
         return Answers(NoiseLaw(self.belief.noise_var, nu, cuts), self.value_map, self.likelihood)
 
+    def entries_at(self, rows: Any, cols: Any) -> Array:
+        """Draws (S, n) of the entries at these positions, in the user's units."""
+        x = self.belief.at(rows, cols)
+        if self.likelihood.discrete:
+            return self.answers.entries(x, rows, cols)
+        return self.value_map.inverse(x, rows, cols)
+
     # By label
 
     def predict(self, rows: Any, cols: Any, level: float = 0.9, *, measured: bool = False) -> Prediction:
