@@ -67,7 +67,7 @@ def calibration(source: Source, held_out: Any = None, *, level: float = 0.9, uni
     """
     check_level(level)
     subject = Subject.check(source, unit)
-    if not has_calibration(subject) and (held_out is None or subject.posterior.fit.likelihood.discrete):
+    if not subject.has_numbers and (held_out is None or subject.posterior.fit.likelihood.discrete):
         raise DataError(
             "expected measured numbers to judge intervals by, got yes or no, grades or limits alone."
         )
@@ -77,12 +77,6 @@ def calibration(source: Source, held_out: Any = None, *, level: float = 0.9, uni
     note = f"{about}; {covered:.0%} of {n:,} inside their {100 * level:g}% intervals"
     panels = _value_panel(subject, predictions, level), coverage_panel(predictions.place)
     return Plot(Chart(subject.title("Calibration"), note, panels))
-
-
-def has_calibration(subject: Subject) -> bool:
-    """Whether there are numbers to judge intervals by, not only limits, yes and no, or grades."""
-    data, likelihood = subject.posterior.observations, subject.posterior.fit.likelihood
-    return not likelihood.discrete and (data.low is None or bool((data.low == data.high).any()))
 
 
 def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predictions, str]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from maxentry import plots
 from maxentry.plots import matplotlib, plotly
-from maxentry.plots.charts import has_calibration
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, FigureRecord
 from maxentry.plots.style import check_installed, inline_svg, library_versions, render_page
@@ -212,7 +211,7 @@ def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
     diagnostics = posterior.diagnostics
     verdict = "The sampler has converged." if diagnostics.converged else "The sampler has not converged."
     kinds = [plots.calibration, plots.rhat, plots.singular_values, plots.trace, plots.coherence]
-    kinds = kinds if has_calibration(subject) else kinds[1:]
+    kinds = kinds if subject.has_numbers else kinds[1:]
     figures = [_card(chart(subject), draw) for chart in kinds]
     return {
         "sampler": f"{verdict} {advice_at(diagnostics.advice, 'page')}",
