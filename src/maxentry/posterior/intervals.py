@@ -49,10 +49,10 @@ class Answers(NamedTuple):
         return self._replace(value_map=self.value_map.restrict(rows, cols))
 
     def interval(self, x: Array, rows: Any, cols: Any, level: float) -> tuple[Array, Array]:
-        """Return the central interval of the entries, from draws x (S, ...)."""
+        """Return the central interval of the entries, from draws x (S, ...), which may be overwritten."""
         if self.likelihood.discrete:
             return quantiles(self.entries(x, rows, cols), level)
-        low, high = quantiles(x.copy(), level)  # of the draws: answers rise with them
+        low, high = quantiles(x, level)  # of the draws: answers rise with them
         return self.value_map.inverse(low, rows, cols), self.value_map.inverse(high, rows, cols)
 
     def reading_interval(
