@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from benchmarks.honest.line import Check, Line
+from benchmarks.checks import Check, Line
 from benchmarks.matrices import MATRICES, load
 
 import maxentry

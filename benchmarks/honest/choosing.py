@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from benchmarks.honest.line import Line
+from benchmarks.checks import Line
 
 from maxentry import Campaign, Sampling, complete
 from maxentry.design import uniform

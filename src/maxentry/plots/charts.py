@@ -135,7 +135,7 @@ def predictions_from_asks(subject: Subject, level: float) -> Predictions:
     transform = subject.transform
     z, centre = transform.forward(value), transform.forward(mean)
     # To first order: the sd is in the user's units, the noise on the scale of the model.
-    slope = (transform.inverse(centre + 1e-4) - transform.inverse(centre - 1e-4)) / 2e-4
+    slope = transform.slope(centre)
     noise_sd = subject.posterior.noise_sd * subject.posterior.value_map.factor(entries.rows, entries.cols)
     spread = np.sqrt((sd / slope) ** 2 + noise_sd**2)
     reach = ndtri(0.5 + level / 2) * spread
