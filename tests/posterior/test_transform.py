@@ -61,7 +61,7 @@ def test_maps_are_the_moments_and_quantiles_of_the_mapped_draws(posterior):
 
 def test_new_measurements_have_noise_on_the_scale(posterior):
     low, high = posterior.arrays.predictive_interval(0.5)
-    extra = posterior._noise().stratified()
+    extra = posterior.noise_law.stratified()
     z = matrices(posterior).reshape(-1, *posterior.shape)
     noisy = (z[None] + extra[:, :, None, None]).reshape(COPIES * len(z), *posterior.shape)
     for found, q in ((low, 0.25), (high, 0.75)):

@@ -20,7 +20,6 @@ from threadpoolctl import threadpool_limits
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
-from maxentry.model.noise import NoiseLaw
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
@@ -106,17 +105,18 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
 def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
     """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function."""
     belief, value_map = posterior.belief, posterior.value_map
-    sd, nu = np.sqrt(belief.noise_var), None if posterior.draws.nu is None else posterior.draws.nu.ravel()
+    law, nu = posterior.noise_law, posterior.noise_law.nu
     z = value_map.forward(values, entries.rows, entries.cols)
     place = np.empty(len(z))
     step = max(1, BLOCK_NUMBERS // belief.n_draws)
     for start in range(0, len(z), step):
         part = slice(start, start + step)
-        distance = (z[part] - belief.at(entries.rows[part], entries.cols[part])) / sd[:, None]
+        at = entries.rows[part], entries.cols[part]
+        distance = (z[part] - belief.at(*at)) / (np.sqrt(law.var)[:, None] * law.spread_at(*at))
         place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
-    shown, noise = _spread(len(z)), NoiseLaw(belief.noise_var, nu)
+    shown = _spread(len(z))
     rows, cols = entries.rows[shown], entries.cols[shown]
-    prediction = predict(belief, rows, cols, level, noise, posterior.observations, value_map)
+    prediction = predict(belief, rows, cols, level, law, posterior.observations, value_map)
     ends = np.full((3, len(z)), np.nan)
     ends[:, shown] = prediction.mean, prediction.new_low, prediction.new_high
     return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)

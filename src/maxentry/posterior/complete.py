@@ -82,7 +82,8 @@ def complete(
         `(rows, cols, values)` with `shape=`, or `Observations`. How to read it: `shape`, `row_labels`,
         `col_labels`, `row`, `col`, `value`, `row_column`, as in `Observations.of`.
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
-    noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks).
+    noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks);
+        "columns" or "rows" where each of them has a noise of its own (`posterior.noise_sds`).
     effects: whether rows and columns have means of their own.
     priors: in the units of the (transformed) data; by default weak ones scaled by the data. `Priors.paper()` for the
         paper's.

@@ -49,6 +49,7 @@ class ColumnDraw(NamedTuple):
     Q: Array  # (K, K)
     eta2: float
     nu: float | None  # of Student noise
+    spread: Array | float = 1.0  # (m2,) where columns have a noise of their own: its sd over sqrt(eta2)
 
 
 class ObservedRows(NamedTuple):
@@ -116,6 +117,10 @@ def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
     """Every draw's columns, with the prior precision of a new row's coefficients."""
     draws, fit, (m1, m2) = posterior.draws, posterior.fit, posterior.shape
     assert fit.units is not None
+    law = posterior.noise_law
+    by_col = (
+        None if law.by_row else law.spread
+    )  # the noise of a new row is not known: that of a typical one is taken
     for c, chain in enumerate(posterior.chains):
         R, tau2 = chain.rank, fit.priors_of(posterior.shape)(chain.rank).rows
         K = R + fit.effects
@@ -128,17 +133,21 @@ def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
                 Q[:R, :R] = (m1 - R) * np.linalg.inv(A.T @ A) + F[:, :R].T @ F[:, :R] / draws.sigma2[c, s]
             if fit.effects:
                 Q[R, R] = (tau2.shape + 0.5 * m1) / (tau2.scale * fit.units.scale**2 + 0.5 * r @ r)
-            nu = None if draws.nu is None else float(draws.nu[c, s])
-            yield ColumnDraw(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), nu)
+            k = c * draws.mu.shape[1] + s
+            nu, spread = None if law.nu is None else float(law.nu[k]), 1.0 if by_col is None else by_col[k]
+            yield ColumnDraw(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), nu, spread)
 
 
 def coefficients(columns: ColumnDraw, seen: ObservedRows) -> tuple[Array, Array]:
     """Mean (n, K) and covariance (n, K, K) of the rows' coefficients g."""
-    F, offset, Q, eta2, nu = columns
+    F, offset, Q, eta2, nu, spread = columns
     n, K = seen.shape[0], F.shape[1]
+    values = seen.values
+    if isinstance(spread, np.ndarray):  # in units of each column's noise
+        F, offset, values = F / spread[:, None], offset / spread, values / spread[seen.cols]
     G, cov = np.empty((n, K)), np.empty((n, K, K))
     student = (0.0, 0) if nu is None else (nu, STUDENT_ITERATIONS)
-    kernel.fit_coefficients(seen.starts, seen.cols, seen.values, F, offset, Q, eta2, *student, G, cov)
+    kernel.fit_coefficients(seen.starts, seen.cols, values, F, offset, Q, eta2, *student, G, cov)
     return G, cov
 
 

@@ -72,7 +72,8 @@ def interval_map(
     extra = noise.stratified() if noise else np.zeros((1, belief.n_draws))
     for rows, cols in belief.blocks(extra.size):
         x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
-        noisy = (x[None] + extra[:, :, None, None]).reshape(extra.size, *x.shape[1:])
+        spread = noise.spread_at(rows, cols) if noise else 1.0
+        noisy = (x[None] + extra[:, :, None, None] * spread).reshape(extra.size, *x.shape[1:])
         inverse = partial(value_map.inverse, rows=rows, cols=cols)
         low[rows, cols], high[rows, cols] = map(inverse, quantiles(noisy, level))
     return low, high
@@ -171,7 +172,8 @@ def predict(
     for start in range(0, flat_i.size, step):
         part = slice(start, start + step)
         x = belief.at(flat_i[part], flat_j[part])
-        noisy = (x[None] + extra[:, :, None]).reshape(extra.size, -1)
+        spread = noise.spread_at(flat_i[part], flat_j[part])
+        noisy = (x[None] + extra[:, :, None] * spread).reshape(extra.size, -1)
         y = value_map.inverse(x, flat_i[part], flat_j[part])
         sd = y.std(0, ddof=1) if y.shape[0] > 1 else np.zeros(y.shape[1])
         out[:2, part] = y.mean(0), sd

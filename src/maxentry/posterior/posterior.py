@@ -21,11 +21,11 @@ from maxentry import frames
 from maxentry._types import Array
 from maxentry.belief import Belief
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
-from maxentry.model.noise import NoiseLaw
+from maxentry.model.noise import NoiseLaw, has_lines
 from maxentry.observations import Observations
 from maxentry.posterior import archive, intervals
 from maxentry.posterior.archive import Parts
-from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, run_chains
+from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values, run_chains
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
 from maxentry.posterior.intervals import Maps, Prediction
@@ -123,8 +123,39 @@ class Posterior:
 
     @property
     def noise_df(self) -> float | None:
-        """Posterior mean of the degrees of freedom of Student noise; None for Gaussian noise."""
-        return None if self.draws.nu is None else float(self.draws.nu.mean())
+        """Posterior mean of the degrees of freedom of Student noise; None for other noise."""
+        return (
+            float(self.draws.nu.mean()) if self.draws.nu is not None and self.fit.noise == "student" else None
+        )
+
+    @property
+    def noise_sds(self) -> dict[Any, float]:
+        """The noise sd of each column (or row), by label, where they have a noise of their own; else empty."""
+        law, data = self.noise_law, self.observations
+        if law.spread is None:
+            return {}
+        labels = data.row_labels if law.by_row else data.col_labels
+        sds = (law.spread * np.sqrt(law.var)[:, None]).mean(0)
+        return {(k if labels is None else labels[k]): float(sd) for k, sd in enumerate(sds)}
+
+    @cached_property
+    def noise_law(self) -> NoiseLaw:
+        """The law of the noise in each draw, on the scale of `belief`."""
+        var, nu = self.belief.noise_var, None if self.draws.nu is None else self.draws.nu.ravel()
+        if nu is None or not has_lines(self.fit.noise):
+            return NoiseLaw(var, nu)
+        return NoiseLaw(var, None, self._draw_spread(var, nu), self.fit.noise == "rows")
+
+    def _draw_spread(self, var: Array, nu: Array) -> Array:
+        """Draw the noise of each line given a draw of all else: eta / sqrt(w), so that weights need not be stored."""
+        data, rng = model_values(self.value_map, self.observations), np.random.default_rng(0)
+        line, m = (data.rows, self.shape[0]) if self.fit.noise == "rows" else (data.cols, self.shape[1])
+        n, spread = np.bincount(line, minlength=m), np.empty((nu.size, m))
+        for s in range(nu.size):
+            squares = (data.values - self.belief.draw_at(s, data.rows, data.cols)) ** 2 / var[s]
+            rate = nu[s] + np.bincount(line, squares, m)
+            spread[s] = np.sqrt(rate / (2 * rng.standard_gamma(0.5 * (nu[s] + n))))
+        return spread
 
     @cached_property
     def belief(self) -> Belief:
@@ -145,7 +176,7 @@ class Posterior:
     @cached_property
     def arrays(self) -> Maps:
         """`mean`, `sd`, `interval`, `predictive_interval` and `sample` as plain arrays, also where a frame came in."""
-        return Maps(self.belief, self._noise(), self.value_map)
+        return Maps(self.belief, self.noise_law, self.value_map)
 
     @property
     def mean(self) -> Any:
@@ -193,17 +224,13 @@ class Posterior:
     def _in_form(self, matrix: Array) -> Any:
         return self.observations.form.wrap(matrix)
 
-    def _noise(self) -> NoiseLaw:
-        nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        return NoiseLaw(self.belief.noise_var, nu)
-
     # By label
 
     def predict(self, rows: Any, cols: Any, level: float = 0.9) -> Prediction:
         """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column is used for all."""
         intervals.check_level(level)
         i, j = entry_positions(self.observations, rows, cols)
-        return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.value_map)
+        return intervals.predict(self.belief, i, j, level, self.noise_law, self.observations, self.value_map)
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
         """A frame by label, of the kind that came in (pandas where none did).
@@ -316,6 +343,9 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     noise = f"{p.noise_sd:.4g}" + (
         f", Student with {p.noise_df:.3g} degrees of freedom" if p.noise_df else ""
     )
+    if p.noise_sds:
+        low, high = min(p.noise_sds.values()), max(p.noise_sds.values())
+        noise += f" for a typical one of the {p.fit.noise}, {low:.4g} to {high:.4g} for each"
     transform = []
     if p.transform != NONE:
         noise += f", on the {p.transform} scale"
