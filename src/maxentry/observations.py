@@ -18,6 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
 from maxentry._io import check_memory
+from maxentry.cells import (
+    Words,
+    are_measurements,
+    check_ends,
+    check_errors,
+    count_limits,
+    read_cells,
+    read_lines,
+)
 from maxentry.errors import DataError
 from maxentry.labels import (
     NOTHING,
@@ -88,8 +97,9 @@ class Observations:
             return place(row_axis, rows[k], col_axis, cols[k])
 
         values = floats(self.values, where)
-        low, high = _read_ends(self.low, self.high, values, where)
-        se = _read_errors(self.se, values, where)
+        beside = self.low is not None or self.high is not None
+        low, high = check_ends(self.low, self.high, values, where) if beside else (None, None)
+        se = None if self.se is None else check_errors(self.se, values, where)
         known = ~np.isnan(values)
         if not known.any():
             raise DataError(NOTHING)
@@ -120,36 +130,44 @@ class Observations:
         col: Hashable | None = None,
         value: Hashable | None = None,
         row_column: Hashable | None = None,
+        se: Any = None,
+        words: Words | None = None,
     ) -> Observations:
         """Build observations from Observations, an array, scipy.sparse, a frame or a tuple (rows, cols, values).
 
         A pair of matrices (lower, upper) holds the ends of what was measured; see `from_limits`.
         A frame is read as long if row=, col= or value= is given or its columns have these names, and as wide otherwise.
+        Cells of text may be limits and ranges, like `<0.5`, `>100` and `0.5..0.7`.
+
+        se: standard errors: for a long frame the name of their column (by default se, sem or sd), for an array a
+            matrix, for triples a sequence.
+        words: words in cells that stand for numbers, like `cells.YES_NO`.
         """
         labels = {"row_labels": row_labels, "col_labels": col_labels}
         names = {"row": row, "col": col, "value": value}
         options: dict[str, Any] = {"shape": shape, "row_column": row_column} | labels | names
+        options |= {"se": se}
         options = {name: option for name, option in options.items() if option is not None}
         if isinstance(data, Observations):
             _check_options(options, "Observations")
             return data
         if isinstance(data, tuple) and len(data) == 3:
-            _check_options(options, "triples", "shape", *labels)
-            return cls.from_triples(*data, **options)
+            _check_options(options, "triples", "shape", *labels, "se")
+            return cls.from_triples(*data, words=words, **options)
         if _is_pair(data):
-            _check_options(options, "a pair of matrices", *labels)
+            _check_options(options, "a pair of matrices", *labels, "se")
             return cls.from_limits(*data, **options)
         if _is_sparse(data):
             _check_options(options, "a sparse matrix", *labels)
             return cls.from_sparse(data, **options)
         if not isinstance(data, (np.ndarray, list, tuple)) and frames.is_frame(data):
-            if options.keys() & names.keys() or (row_column is None and frames.is_long(data)):
-                _check_options(options, "a long frame", *names, *labels)
-                return cls.from_long(data, **options)
+            if options.keys() & {*names, "se"} or (row_column is None and frames.is_long(data)):
+                _check_options(options, "a long frame", *names, *labels, "se")
+                return cls.from_long(data, words=words, **options)
             _check_options(options, "a wide frame", "row_column")
-            return cls._wide_or_hint(data, **options)
-        _check_options(options, "an array", *labels)
-        return cls.from_array(data, **options)
+            return cls._wide_or_hint(data, words=words, **options)
+        _check_options(options, "an array", *labels, "se")
+        return cls.from_array(data, words=words, **options)
 
     @classmethod
     def from_array(
@@ -157,19 +175,20 @@ class Observations:
         array: ArrayLike,
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
+        *,
+        se: ArrayLike | None = None,
+        words: Words | None = None,
     ) -> Self:
-        """Build observations from a dense matrix with NaN, None or masked values where missing."""
+        """Build observations from a dense matrix with NaN, None or masked values where missing.
+
+        Cells of text may be limits. se: a matrix of standard errors.
+        """
         given = as_array(array)
         if given.ndim != 2:
             got = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {show(array)}"
             raise DataError(f"expected an array of 2 dimensions, got {got}.")
-        m1, m2 = check_shape(given.shape)
-        row_axis, col_axis = (
-            Axis.from_labels("row", m1, row_labels),
-            Axis.from_labels("column", m2, col_labels),
-        )
-        matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
-        return cls._from_matrix(matrix, row_axis, col_axis)
+        axes = _axes(check_shape(given.shape), row_labels, col_labels)
+        return cls._from_matrix(axes, *read_cells(given, _place_in(axes), words), se=se)
 
     @classmethod
     def from_limits(
@@ -178,22 +197,20 @@ class Observations:
         upper: ArrayLike,
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
+        *,
+        se: ArrayLike | None = None,
     ) -> Self:
         """Build observations from two matrices: every measurement lies above `lower` and at or below `upper`.
 
-        Equal ends are a plain value, -inf and inf are open ends, NaN in both is missing.
+        Equal ends are a plain value, -inf and inf are open ends, NaN in both is missing. se: standard errors.
         """
         ends = as_array(lower), as_array(upper)
         if any(end.ndim != 2 for end in ends) or ends[0].shape != ends[1].shape:
             got = " and ".join(str(end.shape) for end in ends)
             raise DataError(f"expected lower and upper ends in two matrices of one shape, got shapes {got}.")
-        m1, m2 = check_shape(ends[0].shape)
-        axes = Axis.from_labels("row", m1, row_labels), Axis.from_labels("column", m2, col_labels)
-        low, high = (floats(end, lambda k: place(axes[0], k // m2, axes[1], k % m2)) for end in ends)
-        rows, cols = np.nonzero(~(np.isnan(low) & np.isnan(high)))
-        low, high, nothing = low[rows, cols], high[rows, cols], np.full(rows.size, np.nan)
-        labels = (axes[0].labels, axes[1].labels)
-        return cls((m1, m2), rows, cols, nothing, *labels, low=low, high=high)  # type: ignore[arg-type]
+        axes = _axes(check_shape(ends[0].shape), row_labels, col_labels)
+        low, high = (floats(end, _place_in(axes)) for end in ends)
+        return cls._from_matrix(axes, np.full(low.shape, np.nan), low, high, se=se)
 
     @classmethod
     def from_sparse(
@@ -221,21 +238,33 @@ class Observations:
         shape: tuple[int, int] | None = None,
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
+        *,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        se: ArrayLike | None = None,
+        words: Words | None = None,
     ) -> Self:
         """Build observations from lists of rows, columns and values; rows and columns are positions or labels.
 
         They are positions if only a shape is given. Labels keep their order of appearance, or the order of row_labels
-        and col_labels, which may also name rows and columns that were never measured.
+        and col_labels, which may also name rows and columns that were never measured. low, high and se are the ends and
+        the standard errors of the values.
         """
         row_items, col_items, given = as_column(rows, "row"), as_column(cols, "column"), as_array(values)
         check_lengths(row_items, col_items, given)
         row_codes, row_known = positions_or_labels(row_items, row_labels, shape, "row")
         col_codes, col_known = positions_or_labels(col_items, col_labels, shape, "col")
         size = (len(row_known or ()), len(col_known or ())) if shape is None else shape
-        return cls(size, row_codes, col_codes, given, row_known, col_known)
+        numbers, *ends = read_cells(
+            given, lambda k: f"row {show(row_items[k])}, column {show(col_items[k])}", words
+        )
+        if ends[0] is not None and (low is not None or high is not None):
+            raise DataError("expected limits in the values, or in low= and high=, got both.")
+        low, high = (low, high) if ends[0] is None else ends
+        return cls(size, row_codes, col_codes, numbers, row_known, col_known, low=low, high=high, se=se)  # type: ignore[arg-type]
 
     @classmethod
-    def from_wide(cls, frame: Any, row_column: Hashable | None = None) -> Self:
+    def from_wide(cls, frame: Any, row_column: Hashable | None = None, *, words: Words | None = None) -> Self:
         """Build observations from a frame with one line per row of the matrix and one column per column.
 
         The row labels are in `row_column`; else in a first column that is named "row" or holds no numbers; else in
@@ -245,21 +274,28 @@ class Observations:
         wide = frames.read_wide(frame, row_column)
         form = wide.form
         m1, m2 = check_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
-        row_axis, col_axis = (
-            Axis.from_labels("row", m1, form.row_labels),
-            Axis.from_labels("column", m2, form.col_labels),
-        )
-        matrix = np.empty((m1, m2))
+        axes = _axes((m1, m2), form.row_labels, form.col_labels)
+        matrix, ends = np.empty((m1, m2)), None
         for j, column in enumerate(wide.columns):
-            matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]
+            matrix[:, j], low, high = read_cells(column, lambda i, j=j: place(axes[0], i, axes[1], j), words)  # type: ignore[misc]
+            if low is not None:
+                ends = np.full((2, m1, m2), np.nan) if ends is None else ends
+                ends[:, :, j] = low, high
         if wide.numbered:
             warn(_numbered_rows(0 if form.col_labels is None else form.col_labels[0]), stacklevel=2)
-        return cls._from_matrix(matrix, row_axis, col_axis, form.kind, form.row_name, form.col_name)
+        if wide.guessed and are_measurements(axes[0].labels or ()):
+            warn(
+                f"the first column, {form.row_name!r}, is text and was read as row labels, though it looks like "
+                "values. A frame of text without labels needs a column of them before its values.",
+                stacklevel=2,
+            )
+        low, high = (None, None) if ends is None else ends
+        return cls._from_matrix(axes, matrix, low, high, form.kind, form.row_name, form.col_name)
 
     @classmethod
-    def _wide_or_hint(cls, frame: Any, row_column: Hashable | None = None) -> Self:
+    def _wide_or_hint(cls, frame: Any, **options: Any) -> Self:
         try:
-            return cls.from_wide(frame, row_column)
+            return cls.from_wide(frame, **options)
         except DataError as error:
             if error.code not in ("duplicate_label", "text_value"):
                 raise
@@ -275,26 +311,50 @@ class Observations:
         value: Hashable | None = None,
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
+        *,
+        se: Hashable | None = None,
+        words: Words | None = None,
     ) -> Self:
         """Build observations from a frame with one line per measurement and columns row, col (or column), value.
 
         Other column names can be given. In a frame of three columns, those with other names are used in order. Labels
-        are treated as in `from_triples`.
+        are treated as in `from_triples`. Columns low and high hold limits (empty: open), se (or sem, sd, or the name
+        given) standard errors. A warning names columns that are not used.
         """
-        long = frames.read_long(frame, row, col, value)
+        long = frames.read_long(frame, row, col, value, se)
         if not long.rows:
             raise DataError(NOTHING)
         row_codes, row_known = code_labels(long.rows, row_labels, "row")
         col_codes, col_known = code_labels(long.cols, col_labels, "column")
-        shape = (len(row_known), len(col_known))
-        named = (row_known, col_known, long.kind, long.row_name, long.col_name)
-        return cls(shape, row_codes, col_codes, long.values, *named)  # type: ignore[arg-type]
+        if long.unused:
+            warn(frames.name_unused(long.unused), stacklevel=2)
+        lines, values, low, high, se = read_lines(long.values, long.beside, long.rows, long.cols, words)
+        if lines is not None:
+            row_codes, col_codes = row_codes[lines], col_codes[lines]
+        shape, names = (len(row_known), len(col_known)), (long.kind, long.row_name, long.col_name)
+        ends: dict[str, Any] = {"low": low, "high": high, "se": se}
+        return cls(shape, row_codes, col_codes, values, row_known, col_known, *names, **ends)  # type: ignore[arg-type]
 
     @classmethod
-    def _from_matrix(cls, matrix: NDArray[np.float64], row_axis: Axis, col_axis: Axis, *frame: Any) -> Self:
-        rows, cols = np.nonzero(~np.isnan(matrix))
-        labels = (row_axis.labels, col_axis.labels)
-        return cls(matrix.shape, rows, cols, matrix[rows, cols], *labels, *frame)  # type: ignore[arg-type]
+    def _from_matrix(
+        cls,
+        axes: tuple[Axis, Axis],
+        matrix: NDArray[np.float64],
+        low: Any,
+        high: Any,
+        *frame: Any,
+        se: Any = None,
+    ) -> Self:
+        known = ~np.isnan(matrix) if low is None else ~(np.isnan(matrix) & np.isnan(low) & np.isnan(high))
+        at = rows, cols = np.nonzero(known)
+        errors = None if se is None else floats(se, _place_in(axes))
+        if errors is not None and errors.shape != matrix.shape:
+            raise DataError(f"expected se= of shape {matrix.shape}, like the values, got {errors.shape}.")
+        beside = (None if x is None else x[at] for x in (low, high, errors))
+        names: dict[str, Any] = dict(zip(("frame_kind", "row_name", "col_name"), frame, strict=False))
+        names |= dict(zip(("low", "high", "se"), beside, strict=True))
+        labels = axes[0].labels, axes[1].labels
+        return cls(matrix.shape, rows, cols, matrix[at], *labels, **names)  # type: ignore[arg-type]
 
     # Properties
 
@@ -388,7 +448,7 @@ class Observations:
             f"  values {self.values.min():.4g} to {self.values.max():.4g}, mean {self.values.mean():.4g}",
         ]
         if self.low is not None:
-            lines.append(f"  {_count_limits(self.low, self.high)}")
+            lines.append(f"  {count_limits(self.low, self.high)}")
         if self.se is not None:
             lines.append(f"  standard errors {self.se.min():.4g} to {self.se.max():.4g}")
         return "\n".join(lines)
@@ -414,67 +474,14 @@ def _check_size(shape: Any) -> tuple[int, int]:
     return m1, m2
 
 
-def _read_ends(
-    low: Any, high: Any, values: NDArray[np.float64], where: Callable[[int], str]
-) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
-    """Check the ends of the measurements; a value that is NaN becomes a number between its ends, in place."""
-    if low is None and high is None:
-        return None, None
-    low, high = (_read_beside(end, values.size, name, where) for end, name in ((low, "low"), (high, "high")))
-    plain = np.isnan(low) & np.isnan(high)
-    low[plain] = high[plain] = values[plain]
-    with np.errstate(invalid="ignore"):
-        wrong = ~plain & (
-            ~(low <= high) | (low == np.inf) | (high == -np.inf) | (np.isinf(low) & np.isinf(high))
-        )
-        representative = np.where(np.isinf(low), high, np.where(np.isinf(high), low, low + (high - low) / 2))
-        unset = np.isnan(values) & ~plain
-        values[unset] = representative[unset]
-        outside = ~plain & ~wrong & ~((low <= values) & (values <= high))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        wanted = "a lower end at or below the upper one, at least one of them finite (-inf, inf: open)"
-        raise DataError(f"expected {wanted}, got {low[k]:g} and {high[k]:g} at {where(k)}.")
-    if outside.any():
-        k = int(np.argmax(outside))
-        raise DataError(
-            f"expected a value between its ends {low[k]:g} and {high[k]:g}, got {values[k]:g} at {where(k)}."
-        )
-    return low, high
+def _axes(shape: tuple[int, int], rows: Any, cols: Any) -> tuple[Axis, Axis]:
+    return Axis.from_labels("row", shape[0], rows), Axis.from_labels("column", shape[1], cols)
 
 
-def _read_errors(
-    se: Any, values: NDArray[np.float64], where: Callable[[int], str]
-) -> NDArray[np.float64] | None:
-    """Check the standard errors; a missing one is 0."""
-    if se is None:
-        return None
-    errors = _read_beside(se, values.size, "se", where)
-    errors[np.isnan(errors)] = 0.0
-    wrong = ~((errors >= 0) & (errors < np.inf))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise DataError(
-            f"expected standard errors that are finite and not negative, got {errors[k]:g} at {where(k)}."
-        )
-    return errors
-
-
-def _read_beside(given: Any, n: int, name: str, where: Callable[[int], str]) -> NDArray[np.float64]:
-    """Return numbers given beside the values, one for each."""
-    if given is None:
-        raise DataError("expected low= and high= together, got one of them (-inf and inf are open ends).")
-    array = as_array(given)
-    if array.shape != (n,):
-        raise DataError(f"expected {name}= of length {n}, one for each value, got shape {array.shape}.")
-    return floats(array, where)
-
-
-def _count_limits(low: NDArray[np.float64], high: Any) -> str:
-    below, above = np.isinf(low), np.isinf(high)
-    between = int((~below & ~above & (low < high)).sum())
-    counts = (int(below.sum()), "below a limit"), (int(above.sum()), "above one"), (between, "between two")
-    return ", ".join(f"{count} {words}" for count, words in counts if count)
+def _place_in(axes: tuple[Axis, Axis]) -> Callable[[int], str]:
+    """Return the name of the k-th cell of a matrix for messages."""
+    m2 = axes[1].size
+    return lambda k: place(axes[0], k // m2, axes[1], k % m2)
 
 
 def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:

@@ -92,6 +92,8 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
     from maxentry.observations import Observations
 
     data = held_out if isinstance(held_out, Observations) else Observations.of(held_out)
+    if data.low is not None:
+        raise DataError("expected held-out values to compare with, got limits.")
     fitted = subject.posterior.observations
     for k, labels in enumerate((data.row_labels, data.col_labels)):
         if labels is None and data.shape[k] != fitted.shape[k]:

@@ -75,12 +75,13 @@ def complete(
     col: Hashable | None = None,
     value: Hashable | None = None,
     row_column: Hashable | None = None,
+    se: Any = None,
 ) -> Posterior:
     """Complete a matrix: sample the posterior of all its entries from the noisy ones that were observed.
 
     data: an array with NaN for missing, scipy.sparse (unstored = missing), a wide or long pandas or polars frame,
         `(rows, cols, values)` with `shape=`, or `Observations`. How to read it: `shape`, `row_labels`,
-        `col_labels`, `row`, `col`, `value`, `row_column`, as in `Observations.of`.
+        `col_labels`, `row`, `col`, `value`, `row_column`, `se`, as in `Observations.of`.
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks);
         "columns" or "rows" where each of them has a noise of its own (`posterior.noise_sds`).
@@ -108,7 +109,7 @@ def complete(
     """
     observations = Observations.of(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
-        row=row, col=col, value=value, row_column=row_column,
+        row=row, col=col, value=value, row_column=row_column, se=se,
     )  # fmt: skip
     _refuse_limits(observations)
     transform = Transform.parse(transform)
