@@ -188,7 +188,7 @@ CONTROLS = [
     ("tau2 shape", Case((4, 3), 0, effects=True), 1_000),
     ("rss unweighted", Case((4, 3), 0, noise="student"), 4_000),
     ("line once", Case((4, 3), 0, noise="columns"), 2_000),
-    ("rss unweighted", Case((4, 3), 0, noise="rows"), 2_000),
+    ("rss unweighted", Case((4, 3), 0, noise="rows"), 8_000),
     ("beta forgotten", Case((5, 4), 2, effects=True, beta=0.3), 1_000),
     ("replicates once", Case((4, 4), 1, replicates=8), 1_000),
 ]

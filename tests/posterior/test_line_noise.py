@@ -6,6 +6,7 @@ from scipy.stats import kstest
 from tests.posterior.examples import equal
 
 from maxentry import Posterior, Priors, Sampling, complete
+from maxentry.campaign.fits import _noise_variances
 from maxentry.errors import ParameterError
 from maxentry.model.noise import LINE_NU_VALUES, NoiseLaw
 from maxentry.model.priors import InverseGamma
@@ -185,3 +186,9 @@ def test_truths_fall_anywhere_among_the_draws(monkeypatch):
 def test_the_grid_reaches_equal_noises():
     assert min(LINE_NU_VALUES) == 10
     assert np.sqrt(2 / max(LINE_NU_VALUES)) < 0.015
+
+
+def test_the_expected_error_of_a_campaign_counts_the_noise_of_all_columns(both):
+    *_, sd, fits = both
+    assert np.mean(_noise_variances(fits["columns"])) == pytest.approx(np.mean(sd**2), rel=0.4)
+    assert np.array_equal(_noise_variances(fits["gaussian"]), fits["gaussian"].belief.noise_var)
