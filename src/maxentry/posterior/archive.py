@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from maxentry import labels as axis_labels
 from maxentry._io import can_be_path, expand_home, write_atomically
 from maxentry.errors import DataError, ParameterError
-from maxentry.model.noise import Noise, has_weights
+from maxentry.model.noise import Noise
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
@@ -268,7 +268,7 @@ def _restore_chain(
         raise DataError(f"expected a rank of 0 to {min(observations.shape)}, got {rank!r}")
     state = GibbsState(*(arrays[f"chain{k}_{name}"] for name in GibbsState._fields))
     m1, m2 = observations.shape
-    columns, weights = rank + 2 * fit.effects, observations.n if has_weights(fit.noise) else 0
+    columns, weights = rank + 2 * fit.effects, observations.n if fit.noise != "gaussian" else 0
     shapes = ((m1, columns), (m2, columns), (SCALARS,), (weights,))
     for array, shape in zip(state, shapes, strict=True):
         _check_floats(array, shape)
@@ -289,7 +289,7 @@ def _check_draws(
     for name, array in draws._asdict().items():
         if array is not None:
             _check_floats(array, (*each, *shapes.get(name, ())), values=not (mapped and name in LARGE))
-    needed = {**dict.fromkeys((*LARGE, "mu", "eta2"), True), "nu": has_weights(fit.noise)}
+    needed = {**dict.fromkeys((*LARGE, "mu", "eta2"), True), "nu": fit.noise != "gaussian"}
     needed |= {"sigma2": True} if R else {}
     for name, wanted in needed.items():
         if (getattr(draws, name) is not None) != wanted:
