@@ -118,7 +118,7 @@ def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, 
         place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
     shown = _spread(len(z))
     rows, cols = entries.rows[shown], entries.cols[shown]
-    prediction = predict(belief, rows, cols, level, law, posterior.observations, value_map)
+    prediction = predict(belief, rows, cols, level, posterior.answers, posterior.observations)
     ends = np.full((3, len(z)), np.nan)
     ends[:, shown] = prediction.mean, prediction.new_low, prediction.new_high
     return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)
