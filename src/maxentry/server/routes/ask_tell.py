@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -11,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.tell import Line, Receipt, read_lines
+from maxentry.errors import DataError
 from maxentry.progress import Watch
 from maxentry.server import idempotency, schemas
 from maxentry.server.idempotency import Claim, EventSpan, Repeated
@@ -120,16 +122,32 @@ async def tell_csv(
 
 def tell_columns(lines: list[schemas.TellLine]) -> dict[str, list[Any]]:
     """The lines of a request as the columns that `Campaign.tell` takes."""
-    names = ("id", "row", "col", "value", "reason", "failed")
+    names = ("id", "row", "col", "reason", "failed", "se")
     columns = {name: [getattr(line, name) for line in lines] for name in names}
-    return columns | {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
+    columns |= {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
+    return columns | {"value": [value_text(line.value) for line in lines]}
+
+
+def value_text(value: Any) -> Any:
+    """Return a limit or a range of a request as a cell holds it; anything else as it is."""
+    if not isinstance(value, dict):
+        return value
+    given = {name: float(x) for name, x in value.items() if x is not None}
+    if set(given) not in ({"below"}, {"above"}, {"low"}, {"high"}, {"low", "high"}):
+        got = ", ".join(given) or "none of them"
+        raise DataError(f"expected below, or above, or low and high, for the limits of a value, got {got}.")
+    low, high = (
+        given.get("low", given.get("above", -math.inf)),
+        given.get("high", given.get("below", math.inf)),
+    )
+    return f"{low}..{high}"
 
 
 def _tell(
     service: Service, here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None
 ) -> schemas.ReceiptResponse:
-    lines = read_lines(table)
-    content = [line._replace(where="")._asdict() for line in lines]
+    lines = read_lines(table, words=here.campaign.settings.words)
+    content = [line.content for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     span = idempotency.find(service.storage, here.campaign.key, claim)
     if span is not None:
@@ -177,4 +195,5 @@ def correct(
 ) -> schemas.VersionResponse:
     """Correct a value; null strikes it out."""
     which = body.model_dump() | {"row": parse_label(body.row), "col": parse_label(body.col)}
+    which["value"] = value_text(body.value)
     return apply_change(service, here, claim, lambda campaign: campaign.correct(**which))
