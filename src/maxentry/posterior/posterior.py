@@ -146,8 +146,8 @@ class Posterior:
     @cached_property
     def noise_law(self) -> NoiseLaw:
         """The law of the noise in each draw, on the scale of `belief`."""
-        var, nu = self.belief.noise_var, None if self.draws.nu is None else self.draws.nu.ravel()
-        cuts = self.draws.cuts
+        nu = None if self.draws.nu is None else self.draws.nu.ravel()
+        var, cuts = self.belief.noise_var, self.draws.cuts
         if nu is None or not self.likelihood.by_line:
             return NoiseLaw(var, nu, None if cuts is None else cuts.reshape(-1, cuts.shape[-1]))
         return NoiseLaw(var, None, None, self._draw_spread(var, nu), self.fit.noise == "rows")
