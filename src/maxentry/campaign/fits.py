@@ -362,14 +362,14 @@ def _answer_variance(posterior: Posterior, rng: np.random.Generator) -> float:
 
 def shown_values(state: State, posterior: Posterior) -> Array:
     """Return the values of the standing measurements; for a limit or a range what is predicted, within its ends."""
-    beside = state.standing.beside
-    limited = np.flatnonzero(beside["low"] < beside["high"]) if beside else np.zeros(0, dtype=np.int64)
+    low, high = state.ends
+    limited = np.flatnonzero(low < high)
     if not limited.size:
         return state.values
     at = state.told.rows[limited], state.told.cols[limited]
     values = state.values.copy()
     mean = posterior.value_map.inverse(posterior.belief.mean_at(*at), *at)
-    values[limited] = np.clip(mean, beside["low"][limited], beside["high"][limited])
+    values[limited] = np.clip(mean, low[limited], high[limited])
     return values
 
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
-from maxentry.plots.plot import Plot, Subject
+from maxentry.plots.plot import Plot, Subject, plain_values
 from maxentry.plots.records import Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
@@ -88,7 +88,7 @@ def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predict
         if len(stored.value) >= FEWEST:
             return stored, "measured values against the predictions stored when they were asked for"
     data, posterior = subject.posterior.observations, subject.posterior
-    plain = np.ones(data.n, dtype=bool) if data.low is None else data.low == data.high
+    plain = plain_values(posterior)
     entries = Entries.from_lists(data.rows[plain], data.cols[plain])
     predictions = predict_by_posterior(posterior, entries, data.values[plain], level)
     return predictions, "values that were fitted, so they look better than new ones would"
