@@ -91,3 +91,10 @@ def test_a_file_of_limits_and_a_key(client: httpx.Client) -> None:
         assert answer.json()["told"] == 2
     items = client.get(f"{path}/measurements").json()["items"]
     assert [line["limits"] for line in items] == [[None, 0.5], [1.0, 2.0]]
+
+
+def test_a_file_is_answered_with_the_columns_that_were_not_used(client: httpx.Client) -> None:
+    path = begin(client)
+    csv = "row,col,value,Operator\n0,0,<0.5,N\n"
+    answer = client.post(f"{path}/tell/csv", content=csv, headers={"Content-Type": "text/csv"})
+    assert answer.json() == {"told": 1, "failed": 0, "known": 0, "awaited": 0, "unused": ["Operator"]}

@@ -25,7 +25,7 @@ from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, is_flag, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
-from maxentry.tables import DecimalComma
+from maxentry.tables import DecimalComma, Table
 from maxentry.transform import Transform
 from maxentry.wording import as_text, show
 
@@ -247,6 +247,18 @@ def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: An
     return lines_from_table(columns, words=words)
 
 
+def _find_columns(table: Table, se: str | None) -> dict[str, int]:
+    """Return the positions of the columns that are read, by role."""
+    places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
+    beside = frames.find_beside(table.names, places.values(), se)
+    return places | {name: beside[name] for name in ("low", "high", "se") if name in beside}
+
+
+def find_unused(table: Table, se: str | None = None) -> list[Any]:
+    """Return the names of the columns that `lines_from_table` does not read."""
+    return frames.find_unused(table.names, _find_columns(table, se).values())
+
+
 def lines_from_table(data: Any, se: str | None = None, words: Words | None = None) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
@@ -254,16 +266,14 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
     status and reason.
     """
     table = tables.read(data)
-    places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
-    beside = frames.find_beside(table.names, places.values(), se)
-    places |= {name: beside[name] for name in ("low", "high", "se") if name in beside}
+    places = _find_columns(table, se)
     columns = {name: table.columns[place] for name, place in places.items()}
     if not columns.keys() & {"value", "low", "high", "failed", "status"} or not (
         "id" in columns or columns.keys() >= {"row", "col"}
     ):
         names = ", ".join(table.names) or "none"
         raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
-    if unused := frames.find_unused(table.names, places.values()):
+    if unused := find_unused(table, se):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
     return [
         _line(

@@ -47,8 +47,8 @@ LimitBody = dict[Literal["below", "above", "low", "high"], StrictFloat | StrictI
 Value = Annotated[
     StrictFloat | StrictInt | str | LimitBody | None,
     Field(
-        description="A number; a limit or a range as {'below': 0.5}, {'above': 100}, {'low': 0.5, 'high': 0.7} or as "
-        "text like '<0.5'; null while it is awaited; 'failed' if measuring gave no value.",
+        description="A number; a limit as {'below': 0.5}, {'above': 100}, {'low': 0.5, 'high': 0.7} or '<0.5'; null "
+        "while it is awaited; 'failed' if measuring gave no value.",
         examples=[3.2, {"below": 0.5}],
     ),
 ]
@@ -233,10 +233,9 @@ class SettingsBody(RequestBody):
     def settings(self) -> dict[str, Any]:
         """The settings that the request names, as a campaign takes them."""
         settings = {name: getattr(self, name) for name in self.model_fields_set if name in SETTINGS}
-        for name in ("range", "limits"):
-            if settings.get(name) is not None:
-                low, high = settings[name]
-                settings[name] = (-np.inf if low is None else low), (np.inf if high is None else high)
+        for name in {"range", "limits"} & {name for name, x in settings.items() if x is not None}:
+            low, high = settings[name]
+            settings[name] = (-np.inf if low is None else low), (np.inf if high is None else high)
         if settings.get("mask") is not None:
             if len({len(line) for line in settings["mask"]}) > 1:
                 raise DataError("expected a mask with rows of one length, got different ones.")
@@ -406,6 +405,12 @@ class EventPage(Page[EventLine]):
 
 class ReceiptResponse(_response(Receipt)):  # type: ignore[misc]
     """How many lines were recorded, failed, known before, and still awaited."""
+
+
+class FileReceiptResponse(ReceiptResponse):
+    """The same for a file, and the names of its columns that were not used."""
+
+    unused: list[str]
 
 
 class VersionResponse(ResponseBody):

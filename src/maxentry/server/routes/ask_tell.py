@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
+from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
-from maxentry.campaign.tell import Line, Receipt, read_lines
+from maxentry.campaign.tell import Line, Receipt, find_unused, read_lines
 from maxentry.errors import DataError
 from maxentry.progress import Watch
 from maxentry.server import idempotency, schemas
@@ -114,10 +115,18 @@ async def tell_csv(
     key: IdempotencyKey = None,
     again: Annotated[bool, Query()] = False,
     who: Annotated[schemas.Person, Query()] = None,
-) -> schemas.ReceiptResponse:
+) -> schemas.FileReceiptResponse:
     """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
     text = decode(await request.body(), "the body")
-    return await run_in_threadpool(_tell, service, here, io.StringIO(text), again, who, key)
+    return await run_in_threadpool(_tell_file, service, here, text, again, who, key)
+
+
+def _tell_file(
+    service: Service, here: OpenCampaign, text: str, again: bool, who: str | None, key: str | None
+) -> schemas.FileReceiptResponse:
+    table = tables.read(io.StringIO(text))
+    receipt = _tell(service, here, table, again, who, key)
+    return schemas.FileReceiptResponse(**receipt.model_dump(), unused=find_unused(table))
 
 
 def tell_columns(lines: list[schemas.TellLine]) -> dict[str, list[Any]]:

@@ -139,7 +139,8 @@ export class Batch {
 
   received(receipt) {
     const parts = [[receipt.told, "told"], [receipt.failed, "failed"], [receipt.known, "known already"], [receipt.awaited, "still awaited"]];
-    toast(`${parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(", ") || "Nothing new"}.`);
+    const unused = receipt.unused?.length ? ` Columns not used: ${receipt.unused.join(", ")}.` : "";
+    toast(`${parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(", ") || "Nothing new"}.${unused}`);
     this.changed();
   }
 
