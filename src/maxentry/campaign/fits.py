@@ -395,9 +395,11 @@ def _mean_values(state: State, values: Array, keys: NDArray[np.int64]) -> Array:
 
 def _noise_variances(posterior: Posterior) -> Array:
     """Return the variance of a measurement in each draw; Student noise of few degrees of freedom counts as of three."""
-    noise, nu = posterior.belief.noise_var, posterior.draws.nu
-    if nu is None:
-        return noise
-    df = np.maximum(nu.ravel(), 3.0)
-    variances: Array = noise * df / (df - 2)
+    law = posterior.noise_law
+    if law.spread is not None:
+        return np.asarray(law.var * (law.spread**2).mean(1))
+    if law.nu is None:
+        return law.var
+    df = np.maximum(law.nu, 3.0)
+    variances: Array = law.var * df / (df - 2)
     return variances

@@ -114,13 +114,14 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
 def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
     """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function."""
     belief, value_map = posterior.belief, posterior.value_map
-    sd, nu = np.sqrt(belief.noise_var), None if posterior.draws.nu is None else posterior.draws.nu.ravel()
+    law, nu = posterior.noise_law, posterior.noise_law.nu
     z = value_map.forward(values, entries.rows, entries.cols)
     place = np.empty(len(z))
     step = max(1, BLOCK_NUMBERS // belief.n_draws)
     for start in range(0, len(z), step):
         part = slice(start, start + step)
-        distance = (z[part] - belief.at(entries.rows[part], entries.cols[part])) / sd[:, None]
+        at = entries.rows[part], entries.cols[part]
+        distance = (z[part] - belief.at(*at)) / (np.sqrt(law.var)[:, None] * law.spread_at(*at))
         place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
     shown = _spread(len(z))
     rows, cols = entries.rows[shown], entries.cols[shown]
