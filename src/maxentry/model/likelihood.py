@@ -57,7 +57,8 @@ LEAST = 1e-300  # of a probability whose logarithm is taken
 def check_noise(name: str) -> Noise:
     """Return the name of a noise law; refuse any other."""
     if not isinstance(name, str) or name not in NOISE_NAMES:
-        raise ParameterError(f"noise must be {' or '.join(map(repr, NOISE_NAMES))}, got {show(name)}")
+        names = ", ".join(map(repr, NOISE_NAMES[:-1]))
+        raise ParameterError(f"noise must be {names} or {NOISE_NAMES[-1]!r}, got {show(name)}")
     return name
 
 
