@@ -183,3 +183,13 @@ def solve_slope(G: Array, h: Array, R: int, m: Array) -> None:
     cholesky(C, R)
     solve_lower(C, m, R)
     solve_upper(C, m, R)
+
+
+@njit(cache=True, nogil=True)
+def matvec(A: Array, R: int, m: Array, p: Array) -> None:
+    """p <- A m."""
+    for i in range(A.shape[0]):
+        s = 0.0
+        for a in range(R):
+            s += A[i, a] * m[a]
+        p[i] = s
