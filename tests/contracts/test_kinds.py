@@ -52,6 +52,21 @@ def test_grades(lab: Any) -> None:  # noqa: F811
         stars.tell(row="b", col="y", value=3.5)
 
 
+def test_a_grade_may_be_called_none(lab: Any) -> None:  # noqa: F811
+    levels = ["none", "mild", "severe"]
+    campaign = lab.create("severity", ROWS, COLS, kind="grades", levels=levels, **QUICK)
+    receipt = campaign.tell(ENTRIES | {"value": ["none", "mild", "None", ""]})
+    assert receipt.told == 3
+    assert campaign.export(frame="columns")["value"] == ["none", "mild", "none"]
+    campaign.correct(row="a", col="y", value="none")
+    assert campaign.export(frame="columns")["value"] == ["none", "none", "none"]
+
+
+def test_limits_may_be_open_at_one_end(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("yields", ROWS, COLS, limits=(0, None), **QUICK)
+    assert campaign.settings.limits == (0.0, math.inf)
+
+
 def test_standing_limits(lab: Any) -> None:  # noqa: F811
     campaign = lab.create("yields", ROWS, COLS, limits=(0, 100), **QUICK)
     assert campaign.settings.limits == (0.0, 100.0)

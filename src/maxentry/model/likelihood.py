@@ -349,6 +349,8 @@ class Likelihood:
         import numpy as np
 
         o, law = statements, law.at(statements.rows, statements.cols)
+        if o.se is not None:
+            law = law._replace(var=(law.var if law.var.ndim == 2 else law.var[:, None]) + o.se**2)
         if o.low is None or o.high is None:
             return np.asarray(np.log(np.maximum(law.density(o.values - x).mean(0), LEAST)))
         low, high = o.low[None], o.high[None]
