@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.contracts.test_campaign_like import QUICK, lab  # noqa: F401
 
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import CampaignError, DataError, ParameterError
 
 ROWS, COLS = ["a", "b", "c"], ["x", "y"]
 ENTRIES = {"row": ["a", "a", "b", "c"], "col": ["x", "y", "x", "y"]}
@@ -60,6 +60,9 @@ def test_a_grade_may_be_called_none(lab: Any) -> None:  # noqa: F811
     assert campaign.export(frame="columns")["value"] == ["none", "mild", "none"]
     campaign.correct(row="a", col="y", value="none")
     assert campaign.export(frame="columns")["value"] == ["none", "none", "none"]
+    assert campaign.history(frame="columns")["what"][-1] == "measurement 2 now none"
+    with pytest.raises(CampaignError, match=r"expected the value none recorded for .*, got severe"):
+        campaign.tell(row="a", col="x", value="severe")
 
 
 def test_limits_may_be_open_at_one_end(lab: Any) -> None:  # noqa: F811
