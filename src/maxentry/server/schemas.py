@@ -73,17 +73,15 @@ def parse_label(cell: Any) -> Any:
         return cell
     try:
         label = (decode([cell]) or ())[0]
-        if isinstance(label, np.datetime64) and _year(label) != _year(np.datetime64(cell["datetime64"])):
-            raise OverflowError  # NumPy itself would silently return another time
+        if isinstance(label, np.datetime64):
+            year = np.datetime64(cell["datetime64"]).astype("datetime64[Y]")
+            if label.astype("datetime64[Y]") != year:
+                raise OverflowError  # NumPy itself would silently return another time
         return label
     except (ValueError, TypeError, LookupError, AttributeError, ImportError, OverflowError, RecursionError):
         raise DataError(
             f"expected a label as text, as a number or like {{'date': '2030-01-31'}}, got {cell!r:.60}."
         ) from None
-
-
-def _year(time: np.datetime64) -> int:
-    return int(time.astype("datetime64[Y]").astype(int))
 
 
 # Requests
@@ -121,10 +119,12 @@ class EntryReference(RequestBody):
 
 
 class TellLine(EntryReference):
-    """One measurement: of an id that was asked, or of a row and a column."""
+    """One measurement: of an id that was asked, or of a row and a column; of yes/no also successes of trials."""
 
     value: Value = None
     se: StandardError = None
+    successes: Id | None = None
+    trials: Id | None = None
     failed: StrictBool = False
 
 
