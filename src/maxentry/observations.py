@@ -426,6 +426,22 @@ class Observations:
         return csr_array((np.ones(int(new.sum()), dtype=bool), self.cols[new], indptr), shape=self.shape)
 
     @property
+    def repeated(self) -> bool:
+        """Whether an entry has several plain values."""
+        again = (np.diff(self.rows) == 0) & (np.diff(self.cols) == 0)
+        if self.low is None or self.high is None or not again.any():
+            return bool(again.any())
+        return bool((np.bincount(self.repeat_groups()) > 1).any())
+
+    def repeat_groups(self) -> NDArray[np.int64]:
+        """Number the measurements: plain values of an entry have the same number, one with limits has its own."""
+        entry = self.rows.astype(np.int64) * self.shape[1] + self.cols
+        if self.low is None or self.high is None:
+            return np.concatenate([[0], np.cumsum(np.diff(entry) > 0)])
+        own = np.where(self.low < self.high, -1 - np.arange(self.n), entry)
+        return np.unique(own, return_inverse=True)[1]
+
+    @property
     def density(self) -> float:
         """The fraction of entries observed at least once."""
         return float(self.observed.nnz) / (self.shape[0] * self.shape[1])

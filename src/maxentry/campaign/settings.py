@@ -36,6 +36,7 @@ LATER = {
     "kind": "numbers",
     "levels": None,
     "limits": None,
+    "noise_sd": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -142,6 +143,9 @@ class Settings:
         "The ends of the scale, 0,100 or 0, or ,1: a value there means at or beyond.",
         metavar="LOW,HIGH",
     )
+    noise_sd: float | None = _setting(
+        None, "The known sd of a measurement around its entry, on the scale of the transform.", positive=True
+    )
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
@@ -170,7 +174,7 @@ class Settings:
     @property
     def likelihood(self) -> Likelihood:
         """What a measurement says of its entry."""
-        return Likelihood(self.kind, self.noise, self.levels or (), self.limits)
+        return Likelihood(self.kind, self.noise, self.levels or (), self.limits, self.noise_sd)
 
     @property
     def words(self) -> Words | None:

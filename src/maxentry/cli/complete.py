@@ -140,7 +140,19 @@ def report(
     rich_help_panel="Without a campaign", epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output."
 )
 @options.add_settings(
-    ("rank", "noise", "kind", "levels", "limits", "transform", "scale", "effects", "effort", "seed"),
+    (
+        "rank",
+        "noise",
+        "noise_sd",
+        "kind",
+        "levels",
+        "limits",
+        "transform",
+        "scale",
+        "effects",
+        "effort",
+        "seed",
+    ),
     defaults=True,
 )
 def complete(

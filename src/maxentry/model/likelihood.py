@@ -28,7 +28,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from maxentry.errors import DataError, ParameterError, is_choice
+from maxentry.errors import DataError, ParameterError, is_choice, is_positive
 from maxentry.wording import show
 
 if TYPE_CHECKING:
@@ -107,13 +107,19 @@ class NoiseLaw(NamedTuple):
         noisier: the width of a predictive interval would vary even for entries that are known well.
         """
         import numpy as np
+
+        return self.standard() * np.sqrt(self.var)
+
+    def standard(self) -> Floats:
+        """Return `COPIES` values of the law for each draw, as `stratified`, in units of sqrt(var)."""
+        import numpy as np
         from scipy.special import ndtri, stdtrit
 
         S = self.var.size
         n = COPIES * S
         p = (np.random.default_rng(0).permutation(n).reshape(COPIES, S) + 0.5) / n
         z: Floats = ndtri(p) if self.nu is None else stdtrit(self.nu, p)
-        return z * np.sqrt(self.var)
+        return z
 
     def select(self, draws: Any) -> NoiseLaw:
         """Return the law in some draws."""
@@ -143,6 +149,85 @@ class NoiseLaw(NamedTuple):
         return np.asarray(np.exp(log_c - 0.5 * (nu + 1) * np.log1p(t * t / nu)) / sd)
 
 
+class Repeats(NamedTuple):
+    """Measurements, those of an entry perhaps as their mean, and the errors of each.
+
+    An error is that of the mean of `times` measurements, or where this is 0 of variance `var`; None: all alike. noise:
+    its variance (negative: learned), and degrees of freedom and sum of squares of measurements around their means.
+    """
+
+    observations: Observations
+    times: Floats | None = None
+    var: Floats | None = None
+    noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+class Deviation(NamedTuple):
+    """Entries that deviate from the pattern by themselves: t = x + d, d ~ N(0, omega2), measured with the noise nu2.
+
+    An entry measured with mean y and error variance u has t | x, y ~ N(x + k (y - x), omega2 (1 - k)) with
+    k = omega2 / (omega2 + u); of others k is 0.
+    """
+
+    omega2: Floats  # (S,) in each draw
+    nu2: Floats  # (S,)
+    keys: Any  # (E,) of the measured entries, sorted: row m2 + column
+    mean: Floats  # (E,)
+    times: Floats  # (E,) as in `Repeats`
+    var: Floats  # (E,)
+    m2: int
+    rows: Any = None  # the rows and columns that are shown; None: all
+    cols: Any = None
+
+    @classmethod
+    def of(cls, repeats: Repeats, omega2: Floats, nu2: Floats) -> Deviation:
+        """Build it from gathered measurements: those with limits leave their entries as if they were not measured."""
+        import numpy as np
+
+        o = repeats.observations
+        plain = np.ones(o.n, dtype=bool) if o.low is None or o.high is None else o.low == o.high
+        keys = o.rows.astype(np.int64) * o.shape[1] + o.cols
+        assert repeats.times is not None
+        assert repeats.var is not None
+        parts = [x[plain] for x in (o.values, repeats.times, repeats.var)]
+        return cls(omega2, nu2, keys[plain], parts[0], parts[1], parts[2], o.shape[1])
+
+    def at(self, x: Floats, rows: Any, cols: Any, draws: Any = slice(None)) -> tuple[Floats, Floats]:
+        """Return mean and variance of the entries given draws x (S, ...) of the pattern, or given one of them."""
+        import numpy as np
+
+        i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
+        keys = (i[:, None] if isinstance(rows, slice) else i) * self.m2 + j
+        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
+        known = self.keys[place] == keys if len(self.keys) else np.zeros(np.shape(keys), dtype=bool)
+        omega2, nu2 = (beside(np.asarray(part[draws]), x) for part in (self.omega2, self.nu2))
+        times, var = self.times[place], self.var[place]
+        error = np.where(times > 0, nu2 / np.maximum(times, 1.0), var)
+        k = np.where(known, omega2 / (omega2 + error), 0.0)
+        return x + k * (self.mean[place] - x), omega2 * (1 - k)
+
+    @property
+    def quantiles(self) -> Floats:
+        """The quantiles (k + 1/2) / S of a standard normal in a fixed random order, one for each draw."""
+        import numpy as np
+        from scipy.special import ndtri
+
+        S = self.omega2.size
+        return np.asarray(ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S))
+
+    def restrict(self, rows: Any, cols: Any) -> Deviation:
+        """Return the same for some rows and columns, which are numbered anew."""
+        return self._replace(rows=rows, cols=cols)
+
+
+def _positions(side: Any, n: int, shown: Any) -> Any:
+    """Return positions of rows or columns, of which n are in a slice, among all of the matrix."""
+    import numpy as np
+
+    known = np.arange(side.start or 0, (side.start or 0) + n) if isinstance(side, slice) else np.asarray(side)
+    return known if shown is None else np.asarray(shown)[known]
+
+
 def beside(numbers: Any, x: Any) -> Any:
     """Return one number a draw, (S,), in a shape that goes with arrays (S, ...); one a draw and entry as they are."""
     alike = numbers.ndim == 0 or numbers.shape == x.shape
@@ -157,12 +242,16 @@ class Likelihood:
     noise: "gaussian", "student", "columns" or "rows" (the last three of numbers only)
     levels: the grades in their order; numbers are told as they are, names as 1, 2, ..., K
     limits: the ends of the scale (numbers only): a value at or beyond an end says no more than that
+    noise_sd: the known sd of a measurement around its entry, on the scale of the transform (Gaussian noise only)
+    replicates: whether repeated measurements tell the noise from what entries deviate from the pattern
     """
 
     kind: DataKind = "numbers"
     noise: Noise = "gaussian"
     levels: tuple[Any, ...] = ()
     limits: tuple[float, float] | None = None
+    noise_sd: float | None = None
+    replicates: bool = field(default=False, compare=False)  # not before data have some
     # Whether measurements have weights, and each draw its degrees of freedom
     weighted: bool = field(init=False, repr=False, compare=False)
     # Whether columns or rows have a noise of their own
@@ -193,6 +282,15 @@ class Likelihood:
             raise ParameterError(
                 f"limits are for noise='gaussian' or 'student', got {show(self.limits)} with noise={self.noise!r}"
             )
+        if self.noise_sd is not None and not is_positive(self.noise_sd):
+            raise ParameterError(
+                f"noise_sd must be a finite number above 0, or None, got {show(self.noise_sd)}"
+            )
+        if self.noise_sd is not None and (self.kind != "numbers" or self.noise != "gaussian"):
+            got = f"kind={self.kind!r}" if self.kind != "numbers" else f"noise={self.noise!r}"
+            raise ParameterError(
+                f"noise_sd is for kind='numbers' with noise='gaussian', got {got}; leave it out"
+            )
         object.__setattr__(self, "weighted", self.noise != "gaussian")
         object.__setattr__(self, "by_line", self.noise in ("columns", "rows"))
         object.__setattr__(self, "discrete", self.kind != "numbers")
@@ -200,7 +298,13 @@ class Likelihood:
 
     @classmethod
     def of(
-        cls, kind: Any, noise: Any, levels: Sequence[Any] | None, limits: Any, observations: Observations
+        cls,
+        kind: Any,
+        noise: Any,
+        levels: Sequence[Any] | None,
+        limits: Any,
+        noise_sd: Any,
+        observations: Observations,
     ) -> Likelihood:
         """Build the likelihood of these observations; grades without levels are 1 to the highest one told."""
         if is_choice(kind, ["grades"]) and levels is None:
@@ -211,7 +315,16 @@ class Likelihood:
             given = ()
         if levels is not None and not given:
             raise ParameterError(f"levels must be a list of the grades in their order, got {show(levels)}")
-        return cls(kind, noise, given, limits)
+        likelihood = cls(kind, noise, given, limits, noise_sd)
+        if likelihood.kind == "numbers" and likelihood.noise == "gaussian" and noise_sd is None:
+            said = likelihood.statements(observations)
+            likelihood = replace(likelihood, replicates=said.repeated)
+        return likelihood
+
+    @property
+    def split(self) -> bool:
+        """Whether entries deviate from the pattern by themselves, told apart from the noise of a measurement."""
+        return self.noise_sd is not None or self.replicates
 
     @property
     def known_noise(self) -> bool:
@@ -235,6 +348,10 @@ class Likelihood:
             got = f"transform='{transform}'" if transform.kind != "none" else f"scale={scale!r}"
             raise ParameterError(
                 f"transform and scale are for kind='numbers', got {got} with kind={self.kind!r}"
+            )
+        if self.noise_sd is not None and is_choice(scale, ("columns", "rows")):
+            raise ParameterError(
+                f"noise_sd is one for all, so scale must be 'none' or 'auto', got {scale!r}; give standard errors (se)"
             )
         ends = [end for end in self.limits or () if abs(end) < float("inf")]
         if not transform.inside(ends).all():
@@ -299,6 +416,35 @@ class Likelihood:
         low[below], high[below] = -np.inf, least
         low[above], high[above] = most, np.inf
         return replace(o, values=np.where(plain, values, o.values), low=low, high=high)
+
+    def gather(self, statements: Observations) -> Repeats:
+        """Return the measurements as the sampler takes them: the plain values of an entry as their mean, if `split`.
+
+        Where the noise is learned, standard errors are used of entries that have one with every measurement.
+        """
+        import numpy as np
+
+        o = statements
+        if not self.split:
+            return Repeats(o) if o.se is None else Repeats(o, np.zeros(o.n), o.se**2)
+        known, se = self.noise_sd, np.zeros(o.n) if o.se is None else o.se
+        entry = o.repeat_groups()
+        given, times = np.bincount(entry, se > 0), np.bincount(entry)
+        se = np.where((given == times)[entry], se, 0.0) if known is None else np.where(se > 0, se, known)
+        weight = np.where(se > 0, 1 / np.where(se > 0, se, 1.0) ** 2, 1.0)
+        precision, first = np.bincount(entry, weight), np.unique(entry, return_index=True)[1]
+        mean = np.where(times > 1, np.bincount(entry, weight * o.values) / precision, o.values[first])
+        learned = (given < times) & (known is None)  # whose error is that of the learned noise
+        apart = float(((o.values - mean[entry]) ** 2)[learned[entry]].sum())
+        noise = (known**2, 0.0, 0.0) if known else (-1.0, float((times - 1)[learned].sum()), apart)
+        order = np.argsort(first, kind="stable")
+        first, times, mean = first[order], np.where(learned, times, 0.0)[order], mean[order]
+        ends: dict[str, Any] = {}
+        if o.low is not None and o.high is not None:
+            plain = o.low[first] == o.high[first]
+            ends = {"low": np.where(plain, mean, o.low[first]), "high": np.where(plain, mean, o.high[first])}
+        means = replace(o, rows=o.rows[first], cols=o.cols[first], values=mean, se=None, **ends)
+        return Repeats(means, times.astype(np.float64), np.where(times > 0, 0.0, 1 / precision[order]), noise)
 
     # What users see of draws, (S, ...) or of one draw: x on the scale of the model, z a noisy one
 
