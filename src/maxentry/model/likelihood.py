@@ -514,12 +514,12 @@ class Likelihood:
     def __str__(self) -> str:
         if self.kind == "grades":
             return f"grades {self.levels[0]} to {self.levels[-1]}"
+        noise = "" if self.noise_sd is None else f" with a noise of {self.noise_sd:g}"
         if self.limits is None:
-            return str(self.kind)
+            return f"{self.kind}{noise}"
         low, high = (f"{end:g}" for end in self.limits)
-        return f"numbers with limits {low} and {high}".replace("-inf and", "up to").replace(
-            " and inf", " and above"
-        )
+        ends = f"with limits {low} and {high}".replace("-inf and", "up to").replace(" and inf", " and above")
+        return f"numbers {ends}{noise}"
 
 
 def _check_levels(levels: tuple[Any, ...]) -> tuple[Any, ...]:
