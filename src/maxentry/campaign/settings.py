@@ -399,9 +399,8 @@ def _read_mask(mask: Any, rows: Labels, cols: Labels) -> NDArray[np.bool_] | Non
         return None
     import numpy as np
 
-    from maxentry.cells import align_matrix
     from maxentry.frames import parse_flags
-    from maxentry.labels import as_array
+    from maxentry.labels import align_matrix, as_array
 
     ordered, shape = align_matrix(mask, rows, cols, "mask"), (len(rows), len(cols))
     array = np.array(as_array(mask) if ordered is mask else parse_flags(ordered))

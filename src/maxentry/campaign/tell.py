@@ -539,7 +539,11 @@ def check_value(state: State, value: float | Reading, row: int, col: int) -> Non
             raise DataError(f"expected finite numbers, got {end} at {name}.")
         if not low <= end <= high:
             raise DataError(f"expected values from {low:g} to {high:g}, got {_text(value)} at {name}.")
-        Transform.parse(state.settings.transform).forward([end], lambda _: name)
+    transform = Transform.parse(state.settings.transform)
+    if isinstance(value, Reading) and not value.is_value:
+        transform.check_limits(np.array([value.low]), np.array([value.high]), lambda _: name)
+    else:
+        transform.forward([*ends], lambda _: name)
 
 
 def _are_valid(state: State, lines: Sequence[Line]) -> bool:
