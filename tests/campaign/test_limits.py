@@ -131,3 +131,11 @@ def test_values_at_the_ends_of_the_scale_are_no_values():
         expected = [min(mean[0, 0], 0), max(mean[1, 1], 100), 50, np.clip(mean[2, 0], 20, 30)]
         np.testing.assert_allclose(values, expected)
         assert fits.error_parts(campaign.state, posterior).error > 0
+
+
+def test_snapshots_keep_what_limits_were_before(tmp_path):
+    with Campaign.create(tmp_path / "lab.db", "c", 3, 3, seed=1) as campaign:
+        campaign.tell(row=0, col=0, value="<1")
+        campaign.correct(number=1, value=2.0)
+        assert snapshots.load(_saved(campaign, tmp_path), "mark").measurements == campaign.state.measurements
+        assert campaign.state.measurements[0].before != (1.0,)
