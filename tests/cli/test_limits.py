@@ -119,9 +119,10 @@ def test_complete_takes_yes_and_no() -> None:
     counted = answer("complete", "counts.csv", "--kind", "yes/no", "--rank", "0", "--seed", "1")
     assert counted["n_observed"] == 6
     assert "t.csv, line 2, column x: 'yes' is not a number" in refused("complete", "t.csv")
-    assert "one trial a line for a campaign" in refused(
-        "new", "c", "--kind", "yes/no", "--from", "counts.csv"
-    )
+    good("new", "c", "--kind", "yes/no", "--from", "counts.csv")
+    Path("more.csv").write_text("row,col,successes,trials\na,y,0,2\n")
+    assert answer("tell", "more.csv")["told"] == 2
+    assert [line["value"] for line in answer("export")["entries"]].count("yes") == 3
 
 
 def test_complete_takes_grades() -> None:
@@ -160,9 +161,14 @@ def test_a_campaign_with_limits() -> None:
     assert answer("correct", "--row", "r3", "--col", "c2", "--value", ">60")["value"] == ">60"
     assert [entry["value"] for entry in answer("export")["entries"]][1::2] == ["<5", "20..30", ">60"]
     assert answer("ask", "1")["n"] == 1
-    assert "which campaigns do not use yet" in refused(
-        "tell", "--row", "r1", "--col", "c3", "--value", "1", "--se", "1"
-    )
+    assert answer("tell", "--row", "r1", "--col", "c3", "--value", "1", "--se", "1")["told"] == 1
+    assert answer("export")["entries"][-1]["se"] == 1.0
+    Path("errors.csv").write_text("row,col,value,error\nr2,c3,7,0.5\nr3,c3,8,\n")
+    assert answer("tell", "errors.csv", "--se", "error")["told"] == 2
+    good("export", "-o", "long.csv")
+    good("new", "copy", "--from", "long.csv", "--limits", "0,100")
+    errors = [line["se"] for line in answer("export", "--campaign", "copy")["entries"]]
+    assert errors[-3:] == [1.0, 0.5, None]
 
 
 @pytest.mark.parametrize(

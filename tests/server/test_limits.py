@@ -37,14 +37,14 @@ def test_values_of_a_request(
     client: httpx.Client, value: Any, limits: list[float | None] | None, number: float, text: str
 ) -> None:
     path = begin(client)
-    assert tell(client, path, value).json()["told"] == 1
+    assert tell(client, path, value, se=0.25).json()["told"] == 1
     (line,) = client.get(f"{path}/measurements").json()["items"]
-    assert (line["value"], line["limits"], line["se"]) == (number, limits, None)
+    assert (line["value"], line["limits"], line["se"]) == (number, limits, 0.25)
     (entry,) = client.get(f"{path}/cell?row=0&col=0").json()["measurements"]
-    assert (entry["value"], entry["limits"], entry["se"]) == (number, limits, None)
-    assert f",{text}," in client.get(f"{path}/export").text
+    assert (entry["value"], entry["limits"], entry["se"]) == (number, limits, 0.25)
+    assert f",{text},0.25," in client.get(f"{path}/export").text
     (line,) = client.get(f"{path}/export?form=json").json()["lines"]
-    assert (line["limits"], line["se"]) == (limits, None)
+    assert (line["limits"], line["se"]) == (limits, 0.25)
     payload = client.get(f"{path}/events").json()["items"][-1]["payload"]
     assert ("low" in payload) == (limits is not None)
 
@@ -56,7 +56,6 @@ def test_values_of_a_request(
         ({}, {}, "expected below, or above, or low and high"),
         ({"low": 2, "high": 1}, {}, "the lower end comes first"),
         ({"under": 1}, {}, "under"),
-        (1.0, {"se": 0.1}, "which campaigns do not use yet"),
         (1.0, {"se": -1}, "expected at least 0, got -1"),
         ("0.5-0.7", {}, "Write a number, a limit as <0.5"),
     ],
@@ -72,16 +71,16 @@ def test_what_is_refused(client: httpx.Client, value: Any, more: dict[str, Any],
 def test_a_correction_to_a_limit(client: httpx.Client) -> None:
     path = begin(client)
     tell(client, path, 5.0)
-    body = {"number": 1, "value": {"below": 4.0}}
+    body = {"number": 1, "value": {"below": 4.0}, "se": 0.5}
     assert client.post(f"{path}/correct", json=body).status_code == 200
     (line,) = client.get(f"{path}/measurements").json()["items"]
-    assert (line["limits"], line["se"], line["corrected"]) == ([None, 4.0], None, True)
+    assert (line["limits"], line["se"], line["corrected"]) == ([None, 4.0], 0.5, True)
     assert client.get(f"{path}/history").json()["items"][-1]["what"] == "measurement 1 now <4"
 
 
 def test_a_file_of_limits_and_a_key(client: httpx.Client) -> None:
     path = begin(client)
-    csv = 'row,col,value\n0,0,<0.5\n1,1,"[1, 2]"\n'
+    csv = 'row,col,value,se\n0,0,<0.5,0.1\n1,1,"[1, 2]",\n'
     for _ in range(2):  # the same request again
         answer = client.post(
             f"{path}/tell/csv",
@@ -222,3 +221,20 @@ def test_wrong_settings_are_refused_in_our_words(
 def test_a_kind_stays(client: httpx.Client) -> None:
     answer = client.patch(f"{begin(client)}/settings", json={"kind": "yes/no"})
     assert "expected settings that may change, got kind, which stays" in answer.json()["detail"]
+
+
+def test_trials_in_one_line(client: httpx.Client) -> None:
+    path = begin(client, kind="yes/no")
+    line = {"row": 0, "col": 0, "successes": 2, "trials": 3}
+    body = {"lines": [line, {"row": 1, "col": 1, "value": "no"}]}
+    assert client.post(f"{path}/tell", json=body).json() == {"told": 4, "failed": 0, "known": 0, "awaited": 0}
+    assert client.post(f"{path}/tell", json=body).json()["known"] == 4
+    items = client.get(f"{path}/measurements").json()["items"]
+    assert [item["value"] for item in items] == [1.0, 1.0, 0.0, 0.0]
+    for wrong in ({"successes": 4}, {"trials": None}, {"successes": -1}):
+        assert client.post(f"{path}/tell", json={"lines": [line | wrong]}).status_code == 422
+    csv = "row,col,successes,trials\n0,1,1,2\n"
+    for _ in range(2):  # the same request again
+        headers = {"Idempotency-Key": "k", "Content-Type": "text/csv"}
+        answer = client.post(f"{path}/tell/csv", content=csv, headers=headers)
+        assert answer.json() == {"told": 2, "failed": 0, "known": 0, "awaited": 0, "unused": []}

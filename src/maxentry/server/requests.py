@@ -124,10 +124,12 @@ class EntryReference(RequestBody):
 
 
 class TellLine(EntryReference):
-    """One measurement: of an id that was asked, or of a row and a column."""
+    """One measurement: of an id that was asked, or of a row and a column; of yes/no also successes of trials."""
 
     value: Value = None
     se: StandardError = None
+    successes: Id | None = None
+    trials: Id | None = None
     failed: StrictBool = False
 
 
