@@ -165,6 +165,14 @@ def test_values_at_the_ends_of_the_scale_are_no_values():
         assert fits.error_parts(campaign.state, posterior).error > 0
 
 
+def test_snapshots_keep_what_limits_were_before(tmp_path):
+    with Campaign.create(tmp_path / "lab.db", "c", 3, 3, seed=1) as campaign:
+        campaign.tell(row=0, col=0, value="<1")
+        campaign.correct(number=1, value=2.0)
+        assert snapshots.load(_saved(campaign, tmp_path), "mark").measurements == campaign.state.measurements
+        assert campaign.state.measurements[0].before != (1.0,)
+
+
 def test_standard_errors_change_the_fit():
     values = {"row": [0, 0, 1, 1], "col": [0, 1, 0, 1], "value": [0.0, 0.0, 0.0, 10.0]}
     with Campaign.create("sqlite://", "c", 2, 2, seed=1, rank=0) as campaign:

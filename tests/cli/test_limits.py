@@ -202,3 +202,25 @@ def test_a_campaign_with_limits() -> None:
     good("new", "copy", "--from", "long.csv", "--limits", "0,100")
     errors = [line["se"] for line in answer("export", "--campaign", "copy")["entries"]]
     assert errors[-3:] == [1.0, 0.5, None]
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "kind", "error"),
+    [
+        (["--kind", "yes/no"], "yes,no,no,yes,no,yes", "yes/no", "of the probability of yes"),
+        (["--kind", "grades", "--levels", "A,B,C"], "A,B,C,A,B,A", "grades A, B, C", "of the expected grade"),
+        (["--limits", "0,100"], "0,100,<5,20,30,40", "numbers from 0 to 100, 3 of 6 values at a limit", "your units"),
+        ([], "1,2,3,>4,5,6", "1 of 6 values at a limit", "against measurements"),
+    ],
+)  # fmt: skip
+def test_the_status_says_kind_and_limits(options: list[str], values: str, kind: str, error: str) -> None:
+    a, b, c, d, e, f = values.split(",")
+    Path("t.csv").write_text(f"row,x,y,z\na,{a},{b},{c}\nb,{d},{e},\nc,,,{f}\n")
+    good("new", "c", "--from", "t.csv", "--rank", "0", "--seed", "1", *options)
+    said = good("status").stdout
+    assert f"values          {kind} " in said
+    assert error in said.partition("expected error")[2].splitlines()[0]
+    assert ("your units" in said) == (not options or options[0] == "--limits")
+    document = answer("status", "--fast")
+    assert document["kind"] == (options[1] if options[:1] == ["--kind"] else "numbers")
+    assert {"levels", "limits", "at_limit"} < document.keys()

@@ -344,7 +344,8 @@ class Campaign:
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """Return the history, one line per event: event, at, who, kind, what."""
-        return views.as_frame(views.history(self._storage.events(self._key)), self._kind(frame))
+        told = views.history(self._storage.events(self._key), self.settings.words)
+        return views.as_frame(told, self._kind(frame))
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
         """Return the measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means.

@@ -357,7 +357,7 @@ class _Judge:
                 return
             if earlier and not waited_for:
                 raise self.contradiction(line, entry, value, earlier[-1])
-            if line.value in removed:
+            if value in removed:
                 raise self.contradiction(line, entry, value, None)
         if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
             which = self.name(entry) if line.id is None else f"id {line.id}"
@@ -416,14 +416,14 @@ class _Judge:
     def is_answered(self, id: int) -> bool:
         return id in self.fresh or id in self.failed
 
-    def values(self, id: int | None, entry: Entry) -> tuple[list[float | Reading], set[float]]:
+    def values(self, id: int | None, entry: Entry) -> tuple[list[float | Reading], set[float | Reading]]:
         """Return the values recorded, and those removed, for this id or, without an id, for this entry."""
         fresh = self.fresh.get(entry if id is None else id, [])
         places = self.by_entry.find(entry_keys(*entry)) if id is None else self.by_id.find(id)
         if not len(places):
             return fresh, set()
         known = self.state.measurements.select(places)
-        removed = {value for m in known if m.struck for value in m.before}
+        removed = {said for m in known if m.struck for said in m.before}
         standing: list[float | Reading] = [m.reading or m.value for m in known if not m.struck]
         return standing + fresh, removed
 
