@@ -111,7 +111,7 @@ def test_limits_beyond_the_range_are_refused(lab: Any) -> None:  # noqa: F811
     ranged.tell(row="a", col="x", value=">100")
     with pytest.raises(DataError, match="expected values from 0 to 100, got >101 at row 'a', column 'y'"):
         ranged.tell(row="a", col="y", value=">101")
-    with pytest.raises(DataError, match=r"expected positive values .* for the log scale"):
+    with pytest.raises(DataError, match="expected limits within the log scale, got <0 at row 'a'"):
         ranged.tell(row="a", col="y", value="<0")
 
 
@@ -125,3 +125,24 @@ def test_readings_of_records(campaign: Any) -> None:
     first, second = campaign.state.measurements
     assert (first.value, first.limits, first.reading) == (0.5, (None, 0.5), Reading(-inf, 0.5))
     assert (second.limits, second.se, second.reading) == (None, None, None)
+
+
+def test_a_limit_struck_out_does_not_forbid_its_number(campaign: Any) -> None:
+    campaign.tell(row="a", col="x", value="<0.5")
+    campaign.correct(row="a", col="x", value=None)
+    with pytest.raises(CampaignError, match=r"expected a new value .*, got <0.5, which was removed"):
+        campaign.tell(row="a", col="x", value="<0.5")
+    assert campaign.tell(row="a", col="x", value=0.5).told == 1  # another statement
+    campaign.correct(row="a", col="x", value=None)
+    assert campaign.tell(row="a", col="x", value=">0.5").told == 1
+    with pytest.raises(CampaignError, match=r"got 0\.5"):
+        campaign.tell(row="a", col="x", value=0.5)
+    assert values(campaign) == [">0.5"]
+
+
+def test_a_record_knows_what_it_said_before(campaign: Any) -> None:
+    campaign.tell(row="a", col="x", value="<0.5")
+    campaign.correct(row="a", col="x", value=0.4)
+    campaign.correct(row="a", col="x", value="0.3..0.6")
+    (measurement,) = campaign.state.measurements
+    assert measurement.before == (Reading(-inf, 0.5), 0.4)

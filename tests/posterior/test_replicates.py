@@ -16,6 +16,7 @@ from maxentry.kernels import latent
 from maxentry.model.likelihood import Likelihood
 from maxentry.posterior import gibbs
 from maxentry.posterior.fold_in import fold_in
+from maxentry.posterior.gibbs import gather
 
 SHORT = Sampling("long", chains=2, anneal=60, settle=40, draws=40, thin=2)
 LEARNED = Likelihood(replicates=True)
@@ -42,7 +43,7 @@ def observed(rows, cols, values, **beside):
 
 def test_plain_tables_are_taken_as_they_are():
     told = observed([0, 1, 2], [0, 1, 2], [1, 2, 3])
-    assert Likelihood().gather(told) == (told, None, None, (0.0, 0.0, 0.0))
+    assert gather(Likelihood(), told) == (told, None, None, (0.0, 0.0, 0.0))
     assert not Likelihood.of("numbers", "gaussian", None, None, None, told).split
     for noise in ("student", "columns", "rows"):  # replicates are independent there
         twice = observed([0, 0], [0, 0], [1, 2])
@@ -52,20 +53,20 @@ def test_plain_tables_are_taken_as_they_are():
 def test_values_of_an_entry_are_gathered_to_their_mean():
     told = observed([0, 0, 0, 1], [0, 0, 0, 1], [1, 2, 6, 5])
     assert Likelihood.of("numbers", "gaussian", None, None, None, told).replicates
-    data, times, var, (nu2, freedom, squares) = LEARNED.gather(told)
+    data, times, var, (nu2, freedom, squares) = gather(LEARNED, told)
     assert (data.values.tolist(), times.tolist(), var.tolist()) == ([3, 5], [3, 1], [0, 0])
     assert (nu2, freedom, squares) == (-1, 2, 4 + 1 + 9)
-    data, times, var, noise = Likelihood(noise_sd=0.6).gather(told)
+    data, times, var, noise = gather(Likelihood(noise_sd=0.6), told)
     np.testing.assert_allclose(var, [0.36 / 3, 0.36])
     assert (times.tolist(), noise) == ([0, 0], (0.6**2, 0.0, 0.0))
 
 
 def test_a_standard_error_is_the_noise_of_its_measurement():
     told = observed([0, 0, 1, 1, 2], [0, 0, 1, 1, 2], [1, 4, 5, 7, 9], se=[1, 2, 1, 0, 3])
-    data, _, var, _ = Likelihood(noise_sd=0.5).gather(told)
+    data, _, var, _ = gather(Likelihood(noise_sd=0.5), told)
     np.testing.assert_allclose(var, [1 / (1 + 0.25), 1 / (1 + 4), 9])
     np.testing.assert_allclose(data.values, [(1 + 4 / 4) / 1.25, (5 + 7 * 4) / 5, 9])
-    data, times, var, noise = LEARNED.gather(told)  # of the second entry one has none: both count alike
+    data, times, var, noise = gather(LEARNED, told)  # of the second entry one has none: both count alike
     np.testing.assert_allclose(data.values, [1.6, 6, 9])
     np.testing.assert_allclose(var, [0.8, 0, 9])
     assert (times.tolist(), noise) == ([0, 2, 0], (-1.0, 1.0, 2.0))
@@ -73,7 +74,7 @@ def test_a_standard_error_is_the_noise_of_its_measurement():
 
 def test_limits_are_not_gathered():
     told = observed([0, 0, 0, 1], [0, 0, 0, 1], [1, 2, 3, 5], low=[1, -INF, 3, -INF], high=[1, 2, 3, 5])
-    data, times, _, _ = LEARNED.gather(told)
+    data, times, _, _ = gather(LEARNED, told)
     assert (data.values.tolist(), times.tolist()) == ([2, 2, 5], [2, 1, 1])
     assert (data.low.tolist(), data.high.tolist()) == ([2, -INF, -INF], [2, 2, 5])
     assert not observed([0, 0], [0, 0], [1, 2], low=[1, -INF], high=[1, 2]).repeated

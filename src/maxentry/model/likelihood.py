@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from maxentry.belief import Information
     from maxentry.cells import Words
     from maxentry.observations import Observations
     from maxentry.transform import Transform
@@ -45,6 +46,12 @@ Noise = Literal["gaussian", "student", "columns", "rows"]
 NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
 DataKind = Literal["numbers", "yes/no", "grades"]
 KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
+# What the expected error is of, in words
+ERROR_WORDS: dict[str, str] = {
+    "numbers": "root mean square against measurements, your units",
+    "yes/no": "root mean square, of the probability of yes",
+    "grades": "root mean square, of the expected grade",
+}
 # Degrees of freedom that may be drawn; 100 is Gaussian to the eye.
 NU_VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
 # The same where columns or rows have a noise of their own; at the last the noises are equal within 1.5%.
@@ -52,6 +59,7 @@ LINE_NU_VALUES = (10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0)
 COPIES = 4  # noisy copies of each draw in a predictive interval
 FEWEST_GRADES, MOST_GRADES = 3, 100
 LEAST = 1e-300  # of a probability whose logarithm is taken
+KNOTS = 2305  # of the tables by which criteria know the noise
 
 
 def check_noise(name: str) -> Noise:
@@ -68,8 +76,22 @@ def kind_words(kind: Any, levels: Any) -> Words | None:
 
     if is_choice(kind, ("yes/no",)):
         return YES_NO
-    named = is_choice(kind, ("grades",)) and isinstance(levels, list | tuple)
-    return Words.grades(levels) if named and len(levels) > 1 and isinstance(levels[0], str) else None
+    if not is_choice(kind, ("grades",)) or levels is None:
+        return None
+    known = _check_levels(read_levels(levels))
+    return Words.grades(known) if isinstance(known[0], str) else None
+
+
+def read_levels(levels: Any) -> tuple[Any, ...]:
+    """Return the grades of a list, an array or a series as a tuple; refuse text and what has no items."""
+    from maxentry.frames import is_sequence, to_list
+
+    given = tuple(to_list(levels)) if is_sequence(levels) else ()
+    if not given:
+        raise ParameterError(
+            f"levels must be a list of the grades in their order, like ['A', 'B', 'C'], got {show(levels)}"
+        )
+    return given
 
 
 class NoiseLaw(NamedTuple):
@@ -147,85 +169,6 @@ class NoiseLaw(NamedTuple):
         nu = beside(self.nu, distance)
         log_c = gammaln(0.5 * (nu + 1)) - gammaln(0.5 * nu) - 0.5 * np.log(np.pi * nu)
         return np.asarray(np.exp(log_c - 0.5 * (nu + 1) * np.log1p(t * t / nu)) / sd)
-
-
-class Repeats(NamedTuple):
-    """Measurements, those of an entry perhaps as their mean, and the errors of each.
-
-    An error is that of the mean of `times` measurements, or where this is 0 of variance `var`; None: all alike. noise:
-    its variance (negative: learned), and degrees of freedom and sum of squares of measurements around their means.
-    """
-
-    observations: Observations
-    times: Floats | None = None
-    var: Floats | None = None
-    noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
-
-
-class Deviation(NamedTuple):
-    """Entries that deviate from the pattern by themselves: t = x + d, d ~ N(0, omega2), measured with the noise nu2.
-
-    An entry measured with mean y and error variance u has t | x, y ~ N(x + k (y - x), omega2 (1 - k)) with
-    k = omega2 / (omega2 + u); of others k is 0.
-    """
-
-    omega2: Floats  # (S,) in each draw
-    nu2: Floats  # (S,)
-    keys: Any  # (E,) of the measured entries, sorted: row m2 + column
-    mean: Floats  # (E,)
-    times: Floats  # (E,) as in `Repeats`
-    var: Floats  # (E,)
-    m2: int
-    rows: Any = None  # the rows and columns that are shown; None: all
-    cols: Any = None
-
-    @classmethod
-    def of(cls, repeats: Repeats, omega2: Floats, nu2: Floats) -> Deviation:
-        """Build it from gathered measurements: those with limits leave their entries as if they were not measured."""
-        import numpy as np
-
-        o = repeats.observations
-        plain = np.ones(o.n, dtype=bool) if o.low is None or o.high is None else o.low == o.high
-        keys = o.rows.astype(np.int64) * o.shape[1] + o.cols
-        assert repeats.times is not None
-        assert repeats.var is not None
-        parts = [x[plain] for x in (o.values, repeats.times, repeats.var)]
-        return cls(omega2, nu2, keys[plain], parts[0], parts[1], parts[2], o.shape[1])
-
-    def at(self, x: Floats, rows: Any, cols: Any, draws: Any = slice(None)) -> tuple[Floats, Floats]:
-        """Return mean and variance of the entries given draws x (S, ...) of the pattern, or given one of them."""
-        import numpy as np
-
-        i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
-        keys = (i[:, None] if isinstance(rows, slice) else i) * self.m2 + j
-        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
-        known = self.keys[place] == keys if len(self.keys) else np.zeros(np.shape(keys), dtype=bool)
-        omega2, nu2 = (beside(np.asarray(part[draws]), x) for part in (self.omega2, self.nu2))
-        times, var = self.times[place], self.var[place]
-        error = np.where(times > 0, nu2 / np.maximum(times, 1.0), var)
-        k = np.where(known, omega2 / (omega2 + error), 0.0)
-        return x + k * (self.mean[place] - x), omega2 * (1 - k)
-
-    @property
-    def quantiles(self) -> Floats:
-        """The quantiles (k + 1/2) / S of a standard normal in a fixed random order, one for each draw."""
-        import numpy as np
-        from scipy.special import ndtri
-
-        S = self.omega2.size
-        return np.asarray(ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S))
-
-    def restrict(self, rows: Any, cols: Any) -> Deviation:
-        """Return the same for some rows and columns, which are numbered anew."""
-        return self._replace(rows=rows, cols=cols)
-
-
-def _positions(side: Any, n: int, shown: Any) -> Any:
-    """Return positions of rows or columns, of which n are in a slice, among all of the matrix."""
-    import numpy as np
-
-    known = np.arange(side.start or 0, (side.start or 0) + n) if isinstance(side, slice) else np.asarray(side)
-    return known if shown is None else np.asarray(shown)[known]
 
 
 def beside(numbers: Any, x: Any) -> Any:
@@ -309,13 +252,7 @@ class Likelihood:
         """Build the likelihood of these observations; grades without levels are 1 to the highest one told."""
         if is_choice(kind, ["grades"]) and levels is None:
             levels = range(1, max(FEWEST_GRADES, int(min(observations.values.max(), MOST_GRADES))) + 1)
-        try:
-            given = () if levels is None or isinstance(levels, str) else tuple(levels)
-        except TypeError:
-            given = ()
-        if levels is not None and not given:
-            raise ParameterError(f"levels must be a list of the grades in their order, got {show(levels)}")
-        likelihood = cls(kind, noise, given, limits, noise_sd)
+        likelihood = cls(kind, noise, () if levels is None else read_levels(levels), limits, noise_sd)
         if likelihood.kind == "numbers" and likelihood.noise == "gaussian" and noise_sd is None:
             said = likelihood.statements(observations)
             likelihood = replace(likelihood, replicates=said.repeated)
@@ -326,10 +263,20 @@ class Likelihood:
         """Whether entries deviate from the pattern by themselves, told apart from the noise of a measurement."""
         return self.noise_sd is not None or self.replicates
 
+    def same_kind(self, other: Likelihood) -> bool:
+        """Whether measurements say the same of their entries, whatever the law of the noise."""
+        mine, theirs = ((law.kind, law.levels, law.limits, law.noise_sd) for law in (self, other))
+        return mine == theirs
+
     @property
     def known_noise(self) -> bool:
         """Whether the noise is 1 by convention: yes and no leave the scale of the latent values open."""
         return self.kind == "yes/no"
+
+    @property
+    def is_special(self) -> bool:
+        """Whether values are more than plain numbers: yes and no, grades, or numbers of a scale with ends."""
+        return self.discrete or self.limits is not None
 
     @property
     def first_cuts(self) -> tuple[float, ...]:
@@ -417,35 +364,6 @@ class Likelihood:
         low[above], high[above] = most, np.inf
         return replace(o, values=np.where(plain, values, o.values), low=low, high=high)
 
-    def gather(self, statements: Observations) -> Repeats:
-        """Return the measurements as the sampler takes them: the plain values of an entry as their mean, if `split`.
-
-        Where the noise is learned, standard errors are used of entries that have one with every measurement.
-        """
-        import numpy as np
-
-        o = statements
-        if not self.split:
-            return Repeats(o) if o.se is None else Repeats(o, np.zeros(o.n), o.se**2)
-        known, se = self.noise_sd, np.zeros(o.n) if o.se is None else o.se
-        entry = o.repeat_groups()
-        given, times = np.bincount(entry, se > 0), np.bincount(entry)
-        se = np.where((given == times)[entry], se, 0.0) if known is None else np.where(se > 0, se, known)
-        weight = np.where(se > 0, 1 / np.where(se > 0, se, 1.0) ** 2, 1.0)
-        precision, first = np.bincount(entry, weight), np.unique(entry, return_index=True)[1]
-        mean = np.where(times > 1, np.bincount(entry, weight * o.values) / precision, o.values[first])
-        learned = (given < times) & (known is None)  # whose error is that of the learned noise
-        apart = float(((o.values - mean[entry]) ** 2)[learned[entry]].sum())
-        noise = (known**2, 0.0, 0.0) if known else (-1.0, float((times - 1)[learned].sum()), apart)
-        order = np.argsort(first, kind="stable")
-        first, times, mean = first[order], np.where(learned, times, 0.0)[order], mean[order]
-        ends: dict[str, Any] = {}
-        if o.low is not None and o.high is not None:
-            plain = o.low[first] == o.high[first]
-            ends = {"low": np.where(plain, mean, o.low[first]), "high": np.where(plain, mean, o.high[first])}
-        means = replace(o, rows=o.rows[first], cols=o.cols[first], values=mean, se=None, **ends)
-        return Repeats(means, times.astype(np.float64), np.where(times > 0, 0.0, 1 / precision[order]), noise)
-
     # What users see of draws, (S, ...) or of one draw: x on the scale of the model, z a noisy one
 
     def answers(self, x: Floats, law: NoiseLaw) -> Floats:
@@ -488,6 +406,31 @@ class Likelihood:
             grade += z > beside(law.cuts[..., k], z)
         return np.asarray(self.scores)[grade]
 
+    # How much a measurement tells
+
+    def information(
+        self, law: NoiseLaw, ends: tuple[Floats, Floats] | None, by_row: bool = False
+    ) -> Information | None:
+        """Return what is seen of a measurement; None where that is a value, with the same noise for all.
+
+        ends: of the scale, as the model has them, (1,), or one a column or row.
+        """
+        import numpy as np
+
+        from maxentry.belief import Information
+
+        none = np.empty((0, 0))
+        if law.spread is not None:
+            return Information(none, none, none, 0, law.by_row, (1 / law.spread**2).mean(0))
+        if self.kind == "numbers" and ends is None:
+            return None
+        tables = cut_tables(None if law.nu is None else float(np.median(law.nu)))
+        if ends is None:
+            cuts = np.zeros((1, 1)) if law.cuts is None else law.cuts.mean(0)[None]
+            return Information(cuts, *tables, -1)
+        finite = [end for end in ends if np.isfinite(end).any()]
+        return Information(np.stack(finite, axis=-1), *tables, int(finite[0] is ends[0]), by_row)
+
     # How probable
 
     def log_score(self, x: Floats, statements: Observations, law: NoiseLaw) -> Floats:
@@ -520,6 +463,30 @@ class Likelihood:
         low, high = (f"{end:g}" for end in self.limits)
         ends = f"with limits {low} and {high}".replace("-inf and", "up to").replace(" and inf", " and above")
         return f"numbers {ends}{noise}"
+
+
+def cut_tables(nu: float | None) -> tuple[Floats, Floats]:
+    """Return the noise's distribution function at even distances t, and what a cut at t takes off a value above it.
+
+    That is a share of Fisher's information about the mean: of a whole law, less that of the same law cut at t times the
+    probability of being above, P (E[score^2 | above] - E[score | above]^2).
+    """
+    import numpy as np
+
+    from maxentry.kernels.variances import REACH
+
+    t, far = np.linspace(-REACH, REACH, KNOTS), REACH * np.geomspace(1e5, 1, 2000)
+    grid = np.concatenate([-far[:-1], np.linspace(-REACH, REACH, 16 * KNOTS)])
+    law, df = NoiseLaw(np.ones(1), None if nu is None else np.array([nu])), np.inf if nu is None else nu
+    density, cdf = law.density(grid[None])[0], law.cdf(t[None])[0]
+    score = grid if nu is None else (df + 1) * grid / (df + grid**2)
+    area = np.concatenate(
+        [[0.0], np.cumsum(np.diff(grid) * np.convolve(score**2 * density, [0.5, 0.5], "valid"))]
+    )
+    whole = 1.0 if nu is None else (df + 1) / (df + 3)
+    above = law.cdf(-t[None])[0]
+    lost = np.interp(t, grid, area) + law.density(t[None])[0] ** 2 / np.maximum(above, LEAST)
+    return cdf, np.clip(lost / whole, 0.0, 1.0)
 
 
 def _check_levels(levels: tuple[Any, ...]) -> tuple[Any, ...]:

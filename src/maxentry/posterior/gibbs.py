@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -87,6 +88,19 @@ class Limits(NamedTuple):
         return Latent(
             self.pair, self.ends.copy(), np.zeros(self.pair.size), self.inner, np.array([self.often])
         )
+
+
+class Repeats(NamedTuple):
+    """Measurements, those of an entry perhaps as their mean, and the errors of each.
+
+    An error is that of the mean of `times` measurements, or where this is 0 of variance `var`; None: all alike. noise:
+    its variance (negative: learned), and degrees of freedom and sum of squares of measurements around their means.
+    """
+
+    observations: Observations
+    times: Array | None = None
+    var: Array | None = None
+    noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 class KnownErrors(NamedTuple):
@@ -162,7 +176,7 @@ def prepare(
             f"expected values with a spread between 1e-150 and 1e150, got {units.scale:.3g} "
             f"({name_farthest(observations, units.shift)}); correct or rescale them"
         )
-    repeats = likelihood.gather(observations)
+    repeats = gather(likelihood, observations)
     observations = repeats.observations
     z = observations.values - units.shift
     z /= units.scale  # in place: copies of many observations would show
@@ -174,6 +188,43 @@ def prepare(
         noise = (nu2 / scale2, freedom, squares / scale2)
         errors = KnownErrors.find(repeats.times, repeats.var / scale2, noise, by_col.source)
     return GibbsData(by_row, by_col, observations.shape, units, effects, likelihood, limits, errors)
+
+
+def gather(likelihood: Likelihood, statements: Observations) -> Repeats:
+    """Return measurements as the sampler takes them: plain values of an entry as their mean, if noise is told apart.
+
+    Where the noise is learned, standard errors are used of entries that have one with every measurement.
+    """
+    o = statements
+    if not likelihood.split:
+        return Repeats(o) if o.se is None else Repeats(o, np.zeros(o.n), o.se**2)
+    known, se = likelihood.noise_sd, np.zeros(o.n) if o.se is None else o.se
+    entry = _number_entries(o)
+    given, times = np.bincount(entry, se > 0), np.bincount(entry)
+    se = np.where((given == times)[entry], se, 0.0) if known is None else np.where(se > 0, se, known)
+    weight = np.where(se > 0, 1 / np.where(se > 0, se, 1.0) ** 2, 1.0)
+    precision, first = np.bincount(entry, weight), np.unique(entry, return_index=True)[1]
+    mean = np.where(times > 1, np.bincount(entry, weight * o.values) / precision, o.values[first])
+    learned = (given < times) & (known is None)  # whose error is that of the learned noise
+    apart = float(((o.values - mean[entry]) ** 2)[learned[entry]].sum())
+    noise = (known**2, 0.0, 0.0) if known else (-1.0, float((times - 1)[learned].sum()), apart)
+    order = np.argsort(first, kind="stable")
+    first, times, mean = first[order], np.where(learned, times, 0.0)[order], mean[order]
+    ends: dict[str, Any] = {}
+    if o.low is not None and o.high is not None:
+        plain = o.low[first] == o.high[first]
+        ends = {"low": np.where(plain, mean, o.low[first]), "high": np.where(plain, mean, o.high[first])}
+    means = replace(o, rows=o.rows[first], cols=o.cols[first], values=mean, se=None, **ends)
+    return Repeats(means, times.astype(np.float64), np.where(times > 0, 0.0, 1 / precision[order]), noise)
+
+
+def _number_entries(o: Observations) -> Indices:
+    """Number the measurements: plain values of an entry have the same number, one with limits has its own."""
+    entry = o.rows.astype(np.int64) * o.shape[1] + o.cols
+    if o.low is None or o.high is None:
+        return np.concatenate([[0], np.cumsum(np.diff(entry) > 0)])
+    own = np.where(o.low < o.high, -1 - np.arange(o.n), entry)
+    return np.unique(own, return_inverse=True)[1]
 
 
 def find_limits(

@@ -11,13 +11,15 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from maxentry import frames
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError, is_whole
-from maxentry.model.likelihood import GAUSSIAN, Deviation, Likelihood, NoiseLaw, beside
+from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw, beside
 from maxentry.observations import Observations
+from maxentry.posterior.gibbs import Repeats
 from maxentry.transform import ValueMap
 from maxentry.wording import show
 
@@ -25,6 +27,63 @@ LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 PLAIN = ValueMap()
 _nodes, _weights = np.polynomial.hermite_e.hermegauss(5)
 QUADRATURE = (_nodes.tolist(), (_weights / _weights.sum()).tolist())  # of a standard normal
+
+
+class Deviation(NamedTuple):
+    """Entries that deviate from the pattern by themselves: t = x + d, d ~ N(0, omega2), measured with the noise nu2.
+
+    An entry measured with mean y and error variance u has t | x, y ~ N(x + k (y - x), omega2 (1 - k)) with
+    k = omega2 / (omega2 + u); of others k is 0.
+    """
+
+    omega2: Array  # (S,) in each draw
+    nu2: Array  # (S,)
+    keys: Any  # (E,) of the measured entries, sorted: row m2 + column
+    mean: Array  # (E,)
+    times: Array  # (E,) as in `Repeats`
+    var: Array  # (E,)
+    m2: int
+    rows: Any = None  # the rows and columns that are shown; None: all
+    cols: Any = None
+
+    @classmethod
+    def of(cls, repeats: Repeats, omega2: Array, nu2: Array) -> Deviation:
+        """Build it from gathered measurements: those with limits leave their entries as if they were not measured."""
+        o = repeats.observations
+        plain = np.ones(o.n, dtype=bool) if o.low is None or o.high is None else o.low == o.high
+        keys = o.rows.astype(np.int64) * o.shape[1] + o.cols
+        assert repeats.times is not None
+        assert repeats.var is not None
+        parts = [x[plain] for x in (o.values, repeats.times, repeats.var)]
+        return cls(omega2, nu2, keys[plain], parts[0], parts[1], parts[2], o.shape[1])
+
+    def at(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> tuple[Array, Array]:
+        """Return mean and variance of the entries given draws x (S, ...) of the pattern, or given one of them."""
+        i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
+        keys = (i[:, None] if isinstance(rows, slice) else i) * self.m2 + j
+        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
+        known = self.keys[place] == keys if len(self.keys) else np.zeros(np.shape(keys), dtype=bool)
+        omega2, nu2 = (beside(np.asarray(part[draws]), x) for part in (self.omega2, self.nu2))
+        times, var = self.times[place], self.var[place]
+        error = np.where(times > 0, nu2 / np.maximum(times, 1.0), var)
+        k = np.where(known, omega2 / (omega2 + error), 0.0)
+        return x + k * (self.mean[place] - x), omega2 * (1 - k)
+
+    @property
+    def quantiles(self) -> Array:
+        """The quantiles (k + 1/2) / S of a standard normal in a fixed random order, one for each draw."""
+        S = self.omega2.size
+        return np.asarray(ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S))
+
+    def restrict(self, rows: Any, cols: Any) -> Deviation:
+        """Return the same for some rows and columns, which are numbered anew."""
+        return self._replace(rows=rows, cols=cols)
+
+
+def _positions(side: Any, n: int, shown: Any) -> Any:
+    """Return positions of rows or columns, of which n are in a slice, among all of the matrix."""
+    known = np.arange(side.start or 0, (side.start or 0) + n) if isinstance(side, slice) else np.asarray(side)
+    return known if shown is None else np.asarray(shown)[known]
 
 
 class Answers(NamedTuple):

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from maxentry._types import Array, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
-from maxentry.model.likelihood import Deviation, NoiseLaw, Repeats
+from maxentry.model.likelihood import NoiseLaw
 from maxentry.observations import Observations
 from maxentry.posterior.chains import ModelSpec, StateObserver, draws_of_cuts
-from maxentry.posterior.gibbs import DrawBuffers
-from maxentry.posterior.intervals import Answers
+from maxentry.posterior.gibbs import DrawBuffers, Repeats, gather
+from maxentry.posterior.intervals import Answers, Deviation
 from maxentry.wording import show
 
 
@@ -65,7 +65,7 @@ class Watched:
     def observer(self, fit: ModelSpec) -> StateObserver:
         """The callback that `run_chains` calls with the states of a chain."""
         split = fit.likelihood.split
-        repeats = fit.likelihood.gather(fit.statements(self.observations)) if split else None
+        repeats = gather(fit.likelihood, fit.statements(self.observations)) if split else None
         return lambda c, states: self.update(c, states, fit, repeats)
 
     def update(
