@@ -76,8 +76,22 @@ def kind_words(kind: Any, levels: Any) -> Words | None:
 
     if is_choice(kind, ("yes/no",)):
         return YES_NO
-    named = is_choice(kind, ("grades",)) and isinstance(levels, list | tuple)
-    return Words.grades(levels) if named and len(levels) > 1 and isinstance(levels[0], str) else None
+    if not is_choice(kind, ("grades",)) or levels is None:
+        return None
+    known = _check_levels(read_levels(levels))
+    return Words.grades(known) if isinstance(known[0], str) else None
+
+
+def read_levels(levels: Any) -> tuple[Any, ...]:
+    """Return the grades of a list, an array or a series as a tuple; refuse text and what has no items."""
+    from maxentry.frames import is_sequence, to_list
+
+    given = tuple(to_list(levels)) if is_sequence(levels) else ()
+    if not given:
+        raise ParameterError(
+            f"levels must be a list of the grades in their order, like ['A', 'B', 'C'], got {show(levels)}"
+        )
+    return given
 
 
 class NoiseLaw(NamedTuple):
@@ -213,13 +227,11 @@ class Likelihood:
         """Build the likelihood of these observations; grades without levels are 1 to the highest one told."""
         if is_choice(kind, ["grades"]) and levels is None:
             levels = range(1, max(FEWEST_GRADES, int(min(observations.values.max(), MOST_GRADES))) + 1)
-        try:
-            given = () if levels is None or isinstance(levels, str) else tuple(levels)
-        except TypeError:
-            given = ()
-        if levels is not None and not given:
-            raise ParameterError(f"levels must be a list of the grades in their order, got {show(levels)}")
-        return cls(kind, noise, given, limits)
+        return cls(kind, noise, () if levels is None else read_levels(levels), limits)
+
+    def same_kind(self, other: Likelihood) -> bool:
+        """Whether measurements say the same of their entries, whatever the noise."""
+        return (self.kind, self.levels, self.limits) == (other.kind, other.levels, other.limits)
 
     @property
     def known_noise(self) -> bool:
