@@ -71,6 +71,8 @@ def next_batch(
         return Batch.none(over)
     settings, phase = state.settings, explain_design_phase(state, now)
     criterion = settings.acquisition if phase is None else "balanced"
+    if settings.goal != "fill" and phase is None and criterion not in WITHOUT_MODEL:
+        criterion = settings.goal
     posterior = None
     if phase is None and (criterion not in WITHOUT_MODEL or _has_target(state)):
         posterior = fits.fit_posterior(state, cache, progress=progress)
@@ -78,7 +80,9 @@ def next_batch(
             return Batch.none(reached)
     problem = _build_problem(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
     rng = derive_rng(settings.seed, CHOICE, state.version)
-    how = criterion if phase is None else partial(balanced, added=_plan_lines(state, problem))
+    how: Any = criterion if phase is None else partial(balanced, added=_plan_lines(state, problem))
+    if criterion == settings.goal and posterior is not None:
+        how = _choose_for_goal(settings.goal, posterior)
     chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
@@ -90,6 +94,15 @@ def next_batch(
     return Batch(
         rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], phase or _explain_choice(criterion, chosen)
     )
+
+
+def _choose_for_goal(goal: str, posterior: Posterior) -> Any:
+    """Return the criterion of a goal other than filling, over values in the user's units."""
+    from maxentry.acquisition.targets import GoalCriterion
+    from maxentry.goal import Goal
+
+    answers = posterior.answers
+    return GoalCriterion(Goal.parse(goal), None if answers.plain else answers.entries)
 
 
 def _explain_choice(criterion: str, chosen: Selection) -> str:
