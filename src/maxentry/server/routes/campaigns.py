@@ -17,8 +17,9 @@ from maxentry.campaign.events import Record, write
 from maxentry.campaign.state import replay
 from maxentry.campaign.views import Columns, Status
 from maxentry.errors import SizeError
-from maxentry.server import schemas
+from maxentry.server import requests, schemas
 from maxentry.server.idempotency import EventSpan
+from maxentry.server.requests import parse_label
 from maxentry.server.routes.ask_tell import tell_columns
 from maxentry.server.routes.dependencies import (
     CampaignDep,
@@ -28,7 +29,7 @@ from maxentry.server.routes.dependencies import (
     StateDep,
     apply_change,
 )
-from maxentry.server.schemas import parse_label, to_records
+from maxentry.server.schemas import to_records
 from maxentry.server.security import API
 from maxentry.server.service import OpenCampaign
 
@@ -51,7 +52,7 @@ def list_campaigns(
 
 @router.post("/campaigns", status_code=201)
 def create(
-    service: ServiceDep, body: schemas.CreateRequest, response: Response, claim: ClaimDep
+    service: ServiceDep, body: requests.CreateRequest, response: Response, claim: ClaimDep
 ) -> schemas.StatusResponse:
     """Create a campaign; with `values` it begins with these measurements, or not at all."""
     here, span = service.create(
@@ -99,7 +100,7 @@ def settings(state: StateDep) -> dict[str, Any]:
 
 @router.patch("/campaigns/{campaign}/settings")
 def change(
-    service: ServiceDep, here: CampaignDep, body: schemas.ChangeRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.ChangeRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Change settings from now on; null takes one back."""
     given = body.settings()
@@ -114,7 +115,7 @@ def labels(state: StateDep) -> schemas.LabelsResponse:
 
 @router.post("/campaigns/{campaign}/rows")
 def add_rows(
-    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.AddLabelsRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Add rows after the existing ones."""
     labels = _labels(body.labels)
@@ -129,7 +130,7 @@ def add_rows(
 
 @router.post("/campaigns/{campaign}/cols")
 def add_cols(
-    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.AddLabelsRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Add columns after the existing ones."""
     labels = _labels(body.labels)
