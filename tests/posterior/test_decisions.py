@@ -7,6 +7,7 @@ from tests.acquisition.beliefs import belief
 
 import maxentry
 from maxentry import Sampling, complete
+from maxentry.belief import Belief, Entries
 from maxentry.errors import MaxentryError, ParameterError
 from maxentry.goal import Goal
 from maxentry.labels import Axis
@@ -129,6 +130,40 @@ def test_large_matrices_are_answered_from_fewer_draws(monkeypatch):
     found = decisions.answer(b, Answers(NoiseLaw(b.noise_var)), Goal.parse("best per row"), 0.9, NAMES)
     assert found.at_stake >= 0
     assert set(np.round(20 * found.table["probability"], 9) % 1) == {0.0}
+
+
+@pytest.mark.parametrize("words", [*GOALS, "rank rows", "rank columns smallest", "threshold 0.4"])
+def test_what_is_at_stake_is_that_of_the_answer_and_falls_with_measurements(drawn, words):
+    b, answers = drawn
+    goal, rng = Goal.parse(words), np.random.default_rng(0)
+    found = decisions.answer(b, answers, goal, 0.9, NAMES)
+    batch = Entries.from_keys(np.arange(0, 35, 2), SHAPE[1])
+    now, after = decisions.expect_stake(b, answers, goal, batch, rng)
+    assert now == pytest.approx(found.at_stake, abs=1e-12)
+    assert after < now or now == pytest.approx(0, abs=1e-12)
+
+
+def test_the_look_ahead_is_that_of_a_gaussian_posterior():
+    """Two entries, one measured: the expected regret after it, by simulation of the exact conditional law."""
+    rng, S, v, eta2 = np.random.default_rng(0), 20_000, 1.0, 0.25
+    row = np.sqrt(v) * rng.normal(size=(S, 2))
+    b = Belief(np.zeros((S, 2, 1)), np.zeros((S, 1, 1)), row, np.zeros((S, 1)), np.zeros(S), np.full(S, eta2))
+    answers = Answers(NoiseLaw(b.noise_var))
+    now, after = decisions.expect_stake(
+        b, answers, Goal("best", k=1), Entries.from_lists([0], [0]), np.random.default_rng(1)
+    )
+    assert now == pytest.approx(np.sqrt(v / np.pi), rel=0.03)  # E max of two
+    known = v**2 / (v + eta2)  # the variance of the mean of the first, once it is measured
+    expected = np.sqrt(v / np.pi) - np.sqrt(known / (2 * np.pi))
+    assert after == pytest.approx(expected, abs=4 * 0.15 / np.sqrt(decisions.TRUTHS))
+
+
+def test_large_matrices_are_not_looked_ahead(monkeypatch):
+    monkeypatch.setattr(decisions, "MOST_LOOKED_AHEAD", 10)
+    b = belief(SHAPE)
+    batch = Entries.from_lists([0], [0])
+    rng = np.random.default_rng(0)
+    assert decisions.expect_stake(b, Answers(NoiseLaw(b.noise_var)), Goal.parse("best"), batch, rng) is None
 
 
 # The posterior's own

@@ -319,15 +319,7 @@ class Campaign:
 
         It prints as sentences; `to_frame` has estimates, intervals and probabilities, and `at_stake` what is at stake.
         """
-        from maxentry.goal import Goal
-
-        wanted = Goal.parse(self.settings.goal if goal is None else goal)
-        if wanted.fills:
-            raise ParameterError(
-                "expected a goal with an answer (best, rank or threshold), got fill.",
-                code="no_goal",
-                hint="Name one: answer('best per row'), or set(goal='best per row').",
-            )
+        wanted = views.choose_goal(goal, self.settings)
         return self.posterior(progress=progress).answer(wanted, level)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:

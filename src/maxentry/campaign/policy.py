@@ -3,8 +3,9 @@
 First comes the initial design, balanced over rows and columns (with a mask: in proportion to what can be measured of
 them), except that a fifth of them is measured twice; then entries are chosen by an acquisition criterion from the
 posterior. With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this is
-its Algorithm 1 (MaxEnt). A campaign ends when no entry is left, the budget is spent, or the expected error
-(`fits.expected_error`) has reached the target.
+its Algorithm 1 (MaxEnt). With a goal other than filling, entries are chosen for it (`acquisition.targets`). A campaign
+ends when no entry is left, the budget is spent, the expected error (`fits.expected_error`) has reached the target, or
+what is at stake for the goal is small enough.
 """
 
 from __future__ import annotations
@@ -264,7 +265,11 @@ def explain_end(state: State, now: dt.datetime) -> str | None:
 
 
 def explain_target(state: State, posterior: Posterior) -> str | None:
-    """Return a sentence if the campaign has reached its target; None if it has no target or not reached it."""
+    """Return a sentence if the campaign has reached its goal or target; None if it has none or not reached it."""
+    if state.settings.goal != "fill" and state.settings.enough is not None:
+        answer, enough = posterior.answer(state.settings.goal), state.settings.enough
+        if answer.at_stake <= enough:
+            return f"the goal is reached: {answer.summary[-1].rstrip('.')}; {enough:g} was asked for."
     target = state.settings.target_sd
     if target is None or (error := fits.expected_error(state, posterior)) > target:
         return None

@@ -37,6 +37,7 @@ LATER = {
     "levels": None,
     "limits": None,
     "goal": "fill",
+    "enough": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -147,6 +148,11 @@ class Settings:
         "fill",
         "What is wanted: fill, best, best per row, smallest 3 per column, rank rows, rank columns, threshold 6.5.",
         metavar="GOAL",
+    )
+    enough: float | None = _setting(
+        None,
+        "Good enough: the expected regret (best), or the share of pairs or entries that are wrong, to reach.",
+        positive=True,
     )
 
     def __post_init__(self) -> None:

@@ -35,6 +35,8 @@ FEWEST_DRAWS = 100
 MOST_TOPS = 50_000_000  # best entries of all draws and lines that are kept
 OTHERS = 2  # entries of a line that are shown beside the recommended ones, where they may be better
 LEAST_SHARE = 0.05  # the probability from which they are shown
+MOST_LOOKED_AHEAD = 20_000_000  # entries of all draws for which a batch is looked ahead
+TRUTHS = 16  # draws that are taken for the truth then
 MOST_LINES = 12  # of a printed answer
 
 
@@ -58,7 +60,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain data."""
-        columns = {name: np.asarray(x).tolist() for name, x in self.table.items()}
+        columns = {name: x if isinstance(x, list) else x.tolist() for name, x in self.table.items()}
         lines = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
         stake = {"at_stake": self.at_stake, "level": self.level}
         return {"goal": str(self.goal), **stake, "summary": list(self.summary), "lines": lines}
@@ -87,6 +89,15 @@ class Names(NamedTuple):
         """Return the labels of some rows or columns."""
         labels = self.rows if line == "row" else self.cols
         return [int(k) if labels is None else labels[k] for k in which]
+
+
+def say_stake(goal: Goal, stake: float) -> str:
+    """What is at stake, in a sentence."""
+    if goal.kind == "rank":
+        return f"Pairs in the wrong order: {percent(stake)} expected."
+    if goal.kind == "threshold":
+        return f"Entries on the wrong side: {percent(stake)} expected."
+    return f"Expected regret: {number(stake, 3)}."
 
 
 # Best entries
@@ -245,7 +256,7 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float) ->
             )
         if (more := len(np.unique(line)) - MOST_LINES) > 0:
             yield f"and {more} more {goal.per}s"
-    yield f"Expected regret: {number(stake, 3)}."
+    yield say_stake(goal, stake)
 
 
 # Ranking
@@ -323,7 +334,7 @@ def _say_ranking(goal: Goal, table: dict[str, Any], stake: float) -> Iterator[st
         yield f"{a + 1}. {one_line(labels[a])}: {number(table['estimate'][a])} ({interval}; rank {ranks})"
     if len(labels) > MOST_LINES:
         yield f"and {len(labels) - MOST_LINES} more {goal.per}s"
-    yield f"Pairs in the wrong order: {percent(stake)} expected."
+    yield say_stake(goal, stake)
 
 
 # Above a threshold
@@ -361,9 +372,64 @@ def answer_threshold(
     summary = (
         f"{count(above, 'entry', 'entries')} of {p.size:,} probably above {goal.threshold:g}, "
         f"{unsure:,} in doubt (5% to 95%).",
-        f"Entries on the wrong side: {number(float(doubt.sum()), 3)} expected.",
+        say_stake(goal, stake),
     )
     return Answer(goal, table, stake, level, summary)
+
+
+def expect_stake(
+    belief: Belief,
+    answers: Answers,
+    goal: Goal,
+    batch: Entries,
+    rng: np.random.Generator,
+    weights: Array | None = None,
+) -> tuple[float, float] | None:
+    """Return what is at stake now, and on average once a batch is measured; None where the matrix is too large.
+
+    Some draws in turn are taken for the truth, and all draws are conditioned on what would then be measured, as if they
+    were jointly Gaussian.
+    """
+    S, (m1, m2) = belief.n_draws, belief.shape
+    if S * m1 * m2 > MOST_LOOKED_AHEAD:
+        return None
+    X = np.stack([belief.draw(s).ravel() for s in range(S)])
+    noise, at = np.sqrt(belief.noise_var), batch.keys(m2)
+
+    def stake(x: Array) -> float:
+        whole = slice(None)
+        units = answers.entries(x.reshape(S, m1, m2), whole, whole)
+        return measure_stake(goal.sign * units, goal, weights)
+
+    D = X - X.mean(0)
+    eta2 = float(belief.noise_var.mean())
+    gain = np.linalg.solve(D[:, at].T @ D[:, at] / S + eta2 * np.eye(len(at)), D[:, at].T @ D / S)
+    after = []
+    for s in rng.choice(S, min(S, TRUTHS), replace=False):
+        told = X[s, at] + noise[s] * rng.standard_normal(len(at))
+        shown = X[:, at] + noise[:, None] * rng.standard_normal((S, len(at)))
+        after.append(stake(X + (told - shown) @ gain))
+        checkpoint()
+    now = stake(X)
+    return now, min(float(np.mean(after)), now)
+
+
+def measure_stake(x: Array, goal: Goal, weights: Array | None = None) -> float:
+    """Return what is at stake, from whole matrices (S, m1, m2) times the sign."""
+    S = len(x)
+    if goal.kind == "threshold":
+        p = (x > goal.threshold).mean(0)
+        return float(np.minimum(p, 1 - p).mean())
+    if goal.kind == "rank":
+        averages = np.average(x, axis=2 if goal.per == "row" else 1, weights=weights)
+        above = chances_above(averages)
+        pairs = np.triu_indices(len(above), 1)
+        return float(np.minimum(above, above.T)[pairs].mean()) if len(above) > 1 else 0.0
+    lines = x.reshape(S, 1, -1) if goal.per is None else x if goal.per == "row" else x.transpose(0, 2, 1)
+    k = min(goal.k, lines.shape[2])
+    best = np.argpartition(lines.mean(0), -k, axis=1)[:, -k:]
+    chosen = np.take_along_axis(lines.mean(0), best, 1).mean()
+    return float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean() - chosen)
 
 
 def answer(
