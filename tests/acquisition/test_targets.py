@@ -1,5 +1,7 @@
 """Choosing for a goal, against the rules written out entry by entry; candidates of large matrices; a wrong mode."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.acquisition.beliefs import belief, problem
@@ -9,6 +11,7 @@ from maxentry.acquisition.targets import GoalCriterion
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.goal import Goal
+from maxentry.model.likelihood import Likelihood, NoiseLaw
 
 SHAPE = (6, 5)
 
@@ -103,6 +106,18 @@ def test_targets_by_the_fall_of_their_variance(words):
     expected, gains = slow_knowledge(F, X, q, 4, b.noise_var.mean())
     assert keys(chosen) == expected
     np.testing.assert_allclose(chosen.gain, gains, rtol=1e-6)
+
+
+def test_entries_whose_measurement_tells_little_gain_little():
+    """Averages of rows where the answers of one row are nearly sure: it is not asked about."""
+    b = belief(SHAPE, S=40, seed=5, spread=0.3)
+    sure = Belief(b.left, b.right, b.row + np.array([9.0, 0, 0, 0, 0, 0]), b.col, b.mu, np.ones(40))
+    law = NoiseLaw(np.ones(40))
+    yes_no = replace(sure, inform=lambda: Likelihood("yes/no").information(law, None))
+    plain = choose("rank rows", sure, Problem(SHAPE), 30)
+    aware = choose("rank rows", yes_no, Problem(SHAPE), 30)
+    assert np.flatnonzero(aware.rows == 0).mean() > 25
+    assert np.flatnonzero(plain.rows == 0).mean() < 20
 
 
 def test_weights_say_which_columns_count():

@@ -263,20 +263,21 @@ def _line_numbers(problem: Problem, goal: Goal) -> Callable[[Entries], Indices]:
 class _Knowledge:
     """The fall of the sum of the targets' variances by each candidate; all are conditioned on what is chosen."""
 
-    def __init__(self, x: Array, f: Array, eta2: float) -> None:
-        self.x, self.f, self.eta2 = x, f, eta2  # deviations from the means over the draws, over sqrt(S)
+    def __init__(self, x: Array, f: Array, eta2: Array) -> None:
+        self.x, self.f = x, f  # deviations from the means over the draws, over sqrt(S)
+        self.eta2 = eta2  # the working noise of each candidate
 
     @classmethod
     def begin(cls, belief: Belief, problem: Problem, targets: Array, candidates: Entries) -> _Knowledge:
         """Start from the draws, conditioned on what is pending."""
-        S, eta2 = belief.n_draws, float(np.mean(belief.noise_var))
-        pending = problem.pending
-        x = belief.at(*candidates.joined(pending))
+        S, n = belief.n_draws, len(candidates.rows)
+        both = candidates.joined(problem.pending)
+        x, eta2 = belief.at(*both), belief.noise_at(*both)
         x, f = (y - y.mean(0) for y in (x, targets))
         field = cls(x / np.sqrt(S), f / np.sqrt(S), eta2)
-        for a in range(len(candidates.rows), x.shape[1]):
+        for a in range(n, x.shape[1]):
             field.take(a)
-        return cls(field.x[:, : len(candidates.rows)], field.f, eta2)
+        return cls(field.x[:, :n], field.f, eta2[:n])
 
     def now(self) -> Array:
         """Return the gain of every candidate."""
@@ -288,7 +289,7 @@ class _Knowledge:
         d = self.x[:, a].copy()
         v = float(d @ d)
         if v > 0:
-            share = (1 - np.sqrt(self.eta2 / (v + self.eta2))) / v
+            share = (1 - np.sqrt(self.eta2[a] / (v + self.eta2[a]))) / v
             self.x -= np.outer(d, share * (d @ self.x))
             self.f -= np.outer(d, share * (d @ self.f))
 

@@ -394,7 +394,7 @@ def expect_stake(
     if S * m1 * m2 > MOST_LOOKED_AHEAD:
         return None
     X = np.stack([belief.draw(s).ravel() for s in range(S)])
-    noise, at = np.sqrt(belief.noise_var), batch.keys(m2)
+    at = batch.keys(m2)
 
     def stake(x: Array) -> float:
         whole = slice(None)
@@ -402,12 +402,12 @@ def expect_stake(
         return measure_stake(goal.sign * units, goal, weights)
 
     D = X - X.mean(0)
-    eta2 = float(belief.noise_var.mean())
-    gain = np.linalg.solve(D[:, at].T @ D[:, at] / S + eta2 * np.eye(len(at)), D[:, at].T @ D / S)
+    working = belief.noise_at(*batch)
+    gain = np.linalg.solve(D[:, at].T @ D[:, at] / S + np.diag(working), D[:, at].T @ D / S)
     after = []
     for s in rng.choice(S, min(S, TRUTHS), replace=False):
-        told = X[s, at] + noise[s] * rng.standard_normal(len(at))
-        shown = X[:, at] + noise[:, None] * rng.standard_normal((S, len(at)))
+        told = X[s, at] + np.sqrt(working) * rng.standard_normal(len(at))
+        shown = X[:, at] + np.sqrt(working) * rng.standard_normal((S, len(at)))
         after.append(stake(X + (told - shown) @ gain))
         checkpoint()
     now = stake(X)
