@@ -10,7 +10,7 @@ from maxentry.acquisition import Costs, Limits, Problem, targets
 from maxentry.acquisition.targets import GoalCriterion
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
-from maxentry.goal import Goal
+from maxentry.model.goal import Goal
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 
 SHAPE = (6, 5)

@@ -11,7 +11,7 @@ from maxentry.acquisition import CRITERIA, Costs, Limits, Problem, Selection, gr
 from maxentry.acquisition.targets import GoalCriterion
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
-from maxentry.goal import Goal
+from maxentry.model.goal import Goal
 
 SHAPE = (8, 7)
 DESIGNS = ("uniform", "balanced")

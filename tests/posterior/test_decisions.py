@@ -9,8 +9,8 @@ import maxentry
 from maxentry import Sampling, complete
 from maxentry.belief import Belief, Entries
 from maxentry.errors import MaxentryError, ParameterError
-from maxentry.goal import Goal
 from maxentry.labels import Axis
+from maxentry.model.goal import Goal
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.posterior import decisions
 from maxentry.posterior.decisions import Names

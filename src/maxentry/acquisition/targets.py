@@ -32,7 +32,7 @@ from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.problem import Problem, Quota, Selection, check_belief
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
-from maxentry.goal import Goal, Line
+from maxentry.model.goal import Goal, Line
 
 # Draws x of a block of rows and columns, of one draw or of all, in the user's units: (x, rows, cols, draws) -> values
 Convert = Callable[[Array, Any, Any, Any], Array]

@@ -180,7 +180,7 @@ def look_ahead(
 
 def describe_goal(state: State, posterior: Posterior, batch: policy.Batch) -> str:
     """Say what is at stake for the goal now, and what the next batch would change."""
-    from maxentry.goal import Goal
+    from maxentry.model.goal import Goal
     from maxentry.posterior.decisions import expect_stake, say_stake
 
     goal, enough = Goal.parse(state.settings.goal), state.settings.enough

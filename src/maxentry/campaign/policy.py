@@ -100,7 +100,7 @@ def next_batch(
 def _choose_for_goal(goal: str, posterior: Posterior) -> Any:
     """Return the criterion of a goal other than filling, over values in the user's units."""
     from maxentry.acquisition.targets import GoalCriterion
-    from maxentry.goal import Goal
+    from maxentry.model.goal import Goal
 
     answers = posterior.answers
     return GoalCriterion(Goal.parse(goal), None if answers.plain else answers.entries)

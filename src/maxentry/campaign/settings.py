@@ -429,7 +429,7 @@ def _check_limits(declared: Field[Any], value: Any) -> Any:
 def _read_goal(value: Any) -> str:
     if value == "fill" or value is None:
         return "fill"
-    from maxentry.goal import Goal
+    from maxentry.model.goal import Goal
 
     return str(Goal.parse(value))
 

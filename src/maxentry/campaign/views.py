@@ -24,7 +24,7 @@ from maxentry.wording import count
 
 if TYPE_CHECKING:
     from maxentry.campaign.settings import Settings
-    from maxentry.goal import Goal
+    from maxentry.model.goal import Goal
     from maxentry.posterior.posterior import Posterior
 
 Columns = dict[str, list[Any]]
@@ -55,7 +55,7 @@ def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:
 
 def choose_goal(given: str | None, settings: Settings) -> Goal:
     """Return the goal that is asked about, or the campaign's own; refuse one that has no answer of its own."""
-    from maxentry.goal import Goal
+    from maxentry.model.goal import Goal
 
     goal = Goal.parse(settings.goal if given is None else given)
     if goal.fills:

@@ -25,8 +25,8 @@ from maxentry._types import Array, Indices
 from maxentry.acquisition.targets import average_lines
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
-from maxentry.goal import Goal, Line
 from maxentry.labels import Axis
+from maxentry.model.goal import Goal, Line
 from maxentry.posterior.intervals import Answers, quantiles
 from maxentry.wording import count, number, one_line, percent, show
 

@@ -21,7 +21,7 @@ from maxentry import frames
 from maxentry._types import Array
 from maxentry.belief import Belief, Information
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
-from maxentry.goal import OVERALL, Goal, Line
+from maxentry.model.goal import OVERALL, Goal, Line
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
 from maxentry.posterior import archive, decisions, intervals

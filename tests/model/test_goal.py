@@ -5,7 +5,7 @@ import math
 import pytest
 
 from maxentry.errors import ParameterError
-from maxentry.goal import OVERALL, Goal
+from maxentry.model.goal import OVERALL, Goal
 
 WORDS = {
     "fill": Goal(),
