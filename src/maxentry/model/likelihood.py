@@ -197,6 +197,8 @@ class Likelihood:
     replicates: bool = field(default=False, compare=False)  # not before data have some
     # Whether measurements have weights, and each draw its degrees of freedom
     weighted: bool = field(init=False, repr=False, compare=False)
+    # Whether entries deviate from the pattern by themselves, told apart from the noise of a measurement
+    split: bool = field(init=False, repr=False, compare=False)
     # Whether columns or rows have a noise of their own
     by_line: bool = field(init=False, repr=False, compare=False)
     # Whether measurements are yes or no, or grades: answers are no entries, and readings have no values between these
@@ -235,6 +237,7 @@ class Likelihood:
                 f"noise_sd is for kind='numbers' with noise='gaussian', got {got}; leave it out"
             )
         object.__setattr__(self, "weighted", self.noise != "gaussian")
+        object.__setattr__(self, "split", self.noise_sd is not None or self.replicates)
         object.__setattr__(self, "by_line", self.noise in ("columns", "rows"))
         object.__setattr__(self, "discrete", self.kind != "numbers")
         object.__setattr__(self, "n_cuts", max(0, len(self.levels) - 3))
@@ -257,11 +260,6 @@ class Likelihood:
             said = likelihood.statements(observations)
             likelihood = replace(likelihood, replicates=said.repeated)
         return likelihood
-
-    @property
-    def split(self) -> bool:
-        """Whether entries deviate from the pattern by themselves, told apart from the noise of a measurement."""
-        return self.noise_sd is not None or self.replicates
 
     def same_kind(self, other: Likelihood) -> bool:
         """Whether measurements say the same of their entries, whatever the law of the noise."""

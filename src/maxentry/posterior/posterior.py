@@ -273,7 +273,9 @@ class Posterior:
     def entries_at(self, rows: Any, cols: Any) -> Array:
         """Draws (S, n) of the entries at these positions, in the user's units."""
         x = self.belief.at(rows, cols)
-        return self.answers.entries(x, rows, cols)
+        if self.likelihood.discrete or self.deviation is not None:
+            return self.answers.entries(x, rows, cols)
+        return self.value_map.inverse(x, rows, cols)
 
     # By label
 
