@@ -1,15 +1,28 @@
 """The promises about chains: how many are stuck, and whether warnings are rare and true."""
 
+import time
 from typing import Any
 
 import numpy as np
 from benchmarks.honest.line import Check, Line
 from benchmarks.matrices import MATRICES, load
+from benchmarks.peers.problems import simulated
 
 import maxentry
-from maxentry.posterior import chains
+from maxentry.model.priors import Priors
+from maxentry.posterior import chains, gibbs
+from maxentry.posterior.rhat_ess import ess_bulk, split_rhat
 
 STUCK_RATIO, STUCK_NATS = 2.0, 30.0  # a chain is stuck if its noise is that large and its mode has no mass
+
+SCALES = {
+    "sigma2": 1,
+    "eta2": 2,
+    "tau2 of rows": 3,
+    "tau2 of columns": 4,
+    "s2 of rows": 6,
+    "s2 of columns": 7,
+}
 
 
 def planted(
@@ -81,4 +94,82 @@ def convergence_warnings(quick: bool) -> list[Line]:
     ]
 
 
-CHECKS: dict[str, Check] = {"stuck_chains": stuck_chains, "convergence_warnings": convergence_warnings}
+def trace_chains(
+    effects: bool, chains: int, sweeps: tuple[int, int, int], seed: int
+) -> dict[str, np.ndarray]:
+    """Draws of every sweep (chain, sweep, quantity) after annealing and settling: entries and scales, and seconds."""
+    anneal, settle, kept = sweeps
+    problem = simulated((1000, 1000), 8, 50_000, 20_000, 0.3)
+    data = gibbs.prepare(
+        maxentry.Observations((1000, 1000), problem["rows"], problem["cols"], problem["values"]),
+        effects, "gaussian", True, None,
+    )  # fmt: skip
+    priors = Priors.weak(data.shape, 8)
+    i = np.concatenate([problem["watched_rows"], problem["rows"][:200]])
+    j = np.concatenate([problem["watched_cols"], problem["cols"][:200]])
+    betas = maxentry.Sampling("long", 1, anneal=anneal, settle=settle, draws=1, thin=1).betas()
+    found: dict[str, list[Any]] = {"entries": [], "scales": [], "strengths": [], "seconds": []}
+    for chain in range(chains):
+        rng, hyper = np.random.default_rng([seed, chain]), gibbs.hyperparameters(priors)
+        nothing, buffers = (
+            gibbs.DrawBuffers(
+                *(np.empty((n, *shape)) for shape in ((1000, 8), (1000, 8), (1000,), (1000,), (8,)))
+            )
+            for n in (0, kept)
+        )
+        begin = time.process_time()
+        state = gibbs.init(data, 8, priors, rng)
+        state = gibbs.step(state, data, 8, hyper, rng, betas, nothing, 0)
+        gibbs.step(state, data, 8, hyper, rng, np.ones(kept), buffers, 1)
+        found["seconds"].append(time.process_time() - begin)
+        left, right, row, col, scalars = buffers
+        X = np.einsum("nkr,nkr->nk", left[:, i], right[:, j])
+        found["entries"].append(X + row[:, i] + col[:, j] + scalars[:, :1])
+        found["scales"].append(np.log(scalars[:, list(SCALES.values()) if effects else [1, 2]]))
+        gram = np.einsum("nir,nis->nrs", left, left) @ np.einsum("nir,nis->nrs", right, right)
+        found["strengths"].append(np.sort(np.linalg.eigvals(gram).real, axis=1)[:, :1])
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def mixing(quick: bool) -> list[Line]:
+    """1,000 x 1,000, 50,000 entries, rank 8: sweeps an effective sample after 20 sweeps of annealing, 80 to settle."""
+    lines = []
+    for effects in (True, False):
+        chains, sweeps = (2, (20, 30, 50)) if quick else (8, (20, 80, 300))
+        trace = trace_chains(effects, chains, sweeps, seed=1)
+        kept, seconds = (
+            chains * sweeps[2],
+            trace["seconds"][1:].sum() / (chains - 1),
+        )  # the first one compiles
+        times = kept / ess_bulk(trace["entries"])
+        rhat = np.median(split_rhat(trace["entries"])[:200])
+        what = f"{'with' if effects else 'without'} effects"
+        spent = f"{1e3 * seconds / sum(sweeps):.2f} ms of processor time a sweep"
+        lines += [
+            Line(
+                f"sweeps an effective sample of 200 unobserved entries, {what}",
+                f"{np.median(times[:200]):.2f}, worst {times[:200].max():.1f}, R-hat {rhat:.3f} ({spent})",
+                "below 3",
+            ),
+            Line(
+                f"of 200 observed ones, {what}",
+                f"{np.median(times[200:]):.2f}, worst {times[200:].max():.1f}",
+            ),
+            Line(
+                f"chains of {chains} in which a component is missing, {what}",
+                f"{int((np.sqrt(trace['strengths'][:, -1, 0]) < 100).sum())}",
+                "0",
+            ),
+        ]
+        slow = kept / ess_bulk(trace["scales"])
+        names = list(SCALES) if effects else list(SCALES)[:2]
+        value = ", ".join(f"{name} {time:.1f}" for name, time in zip(names, slow, strict=True))
+        lines.append(Line(f"of the scales, {what}", value))
+    return lines
+
+
+CHECKS: dict[str, Check] = {
+    "stuck_chains": stuck_chains,
+    "mixing": mixing,
+    "convergence_warnings": convergence_warnings,
+}

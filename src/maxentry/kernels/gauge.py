@@ -24,6 +24,8 @@ MAX_JITTERS = (
     700  # from 1e-290 tenfold each: beyond every number; only NaN gets there, and is found after the sweeps
 )
 
+MAX_ROTATIONS = 30  # of every pair of directions, to diagonalise; five or six are enough
+
 
 @njit(cache=True, nogil=True)
 def cholesky(P: Array, n: int) -> bool:
@@ -183,3 +185,33 @@ def solve_slope(G: Array, h: Array, R: int, m: Array) -> None:
     cholesky(C, R)
     solve_lower(C, m, R)
     solve_upper(C, m, R)
+
+
+@njit(cache=True, nogil=True)
+def diagonalise(S: Array, R: int, E: Array) -> None:
+    """S[:R, :R] <- its eigenvalues, on the diagonal, and E[:R, :R] <- its eigenvectors, in columns (cyclic Jacobi)."""
+    for a in range(R):
+        for b in range(R):
+            E[a, b] = 1.0 if a == b else 0.0
+    for _ in range(MAX_ROTATIONS):
+        left = False
+        for a in range(R):
+            for b in range(a + 1, R):
+                if abs(S[a, b]) <= 1e-15 * math.sqrt(abs(S[a, a] * S[b, b])):
+                    continue
+                left = True
+                half = 0.5 * (S[b, b] - S[a, a]) / S[a, b]
+                t = math.copysign(1.0, half) / (abs(half) + math.hypot(1.0, half))
+                c = 1.0 / math.hypot(1.0, t)
+                s = t * c
+                for k in range(R):
+                    x, y = S[k, a], S[k, b]
+                    S[k, a], S[k, b] = c * x - s * y, s * x + c * y
+                    x, y = E[k, a], E[k, b]
+                    E[k, a], E[k, b] = c * x - s * y, s * x + c * y
+                for k in range(R):
+                    x, y = S[a, k], S[b, k]
+                    S[a, k], S[b, k] = c * x - s * y, s * x + c * y
+                S[a, b], S[b, a] = 0.0, 0.0
+        if not left:
+            return

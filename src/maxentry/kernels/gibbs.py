@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from maxentry._types import Array, Indices32
 from maxentry.kernels.gauge import (
     cholesky,
+    diagonalise,
     orthonormalise,
     solve_lower,
     solve_slope,
@@ -49,7 +50,7 @@ from maxentry.kernels.gauge import (
 )
 from maxentry.kernels.rng import draw_inverse_gamma, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
-from maxentry.kernels.simd import fetch_and_increment
+from maxentry.kernels.simd import LANES, broadcast, fetch_and_increment, fma, load, store
 
 # Positions in the vector of scalars; TAU2 are the variances of the free effects, S2 those of the aligned ones.
 MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 7
@@ -61,6 +62,7 @@ SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
 # The slice sampler of a variance of effects
 STEP = 1.0  # width of the first bracket, in log tau2
 MAX_STEPS = 30
+RATE = 0.25  # of half-sweeps that redraw the strength of a component
 MAX_COUNT = 4096  # observations of a row up to which rows of equal count are grouped
 
 
@@ -105,39 +107,54 @@ BETA, COIN, MU_SHIFT, RIDGE = 0, 1, 2, 3
 
 @njit(cache=True, nogil=True)
 def log_marginal(
-    log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float
-) -> float:
-    """log p(log tau2 | y) up to a constant; a group of `rows` rows has the same n, and s2 is the sum of their s^2."""
+    log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array
+) -> float:  # fmt: skip
+    """log p(log tau2 | y) up to a constant; a group of `rows` rows has the same n, and s2 is the sum of their s^2.
+
+    `others` are the other eigenvalues of L where 1/tau2 is one, and empty otherwise (`redraw_strength`).
+    """
     tau2 = math.exp(log_tau2)
-    total = -shape * log_tau2 - scale / tau2
+    total, weight = -shape * log_tau2 - scale / tau2, 1.0
+    for j in range(others.size):
+        total += math.log(abs(1.0 - tau2 * others[j]))
+        weight += tau2 * others[j]
+    total -= math.log(weight)
+    quadratic, product = 0.0, 1.0
     for k in range(n.size):
         d = 1.0 + precision * n[k] * tau2
-        total += 0.5 * (tau2 * precision * precision * s2[k] / d - rows[k] * math.log(d))
-    return total
+        quadratic += s2[k] / d
+        if rows[k] == 1.0 and d < 1e100:  # one logarithm for many factors
+            product *= d
+            if product > 1e200:
+                total -= 0.5 * math.log(product)
+                product = 1.0
+        else:
+            total -= 0.5 * rows[k] * math.log(d)
+    return total + 0.5 * (tau2 * precision * precision * quadratic - math.log(product))
 
 
 @njit(cache=True, nogil=True)
 def draw_variance(
-    tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float,
+    tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """One slice-sampling step (Neal 2003: stepping out, shrinking) on log tau2."""
     x = math.log(tau2)
-    height = log_marginal(x, n, rows, s2, precision, shape, scale) - rng.standard_exponential()
+    height = log_marginal(x, n, rows, s2, precision, shape, scale, others) - rng.standard_exponential()
     low = x - STEP * rng.random()
     high = low + STEP
     # Neal's J and K: a random split of the steps keeps the move reversible where their number is limited.
     down = int(rng.random() * MAX_STEPS)
     up = MAX_STEPS - 1 - down
-    while down > 0 and log_marginal(low, n, rows, s2, precision, shape, scale) > height:
+    while down > 0 and log_marginal(low, n, rows, s2, precision, shape, scale, others) > height:
         low -= STEP
         down -= 1
-    while up > 0 and log_marginal(high, n, rows, s2, precision, shape, scale) > height:
+    while up > 0 and log_marginal(high, n, rows, s2, precision, shape, scale, others) > height:
         high += STEP
         up -= 1
     for _ in range(1000):  # a few dozen are enough for numbers; NaN would shrink for ever
         new = low + (high - low) * rng.random()
-        if log_marginal(new, n, rows, s2, precision, shape, scale) >= height:
+        if log_marginal(new, n, rows, s2, precision, shape, scale, others) >= height:
             return math.exp(new)
         if new < x:
             low = new
@@ -183,7 +200,7 @@ def redraw_effects(
         n[i] = sums[i, 0]
         s[i] = sums[i, 1] + n[i] * (effect[i] - mu_shift)
     counts, rows, s2 = group_equal_counts(n, s)
-    tau2 = draw_variance(tau2, counts, rows, s2, precision, shape, scale, rng)
+    tau2 = draw_variance(tau2, counts, rows, s2, precision, shape, scale, np.empty(0), rng)
     for i in range(m):
         p = 1.0 / tau2 + precision * n[i]
         effect[i] = precision * s[i] / p + rng.standard_normal() / math.sqrt(p)
@@ -265,6 +282,79 @@ def draw_augmented_precision(
         Q[a, a] += 1.0 / sigma2
 
 
+@njit(cache=True, nogil=True)
+def redraw_strength(
+    indptr: Array, index: Array, values: Array, weights: Array, factors: Array, free: Array, F: Array, offset: Array,
+    mu: float, precision: float, R: int, T: Array, slope: Array, s2: float, aligned: bool, ridge: float, sigma2: float,
+    Q: Array, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Draw an eigenvalue of L, Q = L + I / sigma2, given y with the rows' parts along its eigenvector integrated out.
+
+    L given A pins the strength of a component to what it is, up to a factor: one near zero would stay there for
+    hundreds of sweeps. `factors` are in the old gauge, A T in the new one. The weaker a component, the more often it
+    is chosen.
+    """
+    m, E, S = free.size, np.empty((R, R)), Q[:R, :R].copy()
+    diagonalise(S, R, E)
+    total = 0.0
+    for a in range(R):
+        S[a, a] -= 1.0 / sigma2
+        total += S[a, a]
+    u, k = rng.random() * total, 0
+    while k < R - 1 and u >= S[k, k]:
+        u -= S[k, k]
+        k += 1
+    others, count, along = np.empty(R - 1), 0, 0.0
+    for a in range(R):
+        along += slope[a] * E[a, k]
+        if a != k:
+            others[count] = S[a, a]
+            count += 1
+    feature = np.empty(offset.size)
+    for j in range(offset.size):
+        f = 0.0
+        for a in range(R):
+            f += F[j, a] * E[a, k]
+        feature[j] = f
+    n, s, ones, row = np.empty(m), np.empty(m), np.ones(m), np.empty(R)
+    length = F.shape[1]
+    g = np.empty(length)  # sum w f (V_j + m) with f the feature of the eigenvector
+    for i in range(m):
+        own, p = 0.0, 0.0
+        for b in range(R):
+            x = 0.0
+            for a in range(b, R):
+                x += factors[i, a] * T[a, b]
+            row[b] = x
+            own += x * E[b, k]
+            p += x * slope[b]
+        sum_w, sum_we, known = 0.0, 0.0, mu + free[i]
+        for q in range(0, length, LANES):
+            store(g, q, broadcast(0.0))
+        for o in range(indptr[i], indptr[i + 1]):
+            j = index[o]
+            f = feature[j] * weights[o] if weights.size > 0 else feature[j]
+            sum_w += f * feature[j]
+            sum_we += f * (values[o] - known - offset[j])
+            for q in range(0, length, LANES):
+                store(g, q, fma(broadcast(f), load(F, j * length + q), load(g, q)))
+        for a in range(R):
+            sum_we -= row[a] * g[a]
+        n[i] = 1.0 / sigma2 + precision * sum_w
+        s[i] = precision * (sum_we + own * sum_w)
+        if aligned:
+            n[i] += along * along / s2
+            s[i] -= along * (p - along * own) / s2
+        s[i] *= s[i]
+    shape = -0.5 * (1 + int(aligned))
+    old = S[k, k]
+    if old > 0.0:
+        new = 1.0 / draw_variance(1.0 / old, n, ones, s, 1.0, shape, 0.5 * ridge, others, rng)
+        for a in range(R):
+            for b in range(R):
+                Q[a, b] += (new - old) * E[a, k] * E[b, k]
+
+
 @njit(cache=True, nogil=True, inline="always")
 def change_gauge(this: Side, other: Side, scratch: Scratch, R: int) -> None:
     """Make the other side orthonormal, and compute what this side's Gram matrix becomes, without moving it."""
@@ -275,8 +365,8 @@ def change_gauge(this: Side, other: Side, scratch: Scratch, R: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def set_prior(
-    this: Side, other: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, sigma2: float, tau2: float,
-    s2: float, rng: np.random.Generator,
+    this: Side, other: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, which: int, scalars: Array,
+    rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Draw the prior precision of a row of this side, and set the features that the other side gives it.
 
@@ -285,6 +375,8 @@ def set_prior(
     On the plain path of annealing the determinant of the prior is |A'A + ridge I|, so that no component vanishes.
     """
     Q, m = scratch.Q, scratch.slope
+    sigma2, tau2, s2 = scalars[SIGMA2], scalars[SIDES[which][0]], scalars[SIDES[which][1]]
+    ridge = 0.0
     if R > 0:
         ridge = scratch.state[RIDGE] * (1.0 - scratch.state[BETA]) * sigma2
         for a in range(R):
@@ -292,13 +384,19 @@ def set_prior(
         draw_augmented_precision(scratch.G, R, this.free.size - R - int(aligned), sigma2, rng, Q)
     if aligned:
         solve_slope(scratch.G, scratch.h, R, m)
-        for a in range(R):
-            for b in range(R):
-                Q[a, b] += m[a] * m[b] / s2
     for j in range(other.free.size):
         for a in range(R):
             other.F[j, a] = other.factors[j, a] + m[a]
         other.effect[j] = other.free[j] + other.aligned[j]
+    if R > 0 and rng.random() < RATE:
+        redraw_strength(
+            this.indptr, this.positions, this.values, this.weights, this.factors, this.free, other.F, other.effect,
+            scalars[MU], scratch.state[BETA] / scalars[ETA2], R, scratch.T, m, s2, aligned, ridge, sigma2, Q, rng,
+        )  # fmt: skip
+    if aligned:
+        for a in range(R):
+            for b in range(R):
+                Q[a, b] += m[a] * m[b] / s2
     if effects:
         Q[R, R] = 1.0 / tau2
 
@@ -426,9 +524,7 @@ def begin_sweep(
     """Toss which side's effects this sweep redraws, and set the prior of the rows."""
     scratch.state[BETA] = beta
     scratch.state[COIN] = 1.0 if effects and rng.random() < 0.5 else 0.0
-    set_prior(
-        left, right, scratch, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_ROW], scalars[S2_ROW], rng
-    )
+    set_prior(left, right, scratch, R, effects, aligned, 0, scalars, rng)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -441,9 +537,7 @@ def switch_sides(
     if effects and scratch.state[COIN] == 0.0:
         redraw_side(left, 0, scratch, R, aligned, hyper, scalars, rng)
     change_gauge(right, left, scratch, R)
-    set_prior(
-        right, left, scratch, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_COL], scalars[S2_COL], rng
-    )
+    set_prior(right, left, scratch, R, effects, aligned, 1, scalars, rng)
 
 
 @njit(cache=True, nogil=True, inline="always")
