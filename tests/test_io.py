@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from maxentry import _io
 from maxentry._io import in_queue, open_output, to_json_data, write_atomically
 from maxentry.errors import DataError, ParameterError
 
@@ -128,3 +129,13 @@ def test_a_queue_goes_by_the_order_of_arrival(tmp_path: Path) -> None:
         assert count() == 0
     assert [f.name for f in tmp_path.iterdir()] == ["a"]
     assert file.read_text() == "a"
+
+
+def test_without_such_locks_nobody_is_ever_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other systems have another struct: theirs would be read as nonsense."""
+    file = tmp_path / "a"
+    file.write_text("a")
+    monkeypatch.setattr(_io, "HAS_QUEUES", False)
+    monkeypatch.setattr("fcntl.fcntl", None)
+    with in_queue(file) as first, in_queue(file) as second:
+        assert first() == second() == 0

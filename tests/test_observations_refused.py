@@ -48,10 +48,14 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     ),
     "minus inf in triples": (([0, 1], [0, 3], [1, -INF]), SHAPE, "got -inf at row 1, column 3"),
     "too large an integer": (holed(10**400), {}, "got inf at row 1, column 2"),
-    "text": (holed("n/a"), {}, r"expected real numbers, got 'n/a' \(text\) at row 1, column 2"),
+    "text": (holed("n.d."), {}, r"expected real numbers, got 'n.d.' \(text\) at row 1, column 2"),
     "text among lists": ([[1, 2], [3, "x"]], {}, r"got 'x' \(text\) at row 1, column 1"),
-    "a text array": (np.array([["1", "2"], ["3", "4"]]), {}, r"got '1' \(text\) at row 0, column 0"),
-    "numbers as text": (WIDE.astype(str), {}, r"got '1.0' \(text\) at row 'a', column 'x'"),
+    "a text array": (np.array([["1", "two"], ["3", "4"]]), {}, r"got 'two' \(text\) at row 0, column 1"),
+    "numbers as text": (
+        WIDE.astype(str).replace("-2.5", "-2.5%"),
+        {},
+        r"got '-2.5%' \(text\) at row 'b', column 'z'",
+    ),
     "text in a wide frame": (
         WIDE.astype(object).replace(-2.5, "low"),
         {},
@@ -63,9 +67,9 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
         r"got 'low' \(text\) at row 'b', column 'y'",
     ),
     "text in a long frame": (
-        pl.DataFrame({"row": ["a", "b"], "col": ["x", "y"], "value": ["1", "2"]}),
+        pl.DataFrame({"row": ["a", "b"], "col": ["x", "y"], "value": ["1", "two"]}),
         {},
-        r"got '1' \(text\) at row 'a', column 'x'",
+        r"got 'two' \(text\) at row 'b', column 'y'",
     ),
     "text in triples": (([0, 1], [0, 1], [1, "two"]), SHAPE, r"got 'two' \(text\) at row 1, column 1"),
     "dates": (
@@ -244,7 +248,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "options with an array": (
         MATRIX,
         {"shape": (3, 3)},
-        "only row_labels, col_labels with an array, got shape",
+        "only row_labels, col_labels, se with an array, got shape",
     ),
     "options with a wide frame": (WIDE, AB, "only row_column with a wide frame, got row_labels"),
     "options with Observations": (

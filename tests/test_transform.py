@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.reference.transform_slow import forward_slow, inverse_slow
 
 from maxentry.errors import DataError, ParameterError
-from maxentry.transform import NONE, Transform
+from maxentry.transform import NONE, Scales, Transform, ValueMap
 
 ALL = [Transform(), Transform("log"), Transform("logit"), Transform("logit", -1, 101)]
 PERCENT = Transform("logit", 0, 100)
@@ -40,6 +40,23 @@ def test_there_and_back_and_increasing(transform):
     assert (np.diff(z) > 0).all()
     assert transform.inside(y).all()
     assert transform.inverse(z.reshape(1, 5)).shape == (1, 5)
+
+
+@pytest.mark.parametrize("transform", ALL, ids=str)
+def test_slopes_are_those_of_differences(transform):
+    z, h = np.linspace(-3, 3, 13), 1e-5
+    differences = (transform.inverse(z + h) - transform.inverse(z - h)) / (2 * h)
+    np.testing.assert_allclose(transform.slope(z), differences, rtol=1e-7)
+
+
+@pytest.mark.parametrize("transform", ALL, ids=str)
+def test_a_unit_in_other_units_is_that_of_differences(transform):
+    scales = Scales("columns", np.array([0.0, 2.0]), np.array([1.0, 7.0]))
+    units, rows, cols = ValueMap(transform, scales), np.array([0, 0, 1]), np.array([0, 1, 1])
+    y, h = transform.inverse([0.3, -0.8, 2.5]), 1e-6
+    differences = (units.common(y + h, rows, cols) - units.common(y - h, rows, cols)) / (2 * h)
+    np.testing.assert_allclose(units.common_unit(y, rows, cols), differences, rtol=1e-5)
+    assert (ValueMap(transform).common_unit(y, rows, cols) == 1).all()
 
 
 @pytest.mark.parametrize("transform", ALL, ids=str)

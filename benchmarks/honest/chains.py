@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 import numpy as np
-from benchmarks.honest.line import Check, Line
+from benchmarks.checks import Check, Line
 from benchmarks.matrices import MATRICES, load
 from benchmarks.peers.problems import simulated
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from benchmarks.honest.line import Line
+from benchmarks.checks import Line
 from benchmarks.matrices import load
 from benchmarks.results_cache import Cache, fingerprint
 

@@ -1,7 +1,7 @@
 """One column in other units than the rest: errors of the others, what is chosen, and ordinary matrices untouched."""
 
 import numpy as np
-from benchmarks.honest.line import Check, Line
+from benchmarks.checks import Check, Line
 from benchmarks.matrices import MATRICES, load
 
 import maxentry

@@ -114,7 +114,8 @@ def refuse_existing(name: str) -> ParameterError:
 
 
 QUEUE = 1 << 60  # the first byte of a queue: no file is so long
-LOCK = "hhqqi4x"  # of fcntl's struct: kind, whence, first byte, number of bytes, process
+LOCK = "hhqqi4x"  # struct flock of 64-bit Linux: kind, whence, first byte, number of bytes, process
+HAS_QUEUES = sys.platform == "linux" and sys.maxsize > 2**32
 
 
 @contextmanager
@@ -122,14 +123,17 @@ def in_queue(path: str | Path) -> Iterator[Callable[[], int]]:
     """Queue at a file behind the other threads and processes that do; yield a function: about how many are ahead?
 
     A place in the queue is a lock on a byte far beyond the end of the file: nothing is written, and the place of a
-    process ends with it. If there is no such file, or the system has no such locks, nobody is ever ahead.
+    process ends with it. If there is no such file, or the system has no such locks (those of other systems belong to a
+    process, not to a thread), nobody is ever ahead: all try again and again.
     """
     file, place = None, QUEUE
     try:
+        if not HAS_QUEUES:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         while not _lock_byte(file, place := _find_end(file, place)):
             pass  # somebody was quicker
-    except (ImportError, AttributeError, OSError):
+    except OSError:
         place = QUEUE
 
     def count_ahead() -> int:

@@ -1,28 +1,32 @@
-"""What the cell of a table says: a number, nothing, a failed measurement, yes or no, an id or a label.
+"""What the cell of a table says: a number, a limit, nothing, a failed measurement, a word with a number, or an id.
 
-Also: frames given by users, put in the order of labels that are known.
+Also: what a measurement says when its cells are put together (value, low, high, se), and frames given by users, put in
+the order of labels that are known.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
 from maxentry.errors import DataError, ParameterError
 from maxentry.frames import is_missing, to_float
-from maxentry.labels import Axis, Labels, label_text
-from maxentry.tables import DecimalComma
+from maxentry.labels import NOTHING as NO_MEASUREMENT
+from maxentry.labels import Axis, Labels, as_array, floats, label_text
+from maxentry.tables import DecimalComma, cell_text
 from maxentry.wording import as_text, show
 
 NOTHING = ("", "na", "n/a", "nan", "null", "none", "<na>")
 FAILED = ("failed", "fail")
 YES = ("1", "1.0", "true", "t", "yes", "y", "x", *FAILED)
 NO = ("0", "0.0", "false", "f", "no", "n", *NOTHING)
+MOST_TRIALS = 100_000  # in one line
 LONGEST_ID = 18  # digits; Python refuses to parse a whole number of thousands of digits
 
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
@@ -69,7 +73,15 @@ def parse_number(cell: Any, where: str, decimal_comma: DecimalComma = "never") -
     """Read a number; None where the cell is empty."""
     if is_empty(cell):
         return None
-    text = _use_point(cell.strip(), where, decimal_comma) if isinstance(cell, str) else None
+    try:
+        return _number(cell, decimal_comma)
+    except ValueError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def _number(cell: Any, decimal_comma: DecimalComma) -> float | None:
+    """Read a number from a cell that is not empty; None for NaN. A ValueError says why it is none."""
+    text = _use_point(cell.strip(), decimal_comma) if isinstance(cell, str) else None
     if text is not None and _POINT.fullmatch(text):
         return float(text)
     number = to_float(cell)
@@ -77,17 +89,200 @@ def parse_number(cell: Any, where: str, decimal_comma: DecimalComma = "never") -
         return None if math.isnan(number) else number
     comma = decimal_comma == "never" and isinstance(cell, str) and _COMMA.fullmatch(cell.strip())
     hint = " A decimal comma is read only where semicolons or tabs separate the cells." if comma else ""
-    raise DataError(f"{where}: {show(cell)} is not a number.{hint}")
+    raise ValueError(f"{show(cell)} is not a number.{hint}")
 
 
-def _use_point(text: str, where: str, decimal_comma: DecimalComma) -> str:
+def _use_point(text: str, decimal_comma: DecimalComma) -> str:
     """Replace a decimal comma by a point."""
     if decimal_comma == "never" or not _COMMA.fullmatch(text):
         return text
     if decimal_comma != "always" and _THOUSANDS.search(text):
         both = f"{text.replace(',', '')} or {text.replace(',', '.')}"
-        raise DataError(f"{where}: {show(text)} may mean {both}. Use a decimal point.")
+        raise ValueError(f"{show(text)} may mean {both}. Use a decimal point.")
     return text.replace(",", ".")
+
+
+# Measurements: a value, a limit or a range; or a word that stands for a number
+
+
+class Statement(NamedTuple):
+    """What a measurement says: the value is above `low` and at or below `high`; equal ends are a plain value."""
+
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """A number that stands for it: the value, the finite end of a limit, the middle of a range."""
+        if math.isinf(self.low) or math.isinf(self.high):
+            return self.high if math.isinf(self.low) else self.low
+        return self.low if self.is_value else self.low / 2 + self.high / 2
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is a plain value."""
+        return self.low == self.high
+
+    def __str__(self) -> str:
+        """The statement as a cell holds it: `0.5`, `<0.5`, `>100` or `0.5..0.7`."""
+        if self.is_value:
+            return cell_text(self.low)
+        if math.isinf(self.low):
+            return f"<{cell_text(self.high)}"
+        return f">{cell_text(self.low)}" if math.isinf(self.high) else "..".join(map(cell_text, self))
+
+
+class Words(NamedTuple):
+    """Words that stand for numbers, in lower case, and what messages say of them."""
+
+    codes: Mapping[str, float]
+    expected: str
+
+    @classmethod
+    def grades(cls, levels: Sequence[Hashable]) -> Words:
+        """The words of grades: the first level is 1, the next 2, and so on."""
+        names = [label_text(level) for level in levels]
+        codes = {_word(name): float(k) for k, name in enumerate(names, 1)}
+        if len(codes) < len(names) or len(names) < 2 or "" in codes:
+            got = ", ".join(map(show, names))
+            raise ParameterError(f"expected at least 2 levels with different names, got {got or 'none'}.")
+        return cls(codes, f"one of {', '.join(names)}")
+
+    def find(self, cell: Any) -> float:
+        """Return the number of a word; a ValueError says what was expected."""
+        code = self.codes.get(_word(cell))
+        if code is None:
+            raise ValueError(f"expected {self.expected}, got {show(cell, 40)}.")
+        return code
+
+
+def _word(cell: Any) -> str:
+    """A cell as a word: in lower case, a number without superfluous digits."""
+    text = label_text(cell).lower()
+    return label_text(float(text)) if _POINT.fullmatch(text) else text
+
+
+YES_NO = Words(
+    dict.fromkeys(("yes", "y", "true", "t", "pass", "+", "1"), 1.0)
+    | dict.fromkeys(("no", "n", "false", "f", "fail", "-", "\N{MINUS SIGN}", "0"), 0.0),
+    "yes or no (or true/false, pass/fail, +/-, 1/0)",
+)
+_SIGNS = {"<": "<", "<=": "<", "≤": "<", ">": ">", ">=": ">", "≥": ">"}
+_LIMIT = re.compile(r"(<=|>=|[<>≤≥])\s*(.*)", re.DOTALL)
+_RANGE = re.compile(r"(?P<low>.*[^.])\.\.(?P<high>[^.].*)", re.DOTALL)
+_PAIR = re.compile(r"\[(.*)\]", re.DOTALL)
+_LIKE_A_LIMIT = re.compile(r"[<>≤≥=~\[\](){}…±]|\.\.|\d\s*[-–—:]\s*\d|\d\s+\D*\d")
+WRITTEN = "Write a number, a limit as <0.5 or >100, or a range as 0.5..0.7"
+
+
+def parse_measurement(
+    cell: Any, where: str, decimal_comma: DecimalComma = "never", words: Words | None = None
+) -> Statement | None:
+    """Read a value, a limit (`<0.5`) or a range (`0.5..0.7`, `[0.5, 0.7]`), or one of the words; None where empty."""
+    if is_empty(cell):
+        return None
+    try:
+        return read_cell(cell, decimal_comma, words)
+    except ValueError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def read_cell(
+    cell: Any, decimal_comma: DecimalComma = "never", words: Words | None = None
+) -> Statement | None:
+    """Read a measurement from a cell that is not empty; a ValueError says why it is none."""
+    if words is not None:
+        code = words.find(cell)
+        return Statement(code, code)
+    ends = _split_ends(cell.strip(), decimal_comma) if isinstance(cell, str) else None
+    if ends is None:
+        try:
+            number = _number(cell, decimal_comma)
+        except ValueError as error:
+            limit = isinstance(cell, str) and _LIKE_A_LIMIT.search(cell)
+            raise ValueError(f"{error} {_advice(cell)}" if limit else str(error)) from None
+        return None if number is None else Statement(number, number)
+    try:
+        low, high = (_number(end.strip(), decimal_comma) if isinstance(end, str) else end for end in ends)
+    except ValueError as error:
+        raise ValueError(f"{show(cell, 40)} is no limit or range: {error} {_advice(cell)}") from None
+    if low is None or high is None or not low <= high:
+        raise ValueError(f"{show(cell, 40)} is no range: the lower end comes first. {_advice(cell)}")
+    if math.isinf(low) and math.isinf(high):
+        raise ValueError(f"{show(cell, 40)} has no finite end. {_advice(cell)}")
+    return Statement(low, high)
+
+
+def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, str | float] | None:
+    """The two ends of a limit or a range, as text or as an infinity; None where the text is neither."""
+    if limit := _LIMIT.fullmatch(text):
+        return (-math.inf, limit[2]) if _SIGNS[limit[1]] == "<" else (limit[2], math.inf)
+    if pair := _PAIR.fullmatch(text):
+        between = ";" if ";" in pair[1] else "," if decimal_comma == "never" else r",\s+"
+        ends = re.split(between, pair[1])
+        if len(ends) != 2:
+            example = "[0.5, 0.7]" if decimal_comma == "never" else "[0,5; 0,7]"
+            raise ValueError(f"{show(text, 40)} is no range of two numbers, like {example}. {WRITTEN}.")
+        return ends[0], ends[1]
+    ends_of = _RANGE.fullmatch(text)
+    return None if ends_of is None else (ends_of["low"], ends_of["high"])
+
+
+def _advice(cell: Any) -> str:
+    """What to write instead of a cell that is no limit."""
+    if "±" in cell:
+        return f"{WRITTEN}; a standard error goes in a column se."
+    if cell.strip()[:1] == "[" or cell.strip()[-1:] == "]":
+        return f'{WRITTEN} (in CSV a cell with a comma needs quotes: "[0.5, 0.7]").'
+    return f"{WRITTEN}."
+
+
+def read_cells(
+    values: ArrayLike, where: Callable[[int], str], words: Words | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Read an array of measurements, of numbers or of text: values, and their ends (None: all are plain values).
+
+    `where(k)` names the k-th cell in an error.
+    """
+    array = as_array(values)
+    if words is None and array.dtype.kind in "fiub":
+        return floats(array, where), None, None
+    flat = list(array.flat) if array.dtype.kind in "mM" else array.astype(object).ravel()
+    low, high = np.full(len(flat), np.nan), np.full(len(flat), np.nan)
+    for k, cell in enumerate(flat):
+        if is_missing(cell) or (isinstance(cell, str) and is_empty(cell)):
+            continue
+        try:
+            statement = read_cell(cell, words=words)
+        except ValueError as error:
+            raise _refuse_cell(cell, where(k), str(error), words) from None
+        if statement is not None:
+            low[k], high[k] = statement
+    known = ~np.isnan(low)
+    plain = np.array_equal(low[known], high[known])
+    middle = [Statement(a, b).value for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+    numbers = low if plain else np.where(known, middle, np.nan)
+    ends = (None, None) if plain else (low.reshape(array.shape), high.reshape(array.shape))
+    return numbers.reshape(array.shape), *ends
+
+
+def _refuse_cell(cell: Any, where: str, reason: str, words: Words | None) -> DataError:
+    """Return the error for a cell of an array that is no measurement."""
+    is_text = isinstance(cell, str | bytes)
+    code = "text_value" if is_text else None
+    if words is not None or (isinstance(cell, str) and _LIKE_A_LIMIT.search(cell)):
+        return DataError(f"{where}: {reason}", code=code)
+    kind = "text" if is_text else type(cell).__name__
+    return DataError(f"expected real numbers, got {show(cell)} ({kind}) at {where}.", code=code)
+
+
+def are_measurements(cells: Sequence[Any]) -> bool:
+    """Whether all cells are numbers, limits or ranges in text, and one of them is not a whole number."""
+    try:
+        statements = [read_cell(cell) for cell in cells]
+    except ValueError:
+        return False
+    return not all(s is not None and s.is_value and s.low.is_integer() for s in statements)
 
 
 def check_distinct(new: Iterable[Hashable], side: str, known: Iterable[Hashable] = ()) -> None:
@@ -109,6 +304,164 @@ def check_distinct(new: Iterable[Hashable], side: str, known: Iterable[Hashable]
         if other != label:
             both = f"{show(other)} and {show(label)}"
             raise DataError(f"expected {side} labels that read differently as text, got {both}.")
+
+
+# Measurements in columns: values, their ends and standard errors
+
+
+class Reading(NamedTuple):
+    """One measurement as a line of a table has it: its ends and its standard error."""
+
+    low: float
+    high: float
+    se: float = 0.0
+
+
+def parse_line(
+    cell: Mapping[str, Any],
+    where: Callable[[str], str],
+    decimal_comma: DecimalComma = "never",
+    words: Words | None = None,
+) -> list[Reading]:
+    """Read the measurements of a line: none where it is empty, several where it counts successes of trials.
+
+    cell: the cells by role (see `frames.BESIDE`); where: the name of a role's cell for errors.
+    """
+    statement = parse_measurement(cell.get("value"), where("value"), decimal_comma, words)
+    if "trials" in cell and words is YES_NO:
+        counts = _parse_counts(cell, where)
+        if counts and statement is not None:
+            raise DataError(f"{where('value')}: expected a value, or successes and trials, got both.")
+        if counts:
+            return [Reading(1.0, 1.0)] * counts[0] + [Reading(0.0, 0.0)] * (counts[1] - counts[0])
+    if "low" in cell or "high" in cell:
+        statement = _within(statement, cell, where, decimal_comma)
+    se = (parse_number(cell["se"], where("se"), decimal_comma) or 0.0) if "se" in cell else 0.0
+    if not 0 <= se < math.inf:
+        raise DataError(
+            f"{where('se')}: expected a standard error that is finite and not negative, got {se:g}."
+        )
+    return [] if statement is None else [Reading(*statement, se)]
+
+
+def _within(
+    statement: Statement | None,
+    cell: Mapping[str, Any],
+    where: Callable[[str], str],
+    decimal_comma: DecimalComma,
+) -> Statement | None:
+    """Put a value together with cells of its ends: an empty end is open, a value must be one of them."""
+    low, high = (parse_number(cell.get(name), where(name), decimal_comma) for name in ("low", "high"))
+    if low is None and high is None:
+        return statement
+    ends = Statement(-math.inf if low is None else low, math.inf if high is None else high)
+    if not ends.low <= ends.high or (math.isinf(ends.low) and math.isinf(ends.high)):
+        wanted = "low at or below high, and one of them finite"
+        raise DataError(f"{where('low')}: expected {wanted}, got {ends.low:g} and {ends.high:g}.")
+    one_sided = ends.is_value or math.isinf(ends.low) or math.isinf(ends.high)
+    if statement is None or statement == ends or (one_sided and statement == (ends.value, ends.value)):
+        return ends
+    raise DataError(
+        f"{where('value')}: expected a value, or its limits low and high, got both. Leave the value empty where only "
+        "the limits are known; rename low and high if they are a confidence interval."
+    )
+
+
+def _parse_counts(cell: Mapping[str, Any], where: Callable[[str], str]) -> tuple[int, int] | None:
+    """Read how many of how many trials were a success; None where both are empty."""
+    successes, trials = (parse_id(cell.get(name), where(name)) for name in ("successes", "trials"))
+    if successes is None and trials is None:
+        return None
+    if successes is None or trials is None or not 0 <= successes <= trials <= MOST_TRIALS:
+        wanted = f"successes from 0 to trials, and at most {MOST_TRIALS} trials"
+        raise DataError(f"{where('trials')}: expected {wanted}, got {successes} of {trials}.")
+    return successes, trials
+
+
+def read_lines(
+    values: NDArray[Any],
+    beside: Mapping[str, Sequence[Any]],
+    rows: Sequence[Any],
+    cols: Sequence[Any],
+    words: Words | None,
+) -> tuple[NDArray[np.int64] | None, Any, Any, Any, Any]:
+    """Read the measurements of a long frame: the line of each (None: one for every line), value, low, high and se."""
+
+    def place(k: int) -> str:
+        return f"row {show(rows[k])}, column {show(cols[k])}"
+
+    if not beside:
+        return None, *read_cells(values, place, words), None
+    at, found = [], []
+    for k, cell in enumerate(values):
+        line = {"value": cell} | {name: column[k] for name, column in beside.items()}
+        readings = parse_line(line, lambda name, k=k: f"{place(k)}, {name}", words=words)  # type: ignore[misc]
+        at += [k] * len(readings)
+        found += readings
+    if not found:
+        raise DataError(NO_MEASUREMENT)
+    low, high, se = np.array(found, dtype=np.float64).T
+    return np.array(at, dtype=np.int64), np.full(len(at), np.nan), low, high, se
+
+
+def check_ends(
+    low: Any, high: Any, values: NDArray[np.float64], where: Callable[[int], str]
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Check the ends of the measurements; a value that is NaN becomes a number between its ends, in place."""
+    low, high = (_read_beside(end, values.size, name, where) for end, name in ((low, "low"), (high, "high")))
+    plain = np.isnan(low) & np.isnan(high)
+    low[plain] = high[plain] = values[plain]
+    with np.errstate(invalid="ignore"):
+        wrong = ~plain & (
+            ~(low <= high) | (low == np.inf) | (high == -np.inf) | (np.isinf(low) & np.isinf(high))
+        )
+        representative = np.where(np.isinf(low), high, np.where(np.isinf(high), low, low / 2 + high / 2))
+        unset = np.isnan(values) & ~plain
+        values[unset] = np.where(low == high, low, representative)[unset]
+        outside = ~plain & ~wrong & ~((low <= values) & (values <= high))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        wanted = "a lower end at or below the upper one, at least one of them finite (-inf, inf: open)"
+        raise DataError(f"expected {wanted}, got {low[k]:g} and {high[k]:g} at {where(k)}.")
+    if outside.any():
+        k = int(np.argmax(outside))
+        raise DataError(
+            f"expected a value between its ends {low[k]:g} and {high[k]:g}, got {values[k]:g} at {where(k)}."
+        )
+    return low, high
+
+
+def check_errors(
+    se: Any, values: NDArray[np.float64], where: Callable[[int], str]
+) -> NDArray[np.float64] | None:
+    """Check the standard errors; a missing one is 0."""
+    errors = _read_beside(se, values.size, "se", where)
+    errors[np.isnan(errors)] = 0.0
+    wrong = ~((errors >= 0) & (errors < np.inf))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        raise DataError(
+            f"expected standard errors that are finite and not negative, got {errors[k]:g} at {where(k)}."
+        )
+    return errors
+
+
+def _read_beside(given: Any, n: int, name: str, where: Callable[[int], str]) -> NDArray[np.float64]:
+    """Return numbers given beside the values, one for each."""
+    if given is None:
+        raise DataError("expected low= and high= together, got one of them (-inf and inf are open ends).")
+    array = as_array(given)
+    if array.shape != (n,):
+        raise DataError(f"expected {name}= of length {n}, one for each value, got shape {array.shape}.")
+    return floats(array, where)
+
+
+def count_limits(low: NDArray[np.float64], high: Any) -> str:
+    """Say how many measurements are below a limit, above one or between two."""
+    below, above = np.isinf(low), np.isinf(high)
+    between = int((~below & ~above & (low < high)).sum())
+    counts = (int(below.sum()), "below a limit"), (int(above.sum()), "above one"), (between, "between two")
+    return ", ".join(f"{count} {words}" for count, words in counts if count)
 
 
 # Frames in the order of known labels

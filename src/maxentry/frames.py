@@ -99,6 +99,71 @@ def foreign_code(expected: str, given: object) -> Iterator[None]:
 
 UNNAMED = ("", "Unnamed: 0")  # names that pandas' to_csv gives to an index without a name
 LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
+# Columns of a long table beside these: limits, the standard error, how many of how many trials were a success
+BESIDE = {name: (name,) for name in ("low", "high", "successes", "trials")} | {"se": ("se", "sem", "sd")}
+PREDICTED = ("mean", "gain")  # a plate has an sd beside these: that of a prediction
+OWN = {
+    *PREDICTED,
+    "id",
+    "number",
+    "told_at",
+    "who",
+    "corrected",
+    "sd",
+    "cost",
+    "status",
+    "reason",
+    "asked_at",
+}
+OWN_BY_ID = {"gain", "told_at", "asked_at"}  # beside an id, one of them says that maxentry wrote the table
+
+
+def find_beside(
+    names: Sequence[Hashable], taken: Iterable[int | None], se: Hashable | None = None
+) -> dict[str, int]:
+    """Find the columns of a long table that say more of a value than the value: positions by role (see `BESIDE`).
+
+    taken: columns with another role; se: the name of the column of standard errors, where it is not a usual one.
+    """
+    free = {_plain_name(name): j for j, name in reversed([*enumerate(names)]) if j not in {*taken}}
+    found = {}
+    for role, choices in BESIDE.items():
+        usual = next((name for name in choices if name in free), None)
+        if usual == "sd" and any(name in free for name in PREDICTED):
+            usual = None
+        if usual is not None:
+            found[role] = free[usual]
+    if se is not None:
+        if _plain_name(se) not in free:
+            listed = ", ".join(map(show, names))
+            raise DataError(
+                f"expected a column {show(se)} of standard errors beside the others, got {listed}."
+            )
+        found["se"] = free[_plain_name(se)]
+    return found
+
+
+def find_unused(names: Sequence[Hashable], taken: Iterable[int | None]) -> list[Hashable]:
+    """Find columns of a long table that have no role, except those that maxentry itself writes beside an id."""
+    plain, used = [_plain_name(name) for name in names], {*taken}
+    ours = {*OWN, "expires_at"} if "id" in plain and OWN_BY_ID & {*plain} else set()
+    return [
+        names[j] for j, name in enumerate(plain) if j not in used and name not in ours and name not in UNNAMED
+    ]
+
+
+def name_unused(names: Sequence[Hashable], source: str = "") -> str:
+    """Return the warning for columns that are not used."""
+    listed = ", ".join(show(name, 40) for name in names[:5]) + (
+        f" and {len(names) - 5} more" if len(names) > 5 else ""
+    )
+    are = "column is" if len(names) == 1 else "columns are"
+    used = "row, col, value, low, high, se"
+    return f"{source or 'the long table'}: {len(names)} {are} not used: {listed} (used are {used})."
+
+
+def _plain_name(name: Hashable) -> Hashable:
+    return name.strip().lower() if isinstance(name, str) else name
 
 
 class Wide(NamedTuple):
@@ -107,6 +172,7 @@ class Wide(NamedTuple):
     form: Form
     columns: list[NDArray[Any]]
     numbered: bool  # the first column, read as values, looks like the numbers of rows
+    guessed: bool = False  # the first column was read as labels because it holds no numbers
 
 
 class Long(NamedTuple):
@@ -118,6 +184,8 @@ class Long(NamedTuple):
     values: NDArray[Any]
     row_name: Hashable = None
     col_name: Hashable = None
+    beside: Mapping[str, list[Any]] = {}  # cells by role
+    unused: Sequence[Hashable] = ()
 
 
 class _FrameTable(NamedTuple):
@@ -163,10 +231,11 @@ def frame_library(*things: object) -> Literal["pandas", "polars"] | None:
 
 
 def is_long(data: Any) -> bool:
-    """Whether the frame's columns are recognisably named row, col (or column) and value."""
+    """Whether the frame's columns are recognisably named row, col (or column) and value (or low, high, trials)."""
     with foreign_code("a frame", data):
         names = set(_table(_index_as_columns(data, {})).names)
-    return all(any(name in names for name in choices) for choices in LONG_NAMES.values())
+    named = {role: any(name in names for name in choices) for role, choices in LONG_NAMES.items()}
+    return named["row"] and named["col"] and (named["value"] or bool(names & {"low", "high", "trials"}))
 
 
 def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
@@ -190,20 +259,26 @@ def _read_wide(table: _FrameTable, row_column: Hashable | None) -> Wide:
     row_name = None if row_name in UNNAMED else row_name
     columns = [_to_array(table.column(j)) for j in values]
     numbered = row_labels is None and _looks_numbered(table.column(0), columns)
-    return Wide(Form(table.kind, row_labels, col_labels, row_name, table.across), columns, numbered)
+    guessed = row_column is None and label_at == 0 and table.names[0] not in ("row", *UNNAMED)
+    return Wide(Form(table.kind, row_labels, col_labels, row_name, table.across), columns, numbered, guessed)
 
 
-def read_long(frame: Any, row: Hashable | None, col: Hashable | None, value: Hashable | None) -> Long:
+def read_long(
+    frame: Any, row: Hashable | None, col: Hashable | None, value: Hashable | None, se: Hashable | None = None
+) -> Long:
     """One line per measurement; a role not named is found by its usual name, else by its order among 3."""
     given = {"row": row, "col": col, "value": value}
     with foreign_code("a frame", frame):
-        return _read_long(_table(_index_as_columns(frame, given)), given)
+        return _read_long(_table(_index_as_columns(frame, given)), given, se)
 
 
-def _read_long(table: _FrameTable, given: Mapping[str, Hashable | None]) -> Long:
+def _read_long(table: _FrameTable, given: Mapping[str, Hashable | None], se: Hashable | None) -> Long:
     at = {role: _find(table, role, name) for role, name in given.items()}
-    left = [j for j in range(len(table.names)) if j not in at.values()]
+    beside = find_beside(table.names, at.values(), se)
+    left = [j for j in range(len(table.names)) if j not in (*at.values(), *beside.values())]
     for role in (role for role, place in at.items() if place is None):
+        if role == "value" and beside.keys() & {"low", "high", "trials"}:
+            continue
         if len(table.names) != 3:
             wanted = " or ".join(map(repr, LONG_NAMES[role]))
             got = ", ".join(map(show, table.names)) or "no column"
@@ -211,9 +286,12 @@ def _read_long(table: _FrameTable, given: Mapping[str, Hashable | None]) -> Long
                 f"expected a long frame with a column {wanted} (or its name in {role}=), got {got}."
             )
         at[role] = left.pop(0)
-    rows, cols, values = (table.column(place) for place in at.values() if place is not None)
+    rows, cols = (table.column(place).to_list() for place in (at["row"], at["col"]) if place is not None)
+    values = object_array([None] * len(rows)) if at["value"] is None else _to_array(table.column(at["value"]))
     names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
-    return Long(table.kind, rows.to_list(), cols.to_list(), _to_array(values), *names)
+    unused = find_unused(table.names, (*at.values(), *beside.values()))
+    cells = {role: list(_to_array(table.column(place))) for role, place in beside.items()}
+    return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused)
 
 
 def _table(frame: Any) -> _FrameTable:

@@ -7,7 +7,7 @@ times; each measurement counts.
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -18,6 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxentry import frames
 from maxentry._io import check_memory
+from maxentry.cells import (
+    Words,
+    are_measurements,
+    check_ends,
+    check_errors,
+    count_limits,
+    read_cells,
+    read_lines,
+)
 from maxentry.errors import DataError
 from maxentry.labels import (
     NOTHING,
@@ -68,6 +77,11 @@ class Observations:
     frame_kind: str | None = None
     row_name: Hashable = None  # the frame's names of rows and columns
     col_name: Hashable = None
+    low: NDArray[np.float64] | None = (
+        None  # ends of what was measured, low <= high; None: all are plain values
+    )
+    high: NDArray[np.float64] | None = None
+    se: NDArray[np.float64] | None = None  # standard errors, 0 where none is given; None: none is given
 
     def __post_init__(self) -> None:
         given_rows, given_cols = as_array(self.rows), as_array(self.cols)
@@ -78,18 +92,27 @@ class Observations:
         row_axis = Axis.from_labels("row", shape[0], self.row_labels)
         col_axis = Axis.from_labels("column", shape[1], self.col_labels)
         rows, cols = row_axis.within(given_rows), col_axis.within(given_cols)
-        values = floats(self.values, lambda k: place(row_axis, rows[k], col_axis, cols[k]))
+
+        def where(k: int) -> str:
+            return place(row_axis, rows[k], col_axis, cols[k])
+
+        values = floats(self.values, where)
+        beside = self.low is not None or self.high is not None
+        low, high = check_ends(self.low, self.high, values, where) if beside else (None, None)
+        se = None if self.se is None else check_errors(self.se, values, where)
         known = ~np.isnan(values)
         if not known.any():
             raise DataError(NOTHING)
         if np.isinf(values).any():
             k = int(np.argmax(np.isinf(values)))
-            where = place(row_axis, rows[k], col_axis, cols[k])
-            raise DataError(f"expected finite numbers, got {values[k]} at {where}.")
+            raise DataError(f"expected finite numbers, got {values[k]} at {where(k)}.")
         order = _row_order(rows, cols, shape[1], known)
         checked: dict[str, Any] = {"shape": shape, "values": values[order]}
         checked |= {"rows": rows[order].astype(np.int32), "cols": cols[order].astype(np.int32)}
         checked |= {"row_labels": row_axis.labels, "col_labels": col_axis.labels}
+        limited = low is not None and high is not None and bool((low[order] < high[order]).any())
+        checked |= {"low": low[order] if limited else None, "high": high[order] if limited else None}  # type: ignore[index]
+        checked |= {"se": se[order] if se is not None and se[order].any() else None}
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -107,32 +130,44 @@ class Observations:
         col: Hashable | None = None,
         value: Hashable | None = None,
         row_column: Hashable | None = None,
+        se: Any = None,
+        words: Words | None = None,
     ) -> Observations:
         """Build observations from Observations, an array, scipy.sparse, a frame or a tuple (rows, cols, values).
 
+        A pair of matrices (lower, upper) holds the ends of what was measured; see `from_limits`.
         A frame is read as long if row=, col= or value= is given or its columns have these names, and as wide otherwise.
+        Cells of text may be limits and ranges, like `<0.5`, `>100` and `0.5..0.7`.
+
+        se: standard errors: for a long frame the name of their column (by default se, sem or sd), for an array a
+            matrix, for triples a sequence.
+        words: words in cells that stand for numbers, like `cells.YES_NO`.
         """
         labels = {"row_labels": row_labels, "col_labels": col_labels}
         names = {"row": row, "col": col, "value": value}
         options: dict[str, Any] = {"shape": shape, "row_column": row_column} | labels | names
+        options |= {"se": se}
         options = {name: option for name, option in options.items() if option is not None}
         if isinstance(data, Observations):
             _check_options(options, "Observations")
             return data
         if isinstance(data, tuple) and len(data) == 3:
-            _check_options(options, "triples", "shape", *labels)
-            return cls.from_triples(*data, **options)
+            _check_options(options, "triples", "shape", *labels, "se")
+            return cls.from_triples(*data, words=words, **options)
+        if _is_pair(data):
+            _check_options(options, "a pair of matrices", *labels, "se")
+            return cls.from_limits(*data, **options)
         if _is_sparse(data):
             _check_options(options, "a sparse matrix", *labels)
             return cls.from_sparse(data, **options)
         if not isinstance(data, (np.ndarray, list, tuple)) and frames.is_frame(data):
-            if options.keys() & names.keys() or (row_column is None and frames.is_long(data)):
-                _check_options(options, "a long frame", *names, *labels)
-                return cls.from_long(data, **options)
+            if options.keys() & {*names, "se"} or (row_column is None and frames.is_long(data)):
+                _check_options(options, "a long frame", *names, *labels, "se")
+                return cls.from_long(data, words=words, **options)
             _check_options(options, "a wide frame", "row_column")
-            return cls._wide_or_hint(data, **options)
-        _check_options(options, "an array", *labels)
-        return cls.from_array(data, **options)
+            return cls._wide_or_hint(data, words=words, **options)
+        _check_options(options, "an array", *labels, "se")
+        return cls.from_array(data, words=words, **options)
 
     @classmethod
     def from_array(
@@ -140,19 +175,42 @@ class Observations:
         array: ArrayLike,
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
+        *,
+        se: ArrayLike | None = None,
+        words: Words | None = None,
     ) -> Self:
-        """Build observations from a dense matrix with NaN, None or masked values where missing."""
+        """Build observations from a dense matrix with NaN, None or masked values where missing.
+
+        Cells of text may be limits. se: a matrix of standard errors.
+        """
         given = as_array(array)
         if given.ndim != 2:
             got = f"one of {given.ndim}" if given.ndim else f"{type(array).__name__} {show(array)}"
             raise DataError(f"expected an array of 2 dimensions, got {got}.")
-        m1, m2 = check_shape(given.shape)
-        row_axis, col_axis = (
-            Axis.from_labels("row", m1, row_labels),
-            Axis.from_labels("column", m2, col_labels),
-        )
-        matrix = floats(given, lambda k: place(row_axis, k // m2, col_axis, k % m2))
-        return cls._from_matrix(matrix, row_axis, col_axis)
+        axes = _axes(check_shape(given.shape), row_labels, col_labels)
+        return cls._from_matrix(axes, *read_cells(given, _place_in(axes), words), se=se)
+
+    @classmethod
+    def from_limits(
+        cls,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        row_labels: Iterable[Hashable] | None = None,
+        col_labels: Iterable[Hashable] | None = None,
+        *,
+        se: ArrayLike | None = None,
+    ) -> Self:
+        """Build observations from two matrices: every measurement lies above `lower` and at or below `upper`.
+
+        Equal ends are a plain value, -inf and inf are open ends, NaN in both is missing. se: standard errors.
+        """
+        ends = as_array(lower), as_array(upper)
+        if any(end.ndim != 2 for end in ends) or ends[0].shape != ends[1].shape:
+            got = " and ".join(str(end.shape) for end in ends)
+            raise DataError(f"expected lower and upper ends in two matrices of one shape, got shapes {got}.")
+        axes = _axes(check_shape(ends[0].shape), row_labels, col_labels)
+        low, high = (floats(end, _place_in(axes)) for end in ends)
+        return cls._from_matrix(axes, np.full(low.shape, np.nan), low, high, se=se)
 
     @classmethod
     def from_sparse(
@@ -180,21 +238,33 @@ class Observations:
         shape: tuple[int, int] | None = None,
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
+        *,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        se: ArrayLike | None = None,
+        words: Words | None = None,
     ) -> Self:
         """Build observations from lists of rows, columns and values; rows and columns are positions or labels.
 
         They are positions if only a shape is given. Labels keep their order of appearance, or the order of row_labels
-        and col_labels, which may also name rows and columns that were never measured.
+        and col_labels, which may also name rows and columns that were never measured. low, high and se are the ends and
+        the standard errors of the values.
         """
         row_items, col_items, given = as_column(rows, "row"), as_column(cols, "column"), as_array(values)
         check_lengths(row_items, col_items, given)
         row_codes, row_known = positions_or_labels(row_items, row_labels, shape, "row")
         col_codes, col_known = positions_or_labels(col_items, col_labels, shape, "col")
         size = (len(row_known or ()), len(col_known or ())) if shape is None else shape
-        return cls(size, row_codes, col_codes, given, row_known, col_known)
+        numbers, *ends = read_cells(
+            given, lambda k: f"row {show(row_items[k])}, column {show(col_items[k])}", words
+        )
+        if ends[0] is not None and (low is not None or high is not None):
+            raise DataError("expected limits in the values, or in low= and high=, got both.")
+        low, high = (low, high) if ends[0] is None else ends
+        return cls(size, row_codes, col_codes, numbers, row_known, col_known, low=low, high=high, se=se)  # type: ignore[arg-type]
 
     @classmethod
-    def from_wide(cls, frame: Any, row_column: Hashable | None = None) -> Self:
+    def from_wide(cls, frame: Any, row_column: Hashable | None = None, *, words: Words | None = None) -> Self:
         """Build observations from a frame with one line per row of the matrix and one column per column.
 
         The row labels are in `row_column`; else in a first column that is named "row" or holds no numbers; else in
@@ -204,21 +274,28 @@ class Observations:
         wide = frames.read_wide(frame, row_column)
         form = wide.form
         m1, m2 = check_shape((len(wide.columns[0]) if wide.columns else 0, len(wide.columns)))
-        row_axis, col_axis = (
-            Axis.from_labels("row", m1, form.row_labels),
-            Axis.from_labels("column", m2, form.col_labels),
-        )
-        matrix = np.empty((m1, m2))
+        axes = _axes((m1, m2), form.row_labels, form.col_labels)
+        matrix, ends = np.empty((m1, m2)), None
         for j, column in enumerate(wide.columns):
-            matrix[:, j] = floats(column, lambda i, j=j: place(row_axis, i, col_axis, j))  # type: ignore[misc]
+            matrix[:, j], low, high = read_cells(column, lambda i, j=j: place(axes[0], i, axes[1], j), words)  # type: ignore[misc]
+            if low is not None:
+                ends = np.full((2, m1, m2), np.nan) if ends is None else ends
+                ends[:, :, j] = low, high
         if wide.numbered:
             warn(_numbered_rows(0 if form.col_labels is None else form.col_labels[0]), stacklevel=2)
-        return cls._from_matrix(matrix, row_axis, col_axis, form.kind, form.row_name, form.col_name)
+        if wide.guessed and are_measurements(axes[0].labels or ()):
+            warn(
+                f"the first column, {form.row_name!r}, is text and was read as row labels, though it looks like "
+                "values. A frame of text without labels needs a column of them before its values.",
+                stacklevel=2,
+            )
+        low, high = (None, None) if ends is None else ends
+        return cls._from_matrix(axes, matrix, low, high, form.kind, form.row_name, form.col_name)
 
     @classmethod
-    def _wide_or_hint(cls, frame: Any, row_column: Hashable | None = None) -> Self:
+    def _wide_or_hint(cls, frame: Any, **options: Any) -> Self:
         try:
-            return cls.from_wide(frame, row_column)
+            return cls.from_wide(frame, **options)
         except DataError as error:
             if error.code not in ("duplicate_label", "text_value"):
                 raise
@@ -234,26 +311,50 @@ class Observations:
         value: Hashable | None = None,
         row_labels: Iterable[Hashable] | None = None,
         col_labels: Iterable[Hashable] | None = None,
+        *,
+        se: Hashable | None = None,
+        words: Words | None = None,
     ) -> Self:
         """Build observations from a frame with one line per measurement and columns row, col (or column), value.
 
         Other column names can be given. In a frame of three columns, those with other names are used in order. Labels
-        are treated as in `from_triples`.
+        are treated as in `from_triples`. Columns low and high hold limits (empty: open), se (or sem, sd, or the name
+        given) standard errors. A warning names columns that are not used.
         """
-        long = frames.read_long(frame, row, col, value)
+        long = frames.read_long(frame, row, col, value, se)
         if not long.rows:
             raise DataError(NOTHING)
         row_codes, row_known = code_labels(long.rows, row_labels, "row")
         col_codes, col_known = code_labels(long.cols, col_labels, "column")
-        shape = (len(row_known), len(col_known))
-        named = (row_known, col_known, long.kind, long.row_name, long.col_name)
-        return cls(shape, row_codes, col_codes, long.values, *named)  # type: ignore[arg-type]
+        if long.unused:
+            warn(frames.name_unused(long.unused), stacklevel=2)
+        lines, values, low, high, se = read_lines(long.values, long.beside, long.rows, long.cols, words)
+        if lines is not None:
+            row_codes, col_codes = row_codes[lines], col_codes[lines]
+        shape, names = (len(row_known), len(col_known)), (long.kind, long.row_name, long.col_name)
+        ends: dict[str, Any] = {"low": low, "high": high, "se": se}
+        return cls(shape, row_codes, col_codes, values, row_known, col_known, *names, **ends)  # type: ignore[arg-type]
 
     @classmethod
-    def _from_matrix(cls, matrix: NDArray[np.float64], row_axis: Axis, col_axis: Axis, *frame: Any) -> Self:
-        rows, cols = np.nonzero(~np.isnan(matrix))
-        labels = (row_axis.labels, col_axis.labels)
-        return cls(matrix.shape, rows, cols, matrix[rows, cols], *labels, *frame)  # type: ignore[arg-type]
+    def _from_matrix(
+        cls,
+        axes: tuple[Axis, Axis],
+        matrix: NDArray[np.float64],
+        low: Any,
+        high: Any,
+        *frame: Any,
+        se: Any = None,
+    ) -> Self:
+        known = ~np.isnan(matrix) if low is None else ~(np.isnan(matrix) & np.isnan(low) & np.isnan(high))
+        at = rows, cols = np.nonzero(known)
+        errors = None if se is None else floats(se, _place_in(axes))
+        if errors is not None and errors.shape != matrix.shape:
+            raise DataError(f"expected se= of shape {matrix.shape}, like the values, got {errors.shape}.")
+        beside = (None if x is None else x[at] for x in (low, high, errors))
+        names: dict[str, Any] = dict(zip(("frame_kind", "row_name", "col_name"), frame, strict=False))
+        names |= dict(zip(("low", "high", "se"), beside, strict=True))
+        labels = axes[0].labels, axes[1].labels
+        return cls(matrix.shape, rows, cols, matrix[at], *labels, **names)  # type: ignore[arg-type]
 
     # Properties
 
@@ -276,6 +377,11 @@ class Observations:
     def form(self) -> frames.Form:
         """The form of the input, which results share: arrays, or frames with these labels."""
         return frames.Form(self.frame_kind, self.row_labels, self.col_labels, self.row_name, self.col_name)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all measurements are plain values: no limits and no standard errors."""
+        return self.low is None and self.se is None
 
     # Halves are not cached: a fit holds standardised copies already, and these would double the memory.
 
@@ -341,6 +447,10 @@ class Observations:
             *(f"  {a.name}s {a.show(0)} ... {a.show(a.size - 1)}" for a in (self.row_axis, self.col_axis)),
             f"  values {self.values.min():.4g} to {self.values.max():.4g}, mean {self.values.mean():.4g}",
         ]
+        if self.low is not None:
+            lines.append(f"  {count_limits(self.low, self.high)}")
+        if self.se is not None:
+            lines.append(f"  standard errors {self.se.min():.4g} to {self.se.max():.4g}")
         return "\n".join(lines)
 
     def subset(self, keep: ArrayLike) -> Observations:
@@ -353,7 +463,8 @@ class Observations:
             if bad.any():
                 got = show(as_array(keep).ravel()[np.argmax(bad)])
                 raise DataError(f"expected measurements from 0 to {self.n - 1} to keep, got {got}.")
-        return replace(self, rows=self.rows[chosen], cols=self.cols[chosen], values=self.values[chosen])
+        parts = {name: getattr(self, name) for name in ("rows", "cols", "values", "low", "high", "se")}
+        return replace(self, **{name: x[chosen] for name, x in parts.items() if x is not None})
 
 
 def _check_size(shape: Any) -> tuple[int, int]:
@@ -361,6 +472,16 @@ def _check_size(shape: Any) -> tuple[int, int]:
     m1, m2 = check_shape(shape)
     check_memory(PER_LABEL * (m1 + m2), f"a matrix of {m1} x {m2}")
     return m1, m2
+
+
+def _axes(shape: tuple[int, int], rows: Any, cols: Any) -> tuple[Axis, Axis]:
+    return Axis.from_labels("row", shape[0], rows), Axis.from_labels("column", shape[1], cols)
+
+
+def _place_in(axes: tuple[Axis, Axis]) -> Callable[[int], str]:
+    """Return the name of the k-th cell of a matrix for messages."""
+    m2 = axes[1].size
+    return lambda k: place(axes[0], k // m2, axes[1], k % m2)
 
 
 def _check_options(options: dict[str, Any], kind: str, *allowed: str) -> None:
@@ -375,6 +496,17 @@ def _numbered_rows(name: Hashable) -> str:
         f"the first column, {name!r}, has distinct whole numbers and was read as a column of values, not as labels; "
         f"if it numbers the rows, say row_column={name!r} (or set_index({name!r}) in pandas, or cast it to text)."
     )
+
+
+def _is_pair(data: Any) -> bool:
+    """Whether this is a tuple of two matrices; a tuple of two rows is one matrix."""
+    return isinstance(data, tuple) and len(data) == 2 and all(_is_matrix(part) for part in data)
+
+
+def _is_matrix(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return data.ndim == 2
+    return isinstance(data, list | tuple) and bool(data) and all(np.ndim(row) == 1 for row in data)
 
 
 def _is_sparse(data: Any) -> bool:

@@ -68,20 +68,30 @@ class Table:
 
     def column(self, *names: str) -> list[Any] | None:
         """The column with the first of these names that exists, in any case of letters; None if none does."""
+        place = self.place(*names)
+        return None if place is None else self.columns[place]
+
+    def place(self, *names: str) -> int | None:
+        """The position of the column with the first of these names that exists; None if none does."""
         existing = [name.strip().lower() for name in self.names]
         for name in names:
             if existing.count(name) > 1:
                 raise DataError(f"{self.source or 'the table'}: several columns are named {name}.")
             if name in existing:
-                return self.columns[existing.index(name)]
+                return existing.index(name)
         return None
 
     def role(self, name: str) -> list[Any] | None:
         """The column with this role, under its usual names (col or column, say)."""
+        place = self.role_place(name)
+        return None if place is None else self.columns[place]
+
+    def role_place(self, name: str) -> int | None:
+        """The position of the column with this role; None if there is none."""
         names = ALIASES.get(name, (name,))
-        if sum(self.column(alias) is not None for alias in names) > 1:
+        if sum(self.place(alias) is not None for alias in names) > 1:
             raise DataError(f"{self.source or 'the table'}: expected one column named {name}, got several.")
-        return self.column(*names)
+        return self.place(*names)
 
     def records(self) -> list[dict[str, Any]]:
         """One dictionary a line."""

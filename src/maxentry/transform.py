@@ -122,6 +122,13 @@ class Transform:
             return np.clip(self.low * (1.0 - share) + self.high * share, self.low, self.high)
         return x
 
+    def slope(self, z: ArrayLike) -> Array:
+        """Return by how much the user's units change with the scale of the model, at z."""
+        x = np.asarray(z, dtype=np.float64)
+        if self.kind == "logit":
+            return np.asarray((self.high - self.low) * expit(x) * expit(-x))
+        return self.inverse(x) if self.kind == "log" else np.ones(x.shape)
+
     def _refusal(self) -> tuple[str, str]:
         """What is expected of values, and what to do about those outside."""
         if self.kind == "log":
@@ -167,7 +174,7 @@ class Scales:
         line, extra = (cols, ()) if self.side == "columns" else (rows, (None,) * isinstance(rows, slice))
         return self.shift[(line, *extra)], self.factor[(line, *extra)]
 
-    def moved(self, to: Indices, m: int) -> Scales:
+    def move(self, to: Indices, m: int) -> Scales:
         """Return the scales with the lines at new positions among m; others have none of their own."""
         shift, factor = np.zeros(m), np.ones(m)
         shift[to], factor[to] = self.shift, self.factor
@@ -206,11 +213,19 @@ class ValueMap(NamedTuple):
         """Return the values of these entries in the units that the other lines have."""
         return values if self.scales is None else self.transform.inverse(self.forward(values, rows, cols))
 
+    def common_unit(self, values: Array, rows: Any, cols: Any) -> Array:
+        """Return how large, in the units of the other lines, a small change of these entries' values is."""
+        if self.scales is None:
+            return np.ones(np.shape(values))
+        z, u = self.forward(values, rows, cols), self.transform.forward(values)
+        slope = np.maximum(self.transform.slope(u), np.finfo(np.float64).tiny)
+        return np.asarray(self.transform.slope(z) / (self.factor(rows, cols) * slope))
+
     def factor(self, rows: Any, cols: Any) -> Array:
         """Return the size of the entries' scales, 1 where they have none of their own."""
         return np.ones(np.shape(rows)) if self.scales is None else self.scales.at(rows, cols)[1]
 
-    def restricted(self, rows: Indices, cols: Indices) -> ValueMap:
+    def restrict(self, rows: Indices, cols: Indices) -> ValueMap:
         """Return the map of some rows and columns."""
         if self.scales is None:
             return self

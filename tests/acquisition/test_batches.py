@@ -12,8 +12,9 @@ from maxentry._io import cancellable
 from maxentry.acquisition import Limits, Problem, draw_field, greedy, total_variance
 from maxentry.acquisition.draw_field import DrawField
 from maxentry.acquisition.greedy import GreedySearch
+from maxentry.acquisition.problem import read_costs
 from maxentry.belief import Entries
-from maxentry.errors import DataError
+from maxentry.errors import DataError, ParameterError
 
 SHAPE = (12, 10)
 
@@ -213,3 +214,9 @@ def test_draws_that_are_no_numbers_to_compute_with_are_refused(size):
     b.left[0, 0, 0] = size
     with pytest.raises(DataError, match=r"expected draws below 1e\+70 to choose by"):
         choose("predictive_variance", b, problem(SHAPE), 3)
+
+
+@pytest.mark.parametrize("costs", [np.full((2, 2), 1j), np.full((2, 2), np.datetime64("2030-01-01")), "dear"])
+def test_costs_that_are_no_numbers_are_refused(costs: object) -> None:
+    with pytest.raises(ParameterError, match="cost"):
+        read_costs(costs, ("a", "b"), ("c", "d"))

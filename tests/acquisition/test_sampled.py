@@ -139,6 +139,8 @@ def test_further_samples_are_made_until_nothing_is_left(name, sampled):
     sampled(4)
     chosen = choose(name, belief(shape), Problem(shape, mask=mask), 20)
     assert sorted(chosen.entries.keys(6).tolist()) == [15, 30, 31, 32, 33, 34, 35]
+    assert chosen.sampled == 7  # of all samples together, though the last one was empty
+    assert chosen.better > 0
 
 
 def test_replicates_may_be_sampled(sampled):

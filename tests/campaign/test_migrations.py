@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime as dt
 import math
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -202,3 +205,49 @@ def test_a_campaign_with_a_setting_of_a_newer_maxentry_is_refused_with_advice(tm
     write_digests(path)
     with pytest.raises(StorageError, match=r"no such setting as 'hue'.* Upgrade maxentry"):
         Campaign.open(path)
+
+
+READ = """
+import sys
+from maxentry.campaign.campaign import Campaign
+from maxentry.errors import StorageError
+try:
+    with Campaign.open(sys.argv[1]) as campaign:
+        print(campaign.status().told)
+        campaign.ask(1)
+except StorageError as error:
+    print(error)
+"""
+
+
+def read_on_a_read_only_medium(path: Path) -> list[str]:
+    """Open the campaign in a folder that cannot be written, without root's right to write all the same."""
+
+    def drop() -> None:
+        ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)  # CAP_DAC_OVERRIDE out of the bounding set
+
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+    try:
+        words = [sys.executable, "-c", READ, str(path)]
+        return subprocess.run(words, capture_output=True, text=True, preexec_fn=drop).stdout.splitlines()
+    finally:
+        path.parent.chmod(0o755)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="drops a capability of Linux")
+def test_a_read_only_medium_can_be_read_and_an_old_file_on_it_is_refused_with_advice(tmp_path: Path) -> None:
+    new, before = tmp_path / "new" / "lab.db", tmp_path / "old" / "lab.db"
+    new.parent.mkdir()
+    before.parent.mkdir()
+    campaign(new).close()
+    assert read_on_a_read_only_medium(new) == [
+        "0",
+        f"cannot read or write {new}: attempt to write a readonly database.",
+    ]
+    old(str(before), 3)
+    (sentence,) = read_on_a_read_only_medium(before)
+    assert sentence.startswith(f"expected tables of version {schema.VERSION} in {before}, got version 3,")
+    assert sentence.endswith("Copy it to a folder that you can write to, and open the copy.")
+    assert len(list(tmp_path.rglob("*.*"))) == 2

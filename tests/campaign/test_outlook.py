@@ -190,6 +190,41 @@ def test_looking_ahead_asks_for_nothing_and_says_what_to_do() -> None:
     assert campaign.outlook(5, progress=False).advice.startswith("the target is reached")
 
 
+def test_past_batches_show_what_was_promised_of_them_and_what_came() -> None:
+    """The promise is that of the outlook then; what came is the expected error after it. No fit is made for them."""
+    campaign, X = begun(), truth()
+    answer(campaign, ask(campaign, 14), X)
+    promises, errors = [], []
+    for _ in range(5):
+        found = campaign.outlook(6, progress=False)
+        assert found.outlook is not None
+        promises.append(found.outlook.error_after)
+        errors.append(found.outlook.error_now)
+        assert len(found.past) == min(len(errors) - 1, 3)
+        for k, batch in enumerate(reversed(found.past), 1):
+            assert batch.measurements == 14 + 6 * (len(errors) - 1 - k)
+            assert batch.entries == 6
+            before, after = errors[-1 - k], errors[-k] if k > 1 else errors[-1]
+            assert batch[2:] == pytest.approx((before, promises[-1 - k], after))
+        answer(campaign, ask(campaign, 6), X)
+    assert found.to_dict()["past"] == [batch._asdict() for batch in found.past]
+    first = found.past[0]
+    assert first.promised == pytest.approx(1 - first.error_promised / first.error_before)
+    assert found.advice.count("The last 3 batches promised ") == 1
+    assert found.advice.endswith(" came.")
+    fresh = begun()
+    fresh.tell(row=campaign.state.told.rows, col=campaign.state.told.cols, value=campaign.state.values)
+    assert fresh.outlook(6, progress=False).past == ()
+
+
+def test_promises_in_words() -> None:
+    assert outlook.describe_past(()) == []
+    short = outlook.PastBatch(100, 8, 1.0, 0.83, 0.96)
+    worse = outlook.PastBatch(108, 8, 0.96, 0.9, 1.0)
+    assert outlook.describe_past((short,)) == ["The last batch promised 17%; 4% came."]
+    assert outlook.describe_past((short, worse)) == ["The last 2 batches promised 17%, 6.2%; 4%, -4.2% came."]
+
+
 def test_the_advice_does_not_depend_on_the_size_of_the_batch() -> None:
     """Eight of a million entries lower the error by a part in ten thousand: not a reason to stop."""
     per_entry = 0.95e-5

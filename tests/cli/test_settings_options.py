@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import typer
-from tests.cli.run import APP
+from tests.cli.run import APP, refused
 
 from maxentry.campaign.settings import CHANGEABLE, Settings
 
@@ -52,3 +52,18 @@ def test_what_is_not_given_has_the_declared_default(command: str) -> None:
         if isinstance(default, str | bool):
             assert getattr(option.default, "value", option.default) == default
     assert all(options_of("set")[name].default is None for name in CHANGEABLE)
+
+
+@pytest.mark.parametrize(
+    ("option", "choices"),
+    [
+        ("--scale", "'auto', 'columns', 'rows', 'none'"),
+        ("--effort", "'quick', 'normal', 'thorough'"),
+        ("--noise", "'gaussian', 'student'"),
+    ],
+)
+def test_a_choice_that_is_none_is_answered_by_those_there_are(option: str, choices: str) -> None:
+    for command in ("complete", "new"):
+        text = refused(command, "x", option, "odd: is not one of it.", code=2)
+        expected = f"Invalid value for '{option}': expected one of {choices}, got 'odd: is not one of it.'."
+        assert text.splitlines()[-1] == expected

@@ -242,7 +242,8 @@ def test_work_that_is_lost_with_its_server_is_asked_for_again(lost: Any) -> None
 
 
 def test_an_outlook_that_is_lost_with_its_server_is_asked_for_again() -> None:
-    found = {"outlook": None, "advice": "ask: nothing is known."}
+    past = {"measurements": 8, "entries": 4, "error_before": 1.0, "error_promised": 0.8, "error_after": 0.9}
+    found = {"outlook": None, "advice": "ask: nothing is known.", "past": [past]}
     remote = answering(
         CAMPAIGN,
         httpx.Response(202, json=job("running")),
@@ -250,7 +251,7 @@ def test_an_outlook_that_is_lost_with_its_server_is_asked_for_again() -> None:
         httpx.Response(202, json=job("running")),
         httpx.Response(200, json=job("done", result=found)),
     )
-    assert remote.outlook(progress=False).advice == found["advice"]
+    assert remote.outlook(progress=False).to_dict() == found
 
 
 def test_work_that_failed_or_was_cancelled_is_not() -> None:

@@ -13,6 +13,7 @@ from tests.reference import balanced_slow as slow
 
 from maxentry.belief import Entries
 from maxentry.campaign import policy
+from maxentry.campaign.campaign import Campaign
 from maxentry.design import balanced
 from maxentry.errors import ParameterError
 from maxentry.kernels.design import fill_rows
@@ -232,3 +233,44 @@ def test_some_lines_are_to_be_measured_twice_and_as_many_not_at_all(m, n, twice,
 def test_lines_that_have_two_entries_serve_as_doubled():
     counts = np.repeat([2, 0], [30, 70])
     assert not policy.double_lines(100, 100, counts, np.random.default_rng(0)).any()
+
+
+@pytest.mark.parametrize("n", [40, 100, 260])
+def test_with_a_mask_lines_get_what_they_have_of_all_that_can_be_measured(n):
+    measurable = np.random.default_rng(1).integers(0, 60, size=100)
+    measurable[:4] = 0
+    wanted = []
+    for seed in range(200):
+        added = policy.share_lines(measurable, n, np.random.default_rng(seed))
+        wanted.append(added.max() - added)
+        assert wanted[-1].sum() == n
+        assert not wanted[-1][:4].any()
+        assert (wanted[-1] > 1).sum() >= int(policy.DOUBLED * min(100, n))
+    np.testing.assert_allclose(np.mean(wanted, axis=0), n * measurable / measurable.sum(), atol=0.25)
+
+
+def test_where_all_can_be_measured_equally_the_shares_are_those_without_a_mask():
+    rng = np.random.default_rng(0)
+    for n, counts in ((100, {0: 20, 1: 60, 2: 20}), (250, {0: 50, 1: 50}), (110, {0: 10, 1: 70, 2: 20})):
+        added = policy.share_lines(np.full(100, 30), n, rng)
+        assert dict(zip(*np.unique(added.max() - added, return_counts=True), strict=True)) == counts
+    few = policy.share_lines(np.full(10, 30), 10, rng)
+    assert not few.any()
+    assert policy.share_lines(np.zeros(20, int), 0, rng).tolist() == [0] * 20
+
+
+def test_the_first_values_are_a_sample_of_those_that_can_be_measured():
+    """Where rows of large values can be measured at more places, equal numbers a row are no sample (the control)."""
+    bias, control = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        M = rng.normal(size=(60, 1)) + rng.normal(size=(60, 40))
+        mask = rng.random(M.shape) < 1 / (1 + np.exp(-2 * M))
+        mean, sd = M[mask].mean(), M[mask].std()
+        campaign = Campaign.create("sqlite://", "masked", 60, 40, mask=mask, seed=seed)
+        asked = campaign.ask(60, frame="columns")
+        assert mask[asked["row"], asked["col"]].all()
+        bias.append((M[asked["row"], asked["col"]].mean() - mean) / sd)
+        control.append((M[balanced((60, 40), 60, mask, seed)].mean() - mean) / sd)
+    assert abs(np.mean(bias)) < 0.1
+    assert np.mean(control) < -0.15

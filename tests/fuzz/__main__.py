@@ -3,8 +3,9 @@
     python -m tests.fuzz --n 100000 [--seed S] [--only python|cli|rest|files] [--seconds 60] [-o build/fuzz.md]
 
 Python, files, the command line and REST share the n calls (SHARES). Each runs in a process of its own that can write to
-a scratch folder only: as root, it becomes the user nobody. A process that says nothing for --seconds is killed and
-counted as a hang; one that dies, as a crash; the next call goes on in another. Ends with 1 if anything went wrong.
+a scratch folder only: as root, it becomes the user nobody. A process that says nothing for --seconds of its
+processor's time, or does nothing at all for so long, is killed and counted as a hang; one that dies, as a crash; the
+next call goes on in another. Ends with 1 if anything went wrong.
 Beside the table a file of the same name ending in .json has the counts and the slowest calls.
 """
 
@@ -37,6 +38,7 @@ BECOME_NOBODY = [
 ]  # fmt: skip
 WORKER = ["-m", "tests.fuzz.worker"]
 ROUND = 5000  # calls of one process, at most: memory that libraries keep is given back
+IDLE = 0.1  # seconds: a process that uses less between two looks is waiting for something that does not come
 START = 300.0  # seconds for a process to begin: kernels may have to be compiled
 SHARES = {"python": 0.4, "files": 0.3, "rest": 0.15, "cli": 0.15}  # of the calls; the first two are quick
 SLOWEST = 5  # calls of each surface that are shown
@@ -124,12 +126,17 @@ def one_process(tally: Tally, seed: int, first: int, n: int, limit: float, folde
     )
     assert process.stdout is not None
     k, what, began, hung = first, None, time.monotonic(), False
+    at_begin, at_last_look = 0.0, 0.0  # processor's time
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
         os.set_blocking(process.stdout.fileno(), False)
         kept = b""
         while True:
             if not selector.select(limit if what is not None or k > first else START):
+                busy = processor_time(process.pid)
+                if busy - at_begin < limit and busy - at_last_look > IDLE:  # others keep it waiting
+                    at_last_look = busy
+                    continue
                 hung = True
                 process.kill()
                 break
@@ -145,6 +152,7 @@ def one_process(tally: Tally, seed: int, first: int, n: int, limit: float, folde
                     k, what = said["k"] + 1, None
                 else:
                     what, began = said["what"], time.monotonic()
+                    at_begin = at_last_look = processor_time(process.pid)
     process.wait()
     errors.seek(0)
     last = errors.read()[-1500:]
@@ -159,6 +167,15 @@ def one_process(tally: Tally, seed: int, first: int, n: int, limit: float, folde
         )
         k += 1
     return k
+
+
+def processor_time(process: int) -> float:
+    """Seconds that a process has used, without those of its children."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def report(tallies: list[Tally], seed: int, first: int) -> str:

@@ -125,12 +125,14 @@ class Commands:
         found = {}
         for path in sorted(self.folder.rglob("*")):
             if path.is_file() and not path.name.endswith(("-wal", "-shm")):
-                found[str(path)] = contents(path) if path.suffix == ".db" else path.read_bytes()
+                found[str(path)] = contents(path)
         return found
 
 
 def contents(path: Path) -> object:
-    """The rows of a database; its bytes, where it is none."""
+    """The rows of a database, whatever its name; the bytes of any other file."""
+    if not path.read_bytes().startswith(b"SQLite format 3\0"):
+        return path.read_bytes()
     with (
         contextlib.suppress(sqlite3.Error),
         contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,

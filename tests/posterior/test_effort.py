@@ -1,13 +1,15 @@
 """Runs that are too short go on by themselves, up to a limit of work; effort says how long to sample."""
 
+import errno
 import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from maxentry import Sampling, complete
+from maxentry import Posterior, Sampling, complete
 from maxentry.errors import ParameterError
+from maxentry.posterior.draws import FolderStore
 from maxentry.posterior.schedule import ROUNDS
 
 complete_module = sys.modules["maxentry.posterior.complete"]
@@ -51,6 +53,37 @@ def test_it_is_the_same_again_and_ends(moving):
     again = complete(table(), 1, seed=0, progress=False, threads=2)
     assert np.array_equal(first.draws.left, again.draws.left)
     assert first.sampling.thin == 2 ** ROUNDS["normal"] * 12
+
+
+def test_it_goes_on_in_a_store_as_in_memory(moving, tmp_path):
+    moving(9)
+    plain = complete(table(), 1, seed=0, progress=False)
+    moving(9)
+    stored = complete(table(), 1, seed=0, progress=False, store=tmp_path / "fit")
+    again = Posterior.load(tmp_path / "fit")
+    assert stored.sampling == plain.sampling == again.sampling
+    for a, b, c in zip(plain.draws, stored.draws, again.draws, strict=True):
+        assert a is b is c or (np.array_equal(a, b) and np.array_equal(a, c))
+    assert sorted(file.name for file in (tmp_path / "fit").iterdir()) == [
+        "col.npy", "left.npy", "posterior.npz", "right.npy", "row.npy",
+    ]  # fmt: skip
+
+
+def test_a_store_without_room_for_more_keeps_what_it_has(moving, tmp_path, monkeypatch):
+    moving(0)
+    plain = complete(table(), 1, seed=0, progress=False)
+    moving(9)
+    zeros = FolderStore.zeros
+
+    def full(self, *arguments):
+        if self.path.name == "aside":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return zeros(self, *arguments)
+
+    monkeypatch.setattr(FolderStore, "zeros", full)
+    stored = complete(table(), 1, seed=0, progress=False, store=tmp_path / "fit")
+    assert np.array_equal(stored.draws.left, plain.draws.left)
+    assert not (tmp_path / "fit" / "aside").exists()
 
 
 def test_work_is_limited(moving, monkeypatch):

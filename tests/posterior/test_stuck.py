@@ -7,6 +7,7 @@ from maxentry import Observations, Priors, complete
 from maxentry.kernels import gibbs as kernel
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import Chain, ChainRun, drop_stuck_chains
+from maxentry.posterior.draws import DrawStore
 from maxentry.posterior.gibbs import DrawBuffers, GibbsState, prepare
 
 
@@ -90,6 +91,18 @@ def test_stuck_chains_are_annealed_again_and_none_is_left(monkeypatch):
     _, stuck, spoilt = fit_with_effects()
     assert stuck >= 3
     assert spoilt > 3 * error
+
+
+def test_chains_are_annealed_again_in_a_store_as_in_memory(tmp_path, monkeypatch):
+    plain, _, _ = fit_with_effects()
+    zeros, places = DrawStore.zeros, []
+    monkeypatch.setattr(DrawStore, "zeros", lambda self, *rest: places.append(self) or zeros(self, *rest))
+    stored, stuck, _ = fit_with_effects(store=tmp_path / "fit")
+    assert (len(stored.chains), stuck) == (32, 0)
+    assert np.array_equal(plain.draws.left, stored.draws.left)
+    assert np.array_equal(plain.draws.eta2, stored.draws.eta2)
+    assert places == []  # none of the draws was in memory
+    assert not (tmp_path / "fit" / "aside").exists()
 
 
 def test_the_plain_path_ends_where_the_posterior_begins():

@@ -125,11 +125,19 @@ def test_the_curve_has_a_point_for_every_fit_and_more_when_they_are_wanted(cache
         client.get(f"{path}/posterior?wait=60")
         (now,) = client.get(f"{path}/curve?stale=true").json()["points"]
         assert now["measurements"] == 12
-        outlook = client.get(f"{path}/outlook?wait=60").json()["outlook"]
-        assert now["error"] == pytest.approx(outlook["error_now"])
+        ahead = client.get(f"{path}/outlook?wait=60").json()
+        assert now["error"] == pytest.approx(ahead["outlook"]["error_now"])
+        assert ahead["past"] == []
+        client.post(f"{path}/tell", json={"lines": [{"id": id, "value": id % 4} for id in ids[12:]]})
+        ahead = client.get(f"{path}/outlook?wait=60").json()
+        (past,) = ahead["past"]
+        assert (past["measurements"], past["entries"]) == (12, 2)
+        assert past["error_before"] == pytest.approx(now["error"])
+        assert past["error_after"] == pytest.approx(ahead["outlook"]["error_now"])
+        assert past["error_promised"] <= past["error_before"]
         whole = client.get(f"{path}/curve?wait=60").json()
         assert whole["missing"] == 0
-        assert [p["measurements"] for p in whole["points"]] == [8, 12]
+        assert [p["measurements"] for p in whole["points"]] == [8, 12, 14]
         assert whole["points"][1] == now
 
 

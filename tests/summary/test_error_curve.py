@@ -123,6 +123,27 @@ def test_surprises_are_by_how_much_values_missed_their_predictions() -> None:
     assert found.expected[-1] == pytest.approx(expected)
 
 
+def test_surprises_of_columns_in_other_units_count_in_the_units_of_the_others() -> None:
+    """A column whose logarithms vary forty times as much: its errors are as large as those of others, not more."""
+    rng = np.random.default_rng(0)
+    X = 0.3 * rng.normal(size=(24, 1)) @ rng.choice([-1, 1], (1, 10)) + 0.03 * rng.normal(size=(24, 10))
+    X[:, 4] *= 40
+    campaign = begun(X.shape, rank=1, transform="log", n_initial=100)
+    answer(campaign, ask(campaign, 100), np.exp(X))
+    answer(campaign, ask(campaign, 20), np.exp(X))
+    posterior = campaign.posterior()
+    assert list(posterior.scales) == [4]
+    found = surprises(campaign.state, campaign.posterior)
+    pairs, scales = pair_predictions(campaign.state), posterior.value_map.scales
+    assert scales is not None
+    errors = []
+    for m, ask_ in pairs:
+        ends = (np.log([m.value, ask_.mean]) - scales.shift[m.col]) / scales.factor[m.col]
+        errors.append(float(np.diff(np.exp(ends))[0]))
+    assert found.error[-1] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+    assert 0.3 < found.error[-1] / found.expected[-1] < 3
+
+
 def test_without_predictions_there_are_no_surprises_and_no_fit() -> None:
     campaign = begun(acquisition="balanced")
     answer(campaign, ask(campaign, 8), truth())

@@ -147,8 +147,10 @@ class GreedySearch:
         """Search on among a sample of candidates; return whether there are any."""
         assert self.rng is not None
         left = self.n - len(self.keys)
-        self.sample = sample_candidates(self.field, self.problem, self.quota, self.keys, left, self.rng)
-        keys = self.sample.keys
+        keys, _ = new_sample = sample_candidates(
+            self.field, self.problem, self.quota, self.keys, left, self.rng
+        )
+        self.sample = self.sample.joined(new_sample)
         rows, cols = Entries.from_keys(keys, self.field.shape[1])
         v, cost = self.field.variances_at(rows, cols), self.problem.costs.at(rows, cols)
         self.tiles, self.open = [], Candidates(self.field)
@@ -456,15 +458,20 @@ def remaining_variances(F: Array, v: Array, W: Array) -> Array:
 
 
 class Sample(NamedTuple):
-    """Keys of sampled candidates, sorted, and how many of them were drawn at random from all available entries."""
+    """Keys of sampled candidates, those of one sample sorted, and how many were drawn at random from all available."""
 
     keys: Indices
-    at_random: int
+    n_random: int
 
     @classmethod
     def none(cls) -> Sample:
         """No candidates."""
         return cls(np.empty(0, np.int64), 0)
+
+    def joined(self, later: Sample) -> Sample:
+        """All candidates of this sample, which is used up, and of a later one; the limit is that of the smaller."""
+        n_random = [sample.n_random for sample in (self, later) if len(sample.keys)]
+        return Sample(np.concatenate([self.keys, later.keys]), min(n_random, default=0))
 
     @property
     def better(self) -> float:
@@ -472,7 +479,7 @@ class Sample(NamedTuple):
 
         No entry drawn at random gains more: the rule of three.
         """
-        return min(1.0, 3.0 / self.at_random) if self.at_random else float(len(self.keys) > 0)
+        return min(1.0, 3.0 / self.n_random) if self.n_random else float(len(self.keys) > 0)
 
 
 def sample_candidates(

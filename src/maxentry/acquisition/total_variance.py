@@ -155,8 +155,12 @@ def greedy_variance(
     while len(chosen) < n:
         start = VarianceBounds(draws, Gamma, W)
         if rng is not None and _takes_too_long(draws, n):
-            sample = sample_candidates(draws, problem, quota, chosen, n - len(chosen), rng)
-            keys, out_of = sample.keys, 0  # the search ends with an empty sample
+            latest = sample_candidates(draws, problem, quota, chosen, n - len(chosen), rng)
+            sample, keys, out_of = (
+                sample.joined(latest),
+                latest.keys,
+                0,
+            )  # the search ends with an empty sample
             evaluated += len(keys)
         else:
             keys, out_of = _make_shortlist(start, problem, quota, chosen, n)

@@ -66,6 +66,11 @@ class Memory:
                 self._fits[name] = fit
             return fit
 
+    def peek(self, name: str) -> Posterior | None:
+        """Return a cached fit, or None, without marking it as used."""
+        with self._turn:
+            return self._fits.get(name)
+
     def used(self, name: str) -> None:
         """Mark a cached fit as recently used."""
         with self._turn:
@@ -120,6 +125,12 @@ def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | 
     if (posterior := load_fit(cache, digest_fit(state, n, "warm"))) is not None:
         return posterior
     return _fit(state, n, _fit_station(state, list_stations(a, n), cache, progress), cache, progress)
+
+
+def find_fit(state: State, n: int, cache: Cache | None) -> Posterior | None:
+    """Return the posterior of the first n measurements if it is in the cache, without marking it as used."""
+    name = digest_fit(state, n, "anchor" if largest_anchor(n, state.settings.rank) == n else "warm")
+    return load_fit(cache, name, used=False)
 
 
 def _fit_station(state: State, path: list[int], cache: Cache | None, progress: bool | None) -> Posterior:
@@ -208,12 +219,12 @@ def digest_fit(state: State, n: int, kind: str) -> str:
 # The cache
 
 
-def load_fit(cache: Cache | None, name: str) -> Posterior | None:
-    """Load a cached posterior; None if it is missing or cannot be read."""
+def load_fit(cache: Cache | None, name: str, *, used: bool = True) -> Posterior | None:
+    """Load a cached posterior; None if it is missing or cannot be read. used: whether it counts as recently used."""
     if cache is None:
         return None
     if not isinstance(cache, Path):
-        return cache.get(name)
+        return cache.get(name) if used else cache.peek(name)
     file = _file(cache, name)
     if not file.is_file():
         return None
@@ -221,7 +232,8 @@ def load_fit(cache: Cache | None, name: str) -> Posterior | None:
 
     with contextlib.suppress(MaxentryError, OSError):
         posterior = Posterior.load(file)
-        file.touch()  # mark as recently used
+        if used:
+            file.touch()
         return posterior
     return None
 

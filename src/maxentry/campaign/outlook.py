@@ -1,15 +1,20 @@
-"""Outlook: the expected error after the next batch, and advice whether to go on.
+"""Outlook: the expected error after the next batch, what past batches promised and brought, and advice.
 
 The advice does not depend on the size of the batch asked about. It compares what a unit of cost (an entry, where no
 costs are given) takes off the expected error now with what one has taken off so far, from the spread of the values to
 the error now, and with what remains: returns diminish, so all entries that are left bring at most the present rate.
+
+Past batches are shown as they were: expected to lower the error by so much, and what came. No later promise is
+corrected by them, since on the suite's matrices what a batch fell short of says nothing about the next
+(benchmarks/NOTES.md).
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +32,10 @@ LEAST_RATE = (
 LEAST_REST = (
     0.05  # or if all entries left, at the present rate, would lower the error by less than this fraction
 )
+
+
+PAST = 3  # batches whose promises are shown, at most
+LATEST_TELLS = 50  # among which they are looked for
 
 
 @dataclass(frozen=True)
@@ -62,13 +71,9 @@ class Outlook:
 
 def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now: dt.datetime) -> Outlook:
     """Compute the expected error now, with the pending entries and with a batch."""
-    totals, pending, n_chains = TotalVariance(posterior.belief), state.pending(now), len(posterior.chains)
-    parts, total = fits.error_parts(state, posterior), totals.now()
-    shares = [1.0]  # of the variance now, on the scale of the model
-    for entries in (pending, pending.joined(Entries(batch.rows, batch.cols))):
-        left = totals.expected_after(entries, n_chains) / total if total > 0 else 1.0
-        shares.append(min(left, shares[-1]))
-    at_once, with_pending, after = np.sqrt(parts.pattern * np.array(shares) + parts.rest).tolist()
+    pending = state.pending(now)
+    steps = [pending, pending.joined(Entries(batch.rows, batch.cols))]
+    at_once, with_pending, after = expect_errors(state, posterior, steps)
     values = posterior.value_map.common(state.values, *state.told)
     spread, paid = float(np.std(values)), float(state.costs.at(*state.told).sum())
     so_far = max(spread - at_once, 0.0) / paid if paid else 0.0
@@ -76,16 +81,66 @@ def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now
     return Outlook(at_once, with_pending, after, len(batch.rows), cost, spread, so_far, left)
 
 
+def expect_errors(state: State, posterior: Posterior, steps: list[Entries]) -> list[float]:
+    """Return the expected error now and once the entries of each step, which has those before it, are measured."""
+    totals, parts = TotalVariance(posterior.belief), fits.error_parts(state, posterior)
+    total, shares = totals.now(), [1.0]  # of the variance now, on the scale of the model
+    for entries in steps:
+        left = totals.expected_after(entries, len(posterior.chains)) / total if total > 0 else 1.0
+        shares.append(min(left, shares[-1]))
+    errors: list[float] = np.sqrt(parts.pattern * np.array(shares) + parts.rest).tolist()
+    return errors
+
+
+class PastBatch(NamedTuple):
+    """Measurements told in the past: the expected error before them, what was promised of them, and what came."""
+
+    measurements: int  # before them
+    entries: int
+    error_before: float
+    error_promised: float
+    error_after: float
+
+    @property
+    def promised(self) -> float:
+        """By which share the expected error should have fallen."""
+        return 1 - self.error_promised / self.error_before
+
+    @property
+    def came(self) -> float:
+        """By which share it fell; negative where it rose."""
+        return 1 - self.error_after / self.error_before
+
+
+def find_past_batches(state: State, posterior: Posterior, cache: Cache | None) -> tuple[PastBatch, ...]:
+    """Return the latest batches of which a fit before and a fit after is at hand, the first first; makes no fit."""
+    sizes, fitted = list(state.sizes_by_event.values()), [(len(state.standing), posterior)]
+    for n in sizes[-LATEST_TELLS - 1 : -1][::-1]:
+        if len(fitted) > PAST or 2 * n < max(state.shape):
+            break
+        if (then := fits.find_fit(state, n, cache)) is not None:
+            fitted.append((n, then))
+    batches = []
+    for (n, before), (end, after) in pairwise(reversed(fitted)):
+        told = Entries(state.told.rows[n:end], state.told.cols[n:end])
+        first, last = (replace(state, measurements=state.standing[:size]) for size in (n, end))
+        now, promised = expect_errors(first, before, [told])
+        batches.append(PastBatch(n, end - n, now, promised, fits.expected_error(last, after)))
+    return tuple(batches)
+
+
 @dataclass(frozen=True)
 class Ahead:
-    """The outlook (None while there is no posterior) and advice in one sentence."""
+    """The outlook (None while there is no posterior), advice in a sentence or two, and past batches."""
 
     outlook: Outlook | None
     advice: str
+    past: tuple[PastBatch, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data."""
-        return {"outlook": None if self.outlook is None else self.outlook.to_dict(), "advice": self.advice}
+        outlook = None if self.outlook is None else self.outlook.to_dict()
+        return {"outlook": outlook, "advice": self.advice, "past": [batch._asdict() for batch in self.past]}
 
     def __str__(self) -> str:
         return self.advice if self.outlook is None else f"{self.outlook}; {self.advice}"
@@ -105,8 +160,20 @@ def look_ahead(
     limits = policy.resolve_limits({}, state.settings)
     batch = policy.next_batch(state, n, now, **limits, cache=cache, progress=progress)
     outlook = compute_outlook(state, posterior, batch, now)
+    past = find_past_batches(state, posterior, cache)
     enough = policy.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
-    return Ahead(outlook, enough or give_advice(outlook, state.settings.target_sd))
+    advice = enough or " ".join([give_advice(outlook, state.settings.target_sd), *describe_past(past)])
+    return Ahead(outlook, advice, past)
+
+
+def describe_past(past: tuple[PastBatch, ...]) -> list[str]:
+    """Say by how much past batches should have lowered the expected error, and by how much they did."""
+    if not past:
+        return []
+    promised = ", ".join(percent(batch.promised) for batch in past)
+    came = ", ".join(percent(batch.came) for batch in past)
+    batches = "The last batch" if len(past) == 1 else f"The last {len(past)} batches"
+    return [f"{batches} promised {promised}; {came} came."]
 
 
 def give_advice(outlook: Outlook, target: float | None) -> str:

@@ -1,9 +1,10 @@
 """The policy: choose the next entries to measure, or say why to stop, as a pure function of the state of a campaign.
 
-First comes the initial design, balanced over rows and columns except that a fifth of them is measured twice; then
-entries are chosen by an acquisition criterion from the posterior. With the paper's settings (rank, effects off, its
-priors, acquisition="maxent", one entry at a time) this is its Algorithm 1 (MaxEnt). A campaign ends when no entry is
-left, the budget is spent, or the expected error (`fits.expected_error`) has reached the target.
+First comes the initial design, balanced over rows and columns (with a mask: in proportion to what can be measured of
+them), except that a fifth of them is measured twice; then entries are chosen by an acquisition criterion from the
+posterior. With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this is
+its Algorithm 1 (MaxEnt). A campaign ends when no entry is left, the budget is spent, or the expected error
+(`fits.expected_error`) has reached the target.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def next_batch(
             return Batch.none(reached)
     problem = _build_problem(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
     rng = derive_rng(settings.seed, CHOICE, state.version)
-    how = criterion if phase is None else partial(balanced, added=_double_some(state, problem))
+    how = criterion if phase is None else partial(balanced, added=_plan_lines(state, problem))
     chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
@@ -99,7 +100,7 @@ def _explain_choice(criterion: str, chosen: Selection) -> str:
     return f"{criterion}, best of {chosen.sampled:,} sampled candidates ({better})"
 
 
-def _double_some(state: State, problem: Problem) -> tuple[Indices, Indices] | None:
+def _plan_lines(state: State, problem: Problem) -> tuple[Indices, Indices] | None:
     """Return counts to add to those of rows and columns, so that the initial design measures some twice.
 
     None without row and column effects: the paper's design has every row and column equally often.
@@ -107,9 +108,11 @@ def _double_some(state: State, problem: Problem) -> tuple[Indices, Indices] | No
     if not state.settings.effects:
         return None
     rng, measured = derive_rng(state.settings.seed, DESIGN, 0), problem.observed.joined(problem.pending)
-    n, (m1, m2) = _count_initial(state), state.shape
+    n, (m1, m2), mask = _count_initial(state), state.shape, state.settings.mask
     rows, cols = np.bincount(measured.rows, minlength=m1), np.bincount(measured.cols, minlength=m2)
-    return double_lines(m1, n, rows, rng), double_lines(m2, n, cols, rng)
+    if mask is None:
+        return double_lines(m1, n, rows, rng), double_lines(m2, n, cols, rng)
+    return share_lines(mask.sum(1), n, rng), share_lines(mask.sum(0), n, rng)
 
 
 def double_lines(m: int, n: int, counts: Indices, rng: np.random.Generator) -> Indices:
@@ -128,6 +131,24 @@ def double_lines(m: int, n: int, counts: Indices, rng: np.random.Generator) -> I
     added[order[:doubled]] = 0
     added[order[m - empty :]] = 2
     return added
+
+
+def share_lines(measurable: Indices, n: int, rng: np.random.Generator) -> Indices:
+    """Return counts to add to those of rows (or columns), so that levelling shares n entries out by what is measurable.
+
+    Rows of which much can be measured often differ from the others (popular films are rated higher). Were all measured
+    equally often, the values would be no sample of those that can be measured, and predictions of these would be off by
+    more than intervals say. As in `double_lines`, a share of the lines gets two.
+    """
+    m, order = len(measurable), rng.permutation(len(measurable))
+    ends = np.cumsum(measurable[order]) * (n / max(int(measurable.sum()), 1)) + rng.random()
+    wanted = np.empty(m, dtype=np.int64)
+    wanted[order] = np.diff(np.floor(ends * (1 + ROUNDING)), prepend=0.0)
+    single = order[(wanted[order] == 1) & (measurable[order] > 1)]
+    more = min(int(DOUBLED * min(m, n)) - int((wanted > 1).sum()), len(single) // 2)
+    if m >= FEW and more > 0:
+        wanted[single[:more]], wanted[single[-more:]] = 2, 0
+    return np.asarray(wanted.max(initial=0) - wanted)
 
 
 def _has_target(state: State) -> bool:

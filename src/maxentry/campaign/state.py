@@ -145,6 +145,13 @@ class State:
         """The values of the standing measurements in the user's units, in the order of recording."""
         return self.standing.column("value").copy()
 
+    @cached_property
+    def sizes_by_event(self) -> dict[int, int]:
+        """How many standing measurements there were after each event that added some."""
+        numbers = self.standing.column("event")
+        last = np.flatnonzero(np.diff(numbers, append=-1))
+        return dict(zip(numbers[last].tolist(), (last + 1).tolist(), strict=True))
+
     def observations(self, n: int | None = None) -> Observations:
         """Return the first n standing measurements (None: all) with their labels, in the user's units."""
         rows, cols = self.told

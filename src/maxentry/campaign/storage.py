@@ -341,7 +341,7 @@ class Storage:
         if getattr(cause, "sqlite_errorcode", 0) in NO_ROOM or getattr(cause, "sqlstate", None) == DISK_FULL:
             return True
         for_reading = _error_code(cause) == sqlite3.SQLITE_READONLY
-        return for_reading and self._path is not None and os.access(self._path, os.W_OK)
+        return for_reading and self._path is not None and _is_writable(self._path)
 
     def _sqlite(self) -> Engine:
         if is_in_memory(self.url):
@@ -360,7 +360,7 @@ class Storage:
         return engine
 
     def _connect(self, dialect: Any, record: Any, arguments: Any, options: Any) -> Any:
-        """Open the file. Where a full disk has no room for SQLite's shared memory, open it for reading alone.
+        """Open the file; for reading alone where it, its folder or a full disk has no place for SQLite's own files.
 
         That is right as long as nobody writes, so such a connection is used once.
         """
@@ -370,7 +370,8 @@ class Storage:
             return connection
         except sqlite3.OperationalError as error:
             connection.close()
-            if error.sqlite_errorcode not in NO_ROOM or self._path is None or _has_wal(self._path):
+            for_reading = error.sqlite_errorcode in NO_ROOM or _error_code(error) == sqlite3.SQLITE_READONLY
+            if not for_reading or self._path is None or _has_wal(self._path):
                 raise
         record.info[FOR_READING] = True
         address = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
@@ -397,6 +398,11 @@ class Storage:
             return
         if version is None and not create:
             raise StorageError(f"expected campaigns in {self.name}, got none. Begin one first.")
+        if version is not None and self._path is not None and not _is_writable(self._path):
+            raise StorageError(
+                f"expected tables of version {VERSION} in {self.name}, got version {version}, and the file cannot be "
+                "written to upgrade it. Copy it to a folder that you can write to, and open the copy."
+            )
         with self.writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
@@ -489,6 +495,11 @@ FOR_READING = "for reading"  # in the notes of a connection
 def _drop_for_reading(_: Any, record: Any) -> None:
     if record.info.pop(FOR_READING, False):
         record.invalidate()
+
+
+def _is_writable(path: Path) -> bool:
+    """Return whether SQLite can write to the file, and its own files beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def _has_wal(path: Path) -> bool:

@@ -12,10 +12,11 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 
-from maxentry import cells, tables
+from maxentry import cells, frames, tables
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.ledger.tables import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
@@ -215,12 +216,15 @@ def lines_from_table(data: Any) -> list[Line]:
     Columns: id, or row and col, or both; value; and optionally failed, status and reason.
     """
     table = tables.read(data)
-    columns = {name: column for name in COLUMNS if (column := table.role(name)) is not None}
+    places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
+    columns = {name: table.columns[place] for name, place in places.items()}
     if not columns.keys() & {"value", "failed", "status"} or not (
         "id" in columns or columns.keys() >= {"row", "col"}
     ):
         names = ", ".join(table.names) or "none"
         raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
+    if unused := frames.find_unused(table.names, places.values()):
+        warn(frames.name_unused(unused, table.source), stacklevel=4)
     return [
         _line({name: column[k] for name, column in columns.items()}, table.where(k), table.decimal_comma)
         for k in range(table.n)

@@ -140,7 +140,7 @@ def tell(
         report = _parse_report(inputs.read_table(data, form), names)
     else:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
-    with open_campaign(storage, name) as campaign:
+    with open_campaign(storage, name) as campaign, output.show_warnings():
         receipt = campaign.tell(report, again=again, who=who)
     parts = [count(receipt.told, "value") + " told"]
     parts += [f"{receipt.failed} failed"] if receipt.failed else []

@@ -56,7 +56,7 @@ def new(
     row_labels = _choose_labels("row", rows, row or [], counted_rows, matrix.row_labels)
     col_labels = _choose_labels("col", cols, col or [], counted_cols, matrix.col_labels)
     given = _read_settings(settings, row_labels, col_labels)
-    values = matrix.columns() if matrix.values else None
+    values = matrix.columns() if matrix.rows else None
     with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
         (m1, m2), seed, status = campaign.settings.shape, campaign.settings.seed, campaign.status()
     facts = {"campaign": name, "rows": m1, "cols": m2, "told": status.measurements}
@@ -168,9 +168,9 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
 @commands.command(
     rich_help_panel=PANEL,
     epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
-    "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, and outlook (null or "
+    "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, outlook (null or "
     "error_now, error_with_pending, error_after, entries, cost, error_at_start, gain_per_cost_so_far, entries_left, "
-    "gain_per_cost).",
+    "gain_per_cost), and past (batches with measurements, entries, error_before, error_promised, error_after).",
 )
 def status(
     n: Annotated[
@@ -183,7 +183,11 @@ def status(
 ) -> None:
     """Say where a campaign stands, how far its matrix is known, and whether going on is worth it."""
     with open_campaign(storage, name) as campaign:
-        facts = campaign.status().to_dict() | {"outlook": None, "advice": "not looked at (--fast)"}
+        facts = campaign.status().to_dict() | {
+            "outlook": None,
+            "advice": "not looked at (--fast)",
+            "past": [],
+        }
         if not fast:
             facts |= campaign.outlook(n).to_dict()
     if as_json:

@@ -349,6 +349,7 @@ def read_matrix(path: str, names: str | None, costs: str | None) -> GivenMatrix:
     if path == costs == output.STD:
         raise DataError("only the matrix or the costs can come from standard input, not both.")
     matrix = inputs.read_matrix(path, names)
+    matrix.refuse_limits("a comparison needs the measured values")
     labels = matrix.row_labels, matrix.col_labels
     shape = len(labels[0]), len(labels[1])
     total, times = np.zeros(shape), np.zeros(shape)

@@ -150,6 +150,7 @@ def complete(
     level: options.Level = 0.9,
     *,
     names: options.Names = None,
+    se: options.StandardError = None,
     save: options.Save = None,
     force: options.Force = False,
     verbose: options.Verbose = False,
@@ -167,10 +168,8 @@ def complete(
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
-    matrix = inputs.read_matrix(data, names)
-    observations = Observations.from_triples(
-        matrix.rows, matrix.cols, matrix.values, row_labels=matrix.row_labels, col_labels=matrix.col_labels
-    )  # fmt: skip
+    matrix = inputs.read_matrix(data, names, se)
+    observations = Observations.from_triples(**matrix.triples())
     write_posterior(
         run_complete(observations, **settings), out, form, wide=wide, what=what, level=level, as_json=as_json,
         save=save, force=force, verbose=verbose, corner=matrix.corner,
@@ -213,7 +212,7 @@ def design(
     else:
         raise ParameterError(f"expected a shape like 30x20 or a table, got {shape!r}.")
     size = len(matrix.row_labels), len(matrix.col_labels)
-    taken = Entries.from_lists(*matrix.positions()) if matrix.values else None
+    taken = Entries.from_lists(*matrix.positions()) if matrix.rows else None
     chosen = designs.balanced(size, n, taken=taken, **settings)
     rows = [matrix.row_labels[i] for i in chosen.rows]
     cols = [matrix.col_labels[j] for j in chosen.cols]

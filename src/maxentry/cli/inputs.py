@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maxentry import tables
-from maxentry.cells import parse_flag, parse_number
+from maxentry import frames, tables
+from maxentry.cells import Reading, Statement, parse_flag, parse_line, parse_measurement, parse_number
 from maxentry.cli.output import STD, warn
 from maxentry.errors import DataError, LabelError
 from maxentry.labels import Axis, label_text
@@ -35,25 +35,53 @@ def read_table(path: str, form: Format | None = None) -> Table:
 
 @dataclass(frozen=True)
 class Matrix:
-    """All labels of a table in order, and the measurements in it: rows and columns by label, and values."""
+    """All labels of a table in order, and the measurements in it, with rows and columns by label."""
 
     row_labels: list[str]
     col_labels: list[str]
     rows: list[str] = field(default_factory=list)
     cols: list[str] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
     corner: str = "row"  # the name of the column of row labels
 
-    def add(self, row: str, col: str, value: float | None) -> None:
-        """Append a measurement, unless its cell is empty."""
-        if value is not None:
+    def add(self, row: str, col: str, readings: Iterable[Reading]) -> None:
+        """Append measurements of an entry."""
+        for reading in readings:
             self.rows.append(row)
             self.cols.append(col)
-            self.values.append(value)
+            self.readings.append(reading)
+
+    @property
+    def values(self) -> list[float]:
+        """The values; for a limit a number that stands for it."""
+        return [Statement(low, high).value for low, high, _ in self.readings]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all measurements are plain values without standard errors."""
+        return all(low == high and not se for low, high, se in self.readings)
 
     def columns(self) -> dict[str, list[Any]]:
         """The measurements as a table that `Campaign.tell` takes."""
+        self.refuse_limits("a campaign does not take limits or standard errors yet")
         return {"row": self.rows, "col": self.cols, "value": self.values}
+
+    def triples(self) -> dict[str, Any]:
+        """The measurements as `Observations.from_triples` takes them."""
+        given: dict[str, Any] = {"rows": self.rows, "cols": self.cols, "values": self.values}
+        if not self.is_plain:
+            low, high, se = ([*column] for column in zip(*self.readings, strict=True))
+            given |= {"low": low, "high": high, "se": se}
+        return given | {"row_labels": self.row_labels, "col_labels": self.col_labels}
+
+    def refuse_limits(self, reason: str) -> None:
+        """Refuse limits and standard errors where they cannot be used."""
+        if not self.is_plain:
+            k = next(k for k, (low, high, se) in enumerate(self.readings) if low < high or se)
+            low, high, se = self.readings[k]
+            got = f"the standard error {se:g}" if low == high else str(Statement(low, high))
+            where = f"row {self.rows[k]!r}, column {self.cols[k]!r}"
+            raise DataError(f"expected plain values, since {reason}, got {got} at {where}.")
 
     def positions(self) -> tuple[list[int], list[int]]:
         """Rows and columns of the measurements, by position."""
@@ -63,42 +91,68 @@ class Matrix:
         return [row_at[row] for row in self.rows], [col_at[col] for col in self.cols]
 
 
-def read_matrix(path: str, names: str | None = None) -> Matrix:
+def read_matrix(path: str, names: str | None = None, se: str | None = None) -> Matrix:
     """Read all labels and measurements of a long or a wide table."""
-    return parse_matrix(read_table(path), names)
+    return parse_matrix(read_table(path), names, se)
 
 
-def parse_matrix(table: Table, names: str | None = None) -> Matrix:
-    """All labels and measurements of a long or a wide table; a long one may name entries without a value."""
-    long = all(table.role(name) is not None for name in ("row", "col", "value"))
-    return _parse_long(table, names) if names is not None or long else _parse_wide(table)
+def parse_matrix(table: Table, names: str | None = None, se: str | None = None) -> Matrix:
+    """All labels and measurements of a long or a wide table; a long one may name entries without a value.
+
+    se: the column of standard errors of a long table, where it is not named se, sem or sd.
+    """
+    labelled = table.role("row") is not None and table.role("col") is not None
+    long = labelled and any(table.role(name) is not None for name in ("value", "low", "high"))
+    if names is None and not long:
+        if se is not None:
+            raise DataError(
+                f"{table.source}: expected a long table with --se, got a matrix (or pass --names)."
+            )
+        return _parse_wide(table)
+    return _parse_long(table, names, se)
 
 
-def _parse_long(table: Table, names: str | None) -> Matrix:
+def _parse_long(table: Table, names: str | None, se: str | None) -> Matrix:
     """One line per measurement; a line with an empty value only names its labels."""
-    rows, cols, cells = _long_columns(table, names)
-    rows, cols = ([label_text(label) for label in side] for side in (rows, cols))
-    name = "value" if names is None else split_names(names)[2]
+    at, titles = _long_columns(table, names, se)
+    rows, cols = ([label_text(label) for label in table.columns[at[side]]] for side in ("row", "col"))
+    for side, labels in (("row", table.columns[at["row"]]), ("column", table.columns[at["col"]])):
+        if None in labels:
+            raise DataError(f"{table.where(labels.index(None))}: expected a {side} label, got an empty cell.")
     matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)))
-    for k, (row, col, cell) in enumerate(zip(rows, cols, cells, strict=True)):
-        matrix.add(row, col, parse_number(cell, f"{table.where(k)}, column {name}", table.decimal_comma))
+    cells = {role: table.columns[j] for role, j in at.items() if role not in ("row", "col")}
+    for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
+
+        def where(role: str, k: int = k) -> str:
+            return f"{table.where(k)}, column {titles.get(role, role)}"
+
+        line = {role: column[k] for role, column in cells.items()}
+        matrix.add(row, col, parse_line(line, where, table.decimal_comma))
+    unused = frames.find_unused(table.names, at.values())
+    if unused:
+        warn(frames.name_unused(unused, table.source))
     return matrix
 
 
-def _long_columns(table: Table, names: str | None) -> tuple[list[Any], list[Any], list[Any]]:
-    """Columns of rows, columns and values; every line must have the two labels."""
-    columns = []
-    for name in ("row", "col", "value") if names is None else split_names(names):
-        cells = table.role(name) if names is None else table.column(name.lower())
-        if cells is None:
-            came = ", ".join(table.names)
-            raise DataError(f"{table.source}: expected a column {name}, got {came}.")
-        columns.append(cells)
-    rows, cols, values = columns
-    for side, cells in (("row", rows), ("column", cols)):
-        if None in cells:
-            raise DataError(f"{table.where(cells.index(None))}: expected a {side} label, got an empty cell.")
-    return rows, cols, values
+def _long_columns(table: Table, names: str | None, se: str | None) -> tuple[dict[str, int], dict[str, str]]:
+    """The positions of the columns of a long table by role, and their names."""
+    at: dict[str, int] = {}
+    wanted = ("row", "col", "value") if names is None else split_names(names)
+    for role, name in zip(("row", "col", "value"), wanted, strict=True):
+        place = table.role_place(name) if names is None else table.place(name.lower())
+        if place is not None:
+            at[role] = place
+    at |= frames.find_beside(table.names, at.values(), se)
+    optional = {"value"} if names is None and at.keys() & {"low", "high"} else set()
+    missing = [
+        name
+        for role, name in zip(("row", "col", "value"), wanted, strict=True)
+        if role not in {*at} | optional
+    ]
+    if missing:
+        came = ", ".join(table.names)
+        raise DataError(f"{table.source}: expected a column {missing[0]}, got {came}.")
+    return at, {role: table.names[j] for role, j in at.items()}
 
 
 def split_names(option: str) -> tuple[str, str, str]:
@@ -131,7 +185,8 @@ def _parse_wide(table: Table) -> Matrix:
         for col, cells in zip(col_labels, table.columns[1:], strict=True):
             if cells[k] is not None:
                 place = f"{table.where(k)}, column {col}"
-                matrix.add(row, col, parse_number(cells[k], place, table.decimal_comma))
+                statement = parse_measurement(cells[k], place, table.decimal_comma)
+                matrix.add(row, col, [] if statement is None else [Reading(*statement)])
     return matrix
 
 

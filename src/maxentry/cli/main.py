@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, TextIO
@@ -18,6 +19,7 @@ from maxentry.errors import MaxentryError, NothingToAskError, refusal
 
 # Typer has had Click within itself since some version: reach Click's classes by way of one it always had.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+CHOICE = re.compile(r"(?<=: )(?:Value error, )?(.+) is not one of (.+)\.$")  # as Typer says it
 
 TOKENS = "MAXENTRY_READ_TOKEN", "MAXENTRY_WRITE_TOKEN"
 EPILOG = "Exit codes: " + "; ".join(f"{code:d} {meaning}" for code, meaning in EXIT_CODES.items()) + "."
@@ -105,7 +107,8 @@ def _report_usage(error: Any, as_json: bool) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             return ExitCode.USAGE  # the help has been printed
         sys.stderr.write(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
-    return _report("UsageError", error.format_message(), ExitCode.USAGE, as_json)
+    text = CHOICE.sub(r"expected one of \2, got \1.", error.format_message())
+    return _report("UsageError", text, ExitCode.USAGE, as_json)
 
 
 def _report_error(error: Exception, text: str, code: int, as_json: bool, **details: Any) -> int:

@@ -70,6 +70,14 @@ Names = Annotated[
         help="A long table, with its columns so named (row,col,value need no naming).",
     ),
 ]  # fmt: skip
+StandardError = Annotated[
+    str | None,
+    option(
+        "--se",
+        metavar="NAME",
+        help="The column of standard errors of a long table (se, sem and sd need no naming).",
+    ),
+]
 Level = Annotated[
     float, typer.Option("--level", help="The probability with which an entry lies between low and high.")
 ]

@@ -6,7 +6,9 @@ import datetime as dt
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from shlex import quote
@@ -68,6 +70,16 @@ def say(text: str, style: str | None = None) -> None:
 def warn(text: str) -> None:
     """Print a warning on stderr."""
     say(text, "yellow")
+
+
+@contextmanager
+def show_warnings() -> Iterator[None]:
+    """Print warnings for users that come up inside as `warn` does, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for text in dict.fromkeys(str(w.message) for w in caught if w.category is UserWarning):
+        warn(text)
 
 
 def print_json(document: Mapping[str, Any]) -> None:

@@ -192,7 +192,7 @@ class RemoteCampaign:
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
-        from maxentry.campaign.outlook import Ahead, Outlook
+        from maxentry.campaign.outlook import Ahead, Outlook, PastBatch
 
         params, document = {"n": check_count(n), "wait": WAIT}, None
         while document is None:
@@ -204,7 +204,10 @@ class RemoteCampaign:
         if numbers is not None:
             names = {field.name for field in fields(Outlook)}
             numbers = {name: x for name, x in numbers.items() if name in names}
-        return Ahead(None if numbers is None else Outlook(**numbers), document["advice"])
+        past = tuple(
+            PastBatch(*(batch[name] for name in PastBatch._fields)) for batch in document.get("past", ())
+        )
+        return Ahead(None if numbers is None else Outlook(**numbers), document["advice"], past)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All entries that were asked for and their status, or only the pending ones, as a frame."""

@@ -138,6 +138,9 @@ def _check_penalty(penalty: float) -> None:
 def remove_means(observations: Observations, center: bool) -> tuple[WeightedEntries, Effects | None]:
     """Collect the measurements into entries; with `center`, less row and column means, which are returned, too."""
     o = observations
+    if not o.is_plain:
+        got = "standard errors" if o.low is None else "limits"
+        raise DataError(f"expected plain values for a point estimate, got {got}; `complete` is for those")
     if not center:
         return WeightedEntries.from_measurements(o.shape, o.rows, o.cols, o.values), None
     effects = row_column_means(o.rows.astype(np.intp), o.cols.astype(np.intp), o.values, o.shape)

@@ -93,6 +93,8 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
     from maxentry.observations import Observations
 
     data = held_out if isinstance(held_out, Observations) else Observations.of(held_out)
+    if data.low is not None:
+        raise DataError("expected held-out values to compare with, got limits.")
     fitted = subject.posterior.observations
     for k, labels in enumerate((data.row_labels, data.col_labels)):
         if labels is None and data.shape[k] != fitted.shape[k]:
@@ -135,7 +137,7 @@ def predictions_from_asks(subject: Subject, level: float) -> Predictions:
     transform = subject.transform
     z, centre = transform.forward(value), transform.forward(mean)
     # To first order: the sd is in the user's units, the noise on the scale of the model.
-    slope = (transform.inverse(centre + 1e-4) - transform.inverse(centre - 1e-4)) / 2e-4
+    slope = transform.slope(centre)
     noise_sd = subject.posterior.noise_sd * subject.posterior.value_map.factor(entries.rows, entries.cols)
     spread = np.sqrt((sd / slope) ** 2 + noise_sd**2)
     reach = ndtri(0.5 + level / 2) * spread

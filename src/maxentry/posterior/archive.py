@@ -214,7 +214,7 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
     names = [name if isinstance(name, str) else None for name in map(meta.get, ("row_name", "col_name"))]
     observations = Observations(
         tuple(meta["shape"]), arrays["rows"], arrays["cols"], arrays["values"],
-        axis_labels.decode(meta["row_labels"]), axis_labels.decode(meta["col_labels"]), kind, *names,
+        axis_labels.decode(meta["row_labels"]), axis_labels.decode(meta["col_labels"]), kind, names[0], names[1],
     )  # fmt: skip
     fit = replace(_restore_fit(meta["fit"]), scales=_restore_scales(meta["fit"], arrays, observations))
     chains = tuple(_restore_chain(c, k, arrays, observations, fit) for k, c in enumerate(meta["chains"]))

@@ -350,24 +350,27 @@ def anneal_again(
     **options: Any,
 ) -> ChainRun:
     """Anneal these chains once more, on the path without aligned effects; their draws are replaced in place."""
-    options = options | {"draw_store": MEMORY}
     if observer is not None:
         for c in stuck:
             observer(c, None)
         options["observer"] = lambda k, states: observer(stuck[k], states)
-    try:
-        again = run_chains(
-            [run.chains[c] for c in stuck], data, priors, sampling, progress, plain=True, **options
-        )
-    except KeyboardInterrupt:  # before its first draw; the others are whole
-        return replace(run, interrupted=True)
-    if again.interrupted:
-        return replace(run, interrupted=True)
     chains = list(run.chains)
-    for k, c in enumerate(stuck):
-        chains[c] = again.chains[k]
-        for old, new in zip(run.buffers, again.buffers, strict=True):
-            old[c, ..., : new.shape[-1]] = new[k]
+    with run.draw_store.aside() as aside:
+        options["draw_store"] = aside
+        try:
+            again = run_chains(
+                [run.chains[c] for c in stuck], data, priors, sampling, progress, plain=True, **options
+            )
+        except KeyboardInterrupt:  # before its first draw; the others are whole
+            return replace(run, interrupted=True)
+        except OSError:  # no room for their draws: they are left out
+            return run
+        if again.interrupted:
+            return replace(run, interrupted=True)
+        for k, c in enumerate(stuck):
+            chains[c] = again.chains[k]
+            for old, new in zip(run.buffers, again.buffers, strict=True):
+                old[c, ..., : new.shape[-1]] = new[k]
     return replace(run, chains=tuple(chains))
 
 

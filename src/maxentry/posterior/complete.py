@@ -23,7 +23,7 @@ from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values
 from maxentry.posterior.diagnostics import find_movement, watched_entries
-from maxentry.posterior.draws import MEMORY, FolderStore
+from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
 from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
@@ -75,12 +75,13 @@ def complete(
     col: Hashable | None = None,
     value: Hashable | None = None,
     row_column: Hashable | None = None,
+    se: Any = None,
 ) -> Posterior:
     """Complete a matrix: sample the posterior of all its entries from the noisy ones that were observed.
 
     data: an array with NaN for missing, scipy.sparse (unstored = missing), a wide or long pandas or polars frame,
         `(rows, cols, values)` with `shape=`, or `Observations`. How to read it: `shape`, `row_labels`,
-        `col_labels`, `row`, `col`, `value`, `row_column`, as in `Observations.of`.
+        `col_labels`, `row`, `col`, `value`, `row_column`, `se`, as in `Observations.of`.
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks).
     effects: whether rows and columns have means of their own.
@@ -93,8 +94,7 @@ def complete(
     sampling: "population" (dozens of short chains annealed from the prior), "long" (four long chains), or a
         `Sampling(...)`.
     effort: "quick" (half as long), "normal", or "thorough" (four times as long). A normal or thorough population whose
-        intervals still move goes on by itself, up to a limit of work (not with `store`). A `Sampling(...)` is run as
-        it is.
+        intervals still move goes on by itself, up to a limit of work. A `Sampling(...)` is run as it is.
     start: an earlier posterior of the same matrix (perhaps with fewer rows, columns or values) to continue from. Its
         ranks, priors and number of chains are kept and nothing is annealed again; store, watch and dtype are not kept.
     dtype: of the stored draws, np.float64 or np.float32 (half the memory).
@@ -108,8 +108,9 @@ def complete(
     """
     observations = Observations.of(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
-        row=row, col=col, value=value, row_column=row_column,
+        row=row, col=col, value=value, row_column=row_column, se=se,
     )  # fmt: skip
+    _refuse_limits(observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)
@@ -148,8 +149,10 @@ def complete(
         watched = None if watched is None else watched.select_chains(list(run.places))
         draws = draws_in_user_units(run, fit)
         posterior = Posterior(observations, fit, plan, run.chains, draws, choice, run.interrupted, watched)
-        if sampling == "population" and store is None:
-            posterior = _go_on(posterior, data, priors_of, effort, progress, threads=threads, dtype=dtype)
+        if sampling == "population":
+            posterior = _go_on(
+                posterior, data, priors_of, effort, progress, draw_store, threads=threads, dtype=dtype
+            )
         if isinstance(draw_store, FolderStore):
             draw_store.flush(REST)
             posterior.save_rest(draw_store)
@@ -158,12 +161,12 @@ def complete(
 
 def _go_on(
     posterior: Posterior, data: GibbsData, priors_of: chains.PriorsOf, effort: Effort, progress: bool | None,
-    **options: Any,
+    draw_store: DrawStore, **options: Any,
 ) -> Posterior:  # fmt: skip
     """Go on while intervals still move, up to the effort's limits of rounds and work; earlier draws are dropped."""
     p, plan = posterior, posterior.sampling
     each = sum(sweep_work(p.shape, p.observations.n, chain.rank) for chain in p.chains)  # of one sweep of all
-    for _ in range(ROUNDS[effort]):
+    for _ in range(ROUNDS.get(effort, 0)):
         if p.interrupted or not find_movement(watched_entries(p.draws, p.observations), p.draws.eta2):
             break
         longer = plan.go_on()
@@ -171,23 +174,36 @@ def _go_on(
             break
         watched = None if p.watched is None else p.watched.for_chains(len(p.chains))
         observer = None if watched is None else watched.observer(p.fit)
-        try:
-            run = _run(p.chains, data, priors_of, longer, "going on", progress, observer=observer, **options)
-        except KeyboardInterrupt:
-            p.interrupted = True
-            break
-        if run.interrupted:  # what was drawn before is whole
-            p.interrupted = True
-            break
+        with draw_store.aside() as aside:
+            options |= {"observer": observer, "draw_store": aside}
+            try:
+                run = _run(p.chains, data, priors_of, longer, "going on", progress, **options)
+            except KeyboardInterrupt:
+                p.interrupted = True
+                break
+            except OSError:  # no room for more draws: those that are there stay
+                break
+            if run.interrupted:  # what was drawn before is whole
+                p.interrupted = True
+                break
+            draws = draw_store.overwrite(p.draws, draws_in_user_units(run, p.fit))
         watched = None if watched is None else watched.select_chains(list(run.places))
         plan = replace(longer, anneal=plan.anneal, settle=plan.sweeps - plan.anneal + longer.settle)
-        draws = draws_in_user_units(run, p.fit)
         p = Posterior(p.observations, p.fit, plan, run.chains, draws, p.rank_choice, run.interrupted, watched)
     return p
 
 
+def _refuse_limits(observations: Observations) -> None:
+    """Refuse what the sampler does not use yet, rather than ignore it."""
+    if not observations.is_plain:
+        got = "standard errors" if observations.low is None else "limits"
+        raise DataError(
+            f"expected plain values: complete does not take limits or standard errors yet, got {got}."
+        )
+
+
 def _check_effort(effort: object, sampling: object) -> None:
-    if not is_choice(effort, tuple(ROUNDS)):
+    if not is_choice(effort, get_args(Effort)):
         raise ParameterError(f"effort must be 'quick', 'normal' or 'thorough', got {show(effort)}")
     if effort != "normal" and isinstance(sampling, Sampling):
         raise ParameterError(
@@ -306,7 +322,7 @@ def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> 
     if scales is not None:
         rows, cols = _positions(start.observations, observations)
         on_rows = scales.side == "rows"
-        scales = scales.moved(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
+        scales = scales.move(rows if on_rows else cols, observations.shape[0 if on_rows else 1])
     return replace(fit, units=start.fit.units, scale=start.fit.scale, scales=scales)
 
 

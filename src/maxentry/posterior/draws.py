@@ -42,6 +42,7 @@ MAX_PROJECTIONS = 8  # coherences monitored on each side
 Floats = NDArray[np.floating]  # draws may be kept in single precision
 Labels = tuple[Sequence[object], Sequence[object]]
 Shape = tuple[int, ...]
+ASIDE = "aside"  # the folder, within a store, of draws that are not among its own yet
 NOT_KNOWN_HERE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)  # the file system cannot do it
 
 
@@ -209,6 +210,14 @@ class DrawStore:
         """The first draws of some chains, the last axis cut to `top`, contiguous; `array` may be overwritten."""
         return np.ascontiguousarray(array[chains, :n_draws, ..., :top])
 
+    def aside(self) -> AbstractContextManager[DrawStore]:
+        """A store for draws that will replace others of this one; it is emptied when the context ends."""
+        return nullcontext(self)
+
+    def overwrite(self, old: Draws, new: Draws) -> Draws:
+        """Put new draws, at most as many, in the place of old ones."""
+        return new
+
 
 MEMORY = DrawStore()
 
@@ -284,6 +293,27 @@ class FolderStore(DrawStore):
                 at += part.size
         shape = (len(chains), n_draws, *array[0, 0, ..., :top].shape)
         return flat[:at].reshape(shape)
+
+    @contextmanager
+    def aside(self) -> Iterator[DrawStore]:
+        """A folder in this one, removed at the end."""
+        store = FolderStore(self.path / ASIDE)
+        store.path.mkdir()
+        try:
+            yield store
+        finally:
+            store._remove(folder_too=True)
+
+    def overwrite(self, old: Draws, new: Draws) -> Draws:
+        """Copy the new draws over the old ones: a mapped file cannot be replaced on every system."""
+
+        def put(there: Floats, array: Floats) -> Floats:
+            place: Floats = there.reshape(-1)[: array.size].reshape(array.shape)
+            place[:] = array
+            return place
+
+        left, right = put(old.left, new.left), put(old.right, new.right)
+        return new._replace(left=left, right=right, row=put(old.row, new.row), col=put(old.col, new.col))
 
     def read(self, name: str, shape: Shape, dtype: str) -> Floats:
         """Map an array of this shape, the first part of its file, read-only."""

@@ -15,15 +15,10 @@ Kind = Literal["population", "long"]
 Effort = Literal["quick", "normal", "thorough"]
 LENGTH = {"quick": 0.5, "normal": 1.0, "thorough": 4.0}  # of a run, by effort
 ROUNDS = {
-    "quick": 0,
     "normal": 2,
     "thorough": 3,
-}  # how often a run whose intervals still move goes on, twice as long
-MOST_WORK = {
-    "quick": 0.0,
-    "normal": 2.0,
-    "thorough": 40.0,
-}  # up to this much work of all chains, in units of WORK
+}  # how often a run whose intervals still move goes on, twice as long, ...
+MOST_WORK = {"normal": 2.0, "thorough": 40.0}  # ... up to this much work of all chains, in units of WORK
 COLDEST = 0.01  # first power beta of the likelihood: chains sample almost from the prior
 WORK = 2e10  # multiplications of a default population on a large problem: about ten seconds on one core
 COSTLY = WORK / (32 * 200)  # multiplications of a sweep from which a default population has under 32 chains

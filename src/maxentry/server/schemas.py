@@ -508,10 +508,13 @@ class MapResponse(ResponseBody):
 
 
 class OutlookResponse(ResponseBody):
-    """The expected error now and after the next entries; null while there is no posterior."""
+    """The expected error now and after the next entries (null while there is no posterior), and past batches."""
 
     outlook: dict[str, Number] | None
     advice: str
+    past: list[dict[str, Number]] = Field(
+        [], description="What past batches promised and brought, as far as their fits are at hand."
+    )
 
 
 class AccessResponse(ResponseBody):

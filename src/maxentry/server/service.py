@@ -244,6 +244,10 @@ class CampaignFits(fits.Memory):
             self._hold(name, fit)
         return fit
 
+    def peek(self, name: str) -> Posterior | None:
+        """Return the fit of this name if it is in memory or in the folder; None where somebody makes it."""
+        return super().peek(name) or fits.load_fit(self._folder, name, used=False)
+
     def put(self, name: str, made: Posterior) -> None:
         """Store a fit, for those who wait and for later."""
         self._hold(name, made)

@@ -66,7 +66,7 @@ class ErrorCurve:
 
     def points(self, state: State) -> list[ErrorPoint]:
         """The points known by now, the first first; computes none."""
-        ends = list(_sizes_by_event(state).values())
+        ends = list(state.sizes_by_event.values())
         return self.points_at(state, sorted({*ends[-LATEST_TELLS:], *curve_sizes(state)}))
 
     def points_at(self, state: State, sizes: list[int]) -> list[ErrorPoint]:
@@ -114,7 +114,7 @@ def curve_sizes(state: State, points: int = POINTS) -> list[int]:
     n, least = len(state.standing), max(state.shape) / 2
     if points == 0 or len(state.told_keys) < least or n == 0:
         return []
-    ends = np.array(list(_sizes_by_event(state).values()))
+    ends = np.array(list(state.sizes_by_event.values()))
     ends = ends[ends >= max(fits.FIRST_ANCHOR, least)]
     if len(ends) <= points:
         return sorted({n, *ends.tolist()})
@@ -158,28 +158,22 @@ def surprises(state: State, latest: Callable[[], Posterior]) -> Surprises:
     by_event: dict[int, list[tuple[float, float]]] = defaultdict(list)
     if predicted:
         posterior = latest()
-        noise = _noise_sd(state, posterior)
-        at = (np.array([getattr(m, side) for m, _ in predicted]) for side in ("row", "col"))
-        for (m, ask), factor in zip(predicted, posterior.value_map.factor(*at), strict=True):
-            by_event[m.event].append(
-                (((m.value - ask.mean) / factor) ** 2, (ask.sd / factor) ** 2 + noise**2)
-            )
-    ends = _sizes_by_event(state)
+        units, noise = posterior.value_map, _noise_sd(state, posterior)
+        at = [np.array([getattr(m, side) for m, _ in predicted]) for side in ("row", "col")]
+        value, mean, sd = np.array([(m.value, ask.mean, ask.sd) for m, ask in predicted]).T
+        missed = (units.common(value, *at) - units.common(mean, *at)) ** 2
+        expected = (sd * units.common_unit(mean, *at)) ** 2 + noise**2
+        for (m, _), error, promised in zip(predicted, missed, expected, strict=True):
+            by_event[m.event].append((error, promised))
+    ends = state.sizes_by_event
     squares = np.array([np.mean(pairs, axis=0) for pairs in by_event.values()]).reshape(-1, 2)
-    error, expected = np.sqrt(squares.T)
-    return Surprises(np.array([ends[event] for event in by_event], dtype=np.float64), error, expected)
-
-
-def _sizes_by_event(state: State) -> dict[int, int]:
-    """How many measurements there were after each event that added some."""
-    events = state.standing.column("event")
-    last = np.flatnonzero(np.diff(events, append=-1))
-    return dict(zip(events[last].tolist(), (last + 1).tolist(), strict=True))
+    measurements = np.array([ends[event] for event in by_event], dtype=np.float64)
+    return Surprises(measurements, *np.sqrt(squares.T))
 
 
 def _noise_sd(state: State, posterior: Posterior) -> float:
-    """The sd of a measurement in the user's units; under a transform, at the median value."""
+    """The sd of a measurement in the units of most lines; under a transform, at the median value."""
     transform = posterior.transform
-    middle = transform.forward(np.median(state.values))
+    middle = transform.forward(np.median(posterior.value_map.common(state.values, *state.told)))
     up, down = (float(transform.inverse(middle + side * posterior.noise_sd)) for side in (1, -1))
     return (up - down) / 2

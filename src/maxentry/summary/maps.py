@@ -155,7 +155,7 @@ def posterior_cells(
         return Cells(_pool(belief, rows, cols).mean(), 1.0)
     each = max(least, sample_size(rows, cols, min(WORK[what] / belief.n_draws, SAMPLED_ENTRIES)))
     (row_at, row_starts), (col_at, col_starts) = rows.sample(each), cols.sample(each)
-    sample, value_map = restrict(belief, row_at, col_at), value_map.restricted(row_at, col_at)
+    sample, value_map = restrict(belief, row_at, col_at), value_map.restrict(row_at, col_at)
     share = len(row_at) * len(col_at) / (len(rows.order) * len(cols.order))
     if what == "width":
         low, high = interval_map(sample, level, None, value_map)
