@@ -8,6 +8,7 @@ from tests.reference.laws import ACCEPT, REJECT, ks
 
 from maxentry.kernels import gauge
 from maxentry.kernels import gibbs as kernel
+from maxentry.kernels.rng import log_marginal
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
@@ -34,7 +35,7 @@ def test_the_marginal_of_the_variance_of_the_effects_is_the_dense_one():
 
     points = np.linspace(-4, 3, 8)
     n, s, ones = Z.sum(axis=0), Z.T @ y, np.ones(4)
-    ours = [kernel.log_marginal(x, n, ones, s**2, precision, 3.0, 0.8, NOTHING) for x in points]
+    ours = [log_marginal(x, n, ones, s**2, precision, 3.0, 0.8, NOTHING) for x in points]
     np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-10)
 
 
@@ -51,7 +52,7 @@ def test_the_marginal_of_an_eigenvalue_is_the_dense_one():
         return total + choice * np.log(value / (value + others.sum()))
 
     points, shape = np.linspace(-3, 3, 8), -0.5
-    ours = [kernel.log_marginal(x, P, np.ones(m), c**2, 1.0, shape, 0.0, others) for x in points]
+    ours = [log_marginal(x, P, np.ones(m), c**2, 1.0, shape, 0.0, others) for x in points]
     np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-9)
     assert np.abs(np.diff(ours) - np.diff([dense(x, 0) for x in points])).max() > 0.1  # control
 
@@ -66,10 +67,10 @@ def test_rows_alike_are_one_to_the_marginal(weighted):
     alike = kernel.group_equal_counts(n, s)
     assert len(alike[0]) == (50 if weighted else 3)
     for x in (-2.0, 0.5):
-        apart = kernel.log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8, NOTHING)
-        assert kernel.log_marginal(x, *alike, 1.7, 3.0, 0.8, NOTHING) == pytest.approx(apart, rel=1e-12)
+        apart = log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8, NOTHING)
+        assert log_marginal(x, *alike, 1.7, 3.0, 0.8, NOTHING) == pytest.approx(apart, rel=1e-12)
     counted_once = alike[0], np.ones(len(alike[0])), alike[2]
-    assert weighted or kernel.log_marginal(0.5, *counted_once, 1.7, 3.0, 0.8, NOTHING) != pytest.approx(
+    assert weighted or log_marginal(0.5, *counted_once, 1.7, 3.0, 0.8, NOTHING) != pytest.approx(
         apart, rel=1e-3
     )
 

@@ -40,17 +40,17 @@ from numpy.typing import NDArray
 from maxentry._types import Array, Indices32
 from maxentry.kernels.gauge import (
     cholesky,
-    diagonalise,
     orthonormalise,
+    redraw_strength,
     solve_lower,
     solve_slope,
     solve_upper,
     transform_gram,
     weighted_gram,
 )
-from maxentry.kernels.rng import draw_inverse_gamma, fill_bartlett, fill_normal
+from maxentry.kernels.rng import draw_inverse_gamma, draw_variance, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
-from maxentry.kernels.simd import LANES, broadcast, fetch_and_increment, fma, load, store
+from maxentry.kernels.simd import fetch_and_increment
 
 # Positions in the vector of scalars; TAU2 are the variances of the free effects, S2 those of the aligned ones.
 MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 7
@@ -59,9 +59,6 @@ N_SCALARS = 8
 H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
 SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
 
-# The slice sampler of a variance of effects
-STEP = 1.0  # width of the first bracket, in log tau2
-MAX_STEPS = 30
 RATE = 0.25  # of half-sweeps that redraw the strength of a component
 MAX_COUNT = 4096  # observations of a row up to which rows of equal count are grouped
 
@@ -103,64 +100,6 @@ BETA, COIN, MU_SHIFT, RIDGE = 0, 1, 2, 3
 
 
 # The effects of one side, each kind drawn with its variance
-
-
-@njit(cache=True, nogil=True)
-def log_marginal(
-    log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array
-) -> float:  # fmt: skip
-    """log p(log tau2 | y) up to a constant; a group of `rows` rows has the same n, and s2 is the sum of their s^2.
-
-    `others` are the other eigenvalues of L where 1/tau2 is one, and empty otherwise (`redraw_strength`).
-    """
-    tau2 = math.exp(log_tau2)
-    total, weight = -shape * log_tau2 - scale / tau2, 1.0
-    for j in range(others.size):
-        total += math.log(abs(1.0 - tau2 * others[j]))
-        weight += tau2 * others[j]
-    total -= math.log(weight)
-    quadratic, product = 0.0, 1.0
-    for k in range(n.size):
-        d = 1.0 + precision * n[k] * tau2
-        quadratic += s2[k] / d
-        if rows[k] == 1.0 and d < 1e100:  # one logarithm for many factors
-            product *= d
-            if product > 1e200:
-                total -= 0.5 * math.log(product)
-                product = 1.0
-        else:
-            total -= 0.5 * rows[k] * math.log(d)
-    return total + 0.5 * (tau2 * precision * precision * quadratic - math.log(product))
-
-
-@njit(cache=True, nogil=True)
-def draw_variance(
-    tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array,
-    rng: np.random.Generator,
-) -> float:  # fmt: skip
-    """One slice-sampling step (Neal 2003: stepping out, shrinking) on log tau2."""
-    x = math.log(tau2)
-    height = log_marginal(x, n, rows, s2, precision, shape, scale, others) - rng.standard_exponential()
-    low = x - STEP * rng.random()
-    high = low + STEP
-    # Neal's J and K: a random split of the steps keeps the move reversible where their number is limited.
-    down = int(rng.random() * MAX_STEPS)
-    up = MAX_STEPS - 1 - down
-    while down > 0 and log_marginal(low, n, rows, s2, precision, shape, scale, others) > height:
-        low -= STEP
-        down -= 1
-    while up > 0 and log_marginal(high, n, rows, s2, precision, shape, scale, others) > height:
-        high += STEP
-        up -= 1
-    for _ in range(1000):  # a few dozen are enough for numbers; NaN would shrink for ever
-        new = low + (high - low) * rng.random()
-        if log_marginal(new, n, rows, s2, precision, shape, scale, others) >= height:
-            return math.exp(new)
-        if new < x:
-            low = new
-        else:
-            high = new
-    return tau2
 
 
 @njit(cache=True, nogil=True)
@@ -280,79 +219,6 @@ def draw_augmented_precision(
             Q[a, b] = s
             Q[b, a] = s
         Q[a, a] += 1.0 / sigma2
-
-
-@njit(cache=True, nogil=True)
-def redraw_strength(
-    indptr: Array, index: Array, values: Array, weights: Array, factors: Array, free: Array, F: Array, offset: Array,
-    mu: float, precision: float, R: int, T: Array, slope: Array, s2: float, aligned: bool, ridge: float, sigma2: float,
-    Q: Array, rng: np.random.Generator,
-) -> None:  # fmt: skip
-    """Draw an eigenvalue of L, Q = L + I / sigma2, given y with the rows' parts along its eigenvector integrated out.
-
-    L given A pins the strength of a component to what it is, up to a factor: one near zero would stay there for
-    hundreds of sweeps. `factors` are in the old gauge, A T in the new one. The weaker a component, the more often it
-    is chosen.
-    """
-    m, E, S = free.size, np.empty((R, R)), Q[:R, :R].copy()
-    diagonalise(S, R, E)
-    total = 0.0
-    for a in range(R):
-        S[a, a] -= 1.0 / sigma2
-        total += S[a, a]
-    u, k = rng.random() * total, 0
-    while k < R - 1 and u >= S[k, k]:
-        u -= S[k, k]
-        k += 1
-    others, count, along = np.empty(R - 1), 0, 0.0
-    for a in range(R):
-        along += slope[a] * E[a, k]
-        if a != k:
-            others[count] = S[a, a]
-            count += 1
-    feature = np.empty(offset.size)
-    for j in range(offset.size):
-        f = 0.0
-        for a in range(R):
-            f += F[j, a] * E[a, k]
-        feature[j] = f
-    n, s, ones, row = np.empty(m), np.empty(m), np.ones(m), np.empty(R)
-    length = F.shape[1]
-    g = np.empty(length)  # sum w f (V_j + m) with f the feature of the eigenvector
-    for i in range(m):
-        own, p = 0.0, 0.0
-        for b in range(R):
-            x = 0.0
-            for a in range(b, R):
-                x += factors[i, a] * T[a, b]
-            row[b] = x
-            own += x * E[b, k]
-            p += x * slope[b]
-        sum_w, sum_we, known = 0.0, 0.0, mu + free[i]
-        for q in range(0, length, LANES):
-            store(g, q, broadcast(0.0))
-        for o in range(indptr[i], indptr[i + 1]):
-            j = index[o]
-            f = feature[j] * weights[o] if weights.size > 0 else feature[j]
-            sum_w += f * feature[j]
-            sum_we += f * (values[o] - known - offset[j])
-            for q in range(0, length, LANES):
-                store(g, q, fma(broadcast(f), load(F, j * length + q), load(g, q)))
-        for a in range(R):
-            sum_we -= row[a] * g[a]
-        n[i] = 1.0 / sigma2 + precision * sum_w
-        s[i] = precision * (sum_we + own * sum_w)
-        if aligned:
-            n[i] += along * along / s2
-            s[i] -= along * (p - along * own) / s2
-        s[i] *= s[i]
-    shape = -0.5 * (1 + int(aligned))
-    old = S[k, k]
-    if old > 0.0:
-        new = 1.0 / draw_variance(1.0 / old, n, ones, s, 1.0, shape, 0.5 * ridge, others, rng)
-        for a in range(R):
-            for b in range(R):
-                Q[a, b] += (new - old) * E[a, k] * E[b, k]
 
 
 @njit(cache=True, nogil=True, inline="always")
