@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxentry import Priors, Sampling, complete
+from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.smg import Simulation, simulate
 from maxentry.observations import Observations
 from maxentry.posterior import algorithm2, gibbs
@@ -71,7 +72,7 @@ def at(left, right, eta2, sigma2, i, j):
 
 def conjugate_chain(data: Simulation, start: gibbs.GibbsState, draws: int, thin: int, entries, rng):
     observations = Observations(SHAPE, data.rows, data.cols, data.values)
-    prepared = gibbs.prepare(observations, False, "gaussian", False, None)
+    prepared = gibbs.prepare(observations, False, GAUSSIAN, False, None)
     room = gibbs.DrawBuffers(
         *(np.empty((draws, m, RANK)) for m in SHAPE),
         *(np.empty((draws, m)) for m in SHAPE),

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from maxentry import Observations
 from maxentry.kernels import rows as half_sweep
+from maxentry.model.likelihood import Likelihood
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import ModelSpec
 from maxentry.posterior.gibbs import DrawBuffers, ThreadTeam, Workspace
@@ -50,8 +51,8 @@ def rows_job(R: int, per_row: int, weighted: bool) -> tuple[Callable[[], None], 
     rows, cols = np.repeat(np.arange(m), per_row), rng.integers(0, COLUMNS, (m, per_row))
     cols.sort(axis=1)
     obs = Observations((m, COLUMNS), rows, cols.ravel(), rng.standard_normal(rows.size))
-    noise = "student" if weighted else "gaussian"
-    workspace = Workspace.allocate(ModelSpec(noise).in_units_of(obs).data(obs), R)
+    law = Likelihood(noise="student" if weighted else "gaussian")
+    workspace = Workspace.allocate(ModelSpec(law).in_units_of(obs).data(obs), R)
     workspace.right.F[:, :R] = rng.standard_normal((COLUMNS, R))
     workspace.scratch.Q[:K] = np.eye(K)
     workspace.left.Z[:] = rng.standard_normal((m, K))

@@ -7,6 +7,7 @@ import numpy as np
 
 import maxentry
 from maxentry import Observations
+from maxentry.model.likelihood import Likelihood, check_noise
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import ModelSpec
 
@@ -66,7 +67,7 @@ def sweep_seconds(
     observations: Observations, rank: int, noise: str = "gaussian", *, least: float = 0.5, blocks: int = 5
 ) -> float:
     """CPU seconds of one compiled sweep of one chain: the best of a few blocks, `least` seconds together."""
-    fit = ModelSpec(noise).in_units_of(observations)
+    fit = ModelSpec(Likelihood(noise=check_noise(noise))).in_units_of(observations)
     data, priors = fit.data(observations), fit.priors_of(observations.shape)
     (chain,) = chains.spawn_chains(np.random.SeedSequence(0), data, [rank], priors)
     rng, state, hyper = chain.generator(), chain.state, gibbs.hyperparameters(priors(rank))

@@ -125,5 +125,6 @@ def test_what_cannot_use_limits_refuses_them(beside, words):
     data = Observations(*ENTRIES, [nan if beside is LIMITED else 1.0] * 3 + [7.0], **beside)
     with pytest.raises(DataError, match=f"got {words}"):
         nuclear_norm(data, 1.0)
-    with pytest.raises(DataError, match=f"got {words}"):
-        complete(data)
+    if words == "standard errors":
+        with pytest.raises(DataError, match=f"got {words}"):
+            complete(data)

@@ -36,7 +36,7 @@ from maxentry.acquisition.subspace_field import Subspaces, maximise_entropy, mea
 from maxentry.belief import Belief
 from maxentry.campaign.state import FIT, State, derive_rng
 from maxentry.compare.scenario import Case, Estimates, Estimator, Policy, Strategy, Style, Truth
-from maxentry.model.noise import NoiseLaw
+from maxentry.model.likelihood import NoiseLaw
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.plots.style import GREY, PURPLE, VERMILLION

@@ -29,7 +29,7 @@ from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, State, derive_seed
 from maxentry.compare.scenario import Case, Estimates, Estimator, Policy, Strategy, Style, Truth
 from maxentry.errors import MissingDependencyError
-from maxentry.model.noise import NoiseLaw
+from maxentry.model.likelihood import NoiseLaw
 from maxentry.plots.style import PURPLE
 from maxentry.posterior.intervals import quantiles
 from maxentry.transform import Transform

@@ -11,6 +11,7 @@ Needs scikit-learn: pip install 'maxentry[sklearn]'.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 from warnings import warn
@@ -24,7 +25,7 @@ from maxentry._types import Array
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
-from maxentry.model.noise import Noise
+from maxentry.model.likelihood import DataKind, Noise
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior.complete import complete
@@ -104,8 +105,8 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
 class BayesianCompleter(_Completer):
     """Fill missing values by their posterior means under `maxentry.complete`'s low-rank model.
 
-    rank, noise, effects, priors, scale, sampling, effort, progress, threads: as in `maxentry.complete`; no progress
-        bar by default.
+    rank, noise, kind, levels, limits, effects, priors, scale, sampling, effort, progress, threads: as in
+        `maxentry.complete`; no progress bar by default. Filled values are probabilities of yes, or expected grades.
     random_state: an integer gives the draws of `maxentry.complete(X, ..., seed=random_state)`.
 
     A column without any observation is kept, and filled by the overall mean and the rows' effects; a row without
@@ -120,6 +121,9 @@ class BayesianCompleter(_Completer):
         rank: int | Literal["auto"] = "auto",
         *,
         noise: Noise = "gaussian",
+        kind: DataKind = "numbers",
+        levels: Sequence[Any] | None = None,
+        limits: tuple[float | None, float | None] | None = None,
         effects: bool = True,
         priors: Priors | None = None,
         scale: Scaling = "auto",
@@ -131,6 +135,9 @@ class BayesianCompleter(_Completer):
     ) -> None:
         self.rank = rank
         self.noise = noise
+        self.kind = kind
+        self.levels = levels
+        self.limits = limits
         self.effects = effects
         self.priors = priors
         self.scale = scale
@@ -143,9 +150,9 @@ class BayesianCompleter(_Completer):
     def fit(self, X: Any, y: object = None) -> Self:
         """Sample the posterior of the matrix X; y is ignored."""
         self.posterior_: Posterior = complete(
-            self._observations(X), self.rank, noise=self.noise, effects=self.effects, priors=self.priors,
-            scale=self.scale, sampling=self.sampling, effort=self.effort, seed=_seed(self.random_state),
-            progress=self.progress, threads=self.threads,
+            self._observations(X), self.rank, noise=self.noise, kind=self.kind, levels=self.levels,
+            limits=self.limits, effects=self.effects, priors=self.priors, scale=self.scale, sampling=self.sampling,
+            effort=self.effort, seed=_seed(self.random_state), progress=self.progress, threads=self.threads,
         )  # fmt: skip
         self.rank_ = self.posterior_.rank
         return self

@@ -202,6 +202,17 @@ class ValueMap(NamedTuple):
         shift, factor = self.scales.at(rows, cols)
         return np.asarray((z - shift) / factor)
 
+    def forward_end(self, ends: Array, rows: Any, cols: Any) -> Array:
+        """Return ends of measurements of the entries as they are modelled; those beyond the scale are infinite."""
+        z, inside = np.empty(ends.shape), self.transform.inside(ends)
+        z[inside] = self.transform.forward(ends[inside])
+        above = ends > (self.transform.low if self.transform.kind == "logit" else 0.0)
+        z[~inside] = np.where(above, np.inf, -np.inf)[~inside]
+        if self.scales is None:
+            return z
+        shift, factor = self.scales.at(rows, cols)
+        return np.asarray((z - shift) / factor)
+
     def inverse(self, z: ArrayLike, rows: Any, cols: Any) -> Array:
         """Return the entries (rows, cols), the last axes of z, in the user's units; slices are of a block."""
         if self.scales is None:

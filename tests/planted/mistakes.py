@@ -68,8 +68,8 @@ KERNELS = [
     ),
     Mistake(
         "kernels/gibbs.py",
-        "hyper[H_ETA] + 0.5 * beta * n_obs,",
-        "hyper[H_ETA] + 0.5 * n_obs,",
+        "0.5 * (beta * n_obs + (1.0 - beta) * limits)",
+        "0.5 * n_obs",
         "the noise is not tempered while a chain is annealed",
         "posterior/test_gibbs_geweke.py",
     ),
@@ -322,9 +322,16 @@ POSTERIOR = [
         "posterior/test_diagnostics.py",
     ),
     Mistake(
+        "kernels/latent.py",
+        "rest += 1 - int((x > a[k]) & (x <= b[k]))",
+        "rest += 1 - int(x > a[k])",
+        "latent values lie beyond their upper ends",
+        "distributions/test_truncated_normal.py",
+    ),
+    Mistake(
         "posterior/archive.py",
-        'arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}',
-        'arrays |= {f"chain0_{name}": array for name, array in chain.state._asdict().items()}',
+        'f"chain{c}_{name}": array for name, array in state.items()',
+        'f"chain0_{name}": array for name, array in state.items()',
         "a posterior is saved without where its chains stand",
         "posterior/test_storage.py",
     ),
@@ -343,7 +350,7 @@ POSTERIOR = [
         "posterior",
     ),
     Mistake(
-        "model/noise.py",
+        "model/likelihood.py",
         "return z * np.sqrt(self.var)",
         "return z * self.var",
         "the noise of predictive intervals has a variance for an sd",

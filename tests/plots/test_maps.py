@@ -13,10 +13,12 @@ from tests.posterior.examples import SHORT, low_rank
 from maxentry import complete, plots
 from maxentry.belief import Belief
 from maxentry.errors import CampaignError, ParameterError
+from maxentry.model.likelihood import NoiseLaw
 from maxentry.plots import heatmaps
 from maxentry.plots.heatmaps import colour_limits, side, similarity_order
 from maxentry.plots.plot import Subject
 from maxentry.plots.records import HeatMap
+from maxentry.posterior.intervals import Answers
 from maxentry.summary.maps import Bins
 from maxentry.transform import NONE, ValueMap
 
@@ -111,8 +113,9 @@ def test_nothing_of_the_size_of_a_large_matrix_is_formed() -> None:
         cols=rng.integers(m2, size=50), values=np.ones(50),
     )  # fmt: skip
     posterior = SimpleNamespace(
-        belief=belief, shape=(m1, m2), transform=NONE, value_map=ValueMap(), observations=data
-    )
+        belief=belief, shape=(m1, m2), transform=NONE, value_map=ValueMap(), observations=data,
+        answers=Answers(NoiseLaw(np.ones(S))),
+    )  # fmt: skip
     subject = Subject.from_posterior(posterior)  # type: ignore[arg-type]
     tracemalloc.start()
     figures = heatmaps.observed, heatmaps.mean, heatmaps.sd, heatmaps.width

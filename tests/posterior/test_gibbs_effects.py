@@ -9,6 +9,7 @@ from tests.reference.laws import ACCEPT, REJECT, ks
 from maxentry.kernels import gauge
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.rng import log_marginal
+from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
@@ -156,7 +157,7 @@ def swept(shape, R, n, seed):
     rng, (m1, m2) = np.random.default_rng(seed), shape
     rows, cols = np.divmod(rng.permutation(m1 * m2)[: m1 * m2 // 2], m2)
     data = gibbs.prepare(
-        Observations(shape, rows, cols, rng.standard_normal(rows.size)), True, "gaussian", False, None
+        Observations(shape, rows, cols, rng.standard_normal(rows.size)), True, GAUSSIAN, False, None
     )
     state, hyper = gibbs.init(data, R, PRIORS, rng), gibbs.hyperparameters(PRIORS)
     for _ in range(n):
@@ -191,7 +192,7 @@ def test_without_room_there_are_no_aligned_effects(shape, R):
 def test_chains_start_from_the_prior_of_the_effects():
     (shape, R, n), rng = ((6, 5), 2, 4000), np.random.default_rng(9)
     data = gibbs.prepare(
-        Observations(shape, np.array([0]), np.array([0]), np.zeros(1)), True, "gaussian", False, None
+        Observations(shape, np.array([0]), np.array([0]), np.zeros(1)), True, GAUSSIAN, False, None
     )
     starts = [gibbs.init(data, R, PRIORS, rng) for _ in range(n)]
     prior = slow.prior_draws(n, slow.Model(shape, R, PRIORS, effects=True), 1, rng)

@@ -12,6 +12,7 @@ from tests.reference.gibbs_slow import Model, State
 from tests.reference.laws import ACCEPT, REJECT, ks
 
 from maxentry.kernels import gibbs as kernel
+from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
@@ -197,7 +198,7 @@ def chain(case, beta, n, thin, seed):
     rng = np.random.default_rng(seed)
     i, j = case.positions(rng)
     obs = Observations(case.shape, i, j, np.full(i.size, 3.0))
-    data = gibbs.prepare(obs, case.effects, "gaussian", False, None)
+    data = gibbs.prepare(obs, case.effects, GAUSSIAN, False, None)
     (m1, m2), R = case.shape, case.R
     kept = gibbs.DrawBuffers(
         np.empty((n, m1, R)),

@@ -7,6 +7,7 @@ from tests.reference.chains import z_between
 from tests.reference.gibbs_compiled import Compiled
 from tests.reference.gibbs_slow import Model, State
 
+from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
@@ -89,7 +90,7 @@ def test_a_component_that_vanished_comes_back(effects):
     U, V = rng.standard_normal((m1, R)), rng.standard_normal((m2, R))
     i, j = np.divmod(rng.permutation(m1 * m2)[:N], m2)
     y = (U @ V.T)[i, j] + 0.3 * rng.standard_normal(N)
-    data = gibbs.prepare(Observations((m1, m2), i, j, y), effects, "gaussian", False, None)
+    data = gibbs.prepare(Observations((m1, m2), i, j, y), effects, GAUSSIAN, False, None)
     start = gibbs.init(data, R, PRIORS, rng)
     for array, factors in ((start.left, U), (start.right, V)):
         array[:] = 0.0

@@ -11,8 +11,8 @@ from maxentry import belief as belief_module
 from maxentry import complete
 from maxentry.belief import Belief
 from maxentry.errors import ParameterError
-from maxentry.model.noise import NoiseLaw
-from maxentry.posterior.intervals import check_level, interval_map, quantiles
+from maxentry.model.likelihood import NoiseLaw
+from maxentry.posterior.intervals import Answers, check_level, interval_map, quantiles
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_of_a_known_entry_the_predictive_interval_is_that_of_the_noise(nu, level
     belief = known_matrix(S, 4.0)
     noise = NoiseLaw(belief.noise_var, None if nu is None else np.full(S, nu))
     law = stats.norm(scale=2.0) if nu is None else stats.t(nu, scale=2.0)
-    low, high = interval_map(belief, level, noise)
+    low, high = interval_map(belief, level, Answers(noise), measured=True)
     n = (
         noise.stratified().size
     )  # quantiles at (k + 1/2)/n, read at k/(n + 1): off by at most 1/n in probability

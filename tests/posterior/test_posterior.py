@@ -10,9 +10,9 @@ from tests.posterior.examples import SHORT, low_rank, matrices
 
 from maxentry import Sampling, complete
 from maxentry.errors import LabelError, MaxentryError, ParameterError, SizeError
-from maxentry.model.noise import NoiseLaw
+from maxentry.model.likelihood import NoiseLaw
 from maxentry.posterior import intervals as module
-from maxentry.posterior.intervals import interval_map
+from maxentry.posterior.intervals import Answers, interval_map
 from maxentry.posterior.rhat_ess import split_rhat
 
 ROWS = [f"r{i}" for i in range(12)]
@@ -82,7 +82,7 @@ def test_many_predictions_in_blocks_are_the_same(posterior, monkeypatch):
 def test_predictive_intervals_have_the_noise_of_the_model():
     fitted = complete(low_rank()[1], 1, noise="student", sampling=SHORT, seed=1)
     student, gaussian = (
-        interval_map(fitted.belief, 0.9, NoiseLaw(fitted.belief.noise_var, nu))
+        interval_map(fitted.belief, 0.9, Answers(NoiseLaw(fitted.belief.noise_var, nu)), measured=True)
         for nu in (fitted.draws.nu.ravel(), None)
     )
     np.testing.assert_array_equal(fitted.predictive_interval(0.9), student)

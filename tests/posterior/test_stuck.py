@@ -5,6 +5,7 @@ import pytest
 
 from maxentry import Observations, Priors, complete
 from maxentry.kernels import gibbs as kernel
+from maxentry.model.likelihood import GAUSSIAN
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import Chain, ChainRun, drop_stuck_chains
 from maxentry.posterior.draws import DrawStore
@@ -25,7 +26,7 @@ def run_with_noise(eta, rank=1, shape=(30, 20)):
 def data_of(share, shape=(30, 20)):
     rng = np.random.default_rng(0)
     Y = np.where(rng.random(shape) < share, rng.normal(size=shape), np.nan)
-    return prepare(Observations.of(Y), True, "gaussian", True, None)
+    return prepare(Observations.of(Y), True, GAUSSIAN, True, None)
 
 
 def test_a_chain_with_far_more_noise_is_left_out_with_its_draws():
@@ -108,7 +109,7 @@ def test_chains_are_annealed_again_in_a_store_as_in_memory(tmp_path, monkeypatch
 def test_the_plain_path_ends_where_the_posterior_begins():
     """At beta = 1 the ridge is zero; on the way there are no aligned effects, and they come back after it."""
     _, Y = matrix_with_effects(0)
-    data = prepare(Observations.of(Y), True, "gaussian", True, None)
+    data = prepare(Observations.of(Y), True, GAUSSIAN, True, None)
     priors = Priors.weak(data.shape, 2)
     state = gibbs.init(data, 2, priors, np.random.default_rng(0))
     nothing = DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
@@ -124,7 +125,7 @@ def test_the_plain_path_ends_where_the_posterior_begins():
     assert not cold.right[:, 3].any()
     warm = sweep(cold, [1.0] * 20, False)
     assert warm.left[:, 3].any()
-    alone = prepare(Observations.of(Y), False, "gaussian", True, None)
+    alone = prepare(Observations.of(Y), False, GAUSSIAN, True, None)
     state, data = gibbs.init(alone, 2, priors, np.random.default_rng(0)), alone
     assert np.array_equal(sweep(state, [1.0], True).left, sweep(state, [1.0], False).left)
     assert not np.array_equal(sweep(state, [0.5], True).left, sweep(state, [0.5], False).left)

@@ -12,6 +12,7 @@ from tests.posterior.examples import SHORT, equal, low_rank
 
 from maxentry import complete
 from maxentry.kernels.simd import LANES, fetch_and_increment
+from maxentry.model.likelihood import Likelihood
 from maxentry.observations import Observations
 from maxentry.posterior import chains, gibbs
 from maxentry.posterior.chains import ModelSpec
@@ -23,7 +24,7 @@ def swept(team, noise, effects, rank):
     rng = np.random.default_rng(0)
     m1, m2, n = 700, 90, 4000
     rows, cols = (m1 * rng.random(n) ** 3).astype(int), rng.integers(0, m2 - 3, n)
-    fit = ModelSpec(noise, effects=effects).in_units_of(
+    fit = ModelSpec(Likelihood(noise=noise), effects=effects).in_units_of(
         obs := Observations((m1, m2), rows, cols, rng.standard_normal(n))
     )
     data, priors = fit.data(obs), fit.priors_of(obs.shape)

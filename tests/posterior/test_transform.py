@@ -11,7 +11,7 @@ from tests.reference.transform_slow import inverse_slow
 
 from maxentry import Posterior, complete
 from maxentry.errors import DataError, ParameterError
-from maxentry.model.noise import COPIES
+from maxentry.model.likelihood import COPIES
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.transform import NONE, Transform
 
@@ -61,7 +61,7 @@ def test_maps_are_the_moments_and_quantiles_of_the_mapped_draws(posterior):
 
 def test_new_measurements_have_noise_on_the_scale(posterior):
     low, high = posterior.arrays.predictive_interval(0.5)
-    extra = posterior._noise().stratified()
+    extra = posterior.answers.law.stratified()
     z = matrices(posterior).reshape(-1, *posterior.shape)
     noisy = (z[None] + extra[:, :, None, None]).reshape(COPIES * len(z), *posterior.shape)
     for found, q in ((low, 0.25), (high, 0.75)):

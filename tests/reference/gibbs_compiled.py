@@ -4,6 +4,7 @@ import numpy as np
 from tests.reference.gibbs_slow import State
 
 from maxentry.kernels import gibbs as kernel
+from maxentry.model.likelihood import Likelihood
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 
@@ -21,7 +22,7 @@ class Compiled:
         places = Observations(model.shape, i, j, np.zeros(i.size))
         assert np.array_equal(places.rows, i)
         assert np.array_equal(places.cols, j)
-        self.data = gibbs.prepare(places, model.effects, noise, False, None)
+        self.data = gibbs.prepare(places, model.effects, Likelihood(noise=noise), False, None)
         self.hyper = gibbs.hyperparameters(model.priors)
         self.state = self.factored(start)
         self.nothing = gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
@@ -41,7 +42,7 @@ class Compiled:
         data.by_col.values[:] = y[data.by_col.source]
         betas = np.array([model.beta])
         self.state = gibbs.step(self.state, data, R, self.hyper, self.rng, betas, self.nothing, 0)
-        left, right, k, w = self.state
+        left, right, k, w, _ = self.state
         m1, m2 = model.shape
         r, p, c, q = np.zeros(m1), np.zeros(m1), np.zeros(m2), np.zeros(m2)
         if model.effects:

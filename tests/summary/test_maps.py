@@ -45,8 +45,12 @@ def posterior(
         np.ones(draws),
     )
     made = Posterior.__new__(Posterior)
+    nothing = SimpleNamespace(nu=None, cuts=None)
     vars(made).update(
-        belief=belief, observations=SimpleNamespace(shape=shape), fit=ModelSpec(transform=transform)
+        draws=nothing,
+        belief=belief,
+        observations=SimpleNamespace(shape=shape),
+        fit=ModelSpec(transform=transform),
     )
     return made
 

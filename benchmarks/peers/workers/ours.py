@@ -38,7 +38,7 @@ class Sampler:
 
     def __init__(self, job, seed):
         observations = maxentry.Observations.of((job.rows, job.cols, job.values), shape=job.shape)
-        fit = ModelSpec("gaussian").in_units_of(observations)
+        fit = ModelSpec().in_units_of(observations)
         self.priors, self.units, self.data = (
             fit.priors_of(observations.shape),
             fit.units,

@@ -217,7 +217,7 @@ def _predict(posterior: Posterior | None, rows: Indices, cols: Indices) -> tuple
     """Return the mean and sd of entries in the user's units; NaN without a posterior."""
     if posterior is None:
         return np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-    x = posterior.value_map.inverse(posterior.belief.at(rows, cols), rows, cols)
+    x = posterior.entries_at(rows, cols)
     return x.mean(0), x.std(0, ddof=min(1, len(x) - 1))
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
 from maxentry.errors import DataError, ParameterError, is_choice, is_positive, is_whole
-from maxentry.model.noise import NOISE_NAMES, Noise
+from maxentry.model.likelihood import NOISE_NAMES, Noise
 from maxentry.wording import show
 
 if TYPE_CHECKING:

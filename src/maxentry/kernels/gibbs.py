@@ -48,6 +48,7 @@ from maxentry.kernels.gauge import (
     transform_gram,
     weighted_gram,
 )
+from maxentry.kernels.latent import Latent, entry_means, fill_latent, redraw_scales
 from maxentry.kernels.rng import draw_inverse_gamma, draw_variance, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
 from maxentry.kernels.simd import fetch_and_increment
@@ -91,12 +92,10 @@ class Scratch(NamedTuple):
     h: Array  # (R,) product of that side with its aligned effects
     slope: Array  # (R,) of the aligned effects
     ones: Array  # (max(m1, m2),)
-    state: (
-        Array  # (4,) of this sweep: beta, the side whose effects are redrawn, the change of mu, and the ridge
-    )
+    state: Array  # (5,) of this sweep: beta, whose effects are redrawn, the change of mu, the ridge, number of limits
 
 
-BETA, COIN, MU_SHIFT, RIDGE = 0, 1, 2, 3
+BETA, COIN, MU_SHIFT, RIDGE, LIMITS = 0, 1, 2, 3, 4
 
 
 # The effects of one side, each kind drawn with its variance
@@ -294,11 +293,12 @@ def draw_blocks(
 @njit(cache=True, nogil=True)
 def update_scales(
     R: int, effects: bool, beta: float, totals: Array, n_obs: int, hyper: Array, scalars: Array,
-    rng: np.random.Generator,
+    rng: np.random.Generator, limits: float = 0.0,
 ) -> float:  # fmt: skip
     """Draw mu, eta2 and sigma2, each from its conditional (mu before eta2); return the change of mu.
 
-    `totals` are sum w, sum w e and sum w e^2 over all observations, and the sum of squares of X.
+    `totals` are sum w, sum w e and sum w e^2 over all observations, and the sum of squares of X. `limits` of the
+    observations are latent values, which count as whole ones at any beta (`kernels.latent`).
     """
     d = 0.0
     if effects:
@@ -311,7 +311,7 @@ def update_scales(
         scalars[MU] = mu
     rss = max(totals[2], 0.0)
     scalars[ETA2] = draw_inverse_gamma(
-        hyper[H_ETA] + 0.5 * beta * n_obs, hyper[H_ETA + 1] + 0.5 * beta * rss, rng
+        hyper[H_ETA] + 0.5 * (beta * n_obs + (1.0 - beta) * limits), hyper[H_ETA + 1] + 0.5 * beta * rss, rng
     )
     if R > 0:
         scalars[SIGMA2] = draw_inverse_gamma(
@@ -416,7 +416,9 @@ def finish_sweep(
     for j in range(right.free.size):
         for k in range(4):
             totals[k] += right.residual_sums[j, k]
-    scratch.state[MU_SHIFT] = update_scales(R, effects, beta, totals, right.values.size, hyper, scalars, rng)
+    scratch.state[MU_SHIFT] = update_scales(
+        R, effects, beta, totals, right.values.size, hyper, scalars, rng, scratch.state[LIMITS]
+    )
     if effects and scratch.state[COIN] == 1.0:
         redraw_side(right, 1, scratch, R, aligned, hyper, scalars, rng)
     for i in range(left.free.size):
@@ -428,6 +430,25 @@ def finish_sweep(
             right.indptr, right.positions, right.values, source, left.factors, right.factors, R, left.effect,
             right.effect, scalars[MU], scalars[ETA2], scalars[NU], beta, left.weights, right.weights, nu_grid, rng,
         )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def update_latent(
+    latent: Latent, left: Side, right: Side, scratch: Scratch, source: Indices32, hyper: Array, scalars: Array,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Draw the latent values of limits, yes or no, and grades; now and then eta2 and the cuts without them before."""
+    beta, scales = scratch.state[BETA], rng.random() < latent.often[0]
+    entry_means(
+        latent.pair, scales, right.indptr, right.positions, left.factors, right.factors, left.effect, right.effect,
+        scalars[MU], latent.mean,
+    )  # fmt: skip
+    if scales:
+        scalars[ETA2] = redraw_scales(
+            latent, right.values, right.weights, beta, scalars[ETA2], hyper[H_ETA], hyper[H_ETA + 1],
+            scalars[N_SCALARS:], rng,
+        )  # fmt: skip
+    fill_latent(latent, source, right.weights, beta / scalars[ETA2], left.values, right.values, rng)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -451,7 +472,7 @@ def store_draw(
 @njit(cache=True, nogil=True)
 def run_sweeps(
     betas: Array, thin: int, R: int, effects: bool, aligned: bool, left: Side, right: Side, scratch: Scratch,
-    source: Indices32, nu_grid: Array, hyper: Array, scalars: Array, rng: np.random.Generator,
+    source: Indices32, latent: Latent | None, nu_grid: Array, hyper: Array, scalars: Array, rng: np.random.Generator,
     out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
 ) -> None:  # fmt: skip
     """Run one sweep for each beta, in place; store every `thin`-th state (0: none) in the out arrays."""
@@ -464,5 +485,7 @@ def run_sweeps(
         switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
         draw_block(0, right.free.size, right, left, scratch, R, effects, scalars)
         finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
+        if latent is not None:
+            update_latent(latent, left, right, scratch, source, hyper, scalars, rng)
         if thin > 0 and (t + 1) % thin == 0:
             store_draw(t // thin, R, left, right, scalars, out_left, out_right, out_row, out_col, out_scalars)

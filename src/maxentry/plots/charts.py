@@ -20,7 +20,6 @@ from threadpoolctl import threadpool_limits
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
-from maxentry.model.noise import NoiseLaw
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
@@ -116,9 +115,9 @@ def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, 
         part = slice(start, start + step)
         distance = (z[part] - belief.at(entries.rows[part], entries.cols[part])) / sd[:, None]
         place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
-    shown, noise = _spread(len(z)), NoiseLaw(belief.noise_var, nu)
+    shown = _spread(len(z))
     rows, cols = entries.rows[shown], entries.cols[shown]
-    prediction = predict(belief, rows, cols, level, noise, posterior.observations, value_map)
+    prediction = predict(belief, rows, cols, level, posterior.answers, posterior.observations)
     ends = np.full((3, len(z)), np.nan)
     ends[:, shown] = prediction.mean, prediction.new_low, prediction.new_high
     return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)

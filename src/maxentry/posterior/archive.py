@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from maxentry import labels as axis_labels
 from maxentry._io import can_be_path, expand_home, write_atomically
 from maxentry.errors import DataError, ParameterError
-from maxentry.model.noise import Noise
+from maxentry.model.likelihood import PLAIN, Likelihood
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
 from maxentry.posterior.chains import Chain, ModelSpec
@@ -36,11 +36,12 @@ from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched
 from maxentry.transform import Scales, Scaling, Side, Transform
 
-FORMAT = 3  # of saved posteriors; 1 had no transform, 2 no scales, and is still written where there are none
+FORMAT = 4  # of saved posteriors; 1 had no transform, 2 no scales, 3 no limits, yes/no and grades; the least is written
 REST = "posterior.npz"  # the file of a folder that has all but the large draws
 LARGE = ("left", "right", "row", "col")  # of the draws: those that a folder has in files of their own
 WATCHED = ("rows", "cols", "count", "chain_mean", "squares")
-SCALARS = 8  # of the state of a chain
+BESIDE = ("low", "high", "se")  # of observations, where they are not plain values
+SCALARS = 8  # of the state of a chain, before its cuts between grades
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -104,9 +105,13 @@ def _write(target: Path, meta: dict[str, Any], arrays: dict[str, Any]) -> None:
 def _arrays(p: Parts) -> dict[str, Any]:
     data = p.observations
     arrays: dict[str, Any] = {"rows": data.rows, "cols": data.cols, "values": data.values}
+    arrays |= {name: getattr(data, name) for name in BESIDE if getattr(data, name) is not None}
     arrays |= {f"draws_{name}": array for name, array in p.draws._asdict().items() if array is not None}
     for c, chain in enumerate(p.chains):
-        arrays |= {f"chain{c}_{name}": array for name, array in chain.state._asdict().items()}
+        state = chain.state._asdict()
+        arrays |= {
+            f"chain{c}_{name}": array for name, array in state.items() if name != "latent" or array.size
+        }
     if p.fit.scales is not None:
         arrays |= {"scales_shift": p.fit.scales.shift, "scales_factor": p.fit.scales.factor}
     if p.watched is not None:
@@ -116,8 +121,11 @@ def _arrays(p: Parts) -> dict[str, Any]:
 
 def _meta(p: Parts) -> dict[str, Any]:
     data, fit = p.observations, p.fit
+    law = fit.likelihood
+    plain = law == PLAIN[law.noise] and data.is_plain
+    kind = {} if plain else {"kind": law.kind, "levels": law.levels, "limits": law.limits}
     return {
-        "maxentry_posterior": FORMAT if fit.scales is not None else 2,
+        "maxentry_posterior": FORMAT if not plain else 3 if fit.scales is not None else 2,
         "shape": data.shape,
         "row_labels": axis_labels.encode(data.row_labels),
         "col_labels": axis_labels.encode(data.col_labels),
@@ -133,6 +141,7 @@ def _meta(p: Parts) -> dict[str, Any]:
             "transform": str(fit.transform),
             "scale": fit.scale,
             "scaled": None if fit.scales is None else fit.scales.side,
+            **kind,
         },
         "sampling": asdict(p.sampling),
         "chains": [{"rank": chain.rank, "stream": chain.stream} for chain in p.chains],
@@ -215,9 +224,13 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
     observations = Observations(
         tuple(meta["shape"]), arrays["rows"], arrays["cols"], arrays["values"],
         axis_labels.decode(meta["row_labels"]), axis_labels.decode(meta["col_labels"]), kind, names[0], names[1],
+        **{name: arrays.get(name) for name in BESIDE},
     )  # fmt: skip
     fit = replace(_restore_fit(meta["fit"]), scales=_restore_scales(meta["fit"], arrays, observations))
-    chains = tuple(_restore_chain(c, k, arrays, observations, fit) for k, c in enumerate(meta["chains"]))
+    limited = count_limits(fit, observations) if "kind" in meta["fit"] else 0
+    chains = tuple(
+        _restore_chain(c, k, arrays, observations, fit, limited) for k, c in enumerate(meta["chains"])
+    )
     draws = Draws(**{name: arrays.get(f"draws_{name}") for name in Draws._fields})  # type: ignore[arg-type]
     _check_draws(draws, chains, observations.shape, fit, mapped=bool(meta.get("files")))
     watched = _restore_watched(arrays, observations, len(chains)) if "watched_rows" in arrays else None
@@ -227,19 +240,29 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> Parts:
     )  # fmt: skip
 
 
+def count_limits(fit: ModelSpec, observations: Observations) -> int:
+    """Count the measurements with limits; refuse what is no measurement of this kind."""
+    said = fit.statements(observations)
+    return 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
+
+
 def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
     given: dict[str, Any] = meta["priors"] or {}
     laws: dict[str, Any] = {k: InverseGamma(**v) if isinstance(v, dict) else v for k, v in given.items()}
     shift, scale = map(float, meta["units"])
-    noise, effects = meta["noise"], meta["effects"]
+    noise, effects, limits = meta["noise"], meta["effects"], meta.get("limits")
+    law = PLAIN[noise]
+    if "kind" in meta:
+        ends = None if limits is None else tuple(limits)
+        law = Likelihood(meta["kind"], noise, tuple(meta["levels"]), ends)
     if not (math.isfinite(shift) and 0 < scale < math.inf):
         raise DataError(f"expected finite units, got {meta['units']}")
-    if noise not in get_args(Noise) or not isinstance(effects, bool):
-        raise DataError(f"expected noise and effects of a fit, got {noise!r} and {effects!r}")
+    if not isinstance(effects, bool):
+        raise DataError(f"expected effects of a fit, got {effects!r}")
     if (wish := meta.get("scale", "none")) not in get_args(Scaling):
         raise DataError(f"expected scale to be one of {get_args(Scaling)}, got {wish!r}")
     return ModelSpec(
-        noise, effects, Priors(**laws) if laws else None, Units(shift, scale),
+        law, effects, Priors(**laws) if laws else None, Units(shift, scale),
         Transform.parse(meta.get("transform", "none")), wish,
     )  # fmt: skip
 
@@ -261,15 +284,21 @@ def _restore_scales(
 
 
 def _restore_chain(
-    meta: dict[str, Any], k: int, arrays: Mapping[str, Any], observations: Observations, fit: ModelSpec
+    meta: dict[str, Any],
+    k: int,
+    arrays: Mapping[str, Any],
+    observations: Observations,
+    fit: ModelSpec,
+    limited: int,
 ) -> Chain:
     rank = meta["rank"]
     if not _is_whole(rank) or rank > min(observations.shape):
         raise DataError(f"expected a rank of 0 to {min(observations.shape)}, got {rank!r}")
-    state = GibbsState(*(arrays[f"chain{k}_{name}"] for name in GibbsState._fields))
-    m1, m2 = observations.shape
-    columns, weights = rank + 2 * fit.effects, observations.n if fit.noise == "student" else 0
-    shapes = ((m1, columns), (m2, columns), (SCALARS,), (weights,))
+    parts = {name: arrays[f"chain{k}_{name}"] for name in GibbsState._fields if name != "latent"}
+    state = GibbsState(**parts, latent=arrays[f"chain{k}_latent"] if limited else np.empty(0))
+    (m1, m2), law = observations.shape, fit.likelihood
+    columns, weights = rank + 2 * fit.effects, observations.n if law.weighted else 0
+    shapes = ((m1, columns), (m2, columns), (SCALARS + law.n_cuts,), (weights,), (limited,))
     for array, shape in zip(state, shapes, strict=True):
         _check_floats(array, shape)
     if not (state.scalars[1:3] > 0).all() or not (state.weights > 0).all():
@@ -286,10 +315,12 @@ def _check_draws(
         raise DataError("expected draws of at least one chain, got none")
     (m1, m2), R, each = shape, max(chain.rank for chain in chains), (len(chains), draws.mu.shape[1])
     shapes = {"left": (m1, R), "right": (m2, R), "row": (m1,), "col": (m2,)}
+    shapes["cuts"] = (max(len(fit.likelihood.levels) - 1, 0),)
     for name, array in draws._asdict().items():
         if array is not None:
             _check_floats(array, (*each, *shapes.get(name, ())), values=not (mapped and name in LARGE))
-    needed = {**dict.fromkeys((*LARGE, "mu", "eta2"), True), "nu": fit.noise == "student"}
+    needed = {**dict.fromkeys((*LARGE, "mu", "eta2"), True), "nu": fit.likelihood.weighted}
+    needed["cuts"] = bool(fit.likelihood.levels)
     needed |= {"sigma2": True} if R else {}
     for name, wanted in needed.items():
         if (getattr(draws, name) is not None) != wanted:
@@ -298,6 +329,8 @@ def _check_draws(
         (positive > 0).all() for positive in (draws.eta2, draws.sigma2, draws.nu) if positive is not None
     ):
         raise DataError("expected draws of variances above zero, got others")
+    if draws.cuts is not None and not (np.diff(draws.cuts) > 0).all():
+        raise DataError("expected cuts between grades that rise, got others")
 
 
 def _check_floats(array: NDArray[Any], shape: tuple[int, ...], *, values: bool = True) -> None:

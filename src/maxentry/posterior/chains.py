@@ -22,11 +22,11 @@ import numpy as np
 
 from maxentry._io import max_threads
 from maxentry._types import Array
-from maxentry.errors import ParameterError
+from maxentry.errors import DataError, ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.labels import place
-from maxentry.model.noise import Noise, has_weights
-from maxentry.model.priors import Priors
+from maxentry.model.likelihood import GAUSSIAN, Likelihood, Noise
+from maxentry.model.priors import KNOWN, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 from maxentry.posterior.diagnostics import find_stuck_chains
@@ -48,20 +48,25 @@ OBSERVED_NUMBERS = 4_000_000  # numbers of the states passed to an observer at o
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """The model that is fitted: noise law, effects, priors, units, transform and scales.
+    """The model that is fitted: likelihood, effects, priors, units, transform and scales.
 
     Priors given by the user are in the data's units, so nothing is standardised then. With a transform, the values on
     its scale take the place of the data throughout, for priors and units too; so do values of columns or rows on
     scales of their own.
     """
 
-    noise: Noise = "gaussian"
+    likelihood: Likelihood = GAUSSIAN
     effects: bool = True
     priors: Priors | None = None
     units: Units | None = None
     transform: Transform = NONE
     scale: Scaling = "none"
     scales: Scales | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """The name of the noise law."""
+        return self.likelihood.noise
 
     @property
     def value_map(self) -> ValueMap:
@@ -75,20 +80,34 @@ class ModelSpec:
 
     def find_scales(self, observations: Observations) -> Scales | None:
         """Find the scales of columns or rows; given priors are in one unit, so "auto" finds none then."""
-        if self.scale == "none" or (self.scale == "auto" and self.priors is not None):
+        if (
+            self.scale == "none"
+            or (self.scale == "auto" and self.priors is not None)
+            or self.likelihood.discrete
+        ):
             return None
-        z = model_values(ValueMap(self.transform), observations)
+        z = self.statements(observations, ValueMap(self.transform))
         return find_scales(self.scale, z.rows, z.cols, z.values, z.shape, self.effects)
 
     def data(self, observations: Observations) -> gibbs.GibbsData:
         """Standardise observations in the user's units for the sampler."""
-        z = model_values(self.value_map, observations)
-        return gibbs.prepare(z, self.effects, self.noise, self.priors is None, self.units)
+        z = self.statements(observations)
+        return gibbs.prepare(z, self.effects, self.likelihood, self.priors is None, self.units)
+
+    def statements(self, observations: Observations, value_map: ValueMap | None = None) -> Observations:
+        """Return what observations say of their latent values, on the scale of the model."""
+        value_map = self.value_map if value_map is None else value_map
+        return model_values(value_map, self.likelihood.statements(observations))
 
     def priors_of(self, shape: tuple[int, int]) -> PriorsOf:
         """The priors of a chain of a given rank."""
-        given = self.priors
-        return lambda rank: Priors.weak(shape, rank) if given is None else given
+        given, known = self.priors, self.likelihood.known_noise
+
+        def priors(rank: int) -> Priors:
+            found = Priors.weak(shape, rank) if given is None else given
+            return replace(found, noise=KNOWN) if known else found
+
+        return priors
 
 
 def model_values(value_map: ValueMap, observations: Observations) -> Observations:
@@ -96,10 +115,23 @@ def model_values(value_map: ValueMap, observations: Observations) -> Observation
     if value_map.plain:
         return observations
     o = observations
-    z = value_map.forward(
-        o.values, o.rows, o.cols, lambda k: place(o.row_axis, o.rows[k], o.col_axis, o.cols[k])
-    )
-    return replace(o, values=z)
+
+    def where(k: int) -> str:
+        return place(o.row_axis, o.rows[k], o.col_axis, o.cols[k])
+
+    if o.low is None or o.high is None:
+        return replace(o, values=value_map.forward(o.values, o.rows, o.cols, where))
+    low, high = (value_map.forward_end(end, o.rows, o.cols) for end in (o.low, o.high))
+    impossible = ~((low < np.inf) & (high > -np.inf))
+    if impossible.any():
+        k = int(np.argmax(impossible))
+        raise DataError(
+            f"expected limits within the {value_map.transform} scale, got {o.low[k]:g} to {o.high[k]:g} at {where(k)}; "
+            "use another transform, or none"
+        )
+    limited, inside = o.low < o.high, value_map.transform.inside(o.values)
+    told = np.where(limited & ~inside, np.where(np.isfinite(low), o.low, o.high), o.values)
+    return replace(o, values=value_map.forward(told, o.rows, o.cols, where), low=low, high=high)
 
 
 class Chain(NamedTuple):
@@ -168,7 +200,8 @@ def grow_chains(
         if not R:
             for k in (kernel.MU, kernel.ETA2, kernel.TAU2_ROW, kernel.TAU2_COL):
                 scalars[k] = old.scalars[k]
-        state = GibbsState(fresh.left, fresh.right, scalars, old.weights)
+            scalars[kernel.N_SCALARS :] = old.scalars[kernel.N_SCALARS :]
+        state = GibbsState(fresh.left, fresh.right, scalars, old.weights, old.latent)
         grown.append(Chain(rank, state, dict(rng.bit_generator.state)))
     return tuple(grown)
 
@@ -195,7 +228,8 @@ def run_chains(
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
     shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
     left, right, row, col = (draw_store.zeros(name, shape, dtype) for name, shape in shapes.items())
-    buffers = DrawBuffers(left, right, row, col, np.empty((*lead, kernel.N_SCALARS)))
+    n_scalars = kernel.N_SCALARS + data.likelihood.n_cuts
+    buffers = DrawBuffers(left, right, row, col, np.empty((*lead, n_scalars)))
     done = [0] * len(chains)  # draws of each chain so far
     stop = threading.Event()
     threads = threads or max_threads()
@@ -390,5 +424,18 @@ def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
         array *= np.asarray(scale, array.dtype)
     mu = shift + scale * scalars[..., kernel.MU]
     eta2, sigma2 = (scale**2 * scalars[..., k] for k in (kernel.ETA2, kernel.SIGMA2))
-    nu = scalars[..., kernel.NU].copy() if has_weights(fit.noise) else None
-    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu)
+    nu = scalars[..., kernel.NU].copy() if fit.likelihood.weighted else None
+    cuts = draws_of_cuts(scalars, fit) if fit.likelihood.levels else None
+    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu, cuts)
+
+
+def draws_of_cuts(scalars: Array, fit: ModelSpec) -> Array:
+    """Return the cuts between the grades in each state, (..., K - 1), from the vectors of scalars."""
+    assert fit.units is not None
+    first = fit.likelihood.first_cuts
+    cuts = np.empty((*scalars.shape[:-1], len(first)))
+    cuts[..., 0], cuts[..., -1] = first[0], first[-1]
+    cuts[..., 1 : 1 + fit.likelihood.n_cuts] = (
+        fit.units.shift + fit.units.scale * scalars[..., kernel.N_SCALARS :]
+    )
+    return cuts

@@ -7,7 +7,7 @@ after measurements, rows or columns were added.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal, NamedTuple, get_args
@@ -16,15 +16,15 @@ import numpy as np
 
 from maxentry._types import Array, Indices
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
-from maxentry.model.noise import Noise, has_weights
+from maxentry.model.likelihood import DataKind, Likelihood, Noise
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
-from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values
+from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
 from maxentry.posterior.diagnostics import find_movement, watched_entries
 from maxentry.posterior.draws import MEMORY, DrawStore, FolderStore
-from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, name_farthest, standard_units
+from maxentry.posterior.gibbs import GibbsData, GibbsState, Units, first_latent, name_farthest, standard_units
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.rank import RankChoice, check_rank, choose_rank
 from maxentry.posterior.schedule import (
@@ -55,6 +55,9 @@ def complete(
     rank: int | Literal["auto"] = "auto",
     *,
     noise: Noise = "gaussian",
+    kind: DataKind = "numbers",
+    levels: Sequence[Any] | None = None,
+    limits: tuple[float | None, float | None] | None = None,
     effects: bool = True,
     priors: Priors | None = None,
     transform: str | Transform = "none",
@@ -84,6 +87,10 @@ def complete(
         `col_labels`, `row`, `col`, `value`, `row_column`, `se`, as in `Observations.of`.
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks).
+    kind: "numbers", "yes/no" (told as 1 and 0; answers are probabilities) or "grades" (answers are expected grades).
+    levels: the grades in their order, numbers or names; names are told as 1, 2, ...; by default 1 to the highest told.
+    limits: (low, high), the ends of the scale of numbers, None for an open one: a value at or beyond an end says no
+        more than that. Single values with limits are in `data` ("Limits" in docs/kinds.md).
     effects: whether rows and columns have means of their own.
     priors: in the units of the (transformed) data; by default weak ones scaled by the data. `Priors.paper()` for the
         paper's.
@@ -110,14 +117,16 @@ def complete(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column, se=se,
     )  # fmt: skip
-    _refuse_limits(observations)
+    _refuse_errors(observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)
     if start is not None:
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
-    fit = ModelSpec(noise, bool(effects), priors, None, transform, scale)
+    likelihood = Likelihood.of(kind, noise, levels, limits, observations)
+    _check_likelihood(likelihood, transform, scale)
+    fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale)
     if start is not None:
         fit = keep_units(fit, start, observations)
     fit = fit.in_units_of(observations)
@@ -193,12 +202,25 @@ def _go_on(
     return p
 
 
-def _refuse_limits(observations: Observations) -> None:
+def _refuse_errors(observations: Observations) -> None:
     """Refuse what the sampler does not use yet, rather than ignore it."""
-    if not observations.is_plain:
-        got = "standard errors" if observations.low is None else "limits"
+    if observations.se is not None:
         raise DataError(
-            f"expected plain values: complete does not take limits or standard errors yet, got {got}."
+            "expected values without standard errors: complete does not take them yet, got standard errors."
+        )
+
+
+def _check_likelihood(likelihood: Likelihood, transform: Transform, scale: object) -> None:
+    """Refuse scales that yes and no, or grades, do not have, and limits that a transform puts at infinity."""
+    if likelihood.discrete and (transform != NONE or is_choice(scale, ("columns", "rows"))):
+        got = f"transform='{transform}'" if transform != NONE else f"scale={scale!r}"
+        raise ParameterError(
+            f"transform and scale are for kind='numbers', got {got} with kind={likelihood.kind!r}"
+        )
+    ends = [end for end in likelihood.limits or () if np.isfinite(end)]
+    if not transform.inside(ends).all():
+        raise ParameterError(
+            f"limits must lie within the {transform} scale, got limits={likelihood.limits}; leave the transform out"
         )
 
 
@@ -248,6 +270,8 @@ def _check_options(
         raise ParameterError(
             "start= was fitted with other priors than these; leave priors= out to keep its own"
         )
+    if start.fit.likelihood != replace(fit.likelihood, noise=start.fit.noise):
+        raise ParameterError(f"start= was fitted with kind='{start.fit.likelihood}', got '{fit.likelihood}'")
     if (start.fit.noise, start.fit.effects) != (fit.noise, fit.effects):
         raise ParameterError(
             f"start= was fitted with noise={start.fit.noise!r}, effects={start.fit.effects}; "
@@ -285,8 +309,15 @@ def _choose_rank(
     progress: bool | None,
     threads: int | None,
 ) -> RankChoice:
-    """Choose by prediction on the scale of the model, where the noise has one size."""
-    z, fit = model_values(fit.value_map, observations), replace(fit, transform=NONE, scales=None)
+    """Choose by prediction on the scale of the model, where the noise has one size.
+
+    Plain numbers are judged by squared error, by which the means of ranks are stacked. Where there are limits, yes and
+    no, or grades, squared error means little, and statements are judged by the log of their probability.
+    """
+    z = fit.statements(observations)
+    by_log_score = z.low is not None
+    if not by_log_score:
+        observations, fit = z, replace(fit, transform=NONE, scales=None)
 
     known: dict[int, tuple[Chain, ...]] = {}  # of each training part, the chains of the rank before
 
@@ -305,13 +336,16 @@ def _choose_rank(
             raise KeyboardInterrupt
         known[id(train)] = run.chains
         posterior = Posterior(train, fit, plan, run.chains, draws_in_user_units(run, fit))
-        return posterior.belief.mean_at(held.rows, held.cols)
+        if not by_log_score:
+            return posterior.belief.mean_at(held.rows, held.cols)
+        x = posterior.belief.at(held.rows, held.cols)
+        return fit.likelihood.log_score(x, fit.statements(held), posterior.answers.law)
 
-    return choose_rank(z, fit.effects, predict)
+    return choose_rank(observations, fit.effects, predict, by_log_score=by_log_score)
 
 
-# Warm starts. New rows and columns start at zero and new Student weights at one, until their first draw. Nothing is
-# annealed again.
+# Warm starts. New rows and columns start at zero, new Student weights at one and new latent values at what was told,
+# until their first draw. Nothing is annealed again.
 
 
 def keep_units(fit: ModelSpec, start: Posterior, observations: Observations) -> ModelSpec:
@@ -344,7 +378,7 @@ def check_units(start: Posterior, observations: Observations) -> None:
     if same_magnitude(start, observations):
         return
     fit = keep_units(start.fit, start, observations)
-    z, old = model_values(fit.value_map, observations), fit.units or Units(0.0, 1.0)
+    z, old = fit.statements(observations), fit.units or Units(0.0, 1.0)
     raise DataError(
         f"expected values like those of start= (spread {old.scale:.3g}), got {name_farthest(z, old.shift)}; "
         "correct the value, or leave start= out"
@@ -354,9 +388,9 @@ def check_units(start: Posterior, observations: Observations) -> None:
 def same_magnitude(start: Posterior, observations: Observations) -> bool:
     """Whether the chains of `start` can go on with these data without running out of digits."""
     fit = start.fit
-    if fit.units is None or fit.priors is not None:
+    if fit.units is None or fit.priors is not None or fit.likelihood.known_noise:
         return True
-    values = model_values(keep_units(fit, start, observations).value_map, observations).values
+    values = keep_units(fit, start, observations).statements(observations).values
     new, old = standard_units(values, fit.effects), fit.units
     near = abs(new.shift - old.shift) < UNITS_RANGE * old.scale
     return near and 1 / UNITS_RANGE < new.scale / old.scale < UNITS_RANGE
@@ -376,15 +410,18 @@ def restart_chains(
         plan = _shorten(plan, start, observations, rows, cols)
     plan = replace(plan, anneal=0, chains=len(start.chains))
     (m1, m2), restarted = observations.shape, []
-    match = None
-    if has_weights(fit.noise):
+    match, data = None, fit.data(observations)
+    if fit.likelihood.weighted or data.limits is not None:
         match = MeasurementMatch.find(start.observations, observations, rows, cols)
+    before = start.fit.data(start.observations) if data.limits is not None else data
     for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
         old = chain.state
         left, right = _move_rows(old.left, rows, m1), _move_rows(old.right, cols, m2)
-        weights = np.empty(0) if match is None else match.move(old.weights)
+        weights = match.move(old.weights) if match is not None and fit.likelihood.weighted else np.empty(0)
+        latent = np.empty(0) if match is None else match.move_latent(old.latent, before, data)
         stream = dict(np.random.PCG64(child).state)
-        restarted.append(Chain(chain.rank, GibbsState(left, right, old.scalars.copy(), weights), stream))
+        state = GibbsState(left, right, old.scalars.copy(), weights, latent)
+        restarted.append(Chain(chain.rank, state, stream))
     return plan, tuple(restarted)
 
 
@@ -411,7 +448,12 @@ def change_fraction(old: Observations, new: Observations, rows: Indices, cols: I
     if abs(new.n - old.n) > FEW * new.n:  # more than few anyway
         return abs(new.n - old.n) / new.n
     match = MeasurementMatch.find(old, new, rows, cols)
-    same = int((old.values[match.before] == new.values[match.after]).sum())
+    alike = old.values[match.before] == new.values[match.after]
+    if old.low is not None or new.low is not None:
+        for end in ("low", "high"):
+            ends = (o.values if getattr(o, end) is None else getattr(o, end) for o in (old, new))
+            alike &= next(ends)[match.before] == next(ends)[match.after]
+    same = int(alike.sum())
     return (old.n + new.n - 2 * same) / new.n
 
 
@@ -441,6 +483,19 @@ class MeasurementMatch(NamedTuple):
         if weights.size:
             moved[self.after] = weights[self.before]
         return moved
+
+    def move_latent(self, latent: Array, before: GibbsData, after: GibbsData) -> Array:
+        """Latent values at their new positions; those of measurements that are new or other than before as told."""
+        if after.limits is None:
+            return np.empty(0)
+        moved = after.by_row.values.copy()
+        if before.limits is not None:
+            old = np.full(before.by_row.values.size, np.nan)
+            old[before.limits.rows] = latent
+            both = old[self.before], after.by_row.values[self.after] == before.by_row.values[self.before]
+            known = ~np.isnan(both[0]) & both[1]
+            moved[self.after[known]] = both[0][known]
+        return moved[after.limits.rows] if before.limits is not None else first_latent(after)[1]
 
 
 def _positions(old: Observations, new: Observations) -> tuple[Indices, Indices]:

@@ -12,7 +12,8 @@ where Q, the precision of g's prior, is at its conditional mean given the draw (
     of r:  E[1 / tau2 | r_1..r_m1] = (alpha + m1 / 2) / (beta + sum r_i^2 / 2)      for tau2 ~ IG(alpha, beta)
 
 The weights w are 1 for Gaussian noise; for Student noise they are the means of the mean-field (variational) law
-of g and w. The draws are mixed with equal weights: new rows do not change what is believed of the columns.
+of g and w. Latent values of limits, yes and no, or grades are at their means under such a law of g and z. The draws
+are mixed with equal weights: new rows do not change what is believed of the columns.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
 from threadpoolctl import threadpool_limits
 
 from maxentry._types import Array
@@ -27,11 +29,15 @@ from maxentry.belief import BLOCK_NUMBERS
 from maxentry.errors import DataError, ParameterError
 from maxentry.kernels import ridge as kernel
 from maxentry.labels import as_array, floats
+from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw
+from maxentry.observations import Observations
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import compiling_notice
 from maxentry.transform import NONE
 
 STUDENT_ITERATIONS = 100  # at most; ten are usual
+LATENT_ITERATIONS = 100
+LOG_ROOT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 class NewRows(NamedTuple):
@@ -49,6 +55,7 @@ class ColumnDraw(NamedTuple):
     Q: Array  # (K, K)
     eta2: float
     nu: float | None  # of Student noise
+    cuts: Array | None = None  # between grades
 
 
 class ObservedRows(NamedTuple):
@@ -58,16 +65,24 @@ class ObservedRows(NamedTuple):
     values: Array
     starts: NDArray[np.intp]
     shape: tuple[int, int]
+    rows: NDArray[np.intp]
+    said: Observations | None = None  # where these are no plain values
 
     @classmethod
-    def from_array(cls, Y: Array) -> "ObservedRows":
+    def from_array(cls, Y: Array, likelihood: Likelihood = GAUSSIAN) -> "ObservedRows":
         """The entries of Y that are not NaN."""
         rows, cols = np.nonzero(~np.isnan(Y))
-        return cls(cols, Y[rows, cols], np.searchsorted(rows, np.arange(len(Y) + 1)), Y.shape)
+        starts, values, said = np.searchsorted(rows, np.arange(len(Y) + 1)), Y[rows, cols], None
+        if rows.size and (likelihood.discrete or likelihood.limits is not None):
+            shape = max(2, len(Y)), Y.shape[1]  # the least that observations have
+            said = likelihood.statements(Observations.from_triples(rows, cols, values, shape))
+        return cls(cols, values, starts, Y.shape, rows, None if said is None or said.low is None else said)
 
 
 def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
     """Mean and sd of every entry (less noise) of new rows Y (n, m2), NaN where missing, given the fitted columns.
+
+    With yes/no or grades they are of the probability of yes, or of the expected grade.
 
     A row without any observation has the mean and spread of the rows that were fitted. The sd holds both the
     uncertainty of the row given the columns and that of the columns.
@@ -86,12 +101,24 @@ def _moments(posterior: Posterior, seen: ObservedRows) -> tuple[Array, Array]:
     mean, within, between = (np.zeros(seen.shape) for _ in range(3))
     for S, columns in enumerate(column_draws(posterior), 1):
         G, cov = coefficients(columns, seen)
-        x = columns.offset + G @ columns.F.T
-        within += _flat(cov) @ _squares(columns.F).T
+        x, variance = columns.offset + G @ columns.F.T, _flat(cov) @ _squares(columns.F).T
+        x, variance = _answers(posterior, columns, x, variance)
+        within += variance
         step = x - mean
         mean += step / S
         between += step * (x - mean)  # Welford: around the mean, which squares of x would lose
     return mean, np.sqrt(np.maximum(within, 0.0) / S + between / max(S - 1, 1))
+
+
+def _answers(posterior: Posterior, columns: ColumnDraw, x: Array, variance: Array) -> tuple[Array, Array]:
+    """Mean and variance of the answers to entries N(x, variance) of one draw; the variance to first order."""
+    likelihood = posterior.likelihood
+    if not likelihood.discrete:
+        return x, variance
+    law = NoiseLaw(columns.eta2 + np.maximum(variance, 0.0), None, columns.cuts)
+    step = 1e-4 * np.sqrt(columns.eta2)
+    slope = (likelihood.answers(x + step, law) - likelihood.answers(x - step, law)) / (2 * step)
+    return likelihood.answers(x, law), slope**2 * variance
 
 
 def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
@@ -101,7 +128,11 @@ def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
     with threadpool_limits(1):
         for block, seen in _blocks(posterior, new):
             for columns in column_draws(posterior):
-                mean[block] += columns.offset + coefficients(columns, seen)[0] @ columns.F.T
+                G, cov = coefficients(columns, seen)
+                x = columns.offset + G @ columns.F.T
+                if posterior.likelihood.discrete:
+                    x, _ = _answers(posterior, columns, x, _flat(cov) @ _squares(columns.F).T)
+                mean[block] += x
     shift, factor = _column_scales(posterior)
     return shift + factor * (mean / posterior.draws.mu.size)
 
@@ -129,17 +160,41 @@ def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
             if fit.effects:
                 Q[R, R] = (tau2.shape + 0.5 * m1) / (tau2.scale * fit.units.scale**2 + 0.5 * r @ r)
             nu = None if draws.nu is None else float(draws.nu[c, s])
-            yield ColumnDraw(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), nu)
+            cuts = None if draws.cuts is None else draws.cuts[c, s]
+            yield ColumnDraw(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), nu, cuts)
 
 
 def coefficients(columns: ColumnDraw, seen: ObservedRows) -> tuple[Array, Array]:
     """Mean (n, K) and covariance (n, K, K) of the rows' coefficients g."""
-    F, offset, Q, eta2, nu = columns
+    F, offset, Q, eta2, nu, cuts = columns
     n, K = seen.shape[0], F.shape[1]
     G, cov = np.empty((n, K)), np.empty((n, K, K))
     student = (0.0, 0) if nu is None else (nu, STUDENT_ITERATIONS)
-    kernel.fit_coefficients(seen.starts, seen.cols, seen.values, F, offset, Q, eta2, *student, G, cov)
+    z = seen.values if seen.said is None else seen.said.values
+    for _ in range(1 if seen.said is None else LATENT_ITERATIONS):
+        kernel.fit_coefficients(seen.starts, seen.cols, z, F, offset, Q, eta2, *student, G, cov)
+        if seen.said is not None:
+            x, before = offset[seen.cols] + np.einsum("nk,nk->n", G[seen.rows], F[seen.cols]), z
+            z = latent_means(x, np.sqrt(eta2), seen.said, cuts)
+            if np.abs(z - before).max() < 1e-4 * np.sqrt(eta2):
+                break
     return G, cov
+
+
+def latent_means(x: Array, sd: float, said: Observations, cuts: Array | None) -> Array:
+    """The means of latent values N(x, sd^2) between the ends of what was said; plain values as they are."""
+    assert said.low is not None
+    assert said.high is not None
+    low, high = said.low, said.high
+    if cuts is not None:
+        edges, k = np.concatenate([[-np.inf], cuts, [np.inf]]), said.values.astype(np.intp)
+        low, high = edges[k - 1], edges[k]
+    a, b = (low - x) / sd, (high - x) / sd
+    a, b, sign = np.where(a + b < 0, -b, a), np.where(a + b < 0, -a, b), np.where(a + b < 0, -1.0, 1.0)
+    tail = log_ndtr(-a)
+    at_a, at_b = (np.exp(-0.5 * np.minimum(t * t, 1e300) - LOG_ROOT_2PI - tail) for t in (a, b))
+    mean = (at_a - at_b) / np.maximum(-np.expm1(log_ndtr(-b) - tail), 1e-12)
+    return np.where(said.low == said.high, said.values, x + sign * sd * np.clip(mean, a, b))
 
 
 def _squares(F: Array) -> Array:
@@ -158,7 +213,7 @@ def _blocks(posterior: Posterior, new: Array) -> Iterator[tuple[slice, ObservedR
     step = max(1, BLOCK_NUMBERS // (posterior.shape[1] + K * K))
     for start in range(0, len(new), step):
         block = slice(start, start + step)
-        yield block, ObservedRows.from_array(new[block])
+        yield block, ObservedRows.from_array(new[block], posterior.likelihood)
 
 
 def _check_new_rows(Y: ArrayLike, posterior: Posterior) -> Array:
@@ -167,6 +222,8 @@ def _check_new_rows(Y: ArrayLike, posterior: Posterior) -> Array:
             f"new rows need a posterior without transform, got one with transform='{posterior.transform}'; "
             "transform the values yourself, or add the rows and fit again"
         )
+    if posterior.fit.scales is not None and posterior.likelihood.limits is not None:
+        raise ParameterError("new rows need a posterior without scales or without limits, got one with both")
     m2, given = posterior.shape[1], as_array(Y)
     if given.ndim != 2 or given.shape[1] != m2:
         raise DataError(f"expected new rows as an array of n x {m2}, got shape {given.shape}")

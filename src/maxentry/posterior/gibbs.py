@@ -23,22 +23,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxentry._types import Array
+from maxentry._types import Array, Indices
 from maxentry.errors import DataError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
-from maxentry.kernels.gibbs import Scratch, Side
+from maxentry.kernels.gibbs import N_SCALARS, Scratch, Side
+from maxentry.kernels.latent import Latent
 from maxentry.kernels.rng import fill_normal
 from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
 from maxentry.labels import place
-from maxentry.model.noise import NU_VALUES, Noise, check_noise, has_weights
+from maxentry.model.likelihood import NU_VALUES, Likelihood
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
 
 NU_GRID = np.array(NU_VALUES)
 Task = Callable[[], object]
 RIDGE = 0.1  # of the prior on the plain path of annealing, in units of (1 - beta) sigma2
+OFTEN, OFTEN_GRADES = (
+    1 / 16,
+    1 / 8,
+)  # share of the sweeps that draw the noise, and cuts, without latent values
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
 
 
@@ -57,7 +62,24 @@ class GibbsData(NamedTuple):
     shape: tuple[int, int]
     units: Units
     effects: bool
-    noise: Noise
+    likelihood: Likelihood
+    limits: Limits | None = None  # where not all measurements are plain values
+
+
+class Limits(NamedTuple):
+    """The measurements that say no more than low < z <= high, in standard units."""
+
+    rows: Indices  # (L,) their positions in row order
+    pair: NDArray[np.int32]  # (N,) in column order: the line of `ends` that holds; -1 for a plain value
+    ends: Array  # (P, 2) low and high
+    inner: NDArray[np.int64]  # the lines whose upper end is a cut that is drawn
+    often: float  # share of the sweeps that draw noise and cuts without latent values
+
+    def workspace(self) -> Latent:
+        """Return the arrays for the kernel; each chain has its own ends, where cuts move."""
+        return Latent(
+            self.pair, self.ends.copy(), np.zeros(self.pair.size), self.inner, np.array([self.often])
+        )
 
 
 class GibbsState(NamedTuple):
@@ -65,8 +87,11 @@ class GibbsState(NamedTuple):
 
     left: Array  # (m1, R or R + 2)
     right: Array  # (m2, R or R + 2)
-    scalars: Array  # mu, sigma2, eta2, tau2_row, tau2_col, nu, s2_row, s2_col
+    scalars: (
+        Array  # mu, sigma2, eta2, tau2_row, tau2_col, nu, s2_row, s2_col, then the inner cuts between grades
+    )
     weights: Array  # (N,) of Student noise in row order; empty for Gaussian noise
+    latent: Array = np.empty(0)  # (L,) latent values of the measurements with limits, in row order
 
 
 class DrawBuffers(NamedTuple):
@@ -76,7 +101,7 @@ class DrawBuffers(NamedTuple):
     right: NDArray[np.floating]  # (D, m2, R)
     row: NDArray[np.floating]  # (D, m1)
     col: NDArray[np.floating]  # (D, m2)
-    scalars: Array  # (D, 8)
+    scalars: Array  # (D, 8), with grades one more for each inner cut
 
     def at(self, index: int | slice) -> DrawBuffers:
         """Views of some draws; of one chain, where the arrays have one more axis in front."""
@@ -84,11 +109,14 @@ class DrawBuffers(NamedTuple):
 
 
 def prepare(
-    observations: Observations, effects: bool, noise: str, standardise: bool, units: Units | None
+    observations: Observations, effects: bool, likelihood: Likelihood, standardise: bool, units: Units | None
 ) -> GibbsData:
-    """Standardise the observations (to `units` where given, as a warm start needs) for the kernel."""
-    law = check_noise(noise)
+    """Standardise the observations (to `units` where given, as a warm start needs) for the kernel.
+
+    Observations are statements on the scale of the model, as `Likelihood.statements` makes them.
+    """
     if units is None:
+        standardise = standardise and not likelihood.known_noise
         units = standard_units(observations.values, effects) if standardise else Units(0.0, 1.0)
     if not 1e-150 < units.scale < 1e150:
         raise DataError(
@@ -98,7 +126,31 @@ def prepare(
     z = observations.values - units.shift
     z /= units.scale  # in place: copies of many observations would show
     by_row, by_col = observations.halves(z)
-    return GibbsData(by_row, by_col, observations.shape, units, effects, law)
+    limits = find_limits(observations, likelihood, units, by_col.source)
+    return GibbsData(by_row, by_col, observations.shape, units, effects, likelihood, limits)
+
+
+def find_limits(
+    observations: Observations, likelihood: Likelihood, units: Units, order: NDArray[np.int32]
+) -> Limits | None:
+    """Find the measurements with limits, and the distinct pairs of their ends; None where all are plain values."""
+    o, K = observations, len(likelihood.levels)
+    if o.low is None or o.high is None:
+        return None
+    rows = np.flatnonzero(o.low < o.high)
+    pair = np.full(o.n, -1, dtype=np.int32)
+    if K:
+        cuts = np.concatenate([[-np.inf], likelihood.first_cuts, [np.inf]])
+        ends = np.column_stack([cuts[:-1], cuts[1:]])
+        pair[:] = o.values - 1
+    else:
+        both = np.empty(rows.size, dtype=complex)  # sorted as pairs
+        both.real, both.imag = o.low[rows], o.high[rows]
+        distinct, pair[rows] = np.unique(both, return_inverse=True)
+        ends = np.column_stack([distinct.real, distinct.imag])
+    often = OFTEN_GRADES if K else OFTEN if 2 * rows.size > o.n and not likelihood.known_noise else 0.0
+    inner = np.arange(1, 1 + likelihood.n_cuts)
+    return Limits(rows, pair[order], (ends - units.shift) / units.scale, inner, often)
 
 
 def standard_units(values: Array, effects: bool) -> Units:
@@ -143,9 +195,17 @@ def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -
             slope = np.sqrt(s2[side]) * rng.standard_normal(rank) * (2 * rank < min(m1, m2))
             aligned = np.einsum("ia,a->i", frame, slope)
             sides[side] = np.column_stack([sides[side], free, aligned])
-    weights = np.ones(data.by_row.values.size if has_weights(data.noise) else 0)
+    weights = np.ones(data.by_row.values.size if data.likelihood.weighted else 0)
     left, right = (np.ascontiguousarray(side) for side in sides)
-    return GibbsState(left, right, np.array([0, sigma2, eta2, *tau2, 4, *s2]), weights)
+    cuts, latent = first_latent(data)
+    return GibbsState(left, right, np.array([0, sigma2, eta2, *tau2, 4, *s2, *cuts]), weights, latent)
+
+
+def first_latent(data: GibbsData) -> tuple[Array, Array]:
+    """Return where inner cuts and latent values begin: halfway between the grades, and at the told values."""
+    if data.limits is None:
+        return np.empty(0), np.empty(0)
+    return data.limits.ends[data.limits.inner, 1], data.by_row.values[data.limits.rows]
 
 
 def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
@@ -186,9 +246,10 @@ def step(
     else:
         kernel.run_sweeps(
             betas, thin, rank, data.effects, aligned, workspace.left, workspace.right, workspace.scratch, source,
-            NU_GRID, hyper, scalars, rng, *buffers,
+            workspace.latent, NU_GRID, hyper, scalars, rng, *buffers,
         )  # fmt: skip
-    return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64))
+    latent = np.empty(0) if data.limits is None else workspace.left.values[data.limits.rows]
+    return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64), latent)
 
 
 class Workspace(NamedTuple):
@@ -199,6 +260,7 @@ class Workspace(NamedTuple):
     left: Side
     right: Side
     scratch: Scratch
+    latent: Latent | None = None
 
     @property
     def aligned(self) -> bool:
@@ -212,11 +274,15 @@ class Workspace(NamedTuple):
         longest = max(data.shape)
         scratch = Scratch(
             np.zeros((K + PADDING_ROWS, K)), np.empty((rank, rank)), np.empty((rank, rank)), np.empty(rank),
-            np.zeros(rank), np.ones(longest), np.zeros(4),
+            np.zeros(rank), np.ones(longest), np.zeros(5),
         )  # fmt: skip
         left = _side(data.by_row, data.shape[0], rank, K, data)
         right = _side(data.by_col, data.shape[1], rank, K, data)
-        return cls(rank, data.effects, left, right, scratch)
+        latent = None
+        if data.limits is not None:  # values of its own, which latent ones replace
+            left, right = (side._replace(values=side.values.copy()) for side in (left, right))
+            latent, scratch.state[kernel.LIMITS] = data.limits.workspace(), data.limits.rows.size
+        return cls(rank, data.effects, left, right, scratch, latent)
 
     def fill(self, state: GibbsState, data: GibbsData) -> None:
         """Copy a state into the arrays."""
@@ -228,6 +294,11 @@ class Workspace(NamedTuple):
         if state.weights.size:
             self.left.weights[:] = state.weights
             self.right.weights[:] = state.weights[data.by_col.source]
+        if self.latent is not None and data.limits is not None:
+            self.left.values[data.limits.rows] = state.latent
+            self.right.values[:] = self.left.values[data.by_col.source]
+            inner, cuts = self.latent.inner, state.scalars[N_SCALARS:]
+            self.latent.ends[inner, 1], self.latent.ends[inner + 1, 0] = cuts, cuts
 
     def matrices(self) -> tuple[Array, Array]:
         """Copy the factors and effects of both sides out, as `GibbsState` has them."""
@@ -244,7 +315,7 @@ class Workspace(NamedTuple):
 
 def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
     # an empty array of another type, so that the kernel is compiled without weights
-    weights = np.ones(half.values.size) if has_weights(data.noise) else np.empty(0, bool)
+    weights = np.ones(half.values.size) if data.likelihood.weighted else np.empty(0, bool)
     free, aligned, effect = np.zeros((3, m))
     factors, F = _padded(m, rank), _padded(m, rank)
     return Side(
@@ -309,7 +380,7 @@ def share_sweeps(
 
     Compiled code deals out blocks of rows to the threads: a call from Python takes tens of microseconds.
     """
-    R, effects, left, right, scratch = workspace
+    R, effects, left, right, scratch, latent = workspace
     K = R + int(effects)
     rows, cols = block_edges(left.indptr, K), block_edges(right.indptr, K)
 
@@ -326,6 +397,8 @@ def share_sweeps(
         kernel.switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
         team.share(draw_tasks(cols, right, left))
         kernel.finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
+        if latent is not None:
+            kernel.update_latent(latent, left, right, scratch, source, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
             kernel.store_draw(t // keep_every, R, left, right, scalars, *buffers)
 

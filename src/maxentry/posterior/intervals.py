@@ -6,8 +6,8 @@ Dense maps (`Maps`) are computed block by block, and refused where they would no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,13 +15,67 @@ from maxentry import frames
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError, is_whole
-from maxentry.model.noise import NoiseLaw
+from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw
 from maxentry.observations import Observations
 from maxentry.transform import ValueMap
 from maxentry.wording import show
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 PLAIN = ValueMap()
+
+
+class Answers(NamedTuple):
+    """How draws of entries on the scale of the model become answers in the user's units."""
+
+    law: NoiseLaw
+    value_map: ValueMap = PLAIN
+    likelihood: Likelihood = GAUSSIAN
+
+    @property
+    def plain(self) -> bool:
+        """Whether draws are answers as they are."""
+        return self.value_map.plain and not self.likelihood.discrete
+
+    def entries(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
+        """Return the entries (or probabilities of yes, or expected grades) of some draws x (S, ...), or of one."""
+        return self.value_map.inverse(self.likelihood.answers(x, self.law.select(draws)), rows, cols)
+
+    def readings(self, z: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
+        """Return what an instrument would show of noisy entries z (S, ...)."""
+        return self.likelihood.readings(self.value_map.inverse(z, rows, cols), self.law.select(draws))
+
+    def restrict(self, rows: Indices, cols: Indices) -> Answers:
+        """Return the answers for some rows and columns."""
+        return self._replace(value_map=self.value_map.restrict(rows, cols))
+
+    def interval(self, x: Array, rows: Any, cols: Any, level: float) -> tuple[Array, Array]:
+        """Return the central interval of the entries, from draws x (S, ...), which may be overwritten."""
+        if self.likelihood.discrete:
+            return quantiles(self.entries(x, rows, cols), level)
+        low, high = quantiles(x, level)  # of the draws: answers rise with them
+        return self.value_map.inverse(low, rows, cols), self.value_map.inverse(high, rows, cols)
+
+    def reading_interval(
+        self, x: Array, extra: Array, rows: Any, cols: Any, level: float
+    ) -> tuple[Array, Array]:
+        """Return the central interval of new measurements, from draws x (S, ...) and their noise (COPIES, S)."""
+        noisy = self.add_noise(x, extra)
+        if self.likelihood.discrete:  # an end is one of the values that can be shown
+            shown = self.readings(noisy, rows, cols, self.copies(extra))
+            return quantiles(shown, level, "inverted_cdf")
+        low, high = (self.value_map.inverse(end, rows, cols) for end in quantiles(noisy, level))
+        return self.likelihood.readings(low, self.law), self.likelihood.readings(high, self.law)
+
+    @staticmethod
+    def add_noise(x: Array, extra: Array) -> Array:
+        """Return every draw with each of its noise values, (COPIES S, ...)."""
+        noise = extra.reshape(*extra.shape, *(1,) * (x.ndim - 1))
+        return (x[None] + noise).reshape(extra.size, *x.shape[1:])
+
+    @staticmethod
+    def copies(extra: Array) -> Indices:
+        """Return the draw that each of these came from."""
+        return np.tile(np.arange(extra.shape[1]), extra.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,50 +107,54 @@ def check_level(level: float) -> None:
         raise ParameterError(f"the level must lie between 0 and 1, like 0.9, got {show(level)}")
 
 
-def quantiles(draws: Array, level: float) -> tuple[Array, Array]:
+def quantiles(
+    draws: Array, level: float, method: Literal["weibull", "inverted_cdf"] = "weibull"
+) -> tuple[Array, Array]:
     """Return the central interval over the first axis.
 
-    The s-th smallest of S draws is taken as the quantile s / (S + 1), so that a new draw falls between the ends with
-    exactly this probability.
+    weibull: the s-th smallest of S draws is taken as the quantile s / (S + 1), so that a new draw falls between the
+    ends with exactly this probability. inverted_cdf: an end is one of the draws, as where these are grades.
     """
     tail = 0.5 * (1 - level)
-    low, high = np.quantile(draws, [tail, 1 - tail], axis=0, method="weibull", overwrite_input=True)
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0, method=method, overwrite_input=True)
     return low, high
 
 
 def interval_map(
-    belief: Belief, level: float, noise: NoiseLaw | None = None, value_map: ValueMap = PLAIN
+    belief: Belief, level: float, answers: Answers, *, measured: bool = False
 ) -> tuple[Array, Array]:
-    """Dense maps (low, high) of the entries, or with `noise` of new measurements of them, in the user's units."""
+    """Dense maps (low, high) of the entries, or of new measurements of them, in the user's units."""
     low, high = np.empty(belief.shape), np.empty(belief.shape)
-    extra = noise.stratified() if noise else np.zeros((1, belief.n_draws))
+    extra = answers.law.stratified() if measured else np.zeros((1, belief.n_draws))
     for rows, cols in belief.blocks(extra.size):
         x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
-        noisy = (x[None] + extra[:, :, None, None]).reshape(extra.size, *x.shape[1:])
-        inverse = partial(value_map.inverse, rows=rows, cols=cols)
-        low[rows, cols], high[rows, cols] = map(inverse, quantiles(noisy, level))
+        if measured:
+            ends = answers.reading_interval(x, extra, rows, cols, level)
+        else:
+            ends = answers.interval(x, rows, cols, level)
+        low[rows, cols], high[rows, cols] = ends
     return low, high
 
 
-def mean_map(belief: Belief, value_map: ValueMap) -> Array:
+def mean_map(belief: Belief, answers: Answers) -> Array:
     """Dense map of the mean of the entries, in the user's units."""
-    if value_map.plain:
+    if answers.plain:
         return belief.mean()
     mean = np.zeros(belief.shape)
     for rows, cols in belief.blocks():
         for s in range(belief.n_draws):
-            mean[rows, cols] += value_map.inverse(belief.block(s, rows, cols), rows, cols) / belief.n_draws
+            mean[rows, cols] += answers.entries(belief.block(s, rows, cols), rows, cols, s) / belief.n_draws
     return mean
 
 
-def sd_map(belief: Belief, mean: Array, value_map: ValueMap) -> Array:
+def sd_map(belief: Belief, mean: Array, answers: Answers) -> Array:
     """Dense map of the standard deviation of the entries, around the map of the mean, in the user's units."""
-    if value_map.plain:
+    if answers.plain:
         return belief.sd(mean)
     squares = np.zeros(belief.shape)
     for rows, cols in belief.blocks():
         for s in range(belief.n_draws):
-            deviation = value_map.inverse(belief.block(s, rows, cols), rows, cols) - mean[rows, cols]
+            deviation = answers.entries(belief.block(s, rows, cols), rows, cols, s) - mean[rows, cols]
             squares[rows, cols] += deviation**2
     return np.sqrt(squares / max(belief.n_draws - 1, 1))
 
@@ -104,33 +162,43 @@ def sd_map(belief: Belief, mean: Array, value_map: ValueMap) -> Array:
 class Maps:
     """The mean, sd, intervals and samples of every entry, m1 x m2 arrays in the user's units."""
 
-    def __init__(self, belief: Belief, noise: NoiseLaw, value_map: ValueMap) -> None:
-        self._belief, self._noise, self._value_map = belief, noise, value_map
+    def __init__(self, belief: Belief, answers: Answers) -> None:
+        self._belief, self._answers = belief, answers
 
     @cached_property
     def mean(self) -> Array:
         """Posterior mean of every entry; read-only, since it is cached: `.copy()` to change it."""
         self.check_size()
-        return _read_only(mean_map(self._belief, self._value_map))
+        return _read_only(mean_map(self._belief, self._answers))
 
     @cached_property
     def sd(self) -> Array:
         """Posterior standard deviation of every entry; read-only like the mean."""
         self.check_size()
-        return _read_only(sd_map(self._belief, self.mean, self._value_map))
+        return _read_only(sd_map(self._belief, self.mean, self._answers))
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """(low, high): each entry, without noise, lies between with this probability."""
-        return self._ends(level, None)
+        return self._ends(level, measured=False)
 
     def predictive_interval(self, level: float = 0.9) -> tuple[Array, Array]:
         """(low, high): a new measurement of the entry falls between with this probability."""
-        return self._ends(level, self._noise)
+        return self._ends(level, measured=True)
 
-    def _ends(self, level: float, noise: NoiseLaw | None) -> tuple[Array, Array]:
+    def _ends(self, level: float, *, measured: bool) -> tuple[Array, Array]:
         check_level(level)
         self.check_size()
-        return interval_map(self._belief, level, noise, self._value_map)
+        return interval_map(self._belief, level, self._answers, measured=measured)
+
+    def probabilities(self) -> Array:
+        """The probability of each grade, (K, m1, m2)."""
+        likelihood, law, belief = self._answers.likelihood, self._answers.law, self._belief
+        self.check_size(max(len(likelihood.levels), 1))
+        p = np.empty((len(likelihood.levels), *belief.shape))
+        for rows, cols in belief.blocks(belief.n_draws * 4):
+            x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
+            p[:, rows, cols] = likelihood.probabilities(x, law)
+        return p
 
     def sample(self, n: int = 1, seed: int | None = None) -> Array:
         """`n` matrices, (n, m1, m2), without replacement while there are enough draws."""
@@ -142,7 +210,8 @@ class Maps:
         rng, S = np.random.default_rng(seed), self._belief.n_draws
         which = rng.choice(S, n, replace=n > S)
         every = slice(None), slice(None)
-        return np.stack([self._value_map.inverse(self._belief.draw(int(s)), *every) for s in which])
+        draws = ((int(s), self._belief.draw(int(s))) for s in which)
+        return np.stack([self._answers.entries(x, *every, s) for s, x in draws])
 
     def check_size(self, copies: int = 1) -> None:
         """Refuse maps that would not fit in memory."""
@@ -160,26 +229,28 @@ def _read_only(array: Array) -> Array:
 
 
 def predict(
-    belief: Belief, i: Indices, j: Indices, level: float, noise: NoiseLaw, observations: Observations,
-    value_map: ValueMap = PLAIN,
+    belief: Belief, i: Indices, j: Indices, level: float, answers: Answers, observations: Observations,
+    measured: bool = False,
 ) -> Prediction:  # fmt: skip
-    """Mean, sd and intervals of the entries (i, j), computed in blocks, so that there may be many."""
+    """Mean, sd and intervals of the entries (i, j), or of new measurements; in blocks, so that there may be many."""
     flat_i, flat_j = i.ravel(), j.ravel()
     out = np.empty((6, flat_i.size))
-    extra = noise.stratified()
+    extra = answers.law.stratified()
     step = max(1, BLOCK_NUMBERS // extra.size)
     for start in range(0, flat_i.size, step):
         part = slice(start, start + step)
-        x = belief.at(flat_i[part], flat_j[part])
-        noisy = (x[None] + extra[:, :, None]).reshape(extra.size, -1)
-        y = value_map.inverse(x, flat_i[part], flat_j[part])
+        rows, cols = flat_i[part], flat_j[part]
+        x = belief.at(rows, cols)
+        if measured:
+            y = answers.readings(answers.add_noise(x, extra), rows, cols, answers.copies(extra))
+        else:
+            y = answers.entries(x, rows, cols)
         sd = y.std(0, ddof=1) if y.shape[0] > 1 else np.zeros(y.shape[1])
-        out[:2, part] = y.mean(0), sd
-        ends = *quantiles(noisy, level), *quantiles(x, level)
-        out[2:, part] = value_map.inverse(ends, flat_i[part], flat_j[part])
+        new = answers.reading_interval(x, extra, rows, cols, level)
+        out[:, part] = y.mean(0), sd, *new, *(new if measured else answers.interval(x, rows, cols, level))
     mean, sd, new_low, new_high, low, high = (row.reshape(i.shape) for row in out)
-    rows, cols = _labels_at(observations.row_labels, flat_i), _labels_at(observations.col_labels, flat_j)
-    return Prediction(rows, cols, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)
+    labels = _labels_at(observations.row_labels, flat_i), _labels_at(observations.col_labels, flat_j)
+    return Prediction(*labels, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)
 
 
 def _labels_at(labels: tuple[Any, ...] | None, index: Indices) -> tuple[Any, ...]:

@@ -21,20 +21,20 @@ from maxentry import frames
 from maxentry._types import Array
 from maxentry.belief import Belief
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
-from maxentry.model.noise import NoiseLaw
+from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
 from maxentry.posterior import archive, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, run_chains
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
-from maxentry.posterior.intervals import Maps, Prediction
+from maxentry.posterior.intervals import Answers, Maps, Prediction
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform, ValueMap
-from maxentry.wording import one_line
+from maxentry.wording import one_line, show
 
 Map = Literal["mean", "sd", "low", "high"]
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
@@ -85,6 +85,11 @@ class Posterior:
     def transform(self) -> Transform:
         """The scale on which the values were modelled."""
         return self.fit.transform
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """What a measurement says of its entry: numbers with or without limits, yes or no, grades."""
+        return self.fit.likelihood
 
     @property
     def value_map(self) -> ValueMap:
@@ -145,7 +150,7 @@ class Posterior:
     @cached_property
     def arrays(self) -> Maps:
         """`mean`, `sd`, `interval`, `predictive_interval` and `sample` as plain arrays, also where a frame came in."""
-        return Maps(self.belief, self._noise(), self.value_map)
+        return Maps(self.belief, self.answers)
 
     @property
     def mean(self) -> Any:
@@ -193,17 +198,43 @@ class Posterior:
     def _in_form(self, matrix: Array) -> Any:
         return self.observations.form.wrap(matrix)
 
-    def _noise(self) -> NoiseLaw:
+    @property
+    def answers(self) -> Answers:
+        """How draws of `belief` become answers in the user's units."""
+        cuts = self.draws.cuts
         nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        return NoiseLaw(self.belief.noise_var, nu)
+        cuts = None if cuts is None else cuts.reshape(-1, cuts.shape[-1])
+        return Answers(NoiseLaw(self.belief.noise_var, nu, cuts), self.value_map, self.likelihood)
+
+    def entries_at(self, rows: Any, cols: Any) -> Array:
+        """Draws (S, n) of the entries at these positions, in the user's units."""
+        x = self.belief.at(rows, cols)
+        if self.likelihood.discrete:
+            return self.answers.entries(x, rows, cols)
+        return self.value_map.inverse(x, rows, cols)
 
     # By label
 
-    def predict(self, rows: Any, cols: Any, level: float = 0.9) -> Prediction:
-        """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column is used for all."""
+    def predict(self, rows: Any, cols: Any, level: float = 0.9, *, measured: bool = False) -> Prediction:
+        """Mean, sd and intervals of the entries (rows[k], cols[k]), by label; one row or column is used for all.
+
+        measured: of what a new measurement would show instead, noise included, clipped at the limits of the scale.
+        """
         intervals.check_level(level)
+        if not isinstance(measured, bool):
+            raise ParameterError(f"measured must be True or False, got {show(measured)}")
         i, j = entry_positions(self.observations, rows, cols)
-        return intervals.predict(self.belief, i, j, level, self._noise(), self.observations, self.value_map)
+        return intervals.predict(self.belief, i, j, level, self.answers, self.observations, measured)
+
+    def probabilities(self, rows: Any = None, cols: Any = None) -> Any:
+        """The probability of each grade: an array (K, m1, m2), or (K, n) for the entries (rows[k], cols[k])."""
+        if not self.likelihood.levels:
+            raise ParameterError(f"probabilities are for kind='grades', got kind={self.likelihood.kind!r}")
+        if rows is None and cols is None:
+            return self.arrays.probabilities()
+        i, j = entry_positions(self.observations, rows, cols)
+        p = self.likelihood.probabilities(self.belief.at(i.ravel(), j.ravel()), self.answers.law)
+        return p.reshape(-1, *i.shape)
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
         """A frame by label, of the kind that came in (pandas where none did).
@@ -287,7 +318,9 @@ class Posterior:
             name = group.replace(" ", "_")
             values = watched.draws[..., members]
             if group.startswith("X "):
-                values = self.value_map.inverse(values, *(at[members] for at in watched.entries))
+                draws = values.reshape(-1, len(members))
+                at = (index[members] for index in watched.entries)
+                values = self.answers.entries(draws, *at).reshape(values.shape)
             if len(members) == 1 and name in ("eta2", "sigma2"):
                 found[name] = values[..., 0]
                 continue
@@ -322,6 +355,8 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
         transform = [("transform", f"{p.transform}; answers are in the units of the data")]
     if p.fit.scales is not None:
         transform.append((f"{p.fit.scales.side} on scales of their own", describe_scales(p.scales)))
+    if p.likelihood.discrete or p.likelihood.limits is not None or data.low is not None:
+        transform.insert(0, ("measurements", describe_kind(p)))
     found = [
         ("matrix", f"{m1} x {m2}, {data.n} measurements of {data.observed.nnz} entries ({data.density:.2%})"),
         ("rank", str(p.rank) if len(p.rank_weights) == 1 else f"{p.rank}, stacked: {ranks}"),
@@ -336,6 +371,18 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if not p.diagnostics.converged:
         found.append(("advice", p.diagnostics.advice))
     return found
+
+
+def describe_kind(posterior: Posterior) -> str:
+    """What was measured, and what answers are."""
+    likelihood, data = posterior.likelihood, posterior.observations
+    if likelihood.discrete:
+        cuts = posterior.draws.cuts
+        between = "" if cuts is None else f"; cuts at {', '.join(f'{c:.2f}' for c in cuts.mean((0, 1)))}"
+        return f"{likelihood}; answers are {'probabilities' if cuts is None else 'expected grades'}{between}"
+    said = likelihood.statements(data)
+    n = 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
+    return f"{likelihood}; {n} of {data.n} say no more than a limit; answers are the entries themselves"
 
 
 def describe_scales(scales: dict[Any, float]) -> str:

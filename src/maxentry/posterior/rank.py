@@ -17,7 +17,7 @@ from maxentry.errors import RankError, is_whole
 from maxentry.observations import Observations
 from maxentry.wording import show
 
-# (training part, held-out part, rank, seed) -> predicted mean of each held-out value
+# (training part, held-out part, rank, seed) -> predicted mean of each held-out value, or the log of its probability
 Predict = Callable[[Observations, Observations, int, np.random.SeedSequence], Array]
 LADDER = (0, 1, 2, 4, 8)
 ENOUGH_HELD_OUT = 600
@@ -26,6 +26,7 @@ LEAST_TRIED = 2  # up to this rank all are tried
 LEAST_SHARE = 0.02  # a rank with less of the weight is left out
 MANY_FOLDS = 200  # up to so many observations a tenth is held out at a time, beyond it a fifth
 CAUTION = 20.0  # prior precision of the weights around equal ones of all ranks but 0
+EM_STEPS = 500  # of the weights of a mixture; they settle in a few dozen
 STREAM = 20_190  # of the parts and of the chains that are compared: the same for every table
 
 
@@ -48,7 +49,9 @@ class RankChoice:
     """How the ranks did on held-out observations, and the share of the chains each gets."""
 
     ranks: tuple[int, ...]
-    errors: tuple[float, ...]  # root mean square error of the held-out observations
+    errors: tuple[
+        float, ...
+    ]  # root mean square error of the held-out observations, or minus their mean log score
     weights: tuple[float, ...]  # stacking weights, adding up to one
     n_held_out: int
 
@@ -79,7 +82,9 @@ class RankChoice:
         return f"rank weights by prediction of {self.n_held_out} held-out observations: {', '.join(parts)}"
 
 
-def choose_rank(observations: Observations, effects: bool, predict: Predict) -> RankChoice:
+def choose_rank(
+    observations: Observations, effects: bool, predict: Predict, *, by_log_score: bool = False
+) -> RankChoice:
     """Try the ladder of ranks, doubling past its end while the last is best, and stack their predictions."""
     most = _largest_rank(observations)
     fold_seed, *rank_seeds = np.random.SeedSequence(STREAM).spawn(64)
@@ -88,13 +93,16 @@ def choose_rank(observations: Observations, effects: bool, predict: Predict) -> 
         return RankChoice((0 if effects else 1,), (np.nan,), (1.0,), 0)
     truth = np.concatenate([held.values for _, held in folds])
     tried: dict[int, Array] = {}
-    for rank in _ladder(effects, most, tried, truth):
+    for rank in _ladder(effects, most, tried, None if by_log_score else truth):
         seeds = rank_seeds[rank.bit_length()].spawn(len(folds))
         parts = [predict(train, held, rank, s) for (train, held), s in zip(folds, seeds, strict=True)]
         tried[rank] = np.concatenate(parts)
     table = np.array(list(tried.values()))
-    errors = np.sqrt(np.mean((table - truth) ** 2, axis=1))
-    weights = stacking_weights(table, truth, tuple(tried))
+    if by_log_score:
+        errors, weights = -table.mean(axis=1), mixture_weights(table, tuple(tried))
+    else:
+        errors = np.sqrt(np.mean((table - truth) ** 2, axis=1))
+        weights = stacking_weights(table, truth, tuple(tried))
     return RankChoice(tuple(tried), tuple(errors.tolist()), tuple(weights.tolist()), truth.size)
 
 
@@ -116,12 +124,13 @@ def _folds(
         yield observations.subset(~held), observations.subset(held)
 
 
-def _ladder(effects: bool, most: int, tried: dict[int, Array], truth: Array) -> Iterator[int]:
-    """Ranks to try next, looking at the errors so far."""
+def _ladder(effects: bool, most: int, tried: dict[int, Array], truth: Array | None) -> Iterator[int]:
+    """Ranks to try next, looking at the errors so far; without a truth, at the log scores."""
     rank = 0 if effects else 1
     while rank <= most:
         yield rank
-        squares = (np.array(list(tried.values())) - truth) ** 2
+        table = np.array(list(tried.values()))
+        squares = -table if truth is None else (table - truth) ** 2
         if len(tried) >= 4 and _hopeless(squares):
             return
         rank = max(1, 2 * rank)
@@ -159,9 +168,7 @@ def stacking_weights(predictions: Array, truth: Array, ranks: Sequence[int]) -> 
     """
     from scipy.optimize import nnls  # here: the rank rule above must not load SciPy
 
-    K, middle = predictions.shape[0], truth.mean()
-    structure = np.array([rank > 0 for rank in ranks], dtype=float)
-    centre = structure / structure.sum() if structure.any() else np.ones(K) / K
+    K, middle, centre = predictions.shape[0], truth.mean(), _centre(ranks)
     P, y = (predictions - middle).T, truth - middle
     least = 1e-12 * float(np.mean(y**2)) + np.finfo(float).tiny  # where all is predicted to the last digit
     s2 = max(float(np.mean((P - y[:, None]) ** 2, axis=0).min()), least)
@@ -170,3 +177,25 @@ def stacking_weights(predictions: Array, truth: Array, ranks: Sequence[int]) -> 
     weights, _ = nnls(A, np.concatenate([y, pull * centre, [sum_to_one]]))
     normalised: Array = weights / weights.sum()
     return normalised
+
+
+def mixture_weights(log_scores: Array, ranks: Sequence[int]) -> Array:
+    """Weights of a mixture of the ranks' predictions that maximise its log score, by EM.
+
+    log_scores are (ranks, held out). The prior is as in `stacking_weights`, as many observations shared by all ranks
+    but 0 in equal parts.
+    """
+    centre = _centre(ranks)
+    weights, pull = centre * 0.9 + 0.1 / centre.size, CAUTION * centre
+    p = np.exp(log_scores - log_scores.max(axis=0))
+    for _ in range(EM_STEPS):
+        shares = weights[:, None] * p
+        weights = (shares / shares.sum(axis=0)).sum(axis=1) + pull
+        weights /= weights.sum()
+    return np.asarray(weights)
+
+
+def _centre(ranks: Sequence[int]) -> Array:
+    """Equal weights of all ranks but 0."""
+    structure = np.array([rank > 0 for rank in ranks], dtype=float)
+    return structure / structure.sum() if structure.any() else np.ones(len(ranks)) / len(ranks)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from maxentry._types import Array, Indices
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
+from maxentry.model.likelihood import NoiseLaw
 from maxentry.observations import Observations
-from maxentry.posterior.chains import ModelSpec, StateObserver
+from maxentry.posterior.chains import ModelSpec, StateObserver, draws_of_cuts
 from maxentry.posterior.gibbs import DrawBuffers
 from maxentry.wording import show
 
@@ -77,7 +78,8 @@ class Watched:
         for left, right, row, col, scalars in zip(*states, strict=True):
             low_rank = np.einsum("er,er->e", left[self.rows], right[self.cols], dtype=float)
             z = scalars[kernel.MU] + row[self.rows] + col[self.cols] + low_rank
-            x = fit.value_map.inverse(shift + scale * z, self.rows, self.cols)
+            x = fit.likelihood.answers(shift + scale * z, _law(scalars, fit))
+            x = fit.value_map.inverse(x, self.rows, self.cols)
             self.count[c] += 1
             d = x - self.chain_mean[c]
             self.chain_mean[c] += d / self.count[c]
@@ -123,6 +125,13 @@ class Watched:
         """One line an entry: row, col, mean, sd, mcse."""
         measures = {"mean": self.mean, "sd": self.sd, "mcse": self.mcse}
         return self.observations.form.entries(self.rows, self.cols, measures)
+
+
+def _law(scalars: Array, fit: ModelSpec) -> NoiseLaw:
+    """The noise and the cuts of one state, in the user's units."""
+    assert fit.units is not None
+    cuts = draws_of_cuts(scalars, fit) if fit.likelihood.levels else None
+    return NoiseLaw(fit.units.scale**2 * scalars[kernel.ETA2], None, cuts)
 
 
 def entry_positions(observations: Observations, rows: Any, cols: Any) -> tuple[Indices, Indices]:

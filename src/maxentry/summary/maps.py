@@ -150,19 +150,19 @@ def posterior_cells(
 
     level: the probability of the intervals. least: evaluate at least so many rows and columns of each cell.
     """
-    belief, value_map = posterior.belief, posterior.value_map
-    if what == "mean" and value_map.plain:
+    belief, answers = posterior.belief, posterior.answers
+    if what == "mean" and answers.plain:
         return Cells(_pool(belief, rows, cols).mean(), 1.0)
     each = max(least, sample_size(rows, cols, min(WORK[what] / belief.n_draws, SAMPLED_ENTRIES)))
     (row_at, row_starts), (col_at, col_starts) = rows.sample(each), cols.sample(each)
-    sample, value_map = restrict(belief, row_at, col_at), value_map.restrict(row_at, col_at)
+    sample, answers = restrict(belief, row_at, col_at), answers.restrict(row_at, col_at)
     share = len(row_at) * len(col_at) / (len(rows.order) * len(cols.order))
     if what == "width":
-        low, high = interval_map(sample, level, None, value_map)
+        low, high = interval_map(sample, level, answers)
         values = (high - low) ** 2
     else:
-        values = mean_map(sample, value_map)
-        values = values if what == "mean" else sd_map(sample, values, value_map) ** 2
+        values = mean_map(sample, answers)
+        values = values if what == "mean" else sd_map(sample, values, answers) ** 2
     means = cell_means(values, row_starts, col_starts)
     return Cells(means if what == "mean" else np.sqrt(means), share)
 

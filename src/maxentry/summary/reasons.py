@@ -79,7 +79,7 @@ def _model_figures(posterior: Posterior, rows: Indices, cols: Indices) -> tuple[
     typical = _typical_sd(field)
     sd_ratio = np.sqrt(field.variances_at(rows, cols)) / typical if typical > 0 else unknown
     of_rows, of_cols = mean_coherences(posterior) or (None, None)
-    values = posterior.value_map.inverse(posterior.belief.at(rows, cols), rows, cols)
+    values = posterior.entries_at(rows, cols)
     return (
         values.mean(0),
         values.std(0, ddof=min(1, len(values) - 1)),

@@ -1,0 +1,351 @@
+"""The likelihood: what a measurement says of its entry. Numbers with or without limits, yes or no, grades.
+
+Only a latent value z = x + noise is Gaussian (or Student); what is observed is a statement about it, low < z <= high:
+
+| kind | told | statement |
+|---|---|---|
+| numbers | y | z = y; at the ends of the scale (`limits`) z <= y or z >= y; `<0.5` and the like say their ends |
+| yes/no | 1 or 0 | z > 0 or z <= 0, where the noise has variance 1: the scale of z cannot be told |
+| grades | k of 1..K | c_(k-1) < z <= c_k; the first and last cuts are 1.5 and K - 0.5, the others are drawn |
+
+`Likelihood` alone knows how a told value becomes a statement, what users see of draws of x, what an instrument would
+show, and how probable a statement is. The sampler draws z of what is no plain value (`kernels.latent`).
+
+The noise is gaussian, N(0, eta2), or student, sqrt(eta2) times Student's t with nu degrees of freedom. Then each
+measurement has a weight, and the sampler draws weights and nu (`update_weights` in `kernels.gibbs`).
+
+The command line reads the names for `--help`: NumPy is imported when it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from maxentry.errors import DataError, ParameterError, is_choice
+from maxentry.wording import show
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from maxentry.observations import Observations
+
+    Floats = NDArray[np.float64]
+
+Noise = Literal["gaussian", "student"]
+NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
+DataKind = Literal["numbers", "yes/no", "grades"]
+KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
+# Degrees of freedom that may be drawn; 100 is Gaussian to the eye.
+NU_VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
+COPIES = 4  # noisy copies of each draw in a predictive interval
+FEWEST_GRADES, MOST_GRADES = 3, 100
+LEAST = 1e-300  # of a probability whose logarithm is taken
+
+
+def check_noise(name: str) -> Noise:
+    """Return the name of a noise law; refuse any other."""
+    if not isinstance(name, str) or name not in NOISE_NAMES:
+        raise ParameterError(f"noise must be {' or '.join(map(repr, NOISE_NAMES))}, got {show(name)}")
+    return name
+
+
+class NoiseLaw(NamedTuple):
+    """The noise in each draw: N(0, var), or sqrt(var) times Student's t with nu degrees of freedom."""
+
+    var: Floats  # (S,)
+    nu: Floats | None = None  # (S,)
+    cuts: Floats | None = None  # (S, K - 1) between the grades
+
+    def stratified(self) -> Floats:
+        """Return `COPIES` noise values for each draw, (COPIES, S), evenly spread over the law.
+
+        They are the quantiles (k + 1/2) / n, each once, in a fixed random order. Independent draws would be far
+        noisier: the width of a predictive interval would vary even for entries that are known well.
+        """
+        import numpy as np
+        from scipy.special import ndtri, stdtrit
+
+        S = self.var.size
+        n = COPIES * S
+        p = (np.random.default_rng(0).permutation(n).reshape(COPIES, S) + 0.5) / n
+        z: Floats = ndtri(p) if self.nu is None else stdtrit(self.nu, p)
+        return z * np.sqrt(self.var)
+
+    def select(self, draws: Any) -> NoiseLaw:
+        """Return the law in some draws."""
+        return NoiseLaw(*(None if part is None else part[draws] for part in self))  # type: ignore[arg-type]
+
+    def cdf(self, distance: Floats) -> Floats:
+        """Return P(noise <= distance) for distances (S, ...)."""
+        import numpy as np
+        from scipy.special import ndtr, stdtr
+
+        t = distance / beside(np.sqrt(self.var), distance)
+        below: Floats = ndtr(t) if self.nu is None else stdtr(beside(self.nu, distance), t)
+        return below
+
+    def density(self, distance: Floats) -> Floats:
+        """Return the density of the noise at distances (S, ...)."""
+        import numpy as np
+        from scipy.special import gammaln
+
+        sd = beside(np.sqrt(self.var), distance)
+        t = distance / sd
+        if self.nu is None:
+            return np.asarray(np.exp(-0.5 * t * t) / (np.sqrt(2 * np.pi) * sd))
+        nu = beside(self.nu, distance)
+        log_c = gammaln(0.5 * (nu + 1)) - gammaln(0.5 * nu) - 0.5 * np.log(np.pi * nu)
+        return np.asarray(np.exp(log_c - 0.5 * (nu + 1) * np.log1p(t * t / nu)) / sd)
+
+
+def beside(numbers: Any, x: Any) -> Any:
+    """Return one number a draw, (S,), in a shape that goes with arrays (S, ...); one a draw and entry as they are."""
+    alike = numbers.ndim == 0 or numbers.shape == x.shape
+    return numbers if alike else numbers.reshape(-1, *(1,) * (x.ndim - 1))
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """What a measurement says of its entry.
+
+    kind: "numbers", "yes/no" (told as 1 and 0) or "grades"
+    noise: "gaussian" or "student" (numbers only)
+    levels: the grades in their order; numbers are told as they are, names as 1, 2, ..., K
+    limits: the ends of the scale (numbers only): a value at or beyond an end says no more than that
+    """
+
+    kind: DataKind = "numbers"
+    noise: Noise = "gaussian"
+    levels: tuple[Any, ...] = ()
+    limits: tuple[float, float] | None = None
+    # Whether each measurement has a weight of its own, and each draw its degrees of freedom
+    weighted: bool = field(init=False, repr=False, compare=False)
+    # Whether measurements are yes or no, or grades: answers are no entries, and readings have no values between these
+    discrete: bool = field(init=False, repr=False, compare=False)
+    # Cuts between grades that are drawn; the first and the last are fixed
+    n_cuts: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not is_choice(self.kind, KIND_NAMES):
+            raise ParameterError(
+                f"kind must be {', '.join(map(repr, KIND_NAMES[:-1]))} or {KIND_NAMES[-1]!r}, got {show(self.kind)}"
+            )
+        check_noise(self.noise)
+        if self.kind != "numbers" and (self.noise != "gaussian" or self.limits is not None):
+            got = f"noise={self.noise!r}" if self.noise != "gaussian" else f"limits={show(self.limits)}"
+            raise ParameterError(
+                f"{got.partition('=')[0]} is for kind='numbers', got {got} with kind={self.kind!r}"
+            )
+        if (self.kind == "grades") != bool(self.levels):
+            raise ParameterError(
+                f"levels are for kind='grades', got {show(self.levels)} with kind={self.kind!r}"
+            )
+        object.__setattr__(self, "levels", _check_levels(self.levels))
+        object.__setattr__(self, "limits", _check_limits(self.limits))
+        object.__setattr__(self, "weighted", self.noise == "student")
+        object.__setattr__(self, "discrete", self.kind != "numbers")
+        object.__setattr__(self, "n_cuts", max(0, len(self.levels) - 3))
+
+    @classmethod
+    def of(
+        cls, kind: Any, noise: Any, levels: Sequence[Any] | None, limits: Any, observations: Observations
+    ) -> Likelihood:
+        """Build the likelihood of these observations; grades without levels are 1 to the highest one told."""
+        if is_choice(kind, ["grades"]) and levels is None:
+            levels = range(1, max(FEWEST_GRADES, int(min(observations.values.max(), MOST_GRADES))) + 1)
+        try:
+            given = () if levels is None or isinstance(levels, str) else tuple(levels)
+        except TypeError:
+            given = ()
+        if levels is not None and not given:
+            raise ParameterError(f"levels must be a list of the grades in their order, got {show(levels)}")
+        return cls(kind, noise, given, limits)
+
+    @property
+    def known_noise(self) -> bool:
+        """Whether the noise is 1 by convention: yes and no leave the scale of the latent values open."""
+        return self.kind == "yes/no"
+
+    @property
+    def first_cuts(self) -> tuple[float, ...]:
+        """All cuts as chains begin, halfway between the grades."""
+        return tuple(k + 0.5 for k in range(1, len(self.levels)))
+
+    @cached_property
+    def scores(self) -> tuple[float, ...]:
+        """The numbers that stand for the grades in expected ones: the levels themselves, or 1..K for names."""
+        numbers = all(isinstance(level, int | float) for level in self.levels)
+        return tuple(float(level if numbers else k) for k, level in enumerate(self.levels, 1))
+
+    # What was told
+
+    def statements(self, observations: Observations) -> Observations:
+        """Return what the measurements say of their latent values; before a transform, in the user's units."""
+        if self.kind == "yes/no":
+            return self._read_answers(observations)
+        if self.kind == "grades":
+            return self._read_grades(observations)
+        return observations if self.limits is None else self._read_limits(observations)
+
+    def _read_answers(self, o: Observations) -> Observations:
+        import numpy as np
+
+        _refuse(
+            o, o.low is not None or o.se is not None, "yes or no (1 or 0) in every measurement, got limits"
+        )
+        _check_told(o, (o.values == 0) | (o.values == 1), "yes or no (1 or 0)")
+        yes = o.values == 1
+        low, high = np.where(yes, 0.0, -np.inf), np.where(yes, np.inf, 0.0)
+        return replace(o, values=2 * o.values - 1, low=low, high=high)
+
+    def _read_grades(self, o: Observations) -> Observations:
+        import numpy as np
+
+        _refuse(o, o.low is not None or o.se is not None, "a grade in every measurement, got limits")
+        scores, K = np.array(self.scores), len(self.levels)
+        k = np.minimum(np.searchsorted(scores, o.values), K - 1)
+        names = ", ".join(map(str, self.levels[:12])) + (", ..." if K > 12 else "")
+        told = (
+            f"one of the grades {names}" if scores[0] != 1 or self.levels[0] == 1 else f"a grade of 1 to {K}"
+        )
+        _check_told(o, scores[k] == o.values, told)
+        low, high = np.where(k == 0, -np.inf, k + 0.5), np.where(k == K - 1, np.inf, k + 1.5)
+        return replace(o, values=k + 1.0, low=low, high=high)
+
+    def _read_limits(self, o: Observations) -> Observations:
+        import numpy as np
+
+        assert self.limits is not None
+        least, most = self.limits
+        low, high = (o.values.copy() if end is None else end.copy() for end in (o.low, o.high))
+        plain, values = low == high, np.clip(o.values, least, most)
+        below, above = plain & (o.values <= least), plain & (o.values >= most)
+        low[below], high[below] = -np.inf, least
+        low[above], high[above] = most, np.inf
+        return replace(o, values=np.where(plain, values, o.values), low=low, high=high)
+
+    # What users see of draws, (S, ...) or of one draw: x on the scale of the model, z a noisy one
+
+    def answers(self, x: Floats, law: NoiseLaw) -> Floats:
+        """Return the entry, the probability of yes, or the expected grade; it increases with x."""
+        import numpy as np
+
+        if self.kind == "numbers":
+            return x
+        if self.kind == "yes/no":
+            return law.cdf(x)
+        steps, expected = np.diff(self.scores), np.full(x.shape, float(self.scores[0]))
+        assert law.cuts is not None
+        for k, step in enumerate(steps):
+            expected += step * law.cdf(x - beside(law.cuts[..., k], x))
+        return expected
+
+    def probabilities(self, x: Floats, law: NoiseLaw) -> Floats:
+        """Return the probability of each grade, (K, ...), averaged over the draws x (S, ...)."""
+        import numpy as np
+
+        if law.cuts is None:
+            raise ParameterError(
+                f"probabilities are for kind='grades', got a posterior of kind={self.kind!r}"
+            )
+        above = [law.cdf(x - beside(law.cuts[..., k], x)).mean(0) for k in range(len(self.levels) - 1)]
+        edges = np.stack([np.ones(x.shape[1:]), *above, np.zeros(x.shape[1:])])
+        return np.asarray(edges[:-1] - edges[1:])
+
+    def readings(self, z: Floats, law: NoiseLaw) -> Floats:
+        """Return what an instrument would show of noisy values in the user's units: clipped, a yes or no, a grade."""
+        import numpy as np
+
+        if self.kind == "numbers":
+            return z if self.limits is None else np.clip(z, *self.limits)
+        if self.kind == "yes/no":
+            return np.asarray(z > 0, dtype=np.float64)
+        assert law.cuts is not None
+        grade = np.zeros(z.shape, dtype=np.intp)
+        for k in range(len(self.levels) - 1):
+            grade += z > beside(law.cuts[..., k], z)
+        return np.asarray(self.scores)[grade]
+
+    # How probable
+
+    def log_score(self, x: Floats, statements: Observations, law: NoiseLaw) -> Floats:
+        """Return the log of the mean over draws x (S, n) of the probability (or density) of each statement."""
+        import numpy as np
+
+        o = statements
+        if o.low is None or o.high is None:
+            return np.asarray(np.log(np.maximum(law.density(o.values - x).mean(0), LEAST)))
+        low, high = o.low[None], o.high[None]
+        if law.cuts is not None:
+            K = len(self.levels)
+            cuts = np.column_stack([np.full(len(x), -np.inf), law.cuts, np.full(len(x), np.inf)])
+            k = np.clip(o.values.astype(np.intp), 1, K)
+            low, high = cuts[:, k - 1], cuts[:, k]
+        mirrored = low + high < 2 * x  # so that differences are those of small tails
+        a, b = np.where(mirrored, low - x, x - high), np.where(mirrored, high - x, x - low)
+        between = np.maximum(law.cdf(b) - law.cdf(a), 0.0)
+        p = np.where(o.low < o.high, between, law.density(o.values - x))
+        return np.asarray(np.log(np.maximum(p.mean(0), LEAST)))
+
+    def __str__(self) -> str:
+        if self.kind == "grades":
+            return f"grades {self.levels[0]} to {self.levels[-1]}"
+        if self.limits is None:
+            return str(self.kind)
+        low, high = (f"{end:g}" for end in self.limits)
+        return f"numbers with limits {low} and {high}".replace("-inf and", "up to").replace(
+            " and inf", " and above"
+        )
+
+
+def _check_levels(levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not levels:
+        return ()
+    plain = tuple(level.item() if hasattr(level, "item") else level for level in levels)
+    numbers = [level for level in plain if isinstance(level, int | float) and not isinstance(level, bool)]
+    names = [level for level in plain if isinstance(level, str)]
+    ordered = all(a < b for a, b in pairwise(numbers)) and len(set(names)) == len(names)
+    alike = len(plain) in (len(numbers), len(names)) and all(abs(x) < 1e15 for x in numbers)
+    if not (FEWEST_GRADES <= len(plain) <= MOST_GRADES and alike and ordered):
+        raise ParameterError(
+            f"levels must be {FEWEST_GRADES} to {MOST_GRADES} distinct names, or numbers that rise, got {show(levels)}"
+        )
+    return plain
+
+
+def _check_limits(limits: Any) -> tuple[float, float] | None:
+    if limits is None:
+        return None
+    try:
+        low, high = limits
+        ends = float("-inf") if low is None else float(low), float("inf") if high is None else float(high)
+    except Exception:  # no pair, or no numbers
+        ends = (0.0, 0.0)
+    if not ends[0] < ends[1] or ends == (float("-inf"), float("inf")):
+        raise ParameterError(
+            f"limits must be a pair (low, high) with low < high, None for an open end, got {show(limits)}"
+        )
+    return ends
+
+
+def _refuse(o: Observations, wrong: bool, expected: str) -> None:
+    if wrong:
+        raise DataError(f"expected {expected} or standard errors")
+
+
+def _check_told(o: Observations, good: Any, expected: str) -> None:
+    from maxentry.labels import place
+
+    if not good.all():
+        k = int((~good).argmax())
+        where = place(o.row_axis, int(o.rows[k]), o.col_axis, int(o.cols[k]))
+        raise DataError(f"expected {expected}, got {o.values[k]:g} at {where}.")
+
+
+GAUSSIAN, STUDENT = Likelihood(), Likelihood(noise="student")
+PLAIN: dict[Any, Likelihood] = {"gaussian": GAUSSIAN, "student": STUDENT}

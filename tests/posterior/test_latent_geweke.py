@@ -1,0 +1,212 @@
+"""Latent values get the joint law right (Geweke 2004), for limits, yes/no and grades, at any power of the likelihood.
+
+Given the state, latent values are drawn and with them what is observed of them. Then two sweeps given what is observed:
+the first starts from these latent values, the second from those that the first drew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from tests.posterior.test_gibbs_geweke import FAIL, PASS, PRIORS, Case, stacked, statistics
+from tests.reference import gibbs_slow as slow
+from tests.reference import latent_slow
+from tests.reference.chains import z_between
+from tests.reference.gibbs_compiled import Compiled
+from tests.reference.gibbs_slow import State
+
+from maxentry.kernels import gibbs as kernel
+from maxentry.model.likelihood import Likelihood
+from maxentry.model.priors import KNOWN, Priors
+from maxentry.observations import Observations
+from maxentry.posterior import gibbs
+
+INF = np.inf
+MISTAKES = {
+    "limits as values": "a limit is taken for a value",
+    "wrong side": "latent values of one in eight measurements are drawn beyond their limit",
+    "scale forgotten": "latent values are drawn with noise of variance 1",
+    "beta forgotten": "latent values are not tempered",
+    "cuts at halves": "the cuts between grades stay halfway",
+}
+
+
+class Kind(NamedTuple):
+    """What is observed of latent values, and how the sampler is told."""
+
+    case: Case
+    kind: str  # "limits", "signs" (limits alone), "yes/no" or "grades"
+
+    @property
+    def likelihood(self):
+        if self.kind == "grades":
+            return Likelihood("grades", levels=(1, 2, 3, 4, 5))
+        if self.kind == "yes/no":
+            return Likelihood("yes/no")
+        return Likelihood(noise="student" if self.case.student else "gaussian")
+
+    def model(self):
+        priors = PRIORS if self.kind != "yes/no" else Priors(KNOWN, *_rest(PRIORS))
+        return self.case.model()._replace(priors=priors)
+
+    def first_cuts(self, n, rng):
+        """Cuts from their prior, uniform in order between the fixed ones; none but for grades."""
+        inner = np.sort(rng.uniform(1.5, 4.5, (n, 2)), axis=1)
+        cuts = np.column_stack([np.full(n, 1.5), inner, np.full(n, 4.5)])
+        return cuts if self.kind == "grades" else np.empty((n, 0))
+
+    def observe(self, z, cuts):
+        """What is said of latent values: (values, low, high)."""
+        if self.kind == "grades":
+            k = (z[:, None] > cuts).sum(axis=1)
+            edges = np.concatenate([[-INF], cuts, [INF]])
+            return k + 1.0, edges[k], edges[k + 1]
+        if self.kind in ("signs", "yes/no"):
+            return np.where(z > 0, 1.0, -1.0), np.where(z > 0, 0.0, -INF), np.where(z > 0, INF, 0.0)
+        low, high = np.where(z <= 0, -INF, z), np.where(z <= 0, 0.0, z)
+        between = (z > 0.5) & (z <= 1.5)
+        low, high = np.where(between, 0.5, low), np.where(between, 1.5, high)
+        return np.where(between, 1.0, high), low, high
+
+
+def _rest(p):
+    return p.signal, p.rows, p.cols, p.mu_var
+
+
+def observed_statistics(s, cuts, y0):
+    found = statistics(s, y0)
+    return np.column_stack([found, cuts[:, 1:-1], cuts[:, 1:-1] ** 2]) if cuts.size else found
+
+
+def slow_sweep(s, cuts, i, j, said, kind, rng, mistakes):
+    """Latent values by the textbook, cuts given them, and a slow sweep with them in place of measurements."""
+    values, low, high = said
+    beta = 1.0 if "beta forgotten" in mistakes else kind.case.beta
+    sd = np.sqrt(1.0 if "scale forgotten" in mistakes else s.eta2 / beta)
+    z, mean = values.copy(), slow.mean_of(s, i, j)
+    for n in np.flatnonzero(low < high):
+        z[n] = latent_slow.draw(mean[n], sd, low[n], high[n], rng)
+        if "wrong side" in mistakes and n % 8 == 0:
+            z[n] = 2 * mean[n] - z[n]
+    if "limits as values" in mistakes:
+        z = values
+    if cuts.size and "cuts at halves" not in mistakes:
+        cuts, grade = cuts.copy(), values.astype(int)
+        for k in (1, 2):  # the cut above grade k + 1
+            least = max(cuts[k - 1], z[grade == k + 1].max(initial=-INF))
+            cuts[k] = rng.uniform(least, min(cuts[k + 1], z[grade == k + 2].min(initial=INF)))
+    elif cuts.size:
+        cuts = np.array([1.5, 2.5, 3.5, 4.5])
+    model = kind.model()
+    # latent values count as whole measurements at any beta, which the prior makes up for in the slow sweep
+    noise, more = model.priors.noise, 0.5 * (1 - kind.case.beta) * i.size
+    if kind.case.beta < 1:
+        model = model._replace(
+            priors=Priors(type(noise)(noise.shape + more, noise.scale), *_rest(model.priors))
+        )
+    return slow.sweep(s, i, j, z, model, rng), cuts
+
+
+class CompiledLatent(Compiled):
+    """The compiled sampler, told what is observed of latent values."""
+
+    def __init__(self, kind, start, cuts, i, j, rng):
+        super().__init__(kind.model(), start, i, j, rng)
+        self.kind, self.places = kind, (i, j)
+        self.state = self.state._replace(scalars=np.append(self.state.scalars, cuts[1:-1]))
+
+    def sweep(self, z, said):
+        values, low, high = said
+        i, j = self.places
+        if self.kind.kind == "grades":  # the sampler has ends of its own, which the cuts move
+            low, high = values - 0.5, values + 0.5
+        told = Observations(self.model.shape, i, j, values, low=low, high=high)
+        self.data = gibbs.prepare(
+            told, self.model.effects, self.kind.likelihood, False, gibbs.Units(0.0, 1.0)
+        )
+        self.data = self.data._replace(limits=self.data.limits and self.data.limits._replace(often=0.5))
+        latent = np.empty(0) if self.data.limits is None else z[self.data.limits.rows]
+        self.state = self.state._replace(latent=latent)
+        for _ in range(2):
+            state = self(self.data.by_row.values)
+        return state, self.cuts()
+
+    def cuts(self):
+        inner = self.state.scalars[kernel.N_SCALARS :]
+        return np.concatenate([[1.5], inner, [4.5]]) if inner.size else np.empty(0)
+
+
+def joint_test(kind, n, seed, mistakes=None):
+    """Largest |z| between the two simulators of the joint law; mistakes=None is the compiled sweep."""
+    rng, case = np.random.default_rng(seed), kind.case
+    i, j = case.positions(rng)
+    state = State(*(field[0] for field in slow.prior_draws(1, kind.model(), i.size, rng)))
+    cuts = kind.first_cuts(1, rng)[0]
+    compiled = CompiledLatent(kind, state, cuts, i, j, rng)
+    states, all_cuts, y0 = [], [], []
+    for _ in range(n):
+        z = slow.measure(state, i, j, case.beta, rng)
+        said = kind.observe(z, cuts)
+        states.append(state)
+        all_cuts.append(cuts)
+        y0.append(said[0][0])
+        if mistakes is None:
+            state, cuts = compiled.sweep(z, said)
+        else:
+            state, cuts = slow_sweep(state, cuts, i, j, said, kind, rng, mistakes)
+    chain = observed_statistics(stacked(states), np.array(all_cuts), np.array(y0))
+    m = max(n, 20_000)
+    s, cuts = slow.prior_draws(m, kind.model(), i.size, rng), kind.first_cuts(m, rng)
+    x = s.mu + (s.r + s.p)[:, 0] + (s.c + s.q)[:, 0] + s.X[:, 0, 0]
+    z = x + np.sqrt(s.eta2 / (case.beta * s.w[:, 0])) * rng.standard_normal(m)
+    grade = 1.0 + (z[:, None] > cuts).sum(axis=1)
+    first = grade if kind.kind == "grades" else kind.observe(z, cuts[0])[0]
+    exact = observed_statistics(s, cuts, first)
+    varies = exact.std(axis=0) > 1e-12  # not y^2 of signs, nor the noise of yes/no
+    return np.abs(z_between(chain[:, varies], exact[:, varies])).max()
+
+
+KINDS = {
+    "limits": Kind(Case((5, 4), 1, effects=True), "limits"),
+    "limits, student": Kind(Case((4, 4), 1, effects=True, student=True), "limits"),
+    "signs, tempered": Kind(Case((5, 4), 1, effects=True, beta=0.3), "signs"),
+    "signs, no effects": Kind(Case((5, 4), 2), "signs"),
+    "yes/no": Kind(Case((5, 4), 1, effects=True, replicates=2), "yes/no"),
+    "grades": Kind(Case((5, 4), 1, effects=True), "grades"),
+}
+QUICK = ("limits", "yes/no", "grades")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_compiled_sweep_passes_the_joint_test(name):
+    assert joint_test(KINDS[name], 3_000, seed=1) < PASS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_the_compiled_sweep_passes_a_long_joint_test(name):
+    assert joint_test(KINDS[name], 40_000, seed=2) < PASS
+
+
+CONTROLS = [
+    ("limits as values", "limits", 500),
+    ("scale forgotten", "limits", 1_000),
+    ("wrong side", "yes/no", 4_000),
+    ("cuts at halves", "grades", 500),
+    ("beta forgotten", "signs, tempered", 3_000),
+]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "name", "n"),
+    [CONTROLS[0], *(pytest.param(*c, marks=pytest.mark.slow) for c in CONTROLS[1:])],
+)
+def test_negative_control_a_planted_mistake_fails_the_joint_test(mistake, name, n):
+    assert mistake in MISTAKES
+    assert joint_test(KINDS[name], n, seed=3, mistakes=(mistake,)) > FAIL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["limits", "signs, tempered", "yes/no", "grades"])
+def test_the_slow_twin_without_the_mistake_passes_a_longer_joint_test(name):
+    assert joint_test(KINDS[name], 6_000, seed=4, mistakes=()) < PASS
