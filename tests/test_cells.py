@@ -163,7 +163,7 @@ def test_grades_by_given_levels():
     with pytest.raises(DataError, match="expected one of A, B, C, got 'D'"):
         parse("D", words=letters)
     stars = Words.grades([0.5, 1, 1.5])
-    assert [parse(x, words=stars).value for x in ("0.50", 1.0, "1.5")] == [1.0, 2.0, 3.0]
+    assert [parse(x, words=stars).value for x in ("0.50", "1", "1.5")] == [1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize("levels", [[], ["A"], ["A", "a"], ["A", ""]])

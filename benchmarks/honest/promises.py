@@ -114,8 +114,8 @@ def expected_error(quick: bool) -> list[Line]:
     for name, runs in all_looks(quick).items():
         ratios = np.mean([[look.true / look.expected for look in run[1:]] for run in runs], axis=0)
         asked = "0.85 to 1.2" if name in REAL else ""
-        what = f"{name}: true over expected error, {len(runs)} x {len(ratios)} looks"
-        lines.append(Line(what, f"{ratios.min():.2f} to {ratios.max():.2f}", asked))
+        value = f"{ratios.min():.2f} to {ratios.max():.2f} ({len(runs)} x {len(ratios)} looks)"
+        lines.append(Line(f"{name}: true over expected error", value, asked))
     return lines
 
 
@@ -128,9 +128,10 @@ def look_ahead(quick: bool) -> list[Line]:
                 promised = look.expected - look.promised
                 ratios.append((look.expected - later.expected) / promised)
                 true.append((look.true - later.true) / promised)
-    what = f"achieved over promised decrease of the expected error, median of {len(ratios)} batches"
+    what = "achieved over promised decrease of the expected error, median"
     other = "the decrease of the true error over the promised one, median"
-    return [Line(what, f"{np.median(ratios):.2f}", WITHIN), Line(other, f"{np.median(true):.2f}")]
+    value = f"{np.median(ratios):.2f} ({len(ratios)} batches)"
+    return [Line(what, value, WITHIN), Line(other, f"{np.median(true):.2f}")]
 
 
 CHECKS = {"expected_error": expected_error, "look_ahead": look_ahead}

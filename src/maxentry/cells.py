@@ -44,9 +44,10 @@ def is_empty(cell: Any) -> bool:
     return lower_text(cell) in NOTHING
 
 
-def is_failure(cell: Any) -> bool:
-    """Whether a cell is the word for a failed measurement."""
-    return lower_text(cell) in FAILED
+def is_failure(cell: Any, words: Words | None = None) -> bool:
+    """Whether a cell is the word for a failed measurement, and none of these words."""
+    text = lower_text(cell)
+    return text in FAILED and (words is None or text not in words.codes)
 
 
 def parse_flag(cell: Any, where: str) -> bool:
@@ -126,17 +127,19 @@ class Statement(NamedTuple):
     def __str__(self) -> str:
         """The statement as a cell holds it: `0.5`, `<0.5`, `>100` or `0.5..0.7`."""
         if self.is_value:
-            return cell_text(self.low)
+            return cell_text(float(self.low))
         if math.isinf(self.low):
-            return f"<{cell_text(self.high)}"
-        return f">{cell_text(self.low)}" if math.isinf(self.high) else "..".join(map(cell_text, self))
+            return f"<{cell_text(float(self.high))}"
+        low, high = cell_text(float(self.low)), cell_text(float(self.high))
+        return f">{low}" if math.isinf(self.high) else f"{low}..{high}"
 
 
 class Words(NamedTuple):
-    """Words that stand for numbers, in lower case, and what messages say of them."""
+    """Words that stand for numbers, in lower case, and what messages say of them. The first of a number is shown."""
 
     codes: Mapping[str, float]
     expected: str
+    names: Mapping[str, float]  # as they are shown
 
     @classmethod
     def grades(cls, levels: Sequence[Hashable]) -> Words:
@@ -146,14 +149,18 @@ class Words(NamedTuple):
         if len(codes) < len(names) or len(names) < 2 or "" in codes:
             got = ", ".join(map(show, names))
             raise ParameterError(f"expected at least 2 levels with different names, got {got or 'none'}.")
-        return cls(codes, f"one of {', '.join(names)}")
+        return cls(codes, f"one of {', '.join(names)}", {name: float(k) for k, name in enumerate(names, 1)})
 
     def find(self, cell: Any) -> float:
-        """Return the number of a word; a ValueError says what was expected."""
-        code = self.codes.get(_word(cell))
-        if code is None:
+        """Return the number of a word, or one of these numbers; a ValueError says what was expected."""
+        code = self.codes.get(_word(cell)) if isinstance(cell, str) else to_float(cell)
+        if code not in self.codes.values():
             raise ValueError(f"expected {self.expected}, got {show(cell, 40)}.")
-        return code
+        return code  # type: ignore[return-value]
+
+    def show(self, code: float) -> str:
+        """Return the word of a number."""
+        return next(word for word, known in self.names.items() if known == code)
 
 
 def _word(cell: Any) -> str:
@@ -166,6 +173,7 @@ YES_NO = Words(
     dict.fromkeys(("yes", "y", "true", "t", "pass", "+", "1"), 1.0)
     | dict.fromkeys(("no", "n", "false", "f", "fail", "-", "\N{MINUS SIGN}", "0"), 0.0),
     "yes or no (or true/false, pass/fail, +/-, 1/0)",
+    {"yes": 1.0, "no": 0.0},
 )
 _SIGNS = {"<": "<", "<=": "<", "≤": "<", ">": ">", ">=": ">", "≥": ">"}
 _LIMIT = re.compile(r"(<=|>=|[<>≤≥])\s*(.*)", re.DOTALL)
@@ -245,7 +253,7 @@ def read_cells(
     `where(k)` names the k-th cell in an error.
     """
     array = as_array(values)
-    if words is None and array.dtype.kind in "fiub":
+    if array.dtype.kind in "fiub":
         return floats(array, where), None, None
     flat = list(array.flat) if array.dtype.kind in "mM" else array.astype(object).ravel()
     low, high = np.full(len(flat), np.nan), np.full(len(flat), np.nan)
@@ -316,6 +324,34 @@ class Reading(NamedTuple):
     high: float
     se: float = 0.0
 
+    @property
+    def statement(self) -> Statement:
+        """What it says of the value."""
+        return Statement(self.low, self.high)
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is a plain value, perhaps with a standard error."""
+        return self.low == self.high
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a plain value without a standard error."""
+        return self.low == self.high and not self.se
+
+    def __str__(self) -> str:
+        """The statement, and the standard error in words where there is one."""
+        said = f"{self.low:g}" if self.is_value else str(self.statement)
+        return f"{said} (se {self.se:g})" if self.se else said
+
+
+def check_reading(reading: Reading, where: str) -> Reading:
+    """Return a reading whose standard error is finite and not negative; raise for others."""
+    if not 0 <= reading.se < math.inf:
+        wanted = "a standard error that is finite and not negative"
+        raise DataError(f"{where}: expected {wanted}, got {reading.se:g}.")
+    return reading
+
 
 def parse_line(
     cell: Mapping[str, Any],
@@ -336,12 +372,10 @@ def parse_line(
             return [Reading(1.0, 1.0)] * counts[0] + [Reading(0.0, 0.0)] * (counts[1] - counts[0])
     if "low" in cell or "high" in cell:
         statement = _within(statement, cell, where, decimal_comma)
-    se = (parse_number(cell["se"], where("se"), decimal_comma) or 0.0) if "se" in cell else 0.0
-    if not 0 <= se < math.inf:
-        raise DataError(
-            f"{where('se')}: expected a standard error that is finite and not negative, got {se:g}."
-        )
-    return [] if statement is None else [Reading(*statement, se)]
+    if statement is None:
+        return []
+    se = parse_number(cell["se"], where("se"), decimal_comma) if "se" in cell else None
+    return [check_reading(Reading(*statement, se or 0.0), where("se"))]
 
 
 def _within(

@@ -115,7 +115,12 @@ OWN = {
     "reason",
     "asked_at",
 }
-OWN_BY_ID = {"gain", "told_at", "asked_at"}  # beside an id, one of them says that maxentry wrote the table
+OWN_BY_ID = {
+    "mean",
+    "gain",
+    "told_at",
+    "asked_at",
+}  # beside an id, one of them says that maxentry wrote the table
 
 
 def find_beside(

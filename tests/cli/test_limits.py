@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.cli.run import good, refused
+from tests.cli.run import answer, good, refused
 
 from maxentry.cells import Reading
 from maxentry.cli import inputs
@@ -93,3 +93,74 @@ def test_what_is_refused(content: str, options: dict[str, str], words: str) -> N
 def test_a_comparison_refuses_limits() -> None:
     Path("t.csv").write_text("row,x,y\na,<1,2\nb,3,4\n")
     assert "a comparison needs the measured values, got <1 at row 'a'" in refused("compare", "t.csv")
+
+
+# Kinds
+
+YES_NO = "row,x,y,z\na,yes,no,\nb,pass,,fail\nc,,+,-\n"
+
+
+def test_complete_takes_limits() -> None:
+    Path("t.csv").write_text("row,x,y\na,<1,2\nb,3,>4\nc,2..3,1\n")
+    answered = answer("complete", "t.csv", "--rank", "0", "--seed", "1")
+    assert answered["n_observed"] == 6
+    assert "does not take them yet" in _refused_errors()
+
+
+def _refused_errors() -> str:
+    Path("se.csv").write_text("row,col,value,se\na,x,1,0.1\nb,y,2,0.1\n")
+    return refused("complete", "se.csv", "--rank", "0")
+
+
+def test_complete_takes_yes_and_no() -> None:
+    Path("t.csv").write_text(YES_NO)
+    entries = answer("complete", "t.csv", "--kind", "yes/no", "--rank", "0", "--seed", "1")["entries"]
+    assert all(0 < entry["mean"] < 1 for entry in entries)
+    Path("counts.csv").write_text("row,col,successes,trials\na,x,2,3\nb,y,0,2\nb,x,1,1\n")
+    counted = answer("complete", "counts.csv", "--kind", "yes/no", "--rank", "0", "--seed", "1")
+    assert counted["n_observed"] == 6
+    assert "t.csv, line 2, column x: 'yes' is not a number" in refused("complete", "t.csv")
+    assert "one trial a line for a campaign" in refused(
+        "new", "c", "--kind", "yes/no", "--from", "counts.csv"
+    )
+
+
+def test_complete_takes_grades() -> None:
+    Path("t.csv").write_text("row,x,y\na,poor,good\nb,fair,\nc,,poor\n")
+    options = ("--kind", "grades", "--levels", "poor,fair,good", "--rank", "0", "--seed", "1")
+    entries = answer("complete", "t.csv", *options)["entries"]
+    assert all(1 < entry["mean"] < 3 for entry in entries)
+    assert "expected one of poor, fair, got 'good'" in refused(
+        "complete", "t.csv", "--kind", "grades", "--levels", "poor,fair"
+    )
+
+
+def test_complete_takes_the_ends_of_the_scale() -> None:
+    Path("t.csv").write_text("row,x,y\na,0,100\nb,50,20\nc,0,60\n")
+    entries = answer("complete", "t.csv", "--limits", "0,100", "--rank", "0", "--seed", "1")["entries"]
+    assert all(0 <= entry["new_low"] <= entry["new_high"] <= 100 for entry in entries)
+    assert "--limits" in refused("complete", "t.csv", "--limits", "x", code=2)
+
+
+def test_a_campaign_of_yes_and_no() -> None:
+    Path("t.csv").write_text(YES_NO)
+    good("new", "c", "--kind", "yes/no", "--from", "t.csv", "--seed", "1")
+    assert answer("tell", "--row", "a", "--col", "z", "--value", "fail")["told"] == 1
+    Path("wide.csv").write_text("row,x,y\nc,true,\n")
+    assert answer("tell", "wide.csv")["told"] == 1
+    assert answer("correct", "--row", "a", "--col", "z", "--value", "yes")["value"] == 1.0
+    values = [entry["value"] for entry in answer("export")["entries"]]
+    assert values == ["yes", "no", "yes", "no", "yes", "no", "yes", "yes"]
+    assert all(0 < entry["mean"] < 1 for entry in answer("ask", "1")["entries"])
+
+
+def test_a_campaign_with_limits() -> None:
+    good("new", "c", "--shape", "3x3", "--limits", "0,100", "--seed", "1", "--n-initial", "0")
+    Path("t.csv").write_text("row,c1,c2\nr1,0,<5\nr2,100,20..30\nr3,50,60\n")
+    assert answer("tell", "t.csv")["told"] == 6
+    assert answer("correct", "--row", "r3", "--col", "c2", "--value", ">60")["value"] == ">60"
+    assert [entry["value"] for entry in answer("export")["entries"]][1::2] == ["<5", "20..30", ">60"]
+    assert answer("ask", "1")["n"] == 1
+    assert "which campaigns do not use yet" in refused(
+        "tell", "--row", "r1", "--col", "c3", "--value", "1", "--se", "1"
+    )

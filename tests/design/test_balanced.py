@@ -254,8 +254,7 @@ def test_where_all_can_be_measured_equally_the_shares_are_those_without_a_mask()
     for n, counts in ((100, {0: 20, 1: 60, 2: 20}), (250, {0: 50, 1: 50}), (110, {0: 10, 1: 70, 2: 20})):
         added = policy.share_lines(np.full(100, 30), n, rng)
         assert dict(zip(*np.unique(added.max() - added, return_counts=True), strict=True)) == counts
-    few = policy.share_lines(np.full(10, 30), 10, rng)
-    assert not few.any()
+    assert not policy.share_lines(np.arange(15), 15, rng).any()  # too few
     assert policy.share_lines(np.zeros(20, int), 0, rng).tolist() == [0] * 20
 
 

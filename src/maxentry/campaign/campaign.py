@@ -230,7 +230,7 @@ class Campaign:
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:
             check_new_labels(wanted)
-        told = [] if values is None else tell.read_lines(values)
+        told = [] if values is None else tell.read_lines(values, words=wanted.words)
         created, at = Created(wanted), dt.datetime.now(dt.UTC)
         news, _ = tell.judge_lines(told, replay([Record(1, at, None, created)]), False, at)
         with open_storage(storage, create=True) as opened:
@@ -420,15 +420,21 @@ class Campaign:
         row: Any = None,
         col: Any = None,
         value: Any = None,
+        low: Any = None,
+        high: Any = None,
+        se: Any = None,
         again: bool = False,
         who: str | None = None,
     ) -> Receipt:
         """Record values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`.
 
+        A value may be a limit or a range in text (`"<0.5"`, `">100"`, `"0.5..0.7"`), or be given by its ends low and
+        high (-inf and inf are open); se is its standard error.
+
         A table is a frame, a CSV or Parquet file, a text stream of CSV, or a mapping of columns: id, or row and col,
-        or both (then they must agree); and value. An empty value (None, NaN) is still awaited. "failed" in the
-        column value or status, or a yes in the column failed, records a failure, as `fail` does. Either all lines are
-        recorded or none.
+        or both (then they must agree); and value, or low and high; and se (also for a table: se= names the column). An
+        empty value (None, NaN) is still awaited. "failed" in the column value or status, or a yes in the column failed,
+        records a failure, as `fail` does. Either all lines are recorded or none. A warning names unused columns.
 
         A line with an id is about that id; ids that have expired, failed or been withdrawn are accepted. A line without
         an id is about its entry, which need not have been asked for. Telling the same value again changes nothing. A
@@ -439,25 +445,29 @@ class Campaign:
         pending, a different value is recorded for it instead of being refused. Further pending asks of the entry are
         withdrawn, unless the campaign asks for replicates (the setting `again`).
         """
-        return self.tell_lines(tell.read_lines(ids, values, row=row, col=col, value=value), again, who)
+        beside = {"low": low, "high": high, "se": se, "words": self.settings.words}
+        return self.tell_lines(
+            tell.read_lines(ids, values, row=row, col=col, value=value, **beside), again, who
+        )
 
     def correct(
         self,
         id: int | None = None,
-        value: float | None = None,
+        value: float | str | None = None,
         *,
         row: Hashable = None,
         col: Hashable = None,
         number: int | None = None,
+        se: float | None = None,
         reason: str = "",
         who: str | None = None,
     ) -> None:
         """Correct a recorded value. None removes it, and its entry may be asked for again.
 
-        Identify the measurement by id, by row and col, or, if there are several, by its number in `export`.
-        The history keeps the old value.
+        Identify the measurement by id, by row and col, or, if there are several, by its number in `export`. The value
+        may be a limit, as in `tell`; se: its standard error (None: as it was). The history keeps the old value.
         """
-        which: dict[str, Any] = {"id": id, "row": row, "col": col, "number": number}
+        which: dict[str, Any] = {"id": id, "row": row, "col": col, "number": number, "se": se}
         self._change(lambda state, _: tell.correct(state, value, reason, **which), who)
 
     def fail(

@@ -106,23 +106,67 @@ PREDICTED = ("mean", "sd", "gain", "cost")
 
 @dataclass(frozen=True)
 class Told(Event):
-    """Values were recorded, each for an id or (None) for an entry that was not asked for."""
+    """Values were recorded, each for an id or (None) for an entry that was not asked for.
+
+    low, high: the ends of the measurements, equal to the value of a plain one, where some are limits or ranges; se: the
+    standard errors, 0 where there is none. None, and not in the payload, where there is nothing to say.
+    """
 
     kind: ClassVar[str] = "told"
     ids: tuple[int | None, ...]
     rows: tuple[int, ...]
     cols: tuple[int, ...]
     values: tuple[float, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    se: tuple[float, ...] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the event as JSON data, with null for an open end."""
+        plain = {name: x for name, x in super().payload().items() if name not in BESIDE or x is not None}
+        ends = {
+            name: [x if math.isfinite(x) else None for x in plain[name]] for name in ENDS if name in plain
+        }
+        return plain | ends
+
+    @classmethod
+    def read(cls, payload: dict[str, Any]) -> Self:
+        """Read the event from JSON data, with infinity for an open end."""
+        for name in BESIDE:
+            if name in payload:
+                payload[name] = [ENDS[name] if x is None else float(x) for x in payload[name]]
+        return super().read(payload)
+
+
+ENDS = {"low": -math.inf, "high": math.inf}
+BESIDE = (*ENDS, "se")
 
 
 @dataclass(frozen=True)
 class Corrected(Event):
-    """The measurement of this number (in the order of recording) got another value, or (None) was removed."""
+    """The measurement of this number (in the order of recording) got another value, or (None) was removed.
+
+    low, high: its ends, where it is now a limit or a range; se: its standard error from now on (None: as it was).
+    """
 
     kind: ClassVar[str] = "corrected"
     number: int
     value: float | None
     reason: str = ""
+    low: float | None = None
+    high: float | None = None
+    se: float | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the event as JSON data, with null for an open end."""
+        plain = {name: x for name, x in super().payload().items() if name not in BESIDE or x is not None}
+        return plain | {name: None for name in ENDS if name in plain and not math.isfinite(plain[name])}
+
+    @classmethod
+    def read(cls, payload: dict[str, Any]) -> Self:
+        """Read the event from JSON data, with infinity for an open end."""
+        open_ends = {name: end for name, end in ENDS.items() if name in payload and payload[name] is None}
+        return super().read(payload | open_ends)
 
 
 @dataclass(frozen=True)

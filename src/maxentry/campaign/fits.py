@@ -29,7 +29,7 @@ import os
 import re
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,6 +187,9 @@ def _fit(
         data,
         settings.rank if start is None else "auto",
         noise=settings.noise,
+        kind=settings.kind,
+        levels=settings.levels,
+        limits=settings.limits,
         effects=settings.effects,
         priors=Priors.paper() if settings.priors == "paper" else None,
         transform=settings.transform,
@@ -207,10 +210,27 @@ def _fit(
 def digest_fit(state: State, n: int, kind: str) -> str:
     """Return a hash of everything that a fit of this kind depends on: its name in the cache."""
     s = state.settings
-    model = [LAW, s.seed, s.rank, s.noise, s.effects, s.priors, s.transform, s.scale, *state.shape, n, kind]
+    model: list[Any] = [
+        LAW,
+        s.seed,
+        s.rank,
+        s.noise,
+        s.effects,
+        s.priors,
+        s.transform,
+        s.scale,
+        *state.shape,
+        n,
+        kind,
+    ]
     model += [s.effort] if s.effort != "normal" else []
+    model += [[s.kind, s.levels, s.limits]] if (s.kind, s.limits) != ("numbers", None) else []
     digest = hashlib.sha256(json.dumps(model).encode())
-    for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n]):
+    beside = state.standing.beside
+    parts = {name: column[:n] for name, column in beside.items()}
+    if beside and not (parts["low"] < parts["high"]).any() and not parts["se"].any():
+        parts = {}  # all plain so far
+    for array in (state.told.rows[:n], state.told.cols[:n], state.values[:n], *parts.values()):
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(repr((state.row_labels, state.col_labels)).encode())
     return digest.hexdigest()[:24]
@@ -300,9 +320,11 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
     belief, (m1, m2), transform = posterior.belief, state.shape, posterior.transform
     size, entries = m1 * m2, state.told_keys
     rng = derive_rng(state.settings.seed, OUTLOOK, len(state.standing))
+    if state.settings.likelihood.discrete:
+        return ErrorParts(_answer_variance(posterior, rng), 0.0)
     sample = entries if len(entries) <= SAMPLED else np.sort(rng.choice(entries, SAMPLED, replace=False))
     x = transform.inverse(belief.at(*Entries.from_keys(sample, m2)))
-    values = posterior.value_map.common(state.values, *state.told)
+    values = posterior.value_map.common(shown_values(state, posterior), *state.told)
     missed, seen = (x.mean(0) - _mean_values(state, values, sample)) ** 2, x.var(0, ddof=min(1, len(x) - 1))
     open_share = 1 - len(entries) / size
     known = float(missed.mean()) * (1 - open_share)
@@ -324,6 +346,31 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
         misfit = max(both - pattern, 0.0)
     misfit = max((misfit + float(missed.mean())) / 2 - repeat_variance(state, values), 0.0)
     return ErrorParts(open_share * pattern, open_share * misfit + known)
+
+
+def _answer_variance(posterior: Posterior, rng: np.random.Generator) -> float:
+    """Return the mean posterior variance of the probabilities of yes, or of the expected grades, over all entries.
+
+    One answer of yes or no, or one grade, leaves an entry's probability open: measured entries count as the others.
+    """
+    m1, m2 = posterior.shape
+    keys = np.arange(m1 * m2) if m1 * m2 <= SAMPLED else rng.integers(m1 * m2, size=SAMPLED)
+    at = Entries.from_keys(keys, m2)
+    answers = posterior.answers.entries(posterior.belief.at(*at), *at)
+    return float(answers.var(0, ddof=min(1, len(answers) - 1)).mean())
+
+
+def shown_values(state: State, posterior: Posterior) -> Array:
+    """Return the values of the standing measurements; for a limit or a range what is predicted, within its ends."""
+    beside = state.standing.beside
+    limited = np.flatnonzero(beside["low"] < beside["high"]) if beside else np.zeros(0, dtype=np.int64)
+    if not limited.size:
+        return state.values
+    at = state.told.rows[limited], state.told.cols[limited]
+    values = state.values.copy()
+    mean = posterior.value_map.inverse(posterior.belief.mean_at(*at), *at)
+    values[limited] = np.clip(mean, beside["low"][limited], beside["high"][limited])
+    return values
 
 
 def repeat_variance(state: State, values: Array) -> float:

@@ -110,7 +110,7 @@ def _plan_lines(state: State, problem: Problem) -> tuple[Indices, Indices] | Non
     rng, measured = derive_rng(state.settings.seed, DESIGN, 0), problem.observed.joined(problem.pending)
     n, (m1, m2), mask = _count_initial(state), state.shape, state.settings.mask
     rows, cols = np.bincount(measured.rows, minlength=m1), np.bincount(measured.cols, minlength=m2)
-    if mask is None:
+    if mask is None or mask.all():
         return double_lines(m1, n, rows, rng), double_lines(m2, n, cols, rng)
     return share_lines(mask.sum(1), n, rng), share_lines(mask.sum(0), n, rng)
 
@@ -138,15 +138,18 @@ def share_lines(measurable: Indices, n: int, rng: np.random.Generator) -> Indice
 
     Rows of which much can be measured often differ from the others (popular films are rated higher). Were all measured
     equally often, the values would be no sample of those that can be measured, and predictions of these would be off by
-    more than intervals say. As in `double_lines`, a share of the lines gets two.
+    more than intervals say. As in `double_lines`, a share of the lines gets two, and nothing is added for few lines,
+    whose levels are soon known.
     """
     m, order = len(measurable), rng.permutation(len(measurable))
+    if m < FEW:
+        return 0 * order
     ends = np.cumsum(measurable[order]) * (n / max(int(measurable.sum()), 1)) + rng.random()
     wanted = np.empty(m, dtype=np.int64)
     wanted[order] = np.diff(np.floor(ends * (1 + ROUNDING)), prepend=0.0)
     single = order[(wanted[order] == 1) & (measurable[order] > 1)]
     more = min(int(DOUBLED * min(m, n)) - int((wanted > 1).sum()), len(single) // 2)
-    if m >= FEW and more > 0:
+    if more > 0:
         wanted[single[:more]], wanted[single[-more:]] = 2, 0
     return np.asarray(wanted.max(initial=0) - wanted)
 

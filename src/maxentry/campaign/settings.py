@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
 from maxentry.errors import DataError, ParameterError, is_choice, is_positive, is_whole
-from maxentry.model.likelihood import NOISE_NAMES, Noise
+from maxentry.model.likelihood import KIND_NAMES, NOISE_NAMES, DataKind, Likelihood, Noise, kind_words
 from maxentry.wording import show
 
 if TYPE_CHECKING:
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxentry.acquisition.problem import Costs
+    from maxentry.cells import Words
     from maxentry.labels import Labels
 
 WITHOUT_MODEL = WITHOUT_BELIEF
 LATER = {
     "scale": "auto",
     "effort": "normal",
+    "kind": "numbers",
+    "levels": None,
+    "limits": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -125,6 +129,17 @@ class Settings:
         "How long to sample: thorough takes about four times as long.",
         choices=("quick", "normal", "thorough"),
     )
+    kind: DataKind = _setting(  # noqa: RUF009
+        "numbers", "What values are: numbers, yes/no, or grades.", changeable=False, choices=KIND_NAMES
+    )
+    levels: tuple[str | int | float, ...] | None = _setting(
+        None, "The grades in their order, like A,B,C or 1,2,3,4,5.", changeable=False, metavar="A,B,…"
+    )
+    limits: tuple[float, float] | None = _setting(
+        None,
+        "The ends of the scale, 0,100 or 0, or ,1: a value there means at or beyond.",
+        metavar="LOW,HIGH",
+    )
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
@@ -136,7 +151,9 @@ class Settings:
         for declared in fields(self):
             self._set(declared.name, _check_limits(declared, getattr(self, declared.name)))
         self._set("transform", str(Transform.parse(self.transform)))
-        self._set("range", _read_range(self.range))
+        self._set("range", _read_range(self.range, "range"))
+        self._set("limits", _read_range(self.limits, "limits"))
+        self._set("levels", _read_levels(self.levels))
         self._set("costs", read_costs(self.costs, self.rows, self.cols))
         self._set("mask", _read_mask(self.mask, self.rows, self.cols))
 
@@ -147,6 +164,16 @@ class Settings:
     def shape(self) -> tuple[int, int]:
         """(m1, m2)."""
         return len(self.rows), len(self.cols)
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """What a measurement says of its entry."""
+        return Likelihood(self.kind, self.noise, self.levels or (), self.limits)
+
+    @property
+    def words(self) -> Words | None:
+        """The words that stand for numbers in what is told."""
+        return kind_words(self.kind, self.levels)
 
     # Changes
 
@@ -223,7 +250,7 @@ def encode_setting(name: str, value: Any) -> Any:
         return labels.encode(value)
     if name == "costs":
         return {part: pack(array) for part, array in value.parts.items()} or None
-    if name == "range" and value is not None:
+    if name in ("range", "limits") and value is not None:
         return [x if math.isfinite(x) else None for x in value]  # JSON has no infinity
     return pack(value) if name == "mask" else value
 
@@ -239,7 +266,9 @@ def decode_setting(name: str, value: Any) -> Any:
         return labels.decode(value)
     if name == "costs":
         return Costs(**{part: unpack(array) for part, array in (value or {}).items()})
-    if name == "range" and value is not None:
+    if name == "levels" and value is not None:
+        return tuple(value)
+    if name in ("range", "limits") and value is not None:
         low, high = value
         return (-math.inf if low is None else low), (math.inf if high is None else high)
     return unpack(value) if name == "mask" else value
@@ -338,7 +367,17 @@ def _check_limits(declared: Field[Any], value: Any) -> Any:
     return value
 
 
-def _read_range(value: Any) -> tuple[float, float] | None:
+def _read_levels(value: Any) -> tuple[Any, ...] | None:
+    if value is None:
+        return None
+    from maxentry.frames import is_sequence, to_list
+
+    if not is_sequence(value):
+        raise ParameterError(f"expected levels as a list of the grades in their order, got {show(value)}.")
+    return tuple(to_list(value))
+
+
+def _read_range(value: Any, name: str) -> tuple[float, float] | None:
     if value is None:
         return None
     from maxentry.frames import is_sequence, to_float, to_list
@@ -346,7 +385,7 @@ def _read_range(value: Any) -> tuple[float, float] | None:
     ends = [to_float(x) for x in to_list(value)] if is_sequence(value) else []
     low, high = (math.nan if x is None else x for x in (ends if len(ends) == 2 else (None, None)))
     if not low < high:
-        raise ParameterError(f"expected range as (low, high) with low below high, got {show(value)}.")
+        raise ParameterError(f"expected {name} as (low, high) with low below high, got {show(value)}.")
     return low, high
 
 
@@ -404,7 +443,21 @@ def check_settings(settings: Settings) -> Settings:
         check_rank(settings.rank, settings.shape, settings.effects)
     _check_batch_limits(settings)
     _check_values(settings)
+    _check_kind(settings)
     return settings
+
+
+def _check_kind(settings: Settings) -> None:
+    """Raise unless kind, levels, limits, noise, transform and scale go together."""
+    from maxentry.transform import Transform
+
+    if settings.kind == "grades" and settings.levels is None:
+        raise ParameterError("expected levels (the grades in their order) with kind='grades', got none.")
+    settings.likelihood.check_scale(Transform.parse(settings.transform), settings.scale)
+    if settings.words is not None and settings.range is not None:
+        raise ParameterError(
+            f"expected a range of numbers only, got range={settings.range} with {settings.kind}."
+        )
 
 
 def _check_text(labels: Labels) -> None:

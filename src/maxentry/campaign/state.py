@@ -39,6 +39,7 @@ from maxentry.campaign.ledger.tables import (
     to_micros,
 )
 from maxentry.campaign.settings import Settings
+from maxentry.cells import Reading
 from maxentry.errors import MaxentryError, StorageError
 from maxentry.labels import Axis, Labels
 from maxentry.observations import Observations
@@ -142,7 +143,7 @@ class State:
 
     @cached_property
     def values(self) -> NDArray[np.float64]:
-        """The values of the standing measurements in the user's units, in the order of recording."""
+        """The values of the standing measurements in the user's units, in the order of recording; limits as numbers."""
         return self.standing.column("value").copy()
 
     @cached_property
@@ -156,7 +157,8 @@ class State:
         """Return the first n standing measurements (None: all) with their labels, in the user's units."""
         rows, cols = self.told
         labels = self.row_labels, self.col_labels
-        return Observations(self.shape, rows[:n], cols[:n], self.values[:n], *labels)  # type: ignore[arg-type]
+        beside: dict[str, Any] = {name: column[:n] for name, column in self.standing.beside.items()}
+        return Observations(self.shape, rows[:n], cols[:n], self.values[:n], *labels, **beside)  # type: ignore[arg-type]
 
     @cached_property
     def row_counts(self) -> NDArray[np.int64]:
@@ -326,6 +328,7 @@ class _Draft:
         self._reasons: dict[int, str] | None = None
         self._values: Array | None = None
         self._before: dict[int, tuple[float, ...]] | None = None
+        self._readings: dict[int, Reading] | None = None
         self._standing: list[int] | None = None  # standing measurements by id
         self._steps: list[tuple[int, int]] = []  # asks until then, and the time, where a clock went back
 
@@ -458,6 +461,8 @@ class _Draft:
         ids, n, told = event.ids, len(event.ids), self._told
         if not n == len(event.rows) == len(event.cols) == len(event.values):
             raise ValueError("expected as many values as entries, got others")
+        if (event.low, event.high, event.se) != (None, None, None):
+            self._note_readings(event)
         told["row"].extend(event.rows)
         told["col"].extend(event.cols)
         told["value"].extend(event.values)
@@ -470,6 +475,35 @@ class _Draft:
                 self._settle(id, TOLD)
                 if self._standing is not None:
                     self._standing[id - 1] += 1
+
+    def _note_readings(self, event: events.Told) -> None:
+        """Note the ends and standard errors of the measurements that are more than plain values."""
+        first, n = len(self._measurements) + len(self._told["row"]) + 1, len(event.ids)
+        low, high, se = event.low or event.values, event.high or event.values, event.se or (0.0,) * n
+        known = self._known_readings()
+        for k, reading in enumerate(map(Reading, low, high, se)):
+            if reading != (event.values[k], event.values[k], 0.0):
+                known[first + k] = reading
+        if not n == len(low) == len(high) == len(se):
+            raise ValueError("expected as many ends and standard errors as values, got others")
+
+    def _known_readings(self) -> dict[int, Reading]:
+        if self._readings is None:
+            self._readings = dict(self._measurements.readings)
+        return self._readings
+
+    def _correct_reading(self, event: events.Corrected) -> None:
+        """Note the ends and the standard error of a corrected measurement."""
+        known = self._measurements.readings if self._readings is None else self._readings
+        old = known.get(event.number)
+        if event.value is None or (old is None and (event.low, event.high, event.se) == (None, None, None)):
+            return
+        se = (0.0 if old is None else old.se) if event.se is None else event.se
+        low, high = (event.value if end is None else end for end in (event.low, event.high))
+        if low == high and not se:
+            self._known_readings().pop(event.number, None)
+        else:
+            self._known_readings()[event.number] = Reading(low, high, se)
 
     def _correct(self, event: events.Corrected) -> None:
         known, place = len(self._measurements), event.number - 1
@@ -488,6 +522,7 @@ class _Draft:
         self._before[event.number] = before if math.isnan(old) else (*before, old)
         standing = self._count_standing() if id else []
         values[k] = new
+        self._correct_reading(event)
         if id:
             standing[id - 1] += math.isnan(old) - math.isnan(new)
             left = standing[id - 1] > 0
@@ -514,4 +549,6 @@ class _Draft:
         more = self._told | _repeat(TOLD_BY, self._told_by)
         columns |= {name: columns[name].extended(more[name]) for name in more}
         columns["number"] = known.columns["number"].extended(np.arange(len(known) + 1, len(known) + n + 1))
-        return Measurements(columns, known.before if self._before is None else self._before, self._authors)
+        before = known.before if self._before is None else self._before
+        readings = known.readings if self._readings is None else self._readings
+        return Measurements(columns, before, self._authors, readings)

@@ -21,10 +21,11 @@ from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
 from maxentry.campaign.ledger.tables import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.state import State
+from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, is_flag, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
-from maxentry.tables import DecimalComma
+from maxentry.tables import DecimalComma, Table
 from maxentry.transform import Transform
 from maxentry.wording import as_text, show
 
@@ -40,15 +41,27 @@ def correct(
     row: Hashable = None,
     col: Hashable = None,
     number: int | None = None,
+    se: Any = None,
 ) -> Outcome:
-    """Correct the value of a measurement, named by id, by row and column, or by its number; None removes it."""
-    measurement = _find_measurement(state, id, row, col, number)
-    known = cells.parse_number(value, "the correction")
-    if known is not None:
-        check_value(state, known, measurement.row, measurement.col)
-    if known == measurement.value or (known is None and measurement.struck):
+    """Correct the value of a measurement, named by id, by row and column, or by its number; None removes it.
+
+    se: its standard error; None leaves it as it was.
+    """
+    old = _find_measurement(state, id, row, col, number)
+    statement = cells.parse_measurement(value, "the correction", words=state.settings.words)
+    error = cells.parse_number(se, "the correction, se")
+    if statement is None:
+        if error is not None:
+            raise DataError("expected a value with its standard error, got the standard error alone.")
+        return ([], None) if old.struck else ([Corrected(old.number, None, as_text(reason))], None)
+    reading = cells.check_reading(
+        Reading(*statement, (old.se or 0.0) if error is None else error), "the correction"
+    )
+    check_value(state, statement.value if reading.is_plain else reading, old.row, old.col)
+    if not old.struck and reading == (old.reading or Reading(old.value, old.value)):
         return [], None
-    return [Corrected(measurement.number, known, as_text(reason))], None
+    ends = {} if statement.is_value else {"low": reading.low, "high": reading.high}
+    return [Corrected(old.number, statement.value, as_text(reason), **ends, se=error)], None
 
 
 def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
@@ -148,10 +161,17 @@ class Line(NamedTuple):
     id: int | None
     row: Any
     col: Any
-    value: float | None
+    value: float | None  # for a limit or a range a number that stands for it
     failed: bool = False
     reason: str = ""
     where: str = ""
+    reading: Reading | None = None  # ends and standard error of what is more than a plain value
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the line says, wherever it came from; the same for the same line in all versions."""
+        said = self._asdict() | {"where": "", "reading": None if self.reading is None else list(self.reading)}
+        return said if self.reading is not None else {k: x for k, x in said.items() if k != "reading"}
 
 
 class Receipt(NamedTuple):
@@ -172,17 +192,31 @@ COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
 
 
 def read_lines(
-    ids: Any = None, values: Any = None, *, row: Any = None, col: Any = None, value: Any = None
+    ids: Any = None,
+    values: Any = None,
+    *,
+    row: Any = None,
+    col: Any = None,
+    value: Any = None,
+    low: Any = None,
+    high: Any = None,
+    se: Any = None,
+    words: Words | None = None,
 ) -> list[Line]:
-    """Read the lines of a report: ids with values, rows and columns with values, or a table."""
+    """Read the lines of a report: ids with values, rows and columns with values, or a table.
+
+    low, high, se: ends and standard errors of the values; of a table, se may be the name of a column.
+    words: words that stand for numbers in the values (`Settings.words`).
+    """
+    beside = {name: x for name, x in (("low", low), ("high", high), ("se", se)) if x is not None}
     if tables.is_table(ids):
-        _refuse_beside("a table", values=values, row=row, col=col, value=value)
-        return lines_from_table(ids)
+        _refuse_beside("a table", values=values, row=row, col=col, value=value, low=low, high=high)
+        return lines_from_table(ids, se, words)
     if ids is not None:
         _refuse_beside("ids", row=row, col=col, value=value)
-        return _lines_from_columns(id=ids, value=values)
+        return _lines_from_columns(beside, words, id=ids, value=values)
     _refuse_beside("row, col and value", values=values)
-    return _lines_from_columns(row=row, col=col, value=value)
+    return _lines_from_columns(beside, words, row=row, col=col, value=value)
 
 
 def _refuse_beside(form: str, **given: Any) -> None:
@@ -191,13 +225,16 @@ def _refuse_beside(form: str, **given: Any) -> None:
         raise DataError(f"expected {form} alone, got {extra[0]} too.")
 
 
-def _lines_from_columns(**given: Any) -> list[Line]:
+def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: Any) -> list[Line]:
     """Read lines from one entry (its id, or row and col labels) and its value, or from as many entries as values."""
+    if given["value"] is None and beside.keys() & {"low", "high"}:
+        del given["value"]
     missing = [name for name, column in given.items() if column is None]
     if missing:
         raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
-    if not is_sequence(given["value"]):
-        return lines_from_table({name: [x] for name, x in given.items()})
+    given |= beside
+    if not is_sequence(next(given[name] for name in ("value", "low", "high") if name in given)):
+        return lines_from_table({name: [x] for name, x in given.items()}, words=words)
     single = [name for name, x in given.items() if not is_sequence(x)]
     if single:
         raise DataError(
@@ -207,40 +244,61 @@ def _lines_from_columns(**given: Any) -> list[Line]:
     if len({len(column) for column in columns.values()}) > 1:
         got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
         raise DataError(f"expected as many values as entries, got {got}.")
-    return lines_from_table(columns)
+    return lines_from_table(columns, words=words)
 
 
-def lines_from_table(data: Any) -> list[Line]:
+def _find_columns(table: Table, se: str | None) -> dict[str, int]:
+    """Return the positions of the columns that are read, by role."""
+    places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
+    beside = frames.find_beside(table.names, places.values(), se)
+    return places | {name: beside[name] for name in ("low", "high", "se") if name in beside}
+
+
+def find_unused(table: Table, se: str | None = None) -> list[Any]:
+    """Return the names of the columns that `lines_from_table` does not read."""
+    return frames.find_unused(table.names, _find_columns(table, se).values())
+
+
+def lines_from_table(data: Any, se: str | None = None, words: Words | None = None) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
-    Columns: id, or row and col, or both; value; and optionally failed, status and reason.
+    Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
+    status and reason.
     """
     table = tables.read(data)
-    places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
+    places = _find_columns(table, se)
     columns = {name: table.columns[place] for name, place in places.items()}
-    if not columns.keys() & {"value", "failed", "status"} or not (
+    if not columns.keys() & {"value", "low", "high", "failed", "status"} or not (
         "id" in columns or columns.keys() >= {"row", "col"}
     ):
         names = ", ".join(table.names) or "none"
         raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
-    if unused := frames.find_unused(table.names, places.values()):
+    if unused := find_unused(table, se):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
     return [
-        _line({name: column[k] for name, column in columns.items()}, table.where(k), table.decimal_comma)
+        _line(
+            {name: column[k] for name, column in columns.items()}, table.where(k), table.decimal_comma, words
+        )
         for k in range(table.n)
     ]
 
 
-def _line(cell: dict[str, Any], where: str, comma: DecimalComma) -> Line:
+def _line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None) -> Line:
     value, status = cell.get("value"), cell.get("status")
     failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
-    failed = failed or cells.is_failure(value) or cells.is_failure(status)
-    known = None if cells.is_failure(value) else cells.parse_number(value, f"{where}, column value", comma)
-    if failed and known is not None:
-        raise DataError(f"expected a value or a failure in {where}, got both: {known:g} and failed.")
+    no_value = cells.is_failure(value, words)
+    failed = failed or no_value or cells.is_failure(status)
+    measured = cell | {"value": None} if no_value else cell
+    readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
+    reading = readings[0] if readings else None
+    known = None if reading is None else reading.statement.value
+    if failed and reading is not None:
+        raise DataError(f"expected a value or a failure in {where}, got both: {reading} and failed.")
+    if reading is not None and reading.is_plain:
+        reading = None
     row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
     reason = "" if cells.is_empty(cell.get("reason")) else as_text(cell["reason"]).strip()
-    return Line(cells.parse_id(cell.get("id"), where), row, col, known, failed, reason, where)
+    return Line(cells.parse_id(cell.get("id"), where), row, col, known, failed, reason, where, reading)
 
 
 # Validating lines
@@ -253,10 +311,10 @@ class _Judge:
         self.state, self.again, self.now = state, check_flag(again, "again"), now
         self.n_lines, self.valid = len(lines), _are_valid(state, lines)
         self.rows, self.cols = state.row_axis, state.col_axis
-        self.told: list[tuple[int | None, int, int, float]] = []
+        self.told: list[tuple[int | None, int, int, float | Reading]] = []
         self.failed: dict[int, str] = {}
         self.lost: set[Entry] = set()  # the entries of the failed ids
-        self.fresh: dict[object, list[float]] = {}  # values of earlier lines, by id and by entry
+        self.fresh: dict[object, list[float | Reading]] = {}  # values of earlier lines, by id and by entry
         self.by_labels: set[Entry] = set()  # entries with a value from a line without an id
         self.known = self.awaited = 0
 
@@ -264,13 +322,13 @@ class _Judge:
         if line.failed:
             self.fail(line)
         elif line.value is not None:
-            self.tell(line, line.value)
+            self.tell(line, line.value if line.reading is None else line.reading)
         else:
             self.awaited += 1
 
     # Values
 
-    def tell(self, line: Line, value: float) -> None:
+    def tell(self, line: Line, value: float | Reading) -> None:
         row, col = entry = self.entry(line)
         if not self.valid:
             check_value(self.state, value, row, col)
@@ -284,7 +342,7 @@ class _Judge:
                 return
             if earlier and not waited_for:
                 raise self.contradiction(line, entry, value, earlier[-1])
-            if value in removed:
+            if line.value in removed:
                 raise self.contradiction(line, entry, value, None)
         if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
             which = self.name(entry) if line.id is None else f"id {line.id}"
@@ -328,7 +386,7 @@ class _Judge:
     def is_answered(self, id: int) -> bool:
         return id in self.fresh or id in self.failed
 
-    def values(self, id: int | None, entry: Entry) -> tuple[list[float], set[float]]:
+    def values(self, id: int | None, entry: Entry) -> tuple[list[float | Reading], set[float]]:
         """Return the values recorded, and those removed, for this id or, without an id, for this entry."""
         fresh = self.fresh.get(entry if id is None else id, [])
         places = self.by_entry.find(entry_keys(*entry)) if id is None else self.by_id.find(id)
@@ -336,7 +394,8 @@ class _Judge:
             return fresh, set()
         known = self.state.measurements.select(places)
         removed = {value for m in known if m.struck for value in m.before}
-        return [m.value for m in known if not m.struck] + fresh, removed
+        standing: list[float | Reading] = [m.reading or m.value for m in known if not m.struck]
+        return standing + fresh, removed
 
     def open(self, entry: Entry) -> list[Ask]:
         """Return the asks of an entry that the state has as pending or expired."""
@@ -410,17 +469,21 @@ class _Judge:
         row, col = entry
         return place(self.state.row_axis, row, self.state.col_axis, col)
 
-    def contradiction(self, line: Line, entry: Entry, value: float, earlier: float | None) -> CampaignError:
+    def contradiction(
+        self, line: Line, entry: Entry, value: float | Reading, earlier: float | Reading | None
+    ) -> CampaignError:
         """Return the error for a value other than the earlier one, or (None) one that a correction has removed."""
         which = self.name(entry) if line.id is None else f"id {line.id} ({self.name(entry)})"
         if earlier is None:
-            message = f"expected a new value for {which}, got {value:g}, which was removed by a correction."
+            message = (
+                f"expected a new value for {which}, got {_text(value)}, which was removed by a correction."
+            )
             code, verb = "removed_value", "restore"
         else:
-            message = f"expected the value {earlier:g} recorded for {which}, got {value:g}."
+            message = f"expected the value {_text(earlier)} recorded for {which}, got {_text(value)}."
             code, verb = "other_value", "replace"
         hint = f"Use correct() to {verb} the value, or again=True to add another measurement."
-        return CampaignError(message, code=code, hint=hint, id=line.id, value=value)
+        return CampaignError(message, code=code, hint=hint, id=line.id, value=line.value)
 
 
 def judge_lines(
@@ -432,8 +495,7 @@ def judge_lines(
         judge.take(line)
     events: list[Event] = []
     if judge.told:
-        ids, rows, cols, values = zip(*judge.told, strict=True)
-        events.append(Told(ids, rows, cols, values))
+        events.append(_told_event(judge.told))
     if judge.failed:
         events.append(Failed(tuple(judge.failed), tuple(judge.failed.values())))
     if settled := judge.settled():
@@ -441,19 +503,47 @@ def judge_lines(
     return events, Receipt(len(judge.told), len(judge.failed), judge.known, judge.awaited)
 
 
-def check_value(state: State, value: float, row: int, col: int) -> None:
-    """Raise unless the value is finite, in the campaign's range and valid for its transform."""
+def _text(value: float | Reading) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) -> Told:
+    """Return the event for these values, with ends and standard errors only where there are some."""
+    ids, rows, cols, values = zip(*told, strict=True)
+    readings = [Reading(x, x) if isinstance(x, float) else x for x in values]
+    low, high, se = zip(*readings, strict=True)
+    numbers = tuple(reading.statement.value for reading in readings)
+    ends = {} if low == high else {"low": low, "high": high}
+    return Told(ids, rows, cols, numbers, **ends, se=se if any(se) else None)
+
+
+def check_value(state: State, value: float | Reading, row: int, col: int) -> None:
+    """Raise unless the value is finite, in the campaign's range and valid for its transform; so the ends of a limit."""
     name = place(state.row_axis, row, state.col_axis, col)
-    if not math.isfinite(value):
-        raise DataError(f"expected finite numbers, got {value} at {name}.")
+    if isinstance(value, Reading) and value.se:
+        wanted = "expected values without standard errors, which campaigns do not use yet"
+        raise DataError(f"{wanted}, got {value} at {name}.")
+    ends = (
+        {value} if isinstance(value, float) else {x for x in value[:2] if value.is_value or math.isfinite(x)}
+    )
     low, high = state.settings.range or (-math.inf, math.inf)
-    if not low <= value <= high:
-        raise DataError(f"expected values from {low:g} to {high:g}, got {value:g} at {name}.")
-    Transform.parse(state.settings.transform).forward([value], lambda _: name)
+    likelihood = state.settings.likelihood
+    if likelihood.discrete:
+        if isinstance(value, Reading):
+            raise DataError(f"expected a value of the kind {likelihood}, got {value} at {name}.")
+        likelihood.check_value(value, name)
+    for end in sorted(ends):
+        if not math.isfinite(end):
+            raise DataError(f"expected finite numbers, got {end} at {name}.")
+        if not low <= end <= high:
+            raise DataError(f"expected values from {low:g} to {high:g}, got {_text(value)} at {name}.")
+        Transform.parse(state.settings.transform).forward([end], lambda _: name)
 
 
 def _are_valid(state: State, lines: Sequence[Line]) -> bool:
     """Return whether `check_value` would accept the values of all lines."""
+    if state.settings.likelihood.discrete or any(line.reading is not None for line in lines):
+        return False
     values = np.array([line.value for line in lines if line.value is not None], dtype=np.float64)
     low, high = state.settings.range or (-math.inf, math.inf)
     valid = Transform.parse(state.settings.transform).inside(values) & np.isfinite(values)

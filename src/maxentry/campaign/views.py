@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +16,7 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
+from maxentry.cells import Statement, Words
 from maxentry.errors import is_choice
 from maxentry.labels import show
 
@@ -26,6 +28,7 @@ FrameKind = Literal["pandas", "polars", "columns"]
 ASK_COLUMNS = ("id", "row", "col", "mean", "sd", "gain", "cost")
 ASKED_COLUMNS = (*ASK_COLUMNS, "status", "asked_at", "expires_at", "who", "reason")
 MEASUREMENT_COLUMNS = ("number", "id", "row", "col", "value", "told_at", "who", "corrected")
+OPEN = (-math.inf, math.inf)
 HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
 
 
@@ -58,12 +61,33 @@ def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Colum
 
 def measurements(state: State, everything: bool) -> Columns:
     """Return the measurements as columns, in the order of recording; removed ones only with `everything`."""
-    return measurement_columns(state.measurements if everything else state.standing, state)
+    columns = measurement_columns(state.measurements if everything else state.standing, state)
+    return with_words(columns, state.settings.words)
 
 
 def measurement_columns(lines: Sequence[Measurement], state: State) -> Columns:
-    """Return these measurements as columns."""
-    return _columns(list(lines), MEASUREMENT_COLUMNS, state)
+    """Return these measurements as columns, with their limits (None: a plain value) and standard errors."""
+    return _columns(list(lines), (*MEASUREMENT_COLUMNS, "limits", "se"), state)
+
+
+def with_words(columns: Columns, words: Words | None) -> Columns:
+    """Return measurements as people write them: `<0.5`, `yes` or `B` as value, and a column se where there is one."""
+    limits, errors = columns.pop("limits"), columns.pop("se")
+    columns["value"] = [
+        _value_text(value, ends, words) for value, ends in zip(columns["value"], limits, strict=True)
+    ]
+    if not any(errors):
+        return columns
+    return {name: x for key, column in columns.items() for name, x in (
+        [(key, column), ("se", errors)] if key == "value" else [(key, column)]
+    )}  # fmt: skip
+
+
+def _value_text(value: float, limits: Sequence[float | None] | None, words: Words | None) -> Any:
+    """Return a value as it is, a limit as text, and a number that stands for a word as that word."""
+    if limits is not None:
+        return str(Statement(*(x if end is None else end for x, end in zip(OPEN, limits, strict=True))))
+    return value if words is None or math.isnan(value) else words.show(value)
 
 
 def _columns(lines: Sequence[Ask | Measurement], names: tuple[str, ...], state: State) -> Columns:
@@ -82,10 +106,21 @@ def mean_matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def wide(state: State, kind: FrameKind | None) -> Any:
-    """Return the measured values as a wide table; replicates as their mean."""
+    """Return the measured values as a wide table: replicates as their mean, a limit as text unless it has others."""
+    matrix: Any = mean_matrix(state)
+    beside, words = state.standing.beside, state.settings.words
+    shown = np.ones(len(state.values), dtype=bool)  # as text, where an entry has no other measurement
+    if words is None:
+        shown = beside["low"] < beside["high"] if beside else ~shown
+    if shown.any():
+        matrix, keys = matrix.astype(object), state.told.keys(state.shape[1])
+        distinct, times = np.unique(keys, return_counts=True)
+        single = times[np.searchsorted(distinct, keys)] == 1
+        for m in state.standing.select(np.flatnonzero(shown & single)):
+            matrix[m.row, m.col] = _value_text(m.value, m.limits, words)
     if kind != "columns":
-        return frames.Form(kind, state.row_labels, state.col_labels).frame(mean_matrix(state))
-    named = dict(zip(map(str, state.col_labels), mean_matrix(state).T.tolist(), strict=True))
+        return frames.Form(kind, state.row_labels, state.col_labels).frame(matrix)
+    named = dict(zip(map(str, state.col_labels), matrix.T.tolist(), strict=True))
     return {"row": list(state.row_labels)} | named
 
 
@@ -106,8 +141,10 @@ def describe(event: Event) -> str:
             known = [id for id in event.ids if id is not None]
             free = len(event.ids) - len(known)
             return ", ".join(part for part in (_ids(known), f"{free} not asked for" if free else "") if part)
-        case events.Corrected(number, value, reason):
-            put = "struck out" if value is None else f"now {value:g}"
+        case events.Corrected(number, value, reason, low, high):
+            limited = low is not None and high is not None
+            now = str(Statement(low, high)) if limited else f"{value:g}" if value is not None else ""  # type: ignore[arg-type]
+            put = "struck out" if value is None else f"now {now}"
             return _with_reason(f"measurement {number} {put}", reason)
         case events.Failed(ids, reasons):
             return _with_reason(_ids(ids), "; ".join(dict.fromkeys(filter(None, reasons))))

@@ -17,6 +17,7 @@ from maxentry.wording import count
 
 if TYPE_CHECKING:
     from maxentry.campaign.campaign import Campaign
+    from maxentry.cells import Statement, Words
 
 
 PANEL = "The lab loop"
@@ -120,7 +121,13 @@ def tell(
     id: Annotated[int | None, option("--id", help="One id that was asked …")] = None,
     row: Annotated[str | None, option("--row", help="… or one row …")] = None,
     col: Annotated[str | None, option("--col", help="… and column …")] = None,
-    value: Annotated[str | None, option("--value", help="… and its value, or failed.")] = None,
+    value: Annotated[
+        str | None, option("--value", help="… and its value, a limit like '<0.5', or failed.")
+    ] = None,
+    se: Annotated[
+        str | None,
+        option("--se", help="The standard error of the value; with a file, the name of its column."),
+    ] = None,
     again: Annotated[
         bool, option("--again", help="Values of entries told before are further inputs.")
     ] = False,
@@ -134,14 +141,17 @@ def tell(
     """Tell what was measured: a plate (empty values stay pending, `failed` is understood), or any inputs."""
     from maxentry.cli import inputs
 
-    if data is None:
-        report: Any = _make_report(id, row, col, value)
-    elif (id, row, col, value) == (None,) * 4:
-        report = _parse_report(inputs.read_table(data, form), names)
-    else:
+    single = (id, row, col, value) != (None,) * 4
+    if data is not None and single:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
+    report: Any = _make_report(id, row, col, value) if data is None else inputs.read_table(data, form)
     with open_campaign(storage, name) as campaign, output.show_warnings():
-        receipt = campaign.tell(report, again=again, who=who)
+        if data is None:
+            report |= {} if se is None else {"se": [se]}
+        else:
+            report = _parse_report(report, names, se, campaign.settings.words)
+        column = se if isinstance(report, Table) else None
+        receipt = campaign.tell(report, se=column, again=again, who=who)
     parts = [count(receipt.told, "value") + " told"]
     parts += [f"{receipt.failed} failed"] if receipt.failed else []
     parts += [f"{receipt.known} known already"] if receipt.known else []
@@ -156,14 +166,14 @@ def _make_report(id: int | None, row: str | None, col: str | None, value: str | 
     return {"id": [id], "row": [row], "col": [col], "value": [value]}
 
 
-def _parse_report(table: Table, names: str | None) -> Any:
+def _parse_report(table: Table, names: str | None, se: str | None, words: Words | None) -> Any:
     """What `Campaign.tell` takes: a table that names ids or entries as it stands, a wide one as triples."""
     from maxentry.cli import inputs
 
     by_id, by_row, by_col = (table.role(name) is not None for name in ("id", "row", "col"))
     if names is None and (by_id or (by_row and by_col)):
         return table
-    return inputs.parse_matrix(table, names).columns()
+    return inputs.parse_matrix(table, names, se, words).columns()
 
 
 Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", help="Ids of the plate.", show_default=False)]
@@ -227,6 +237,7 @@ def correct(
     number: Annotated[int | None, option("--number", help="… or of this number in `export`.")] = None,
     value: Annotated[str | None, option("--value", help="The value, as an option (for -1.5, say).")] = None,
     strike: Annotated[bool, option("--strike", help="No value at all: strike it out.")] = False,
+    se: Annotated[float | None, option("--se", help="Its standard error; as it was if not given.")] = None,
     reason: ReasonOption = "",
     who: options.Who = None,
     as_json: options.Json = False,
@@ -234,23 +245,33 @@ def correct(
     name: options.Name = None,
 ) -> None:
     """Put right a value that was told wrongly; the history keeps the old one."""
-    from maxentry.cells import parse_number
+    from maxentry.cells import is_empty, parse_measurement
 
     given = list(words or [])
     if (id, row, col, number) == (None,) * 4 and given:
         id = _parse_id(given.pop(0))
     value = given.pop(0) if value is None and given else value
-    new = None if value is None else parse_number(value, "the correction")
-    if given or (new is None) != strike:
+    if given or (value is None or is_empty(value)) != strike:
         raise typer.BadParameter("expected ID VALUE (or ID --strike), like: maxentry correct 3 7.5")
     if sum((id is not None, number is not None, row is not None or col is not None)) != 1 or (
         (row is None) != (col is None)
     ):
         raise typer.BadParameter("expected an id, or --row and --col, or --number.")
+    if strike and se is not None:
+        raise typer.BadParameter("expected --strike or --se, got both.")
     with open_campaign(storage, name) as campaign:
-        campaign.correct(id, new, row=row, col=col, number=number, reason=reason, who=who)
-    text = "Struck out." if strike else f"Corrected: now {new:g}."
-    output.report({"campaign": campaign.name, "value": new}, text, as_json)
+        new = None if strike else parse_measurement(value, "the correction", words=campaign.settings.words)
+        to = None if new is None else new.low if new.is_value else str(new)
+        campaign.correct(id, to, row=row, col=col, number=number, se=se, reason=reason, who=who)
+    output.report(
+        {"campaign": campaign.name, "value": to},
+        "Struck out." if new is None else f"Corrected: now {_short(new)}.",
+        as_json,
+    )
+
+
+def _short(statement: Statement) -> str:
+    return f"{statement.low:g}" if statement.is_value else str(statement)
 
 
 def _parse_id(word: str) -> int:

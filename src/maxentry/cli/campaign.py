@@ -39,6 +39,7 @@ def new(
     ] = None,
     *,
     names: options.Names = None,
+    se: options.StandardError = None,
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -47,8 +48,11 @@ def new(
     """Create a campaign: name its rows and columns, and what is known of them already."""
     from maxentry.campaign.campaign import Campaign
     from maxentry.cli import inputs
+    from maxentry.model.likelihood import kind_words
 
-    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names)
+    model = options.parse_settings({name: settings[name] for name in ("kind", "levels")})
+    words = kind_words(model.get("kind"), model.get("levels"))
+    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names, se, words)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")

@@ -139,7 +139,10 @@ def report(
 @commands.command(
     rich_help_panel="Without a campaign", epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output."
 )
-@options.add_settings(("rank", "noise", "transform", "scale", "effects", "effort", "seed"), defaults=True)
+@options.add_settings(
+    ("rank", "noise", "kind", "levels", "limits", "transform", "scale", "effects", "effort", "seed"),
+    defaults=True,
+)
 def complete(
     data: Annotated[
         str, typer.Argument(help="CSV or Parquet: a matrix with holes, or row, col, value; - is stdin.")
@@ -163,12 +166,13 @@ def complete(
     output.check_writable(save, force=force, sources=[data])
     settings = options.parse_settings(model)
     from maxentry.cli import inputs
+    from maxentry.model.likelihood import kind_words
     from maxentry.observations import Observations
     from maxentry.posterior.complete import complete as run_complete
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
-    matrix = inputs.read_matrix(data, names, se)
+    matrix = inputs.read_matrix(data, names, se, kind_words(settings["kind"], settings.get("levels")))
     observations = Observations.from_triples(**matrix.triples())
     write_posterior(
         run_complete(observations, **settings), out, form, wide=wide, what=what, level=level, as_json=as_json,

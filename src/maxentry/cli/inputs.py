@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxentry import frames, tables
-from maxentry.cells import Reading, Statement, parse_flag, parse_line, parse_measurement, parse_number
+from maxentry.cells import YES_NO, Reading, Words, parse_flag, parse_line, parse_measurement, parse_number
 from maxentry.cli.output import STD, warn
 from maxentry.errors import DataError, LabelError
 from maxentry.labels import Axis, label_text
@@ -43,6 +43,7 @@ class Matrix:
     cols: list[str] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     corner: str = "row"  # the name of the column of row labels
+    counted: bool = False  # whether lines count successes of trials
 
     def add(self, row: str, col: str, readings: Iterable[Reading]) -> None:
         """Append measurements of an entry."""
@@ -54,17 +55,24 @@ class Matrix:
     @property
     def values(self) -> list[float]:
         """The values; for a limit a number that stands for it."""
-        return [Statement(low, high).value for low, high, _ in self.readings]
+        return [reading.statement.value for reading in self.readings]
 
     @property
     def is_plain(self) -> bool:
         """Whether all measurements are plain values without standard errors."""
-        return all(low == high and not se for low, high, se in self.readings)
+        return all(reading.is_plain for reading in self.readings)
 
     def columns(self) -> dict[str, list[Any]]:
         """The measurements as a table that `Campaign.tell` takes."""
-        self.refuse_limits("a campaign does not take limits or standard errors yet")
-        return {"row": self.rows, "col": self.cols, "value": self.values}
+        if self.counted:
+            raise DataError("expected one trial a line for a campaign, got successes of trials.")
+        columns: dict[str, list[Any]] = {"row": self.rows, "col": self.cols}
+        if self.is_plain:
+            return columns | {"value": self.values}
+        return columns | {
+            "value": [str(r.statement) for r in self.readings],
+            "se": [r.se for r in self.readings],
+        }
 
     def triples(self) -> dict[str, Any]:
         """The measurements as `Observations.from_triples` takes them."""
@@ -77,11 +85,9 @@ class Matrix:
     def refuse_limits(self, reason: str) -> None:
         """Refuse limits and standard errors where they cannot be used."""
         if not self.is_plain:
-            k = next(k for k, (low, high, se) in enumerate(self.readings) if low < high or se)
-            low, high, se = self.readings[k]
-            got = f"the standard error {se:g}" if low == high else str(Statement(low, high))
+            k = next(k for k, reading in enumerate(self.readings) if not reading.is_plain)
             where = f"row {self.rows[k]!r}, column {self.cols[k]!r}"
-            raise DataError(f"expected plain values, since {reason}, got {got} at {where}.")
+            raise DataError(f"expected plain values, since {reason}, got {self.readings[k]} at {where}.")
 
     def positions(self) -> tuple[list[int], list[int]]:
         """Rows and columns of the measurements, by position."""
@@ -91,35 +97,40 @@ class Matrix:
         return [row_at[row] for row in self.rows], [col_at[col] for col in self.cols]
 
 
-def read_matrix(path: str, names: str | None = None, se: str | None = None) -> Matrix:
+def read_matrix(
+    path: str, names: str | None = None, se: str | None = None, words: Words | None = None
+) -> Matrix:
     """Read all labels and measurements of a long or a wide table."""
-    return parse_matrix(read_table(path), names, se)
+    return parse_matrix(read_table(path), names, se, words)
 
 
-def parse_matrix(table: Table, names: str | None = None, se: str | None = None) -> Matrix:
+def parse_matrix(
+    table: Table, names: str | None = None, se: str | None = None, words: Words | None = None
+) -> Matrix:
     """All labels and measurements of a long or a wide table; a long one may name entries without a value.
 
     se: the column of standard errors of a long table, where it is not named se, sem or sd.
+    words: words that stand for numbers.
     """
     labelled = table.role("row") is not None and table.role("col") is not None
-    long = labelled and any(table.role(name) is not None for name in ("value", "low", "high"))
+    long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", "trials"))
     if names is None and not long:
         if se is not None:
             raise DataError(
                 f"{table.source}: expected a long table with --se, got a matrix (or pass --names)."
             )
-        return _parse_wide(table)
-    return _parse_long(table, names, se)
+        return _parse_wide(table, words)
+    return _parse_long(table, names, se, words)
 
 
-def _parse_long(table: Table, names: str | None, se: str | None) -> Matrix:
+def _parse_long(table: Table, names: str | None, se: str | None, words: Words | None) -> Matrix:
     """One line per measurement; a line with an empty value only names its labels."""
-    at, titles = _long_columns(table, names, se)
+    at, titles = _long_columns(table, names, se, words)
     rows, cols = ([label_text(label) for label in table.columns[at[side]]] for side in ("row", "col"))
     for side, labels in (("row", table.columns[at["row"]]), ("column", table.columns[at["col"]])):
         if None in labels:
             raise DataError(f"{table.where(labels.index(None))}: expected a {side} label, got an empty cell.")
-    matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)))
+    matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)), counted="trials" in at)
     cells = {role: table.columns[j] for role, j in at.items() if role not in ("row", "col")}
     for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
 
@@ -127,14 +138,16 @@ def _parse_long(table: Table, names: str | None, se: str | None) -> Matrix:
             return f"{table.where(k)}, column {titles.get(role, role)}"
 
         line = {role: column[k] for role, column in cells.items()}
-        matrix.add(row, col, parse_line(line, where, table.decimal_comma))
+        matrix.add(row, col, parse_line(line, where, table.decimal_comma, words))
     unused = frames.find_unused(table.names, at.values())
     if unused:
         warn(frames.name_unused(unused, table.source))
     return matrix
 
 
-def _long_columns(table: Table, names: str | None, se: str | None) -> tuple[dict[str, int], dict[str, str]]:
+def _long_columns(
+    table: Table, names: str | None, se: str | None, words: Words | None
+) -> tuple[dict[str, int], dict[str, str]]:
     """The positions of the columns of a long table by role, and their names."""
     at: dict[str, int] = {}
     wanted = ("row", "col", "value") if names is None else split_names(names)
@@ -143,7 +156,9 @@ def _long_columns(table: Table, names: str | None, se: str | None) -> tuple[dict
         if place is not None:
             at[role] = place
     at |= frames.find_beside(table.names, at.values(), se)
-    optional = {"value"} if names is None and at.keys() & {"low", "high"} else set()
+    if words is not YES_NO:
+        at = {role: place for role, place in at.items() if role not in ("successes", "trials")}
+    optional = {"value"} if names is None and at.keys() & {"low", "high", "trials"} else set()
     missing = [
         name
         for role, name in zip(("row", "col", "value"), wanted, strict=True)
@@ -163,7 +178,7 @@ def split_names(option: str) -> tuple[str, str, str]:
     return parts
 
 
-def _parse_wide(table: Table) -> Matrix:
+def _parse_wide(table: Table, words: Words | None) -> Matrix:
     """Row labels in the first column, one more column for each column of the matrix."""
     if len(table.names) < 2:
         only = f"only the column {table.names[0]!r}"
@@ -185,7 +200,7 @@ def _parse_wide(table: Table) -> Matrix:
         for col, cells in zip(col_labels, table.columns[1:], strict=True):
             if cells[k] is not None:
                 place = f"{table.where(k)}, column {col}"
-                statement = parse_measurement(cells[k], place, table.decimal_comma)
+                statement = parse_measurement(cells[k], place, table.decimal_comma, words)
                 matrix.add(row, col, [] if statement is None else [Reading(*statement)])
     return matrix
 

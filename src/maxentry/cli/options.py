@@ -189,7 +189,10 @@ def _choose_type(name: str) -> type:
 
 def parse_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were given, as Python takes them; costs and masks are still names of files."""
-    parsers = {"rank": _parse_rank, "range": _parse_range, "lease": _parse_seconds}
+    parsers: dict[str, Callable[[str], Any]] = {
+        "rank": _parse_rank, "range": _parse_range, "limits": lambda text: _parse_range(text, "--limits"),
+        "levels": _parse_levels, "lease": _parse_seconds,
+    }  # fmt: skip
     return {
         name: parsers[name](value) if name in parsers else getattr(value, "value", value)
         for name, value in given.items()
@@ -205,14 +208,23 @@ def _parse_rank(text: str) -> int | Literal["auto"]:
     return int(text)
 
 
-def _parse_range(text: str) -> tuple[float, float]:
+def _parse_levels(text: str) -> tuple[str | float, ...]:
+    """Grades in their order: numbers if all are, else names."""
+    levels = [part.strip() for part in text.split(",")]
+    try:
+        return tuple(int(x) if x.lstrip("+-").isdecimal() else float(x) for x in levels)
+    except ValueError:
+        return tuple(levels)
+
+
+def _parse_range(text: str, option: str = "--range") -> tuple[float, float]:
     low, comma, high = text.partition(",")
     try:
         if comma:
             return float(low.strip() or "-inf"), float(high.strip() or "inf")
     except ValueError:
         pass
-    raise typer.BadParameter(f"expected LOW,HIGH, got {text!r}.", param_hint="--range")
+    raise typer.BadParameter(f"expected LOW,HIGH, got {text!r}.", param_hint=option)
 
 
 def _parse_seconds(text: str) -> float:

@@ -18,6 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import fields
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -41,6 +42,7 @@ from maxentry.errors import (
     StorageError,
 )
 from maxentry.labels import check_labels, decode, encode
+from maxentry.model.likelihood import kind_words
 from maxentry.progress import Progress, track
 
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ class RemoteCampaign:
         views.check_frame(frame)
         check_setting_names(settings)
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
-        told = None if values is None else [_line(line) for line in read_lines(values)]
+        told = None if values is None else [_line(line) for line in read_lines(values, words=wanted.words)]
         body = _settings(wanted, ("name", "rows", "cols", *settings))
         body |= {"seed": seed, "values": told, "exist_ok": exist_ok, "who": user_name(who)}
         created = self._session.send("POST", "/campaigns", body)
@@ -226,7 +228,10 @@ class RemoteCampaign:
         """The measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means."""
         if wide:
             return views.wide(self.state, frame or self._frame)
-        return self._table("/measurements", views.MEASUREMENT_COLUMNS, frame, everything=everything)
+        pages = self._session.pages(self._at("/measurements"), everything=everything)
+        lines = [{"limits": None, "se": None} | line for page in pages for line in page["items"]]
+        names = (*views.MEASUREMENT_COLUMNS, "limits", "se")
+        return views.as_frame(views.with_words(_columns(lines, names), self._words), frame or self._frame)
 
     # Ask and tell
 
@@ -259,22 +264,33 @@ class RemoteCampaign:
         row: Any = None,
         col: Any = None,
         value: Any = None,
+        low: Any = None,
+        high: Any = None,
+        se: Any = None,
         again: bool = False,
         who: str | None = None,
     ) -> Receipt:
         """Tell values: `tell(ids, values)`, `tell(row=…, col=…, value=…)`, or `tell(table)`."""
-        told = read_lines(ids, values, row=row, col=col, value=value)
+        given = {"row": row, "col": col, "value": value, "low": low, "high": high, "se": se}
+        told = read_lines(ids, values, **given, words=self._words)
         body = {"lines": [_line(line) for line in told], "again": again, "who": user_name(who)}
         return Receipt(**self._session.send("POST", self._at("/tell"), body))
+
+    @cached_property
+    def _words(self) -> cells.Words | None:
+        """The words that stand for numbers; the kind of a campaign never changes."""
+        settings = self._session.get(self._at("/settings"))
+        return kind_words(settings.get("kind"), settings.get("levels"))
 
     def correct(
         self,
         id: int | None = None,
-        value: float | None = None,
+        value: float | str | None = None,
         *,
         row: Hashable = None,
         col: Hashable = None,
         number: int | None = None,
+        se: float | None = None,
         reason: str = "",
         who: str | None = None,
     ) -> None:
@@ -287,6 +303,7 @@ class RemoteCampaign:
             "value": _number(value),
             "reason": str(reason),
         }
+        body |= {} if se is None else {"se": cells.parse_number(se, "the correction, se")}
         self._post("/correct", body, who)
 
     def fail(
@@ -545,7 +562,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 def _line(line: Line) -> dict[str, Any]:
     """A measurement."""
     body = {name: getattr(line, name) for name in ("id", "failed", "reason")}
-    return body | {"row": _label(line.row), "col": _label(line.col), "value": _number(line.value)}
+    body |= {"row": _label(line.row), "col": _label(line.col), "value": _number(line.value)}
+    read = line.reading
+    return body if read is None else body | {"value": str(read.statement), "se": read.se or None}
 
 
 def _label(x: Any) -> Any:
@@ -573,7 +592,7 @@ def _settings(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
 def _setting(name: str, value: Any) -> Any:
     if name in ("rows", "cols"):
         return encode(value)
-    if name == "range" and value is not None:
+    if name in ("range", "limits") and value is not None:
         return [x if math.isfinite(x) else None for x in value]
     if isinstance(value, Costs):
         return {part: array.tolist() for part, array in value.parts.items()} or None

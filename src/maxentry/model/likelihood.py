@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from maxentry.cells import Words
     from maxentry.observations import Observations
+    from maxentry.transform import Transform
 
     Floats = NDArray[np.float64]
 
@@ -52,6 +54,16 @@ def check_noise(name: str) -> Noise:
     if not isinstance(name, str) or name not in NOISE_NAMES:
         raise ParameterError(f"noise must be {' or '.join(map(repr, NOISE_NAMES))}, got {show(name)}")
     return name
+
+
+def kind_words(kind: Any, levels: Any) -> Words | None:
+    """Return the words that stand for numbers in data of this kind; None where there are only numbers."""
+    from maxentry.cells import YES_NO, Words
+
+    if is_choice(kind, ("yes/no",)):
+        return YES_NO
+    named = is_choice(kind, ("grades",)) and isinstance(levels, list | tuple)
+    return Words.grades(levels) if named and len(levels) > 1 and isinstance(levels[0], str) else None
 
 
 class NoiseLaw(NamedTuple):
@@ -182,7 +194,29 @@ class Likelihood:
         numbers = all(isinstance(level, int | float) for level in self.levels)
         return tuple(float(level if numbers else k) for k, level in enumerate(self.levels, 1))
 
+    def check_scale(self, transform: Transform, scale: object) -> None:
+        """Refuse scales that yes and no, or grades, do not have, and limits that a transform puts at infinity."""
+        if self.discrete and (transform.kind != "none" or is_choice(scale, ("columns", "rows"))):
+            got = f"transform='{transform}'" if transform.kind != "none" else f"scale={scale!r}"
+            raise ParameterError(
+                f"transform and scale are for kind='numbers', got {got} with kind={self.kind!r}"
+            )
+        ends = [end for end in self.limits or () if abs(end) < float("inf")]
+        if not transform.inside(ends).all():
+            raise ParameterError(
+                f"limits must lie within the {transform} scale, got limits={self.limits}; leave the transform out"
+            )
+
     # What was told
+
+    def check_value(self, value: float, where: str) -> None:
+        """Refuse a single value that is not of this kind."""
+        good = (0.0, 1.0) if self.kind == "yes/no" else self.scores
+        if self.discrete and value not in good:
+            wanted = (
+                "yes or no (1 or 0)" if self.kind == "yes/no" else f"one of the grades {show(self.levels)}"
+            )
+            raise DataError(f"expected {wanted}, got {value:g} at {where}.")
 
     def statements(self, observations: Observations) -> Observations:
         """Return what the measurements say of their latent values; before a transform, in the user's units."""

@@ -67,6 +67,10 @@ def calibration(source: Source, held_out: Any = None, *, level: float = 0.9, uni
     """
     check_level(level)
     subject = Subject.check(source, unit)
+    if not subject.has_numbers and (held_out is None or subject.posterior.fit.likelihood.discrete):
+        raise DataError(
+            "expected measured numbers to judge intervals by, got yes or no, grades or limits alone."
+        )
     predictions, about = _predictions(subject, held_out, level)
     covered = float(np.mean(np.abs(2 * predictions.place - 1) <= level))
     n = len(predictions.value)
@@ -83,7 +87,10 @@ def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predict
         stored = predictions_from_asks(subject, level)
         if len(stored.value) >= FEWEST:
             return stored, "measured values against the predictions stored when they were asked for"
-    predictions = predict_by_posterior(subject.posterior, subject.measured, subject.values, level)
+    data, posterior = subject.posterior.observations, subject.posterior
+    plain = np.ones(data.n, dtype=bool) if data.low is None else data.low == data.high
+    entries = Entries.from_lists(data.rows[plain], data.cols[plain])
+    predictions = predict_by_posterior(posterior, entries, data.values[plain], level)
     return predictions, "values that were fitted, so they look better than new ones would"
 
 

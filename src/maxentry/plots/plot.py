@@ -127,6 +127,12 @@ class Subject:
             data.row_labels, data.col_labels, (rows, cols), unit, posterior,
         )  # fmt: skip
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there are measured numbers to judge intervals by, not only limits, yes and no, or grades."""
+        data, likelihood = self.posterior.observations, self.posterior.fit.likelihood
+        return not likelihood.discrete and (data.low is None or bool((data.low == data.high).any()))
+
     def require_campaign(self, why: str) -> tuple[Campaign, State]:
         """The campaign and its state; a posterior is refused."""
         if not isinstance(self.source, tuple):

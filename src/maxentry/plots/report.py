@@ -210,7 +210,8 @@ def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
     posterior = subject.posterior
     diagnostics = posterior.diagnostics
     verdict = "The sampler has converged." if diagnostics.converged else "The sampler has not converged."
-    kinds = plots.calibration, plots.rhat, plots.singular_values, plots.trace, plots.coherence
+    kinds = [plots.calibration, plots.rhat, plots.singular_values, plots.trace, plots.coherence]
+    kinds = kinds if subject.has_numbers else kinds[1:]
     figures = [_card(chart(subject), draw) for chart in kinds]
     return {
         "sampler": f"{verdict} {advice_at(diagnostics.advice, 'page')}",

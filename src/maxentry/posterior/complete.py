@@ -16,7 +16,7 @@ import numpy as np
 
 from maxentry._types import Array, Indices
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
-from maxentry.model.likelihood import DataKind, Likelihood, Noise
+from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
 from maxentry.model.priors import Priors
 from maxentry.observations import Observations
 from maxentry.posterior import chains
@@ -116,6 +116,7 @@ def complete(
     observations = Observations.of(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column, se=se,
+        words=kind_words(kind, levels),
     )  # fmt: skip
     _refuse_errors(observations)
     transform = Transform.parse(transform)
@@ -125,7 +126,7 @@ def complete(
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
     likelihood = Likelihood.of(kind, noise, levels, limits, observations)
-    _check_likelihood(likelihood, transform, scale)
+    likelihood.check_scale(transform, scale)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale)
     if start is not None:
         fit = keep_units(fit, start, observations)
@@ -207,20 +208,6 @@ def _refuse_errors(observations: Observations) -> None:
     if observations.se is not None:
         raise DataError(
             "expected values without standard errors: complete does not take them yet, got standard errors."
-        )
-
-
-def _check_likelihood(likelihood: Likelihood, transform: Transform, scale: object) -> None:
-    """Refuse scales that yes and no, or grades, do not have, and limits that a transform puts at infinity."""
-    if likelihood.discrete and (transform != NONE or is_choice(scale, ("columns", "rows"))):
-        got = f"transform='{transform}'" if transform != NONE else f"scale={scale!r}"
-        raise ParameterError(
-            f"transform and scale are for kind='numbers', got {got} with kind={likelihood.kind!r}"
-        )
-    ends = [end for end in likelihood.limits or () if np.isfinite(end)]
-    if not transform.inside(ends).all():
-        raise ParameterError(
-            f"limits must lie within the {transform} scale, got limits={likelihood.limits}; leave the transform out"
         )
 
 

@@ -43,12 +43,16 @@ Label = Annotated[
     str | StrictBool | StrictInt | StrictFloat | dict[str, Any],
     Field(description="Text or a number; a date as {'date': '2030-01-31'}.", examples=["L3"]),
 ]
+LimitBody = dict[Literal["below", "above", "low", "high"], StrictFloat | StrictInt | None]
 Value = Annotated[
-    StrictFloat | StrictInt | str | None,
+    StrictFloat | StrictInt | str | LimitBody | None,
     Field(
-        description="A number; null while it is awaited; 'failed' if measuring gave no value.", examples=[3.2]
+        description="A number; a limit as {'below': 0.5}, {'above': 100}, {'low': 0.5, 'high': 0.7} or '<0.5'; null "
+        "while it is awaited; 'failed' if measuring gave no value.",
+        examples=[3.2, {"below": 0.5}],
     ),
 ]
+StandardError = Annotated[StrictFloat | StrictInt | None, Field(ge=0, description="Of the value.")]
 Person = Annotated[
     str | None,
     Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Who does this, for the history."),
@@ -120,6 +124,7 @@ class TellLine(EntryReference):
     """One measurement: of an id that was asked, or of a row and a column."""
 
     value: Value = None
+    se: StandardError = None
     failed: StrictBool = False
 
 
@@ -168,7 +173,8 @@ class CorrectRequest(EntryReference):
 
     model_config = _example(id=1, value=0.38, reason="a slip")
     number: Id | None = None
-    value: StrictFloat | StrictInt | str | None
+    value: StrictFloat | StrictInt | str | LimitBody | None
+    se: StandardError = None
     who: Who = None
 
 
@@ -198,6 +204,8 @@ _DESCRIPTIONS = {  # where the help is about files and words of the command line
     "range": "The least and the greatest value; null where there is no limit.",
     "costs": "A matrix, or {'entry': matrix, 'row': numbers, 'col': numbers}.",
     "mask": "A matrix, true where an entry can be measured.",
+    "limits": "The ends of the scale, null for an open one: a value there means at or beyond.",
+    "levels": "The grades in their order.",
     "lease": "Seconds until an asked entry goes back.",
 }
 _JSON_TYPES: dict[Any, Any] = {bool: StrictBool, int: StrictInt, float: float, str: str}
@@ -210,6 +218,8 @@ def _json_type(hint: Any) -> Any:
         return reduce(or_, (_json_type(part) for part in arguments if part is not type(None)))
     if origin is Literal:
         return str
+    if origin is tuple and Ellipsis in arguments:
+        return list[str | StrictInt | StrictFloat]
     if origin is tuple:
         return Annotated[list[float | None], Field(min_length=len(arguments), max_length=len(arguments))]
     if getattr(origin, "__name__", "") == "ndarray":
@@ -223,9 +233,9 @@ class SettingsBody(RequestBody):
     def settings(self) -> dict[str, Any]:
         """The settings that the request names, as a campaign takes them."""
         settings = {name: getattr(self, name) for name in self.model_fields_set if name in SETTINGS}
-        if settings.get("range") is not None:
-            low, high = settings["range"]
-            settings["range"] = (-np.inf if low is None else low), (np.inf if high is None else high)
+        for name in {"range", "limits"} & {name for name, x in settings.items() if x is not None}:
+            low, high = settings[name]
+            settings[name] = (-np.inf if low is None else low), (np.inf if high is None else high)
         if settings.get("mask") is not None:
             if len({len(line) for line in settings["mask"]}) > 1:
                 raise DataError("expected a mask with rows of one length, got different ones.")
@@ -321,6 +331,8 @@ class LabelsResponse(ResponseBody):
     cols: list[Name]
 
 
+Limits = Annotated[tuple[Number, Number] | None, Field(description="Ends (null: open); null for a value.")]
+
 # The columns of the tables in `campaign/views.py`; those that are not here are whole numbers.
 _COLUMN_TYPES: dict[str, Any] = {
     **dict.fromkeys(("row", "col"), Name),
@@ -357,13 +369,18 @@ class AskedEntry(_line(views.ASKED_COLUMNS)):  # type: ignore[misc]
 
 
 class MeasurementLine(_line(views.MEASUREMENT_COLUMNS, id=int | None)):  # type: ignore[misc]
-    """A measurement and its entry."""
+    """A measurement and its entry; of a limit or a range, `value` is a number that stands for it."""
+
+    limits: Limits = None
+    se: Number = None
 
 
 class EntryMeasurement(_line(("number", "id", "value", "told_at", "who", "corrected"), id=int | None)):  # type: ignore[misc]
     """A measurement of an entry; `before` has its values before corrections."""
 
     before: list[Number]
+    limits: Limits = None
+    se: Number = None
 
 
 class HistoryLine(_line(views.HISTORY_COLUMNS)):  # type: ignore[misc]
@@ -388,6 +405,12 @@ class EventPage(Page[EventLine]):
 
 class ReceiptResponse(_response(Receipt)):  # type: ignore[misc]
     """How many lines were recorded, failed, known before, and still awaited."""
+
+
+class FileReceiptResponse(ReceiptResponse):
+    """The same for a file, and the names of its columns that were not used."""
+
+    unused: list[str]
 
 
 class VersionResponse(ResponseBody):

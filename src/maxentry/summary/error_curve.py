@@ -144,8 +144,13 @@ class Surprises(NamedTuple):
 
 
 def pair_predictions(state: State) -> list[tuple[Measurement, Ask]]:
-    """The measurements of entries that had a prediction when they were asked for, each with its ask."""
-    asked = ((m, state.asked[m.id]) for m in state.standing if m.id is not None)
+    """The values of entries that had a prediction when they were asked for, each with its ask.
+
+    Limits are left out, and so are yes and no and grades: their predictions are probabilities and expected grades.
+    """
+    if state.settings.likelihood.discrete:
+        return []
+    asked = ((m, state.asked[m.id]) for m in state.standing if m.id is not None and m.limits is None)
     return [(m, ask) for m, ask in asked if np.isfinite(ask.sd)]
 
 

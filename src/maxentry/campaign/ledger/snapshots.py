@@ -26,8 +26,10 @@ from maxentry.campaign.ledger.tables import (
 )
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State
+from maxentry.cells import Reading
 
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
+WITH_READINGS = 2  # where there are limits or standard errors, which format 1 does not know
 
 
 def save(state: State, file: Path, mark: str) -> None:
@@ -35,7 +37,7 @@ def save(state: State, file: Path, mark: str) -> None:
     if state.digest is None:
         return
     about = {
-        "format": FORMAT,
+        "format": WITH_READINGS if state.measurements.readings else FORMAT,
         "uuid": mark,
         "version": state.version,
         "digest": state.digest,
@@ -46,6 +48,7 @@ def save(state: State, file: Path, mark: str) -> None:
         "authors": [[who, _offset(zone)] for who, zone in list(state.asked.authors.known)],
         "reasons": list(state.asked.reasons.items()),
         "before": list(state.measurements.before.items()),
+        "readings": [[number, *reading] for number, reading in state.measurements.readings.items()],
     }
     arrays = {f"ask_{name}": state.asked.column(name) for name in ASK_TYPES}
     arrays |= {f"told_{name}": state.measurements.column(name) for name in MEASUREMENT_TYPES}
@@ -67,7 +70,8 @@ def load(file: Path, mark: str) -> State | None:
 
 def _read(arrays: dict[str, Any], mark: str) -> State | None:
     about = json.loads(arrays["about"].tobytes())
-    if (about["format"], about["uuid"]) != (FORMAT, mark) or not isinstance(about["digest"], str):
+    known = about["format"] in (FORMAT, WITH_READINGS) and about["uuid"] == mark
+    if not known or not isinstance(about["digest"], str):
         return None
     authors = Authors((who, _zone(seconds)) for who, seconds in about["authors"])
     asks = make_columns({name: arrays[f"ask_{name}"] for name in ASK_TYPES}, ASK_TYPES)
@@ -79,7 +83,12 @@ def _read(arrays: dict[str, Any], mark: str) -> State | None:
         moment(about["created_at"]),
         moment(about["changed_at"]),
         Asks(asks, {int(id): str(reason) for id, reason in about["reasons"]}, authors),
-        Measurements(told, {int(k): tuple(map(float, values)) for k, values in about["before"]}, authors),
+        Measurements(
+            told,
+            {int(k): tuple(map(float, values)) for k, values in about["before"]},
+            authors,
+            {int(k): Reading(*map(float, reading)) for k, *reading in about.get("readings", ())},
+        ),
         about["digest"],
         tuple((moment(before), moment(after)) for before, after in about["leaps"]),
     )

@@ -16,6 +16,8 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry.cells import Reading
+
 Array = NDArray[Any]
 Indices = NDArray[np.int64]
 AskStatus = Literal["pending", "told", "failed", "withdrawn", "expired"]
@@ -70,6 +72,19 @@ class Measurement(NamedTuple):
     who: str | None = None
     corrected: bool = False
     before: tuple[float, ...] = ()  # its values before corrections, oldest first
+    reading: Reading | None = None  # its ends and standard error; None for a plain value without one
+
+    @property
+    def limits(self) -> tuple[float | None, float | None] | None:
+        """The ends of a limit or a range, None where open; None for a plain value."""
+        if self.reading is None or self.reading.low == self.reading.high or self.struck:
+            return None
+        return tuple(x if math.isfinite(x) else None for x in self.reading[:2])  # type: ignore[return-value]
+
+    @property
+    def se(self) -> float | None:
+        """The standard error of the value; None where none was told."""
+        return None if self.reading is None else self.reading.se or None
 
     @property
     def struck(self) -> bool:
@@ -293,10 +308,18 @@ class Measurements(Sequence[Measurement]):
     """Measurements in the order of recording; id 0 stands for none, the value NaN for one that was removed.
 
     before: the values before corrections, by the number of the measurement.
+    readings: ends and standard errors, by number, of those that are more than plain values.
     """
 
-    def __init__(self, columns: Columns, before: Mapping[int, tuple[float, ...]], authors: Authors) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        before: Mapping[int, tuple[float, ...]],
+        authors: Authors,
+        readings: Mapping[int, Reading] | None = None,
+    ) -> None:
         self.columns, self.before, self.authors = columns, before, authors
+        self.readings: Mapping[int, Reading] = {} if readings is None else readings
 
     @classmethod
     def none(cls, authors: Authors) -> Measurements:
@@ -331,7 +354,7 @@ class Measurements(Sequence[Measurement]):
     def take(self, positions: Indices) -> Measurements:
         """Return the measurements at these positions."""
         columns = {name: Column(column.array[positions]) for name, column in self.columns.items()}
-        return Measurements(columns, self.before, self.authors)
+        return Measurements(columns, self.before, self.authors, self.readings)
 
     def select(self, positions: Any) -> list[Measurement]:
         """Return the records of the measurements at these positions."""
@@ -341,9 +364,25 @@ class Measurements(Sequence[Measurement]):
             Measurement(
                 number, row, col, value, id or None, event, from_micros(told, self.authors.known[author][1]),
                 self.authors.known[author][0], number in self.before, self.before.get(number, ()),
+                self.readings.get(number),
             )
             for number, row, col, value, id, event, told, author in lines
         ]  # fmt: skip
+
+    @cached_property
+    def beside(self) -> dict[str, Array]:
+        """The columns low, high and se; none where all measurements are plain values."""
+        if not self.readings:
+            return {}
+        value = self.column("value")
+        columns = {"low": value.copy(), "high": value.copy(), "se": np.zeros(len(self))}
+        numbers = np.fromiter(self.readings, dtype=np.int64, count=len(self.readings))
+        place = np.searchsorted(self.column("number"), numbers)
+        here = np.flatnonzero(np.append(self.column("number"), 0)[place] == numbers)
+        found = np.array([tuple(reading) for reading in self.readings.values()], dtype=np.float64)[here]
+        for column, x in zip(columns.values(), found.T, strict=True):
+            column[place[here]] = x
+        return columns
 
     @cached_property
     def standing(self) -> Measurements:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 
+from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
-from maxentry.campaign.tell import Line, Receipt, read_lines
+from maxentry.campaign.tell import Line, Receipt, find_unused, read_lines
+from maxentry.errors import DataError
 from maxentry.progress import Watch
 from maxentry.server import idempotency, schemas
 from maxentry.server.idempotency import Claim, EventSpan, Repeated
@@ -112,24 +115,48 @@ async def tell_csv(
     key: IdempotencyKey = None,
     again: Annotated[bool, Query()] = False,
     who: Annotated[schemas.Person, Query()] = None,
-) -> schemas.ReceiptResponse:
+) -> schemas.FileReceiptResponse:
     """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
     text = decode(await request.body(), "the body")
-    return await run_in_threadpool(_tell, service, here, io.StringIO(text), again, who, key)
+    return await run_in_threadpool(_tell_file, service, here, text, again, who, key)
+
+
+def _tell_file(
+    service: Service, here: OpenCampaign, text: str, again: bool, who: str | None, key: str | None
+) -> schemas.FileReceiptResponse:
+    table = tables.read(io.StringIO(text))
+    receipt = _tell(service, here, table, again, who, key)
+    return schemas.FileReceiptResponse(**receipt.model_dump(), unused=find_unused(table))
 
 
 def tell_columns(lines: list[schemas.TellLine]) -> dict[str, list[Any]]:
     """The lines of a request as the columns that `Campaign.tell` takes."""
-    names = ("id", "row", "col", "value", "reason", "failed")
+    names = ("id", "row", "col", "reason", "failed", "se")
     columns = {name: [getattr(line, name) for line in lines] for name in names}
-    return columns | {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
+    columns |= {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
+    return columns | {"value": [value_text(line.value) for line in lines]}
+
+
+def value_text(value: Any) -> Any:
+    """Return a limit or a range of a request as a cell holds it; anything else as it is."""
+    if not isinstance(value, dict):
+        return value
+    given = {name: float(x) for name, x in value.items() if x is not None}
+    if set(given) not in ({"below"}, {"above"}, {"low"}, {"high"}, {"low", "high"}):
+        got = ", ".join(given) or "none of them"
+        raise DataError(f"expected below, or above, or low and high, for the limits of a value, got {got}.")
+    low, high = (
+        given.get("low", given.get("above", -math.inf)),
+        given.get("high", given.get("below", math.inf)),
+    )
+    return f"{low}..{high}"
 
 
 def _tell(
     service: Service, here: OpenCampaign, table: Any, again: bool, who: str | None, key: str | None
 ) -> schemas.ReceiptResponse:
-    lines = read_lines(table)
-    content = [line._replace(where="")._asdict() for line in lines]
+    lines = read_lines(table, words=here.campaign.settings.words)
+    content = [line.content for line in lines]
     claim = Claim.from_request(key, ["tell", content, again])
     span = idempotency.find(service.storage, here.campaign.key, claim)
     if span is not None:
@@ -177,4 +204,5 @@ def correct(
 ) -> schemas.VersionResponse:
     """Correct a value; null strikes it out."""
     which = body.model_dump() | {"row": parse_label(body.row), "col": parse_label(body.col)}
+    which["value"] = value_text(body.value)
     return apply_change(service, here, claim, lambda campaign: campaign.correct(**which))

@@ -222,7 +222,8 @@ def export(
     if wide:
         body = labels(state).model_dump() | {"values": views.mean_matrix(state).tolist()}
     else:
-        lines = to_records(views.measurements(state, everything))
+        chosen = state.measurements if everything else state.standing
+        lines = to_records(views.measurement_columns(chosen, state))
         body = {"lines": [schemas.MeasurementLine(**line) for line in lines]}
     return Response(to_json(body, inf_nan_mode="null"), media_type="application/json")
 

@@ -31,7 +31,7 @@ export class Batch {
     this.next = h("div", { class: "next" });
     this.form = h("form", { noValidate: true, onsubmit: (event) => this.tell(event) }, this.body,
       h("div", { class: "actions" }, this.summary, h("button", { type: "button", onclick: () => this.download() }, "Plate as CSV"), this.save));
-    this.drop = h("div", { class: "drop" }, field("Results as a file (CSV)", this.file, "Columns id (or row and col) and value; “failed” if measuring gave no value, empty while it is awaited. Either all lines are saved or none."));
+    this.drop = h("div", { class: "drop" }, field("Results as a file (CSV)", this.file, "Columns id (or row and col) and value: a number, a limit like <0.5 or 0.5..0.7, “failed” if measuring gave no value, empty while it is awaited. Either all lines are saved or none."));
     this.listenForFiles();
     this.element = h("section", { class: "card", id: "batch", "aria-labelledby": "batch-title" },
       h("h2", { id: "batch-title" }, "Next batch"),
@@ -139,7 +139,8 @@ export class Batch {
 
   received(receipt) {
     const parts = [[receipt.told, "told"], [receipt.failed, "failed"], [receipt.known, "known already"], [receipt.awaited, "still awaited"]];
-    toast(`${parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(", ") || "Nothing new"}.`);
+    const unused = receipt.unused?.length ? ` Columns not used: ${receipt.unused.join(", ")}.` : "";
+    toast(`${parts.filter(([n]) => n > 0).map(([n, word]) => `${count(n)} ${word}`).join(", ") || "Nothing new"}.${unused}`);
     this.changed();
   }
 

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
-import { believed, count, label, moment, number, several } from "./format.js";
+import { believed, count, label, limits, measured, moment, number, several } from "./format.js";
 import { name } from "./author.js";
 
 const KEPT = 300; // entries that need not be asked for again
@@ -83,7 +83,7 @@ export class Tooltip {
   }
 
   fill(found) {
-    const told = found.measurements.slice(-4).map((m) => h("li", {}, `${m.value === null ? "struck out" : number(m.value, 4)}, ${m.who ?? "?"}, ${moment(m.told_at)}`));
+    const told = found.measurements.slice(-4).map((m) => h("li", {}, `${measured(m, 4)}, ${m.who ?? "?"}, ${moment(m.told_at)}`));
     const more = found.measurements.length > 4 ? h("li", {}, `and ${found.measurements.length - 4} before`) : null;
     put(
       this.element,
@@ -138,7 +138,7 @@ export class Panel {
     const { value } = this;
     const typing = document.activeElement === value;
     const tell = h("form", { class: "inline write", onsubmit: (event) => this.tell(event, found, value) },
-      field(found.measurements.length ? "Measured again" : "Measured value", value), h("button", {}, "Tell"));
+      field(found.measurements.length ? "Measured again" : "Measured value", value, "A number, or a limit: <0.5, >100, 0.5..0.7."), h("button", {}, "Tell"));
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close", onclick: () => this.closed() }, "✕");
     put(
       this.element,
@@ -155,7 +155,7 @@ export class Panel {
 
   story(found) {
     const asked = found.asks.map((ask) => [ask.asked_at, `asked for as id ${ask.id}, ${ask.who ?? "?"}${ask.status === "told" ? "" : `: ${ask.status}`}${ask.reason ? ` (${ask.reason})` : ""}`, null]);
-    const told = found.measurements.map((m) => [m.told_at, `${m.value === null ? "struck out" : number(m.value, 6)}${m.corrected ? ` (was ${m.before.map((x) => number(x, 4)).join(", ")})` : ""}, told by ${m.who ?? "?"}`, m]);
+    const told = found.measurements.map((m) => [m.told_at, `${measured(m, 6)}${m.corrected ? ` (was ${m.before.map((x) => number(x, 4)).join(", ")})` : ""}, told by ${m.who ?? "?"}`, m]);
     const all = [...asked, ...told].sort((a, b) => a[0].localeCompare(b[0]));
     if (!all.length) return h("p", { class: "note" }, "Neither asked for nor measured.");
     return h("ol", { class: "story" }, all.map(([at, text, m]) => h("li", {}, text, h("small", { class: "note" }, moment(at)), m && m.value !== null ? this.corrector(m) : null)));
@@ -166,7 +166,7 @@ export class Panel {
   }
 
   correct(m) {
-    const value = h("input", { type: "text", inputMode: "decimal", value: String(m.value), autocomplete: "off" });
+    const value = h("input", { type: "text", inputMode: "decimal", value: m.limits ? limits(m.limits) : String(m.value), autocomplete: "off" });
     const reason = h("input", { type: "text", maxLength: 2000, autocomplete: "off" });
     const problem = h("p", { class: "problem", role: "alert", hidden: true });
     const send = async (to) => {

@@ -10,6 +10,19 @@ export function number(x, digits = 3) {
   return shown.toLocaleString("en", { maximumFractionDigits: Math.max(0, digits - 1 - Math.floor(Math.log10(size))) });
 }
 
+/** A limit or a range as people write it: <0.5, >100 or 0.5..0.7. */
+export function limits([low, high], show = String) {
+  if (low === null) return `<${show(high)}`;
+  return high === null ? `>${show(low)}` : `${show(low)}..${show(high)}`;
+}
+
+/** A measurement: its value or limits, with its standard error where it has one. */
+export function measured(m, digits) {
+  if (m.value === null) return "struck out";
+  const show = (x) => number(x, digits);
+  return (m.limits ? limits(m.limits, show) : show(m.value)) + (m.se ? ` ± ${show(m.se)}` : "");
+}
+
 /** A whole number with thousands apart. */
 export const count = (n) => n.toLocaleString("en");
 

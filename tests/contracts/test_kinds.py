@@ -1,0 +1,100 @@
+"""Campaigns of yes and no, of grades, and with standing limits: at hand and on a server."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.contracts.test_campaign_like import QUICK, lab  # noqa: F401
+
+from maxentry.errors import DataError, ParameterError
+
+ROWS, COLS = ["a", "b", "c"], ["x", "y"]
+ENTRIES = {"row": ["a", "a", "b", "c"], "col": ["x", "y", "x", "y"]}
+
+
+def test_yes_and_no(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("trials", ROWS, COLS, kind="yes/no", **QUICK)
+    campaign.tell(ENTRIES | {"value": ["yes", "fail", True, "−"]})
+    assert campaign.state.values.tolist() == [1.0, 0.0, 1.0, 0.0]
+    assert campaign.export(frame="columns")["value"] == ["yes", "no", "yes", "no"]
+    assert campaign.export(wide=True, frame="columns")["x"][:2] == ["yes", "yes"]
+    campaign.correct(row="a", col="x", value="no")
+    assert campaign.export(frame="columns")["value"][0] == "no"
+    with pytest.raises(DataError, match=r"expected yes or no .*, got 'perhaps'"):
+        campaign.tell(row="b", col="y", value="perhaps")
+    with pytest.raises(DataError, match=r"expected yes or no .*, got '<1'"):
+        campaign.tell(row="b", col="y", value="<1")
+    assert campaign.settings.kind == "yes/no"
+    reopened = lab.open("trials")
+    assert reopened.settings.kind == "yes/no"
+    assert reopened.tell(row="a", col="y", value="fail").known == 1
+
+
+def test_a_failed_trial_is_no_answer(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("trials", ROWS, COLS, kind="yes/no", **QUICK)
+    campaign.ask(2)
+    receipt = campaign.tell([1, 2], ["fail", "failed"])
+    assert (receipt.told, receipt.failed) == (1, 1)
+
+
+def test_grades(lab: Any) -> None:  # noqa: F811
+    values = ENTRIES | {"value": ["A", "b", "C", "B"]}
+    campaign = lab.create("grades", ROWS, COLS, kind="grades", levels=["A", "B", "C"], values=values, **QUICK)
+    assert campaign.state.values.tolist() == [1.0, 2.0, 3.0, 2.0]
+    assert campaign.export(frame="columns")["value"] == ["A", "B", "C", "B"]
+    with pytest.raises(DataError, match="expected one of A, B, C, got 'D'"):
+        campaign.tell(row="b", col="y", value="D")
+    stars = lab.create("stars", ROWS, COLS, kind="grades", levels=[1, 2, 3, 4, 5], **QUICK)
+    stars.tell(ENTRIES | {"value": ["1", 5, 3.0, "4"]})
+    assert stars.export(frame="columns")["value"] == [1.0, 5.0, 3.0, 4.0]
+    with pytest.raises(DataError, match=r"expected one of the grades \(1, 2, 3, 4, 5\), got 3.5 at row 'b'"):
+        stars.tell(row="b", col="y", value=3.5)
+
+
+def test_standing_limits(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("yields", ROWS, COLS, limits=(0, 100), **QUICK)
+    assert campaign.settings.limits == (0.0, 100.0)
+    campaign.tell(ENTRIES | {"value": [0, 100, 50, 20]})
+    campaign.set(limits=(-math.inf, 100))
+    assert campaign.settings.limits == (-math.inf, 100.0)
+    campaign.set(limits=None)
+    assert campaign.settings.limits is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kind": "colours"}, "expected kind to be one of 'numbers', 'yes/no', 'grades', got 'colours'"),
+        ({"kind": "grades"}, "expected levels"),
+        ({"levels": ["A", "B", "C"]}, "levels are for kind='grades'"),
+        ({"kind": "grades", "levels": "ABC"}, "expected levels as a list"),
+        ({"kind": "yes/no", "limits": (0, 1)}, "limits is for kind='numbers'"),
+        ({"kind": "yes/no", "noise": "student"}, "noise is for kind='numbers'"),
+        ({"kind": "yes/no", "transform": "log"}, "transform and scale are for kind='numbers'"),
+        ({"limits": (0, 100), "transform": "percent"}, "limits must lie within"),
+        ({"limits": (5, 1)}, "low below high"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(lab: Any, settings: dict[str, Any], message: str) -> None:  # noqa: F811
+    with pytest.raises(ParameterError) as refusal:
+        lab.create("none", ROWS, COLS, **QUICK, **settings)
+    assert message in str(refusal.value)
+    assert lab.list() == []
+
+
+def test_the_kind_of_a_campaign_stays(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("numbers", ROWS, COLS, **QUICK)
+    with pytest.raises(ParameterError, match="a setting that may change"):
+        campaign.set(kind="yes/no")
+
+
+def test_settings_of_before_are_stored_as_ever() -> None:
+    from maxentry.campaign.settings import Settings
+
+    plain = Settings(name="c", rows=2, cols=2, seed=1)
+    assert {"kind", "levels", "limits"}.isdisjoint(plain.to_json())
+    given = Settings(name="c", rows=2, cols=2, seed=1, kind="grades", levels=("A", "B", "C"))
+    assert Settings.from_json(given.to_json()) == given
+    limited = Settings(name="c", rows=2, cols=2, seed=1, limits=(0, np.inf))
+    assert Settings.from_json(limited.to_json()).limits == (0.0, math.inf)

@@ -1,0 +1,131 @@
+"""Limits and standard errors of a campaign, at hand and on a server: told, corrected, shown and read again."""
+
+import io
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+from tests.contracts.test_campaign_like import QUICK, lab  # noqa: F401
+
+from maxentry.cells import Reading
+from maxentry.errors import CampaignError, DataError
+
+inf = math.inf
+ROWS, COLS = ["a", "b", "c"], ["x", "y"]
+
+
+@pytest.fixture
+def campaign(lab: Any) -> Any:  # noqa: F811
+    return lab.create("limits", ROWS, COLS, **QUICK)
+
+
+def values(campaign: Any) -> list[Any]:
+    return list(campaign.export(frame="columns")["value"])
+
+
+def test_ways_to_tell_limits(campaign: Any) -> None:
+    campaign.tell(row="a", col="x", value="<0.5")
+    campaign.tell(row=["a", "b"], col=["y", "x"], value=[">100", 3.0])
+    campaign.tell({"row": ["b"], "col": ["y"], "low": [0.5], "high": [0.7]})
+    campaign.tell(io.StringIO("row;col;value\nc;x;≤ 1,5\n"))
+    campaign.tell(row="c", col="y", low=-inf, high=2.0)
+    assert values(campaign) == ["<0.5", ">100", 3.0, "0.5..0.7", "<1.5", "<2"]
+    data = campaign.state.observations()
+    assert data.low.tolist() == [-inf, 100.0, 3.0, 0.5, -inf, -inf]
+    assert data.high.tolist() == [0.5, inf, 3.0, 0.7, 1.5, 2.0]
+    wide = campaign.export(wide=True, frame="columns")
+    assert (wide["x"], wide["y"]) == (["<0.5", 3.0, "<1.5"], [">100", "0.5..0.7", "<2"])
+
+
+def test_what_was_exported_can_be_told_again(campaign: Any, lab: Any) -> None:  # noqa: F811
+    campaign.tell({"row": ["a", "b"], "col": ["x", "y"], "value": ["<0.5", "1.25"]})
+    long = campaign.export(frame="pandas")
+    again = lab.create("again", ROWS, COLS, values=pd.DataFrame(long)[["row", "col", "value"]], **QUICK)
+    assert values(again) == values(campaign)
+
+
+def test_plain_values_are_exported_as_ever(campaign: Any) -> None:
+    campaign.tell(row="a", col="x", value="0.5")
+    columns = campaign.export(frame="columns")
+    assert columns["value"] == [0.5]
+    assert "se" not in columns
+    assert campaign.state.observations().is_plain
+
+
+def test_the_same_limit_again_changes_nothing_and_another_one_is_refused(campaign: Any) -> None:
+    campaign.tell(row="a", col="x", value="<0.5")
+    assert campaign.tell(row="a", col="x", value="<= 0.5").known == 1
+    with pytest.raises(
+        CampaignError, match=r"expected the value <0.5 recorded for row 'a', column 'x', got 0.5"
+    ):
+        campaign.tell(row="a", col="x", value=0.5)
+    assert campaign.tell(row="a", col="x", value="<0.4", again=True).told == 1
+    assert values(campaign) == ["<0.5", "<0.4"]
+
+
+def test_corrections(campaign: Any) -> None:
+    campaign.tell({"row": ["a", "b"], "col": ["x", "y"], "value": [0.5, "<2"]})
+    campaign.correct(row="a", col="x", value="<0.4", reason="below the limit")
+    campaign.correct(row="b", col="y", value=3)
+    assert values(campaign) == ["<0.4", 3.0]
+    assert campaign.export(frame="columns")["corrected"] == [True, True]
+    what = list(campaign.history(frame="columns")["what"])
+    assert what[-2:] == ["measurement 1 now <0.4: below the limit", "measurement 2 now 3"]
+    campaign.correct(row="a", col="x", value="<0.4")  # as it is
+    assert len(campaign.history(frame="columns")["what"]) == len(what)
+    campaign.correct(row="a", col="x", value=None)
+    assert values(campaign) == [3.0]
+    assert campaign.state.observations().low is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"value": "0.5-0.7"}, "'0.5-0.7' is not a number. Write a number, a limit as <0.5"),
+        (
+            {"value": 0.5, "se": -1},
+            "column se: expected a standard error that is finite and not negative, got -1",
+        ),
+        ({"low": 2, "high": 1}, "expected low at or below high"),
+        ({"value": 1.5, "low": 1, "high": 2}, "expected a value, or its limits low and high, got both"),
+        ({"value": "<inf"}, "has no finite end"),
+    ],
+)
+def test_what_is_refused_changes_nothing(campaign: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError) as refusal:
+        campaign.tell(row="a", col="x", **given)
+    assert message in str(refusal.value)
+    assert values(campaign) == []
+
+
+def test_limits_beyond_the_range_are_refused(lab: Any) -> None:  # noqa: F811
+    ranged = lab.create("ranged", ROWS, COLS, range=(0, 100), transform="log", **QUICK)
+    ranged.tell(row="a", col="x", value=">100")
+    with pytest.raises(DataError, match="expected values from 0 to 100, got >101 at row 'a', column 'y'"):
+        ranged.tell(row="a", col="y", value=">101")
+    with pytest.raises(DataError, match=r"expected positive values .* for the log scale"):
+        ranged.tell(row="a", col="y", value="<0")
+
+
+def test_standard_errors_are_refused_while_they_are_not_used(campaign: Any) -> None:
+    for given in ({"value": "<0.5", "se": 0.1}, {"value": 3.0, "se": 0.2}):
+        with pytest.raises(
+            DataError, match=r"without standard errors, which campaigns do not use yet, got .* \(se 0"
+        ):
+            campaign.tell(row="a", col="x", **given)
+    with pytest.raises(DataError, match="which campaigns do not use yet"):
+        campaign.tell(io.StringIO("row,col,value,error\na,x,1,0.1\n"), se="error")
+    assert values(campaign) == []
+
+
+def test_unused_columns_are_named(campaign: Any) -> None:
+    with pytest.warns(UserWarning, match="1 column is not used: 'note'"):
+        campaign.tell({"row": ["a"], "col": ["x"], "value": [1.0], "note": ["?"]})
+
+
+def test_readings_of_records(campaign: Any) -> None:
+    campaign.tell({"row": ["a", "b"], "col": ["x", "y"], "value": ["<0.5", 2.0]})
+    first, second = campaign.state.measurements
+    assert (first.value, first.limits, first.reading) == (0.5, (None, 0.5), Reading(-inf, 0.5))
+    assert (second.limits, second.se, second.reading) == (None, None, None)
