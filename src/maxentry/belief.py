@@ -113,7 +113,7 @@ class Belief:
         i, j = np.asarray(rows), np.asarray(cols)
         x = np.empty((self.n_draws, i.size))
         for s in range(self.n_draws):  # one draw at a time: all at once would copy S n R numbers
-            x[s] = self._entries(s, i, j)
+            x[s] = self.draw_at(s, i, j)
         return x
 
     def mean_at(self, rows: Positions, cols: Positions) -> Array:
@@ -121,10 +121,11 @@ class Belief:
         i, j = np.asarray(rows), np.asarray(cols)
         total = np.zeros(i.size)
         for s in range(self.n_draws):
-            total += self._entries(s, i, j)
+            total += self.draw_at(s, i, j)
         return total / self.n_draws
 
-    def _entries(self, s: int, i: Positions, j: Positions) -> Array:
+    def draw_at(self, s: int, i: Positions, j: Positions) -> Array:
+        """Return draw s at the given entries, (n,)."""
         x: Array = np.einsum("nr,nr->n", self.left[s, i], self.right[s, j]).astype(np.float64)
         x += self.mu[s] + self.row[s, i] + self.col[s, j]
         return x

@@ -118,3 +118,16 @@ def test_values_known_already_may_be_limits(tmp_path):
     with pytest.raises(DataError, match="is not a number"):
         Campaign.create(tmp_path / "none.db", "c", 3, 3, values=values | {"value": ["1-2"]})
     assert not (tmp_path / "none.db").exists() or Storage(tmp_path / "none.db").names() == []
+
+
+def test_values_at_the_ends_of_the_scale_are_no_values():
+    with Campaign.create("sqlite://", "c", 3, 3, seed=1, limits=(0, 100)) as campaign:
+        campaign.tell({"row": [0, 1, 2, 2], "col": [0, 1, 2, 0], "value": [0, 100, 50, "20..30"]})
+        low, high = campaign.state.ends
+        assert (low.tolist(), high.tolist()) == ([-inf, 100.0, 50.0, 20.0], [0.0, inf, 50.0, 30.0])
+        posterior = campaign.posterior()
+        values = fits.shown_values(campaign.state, posterior)
+        mean = np.asarray(posterior.mean)
+        expected = [min(mean[0, 0], 0), max(mean[1, 1], 100), 50, np.clip(mean[2, 0], 20, 30)]
+        np.testing.assert_allclose(values, expected)
+        assert fits.error_parts(campaign.state, posterior).error > 0

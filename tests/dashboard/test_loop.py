@@ -180,6 +180,21 @@ def test_an_entry_is_picked_corrected_and_told(lab: Any, reader: Reader) -> None
     assert lab.get(path).json()["measurements"] == 9
 
 
+def test_a_limit_is_told_in_the_box_and_shown(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8)
+    (first, *_) = lab.get(f"{path}/measurements").json()["items"]
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    page.get_by_label("row to go to").fill(first["row"])
+    page.get_by_label("column to go to").fill(first["col"])
+    page.get_by_role("button", name="Go", exact=True).click()
+    panel = page.get_by_role("region", name="Selected entry")
+    panel.get_by_label("Measured again").fill("<0.5")
+    panel.get_by_role("button", name="Tell").click()
+    panel.get_by_text("<0.5, told by").wait_for()
+    assert lab.get(f"{path}/measurements").json()["items"][-1]["limits"] == [None, 0.5]
+
+
 def test_what_is_typed_outlives_a_fit(lab: Any, reader: Reader) -> None:
     path = campaign(lab, told=8, pending=1)
     (first, *_) = lab.get(f"{path}/measurements").json()["items"]

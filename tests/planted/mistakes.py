@@ -430,8 +430,8 @@ CAMPAIGN = [
     ),
     Mistake(
         "campaign/fits.py",
-        "s.priors, s.transform, s.scale, *state.shape, n, kind]",
-        "s.priors, s.scale, *state.shape, n, kind]",
+        "        s.priors,\n        s.transform,\n",
+        "        s.priors,\n",
         "fits on another scale have the same name",
         "campaign/test_fitting.py",
     ),

@@ -6,7 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxentry.observations import Observations
-from maxentry.posterior.diagnostics import Statistics, advice_at, diagnose, judge_long
+from maxentry.posterior.diagnostics import (
+    Statistics,
+    advice_at,
+    diagnose,
+    find_movement,
+    judge_long,
+)
 from maxentry.posterior.draws import (
     MAX_ENTRIES,
     Draws,
@@ -205,6 +211,18 @@ def test_chains_that_were_kept_too_early_are_found(part, factor, word):
     assert 'effort="thorough"' in record.advice
     assert "--effort thorough" in advice_at(record.advice, "shell")
     assert "effort=" not in advice_at(record.advice, "page")
+
+
+@pytest.mark.parametrize(
+    ("change", "spread", "found"), [(0.03, 0.01, True), (0.005, 0.001, False), (0.03, 0.3, False)]
+)
+def test_a_small_movement_is_found_where_it_is_beyond_doubt(change, spread, found):
+    """Seen over a few sweeps, it is the end of a larger one; a tiny one, or one that may be chance, is none."""
+    rng = np.random.default_rng(0)
+    x, log_eta = rng.normal(size=(32, 12, 50)), spread * rng.normal(size=(32, 12))
+    log_eta[:, 6:] -= change
+    words = find_movement(x, np.exp(2 * log_eta))
+    assert words == ("the noise by -3%" if found else "")
 
 
 def test_means_that_move_together_are_found():

@@ -195,7 +195,9 @@ def test_chains_start_from_the_prior_of_the_effects():
         Observations(shape, np.array([0]), np.array([0]), np.zeros(1)), True, GAUSSIAN, False, None
     )
     starts = [gibbs.init(data, R, PRIORS, rng) for _ in range(n)]
-    prior = slow.prior_draws(n, slow.Model(shape, R, PRIORS, effects=True), 1, rng)
+    prior = slow.prior_draws(
+        n, slow.Model(shape, R, PRIORS, effects=True), np.zeros(1, int), np.zeros(1, int), rng
+    )
     left, right, scalars = (np.array([start[k] for start in starts]) for k in range(3))
     X = left[:, :, :R] @ right[:, :, :R].mT
     p, q = left[:, :, R + 1], right[:, :, R + 1]

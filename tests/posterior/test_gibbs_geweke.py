@@ -27,13 +27,14 @@ class Case(NamedTuple):
     shape: tuple[int, int]
     R: int
     effects: bool = False
-    student: bool = False
+    noise: str = "gaussian"
     beta: float = 1.0
     replicates: int = 0
 
     def model(self):
-        grid = gibbs.NU_GRID if self.student else None
-        return Model(self.shape, self.R, PRIORS, self.effects, grid, self.beta)
+        grids = {"gaussian": None, "student": gibbs.NU_GRID}
+        grid = grids.get(self.noise, gibbs.LINE_NU_GRID)
+        return Model(self.shape, self.R, PRIORS, self.effects, grid, self.beta, self.noise)
 
     def positions(self, rng):
         """Half of the entries, (0, 0) first, and the first of them twice more, sorted by row."""
@@ -99,7 +100,7 @@ def stacked(states):
 
 
 def marginal_conditional(n, case, i, j, rng):
-    s = slow.prior_draws(n, case.model(), i.size, rng)
+    s = slow.prior_draws(n, case.model(), i, j, rng)
     noise = np.sqrt(s.eta2 / (case.beta * s.w[:, 0])) * rng.standard_normal(n)
     return statistics(s, s.mu + (s.r + s.p)[:, 0] + (s.c + s.q)[:, 0] + s.X[:, 0, 0] + noise)
 
@@ -119,7 +120,7 @@ def joint_test(case, n, seed, mistakes=None):
     """Largest |z| between the two simulators of the joint law; mistakes=None is the compiled sweep."""
     rng = np.random.default_rng(seed)
     i, j = case.positions(rng)
-    start = State(*(field[0] for field in slow.prior_draws(1, case.model(), i.size, rng)))
+    start = State(*(field[0] for field in slow.prior_draws(1, case.model(), i, j, rng)))
     model = case.model()._replace(priors=case.tempered(i.size))
     compiled = Compiled(model, start, i, j, rng)
 
@@ -141,14 +142,29 @@ CASES = {
     "more rows than are solved side by side": Case((11, 9), 2, effects=True),
     "rank 2, no room to align": Case((5, 4), 2, effects=True),
     "rank 2, square, no room to align": Case((4, 4), 2, effects=True),
-    "student": Case((5, 4), 1, student=True),
-    "student, effects": Case((4, 4), 1, effects=True, student=True, replicates=2),
+    "student": Case((5, 4), 1, noise="student"),
+    "student, effects": Case((4, 4), 1, effects=True, noise="student", replicates=2),
+    "columns": Case((5, 4), 1, noise="columns"),
+    "columns, effects": Case((4, 4), 1, effects=True, noise="columns", replicates=2),
+    "rows, effects": Case((4, 4), 1, effects=True, noise="rows", replicates=2),
     "tempered": Case((6, 5), 2, effects=True, beta=0.3, replicates=2),
 }
 
 
+@pytest.fixture(autouse=True)
+def unlike_noises(monkeypatch):
+    """Let noises of columns and rows differ by more than in the product, for mistakes to show."""
+    monkeypatch.setattr(gibbs, "LINE_NU_GRID", np.array([2.0, 4.0, 10.0, 40.0, 200.0]))
+
+
 # Those that mix fast enough for an honest error at 24,000 sweeps; between them they pass every branch of the sweep.
-QUICK = ("replicates", "rank 1, effects, replicates", "student, effects", "tempered")
+QUICK = (
+    "replicates",
+    "rank 1, effects, replicates",
+    "student, effects",
+    "columns, effects",
+    "tempered",
+)
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -172,7 +188,9 @@ CONTROLS = [
     ("side forgotten", Case((4, 4), 1, effects=True), 1_000),
     ("sigma2 shape", Case((5, 4), 2), 2_000),
     ("tau2 shape", Case((4, 3), 0, effects=True), 1_000),
-    ("rss unweighted", Case((4, 3), 0, student=True), 4_000),
+    ("rss unweighted", Case((4, 3), 0, noise="student"), 4_000),
+    ("line once", Case((4, 3), 0, noise="columns"), 2_000),
+    ("rss unweighted", Case((4, 3), 0, noise="rows"), 8_000),
     ("beta forgotten", Case((5, 4), 2, effects=True, beta=0.3), 1_000),
     ("replicates once", Case((4, 4), 1, replicates=8), 1_000),
 ]

@@ -372,3 +372,44 @@ def test_the_weights_of_student_noise_have_their_conditionals(beta):
     assert np.abs(z_score(excess, 0.0)).max() < PASS
     excess = drawn - np.array([slow.nu_probabilities(np.sqrt(row), grid) for row in w])  # control
     assert np.abs(z_score(excess, 0.0)).max() > FAIL
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_the_weights_of_lines_have_their_conditionals(by_row):
+    rng, (m1, m2, R, N) = np.random.default_rng(7), (5, 4, 2, 12)
+    rows, cols = (
+        rng.integers(0, m1 - 1, N),
+        rng.integers(0, m2 - 1, N),
+    )  # the last row and column are not measured
+    obs = Observations((m1, m2), rows, cols, rng.standard_normal(N))
+    left, right = rng.standard_normal((m1, R + 2)), rng.standard_normal((m2, R + 2))
+    row, col = 0.5 * rng.standard_normal(m1), 0.5 * rng.standard_normal(m2)
+    fitted = (left[:, :R] @ right[:, :R].T + row[:, None] + col)[obs.rows, obs.cols]
+    e, grid, half = obs.values - 0.7 - fitted, np.array([2.0, 6.0, 40.0]), obs.by_col
+    w, nu, w_col = np.empty((3000, N)), np.empty(3000), np.empty(N)
+    for k, w_row in enumerate(w):
+        nu[k] = kernel.update_line_weights(
+            half.indptr, half.index, half.values, half.source, left, right, R, row, col, 0.7, 3.0, by_row,
+            w_row, w_col, grid, rng,
+        )  # fmt: skip
+        assert np.array_equal(w_col, w_row[half.source])
+    line = obs.rows if by_row else obs.cols
+    _, first, place = np.unique(line, return_index=True, return_inverse=True)
+    n, q = np.bincount(place), np.bincount(place, e**2 / 3.0)
+    assert np.array_equal(w, w[:, first][:, place])
+    u = gamma.cdf(w[:, first], (nu[:, None] + n) / 2, scale=2 / (nu[:, None] + q))
+    assert min(ks(column, uniform.cdf) for column in u.T) > ACCEPT
+    control = gamma.cdf(w[:, first], (nu[:, None] + 1) / 2, scale=2 / (nu[:, None] + q))
+    assert ks(control.ravel(), uniform.cdf) < REJECT  # the measurements of a line counted once
+    # p(nu | e) with the weights integrated out by quadrature
+    grid_w = np.linspace(1e-4, 40, 400_001)
+
+    def density(line, h):
+        rate = np.log(grid_w) * (n[line] / 2) - grid_w * q[line] / 2
+        return (np.exp(rate) * gamma.pdf(grid_w, h, scale=1 / h)).sum()
+
+    p = np.array([np.prod([density(line, h) for line in range(len(n))]) for h in grid / 2])
+    drawn = nu[:, None] == grid
+    assert (p / p.sum() > 0.02).all()
+    assert np.abs(z_score(drawn - p / p.sum(), 0.0)).max() < PASS
+    assert np.abs(z_score(drawn - np.sqrt(p) / np.sqrt(p).sum(), 0.0)).max() > FAIL  # control

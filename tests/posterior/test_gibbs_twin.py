@@ -25,6 +25,7 @@ MODELS = {
     "tempered": Model((6, 5), 2, PRIORS, effects=True, beta=0.3),
     "student, tempered": Model((6, 5), 1, PRIORS, nu_grid=gibbs.NU_GRID, beta=0.5),
     "rank 0, student": Model((6, 5), 0, PRIORS, effects=True, nu_grid=gibbs.NU_GRID),
+    "effects, columns": Model((6, 5), 1, PRIORS, effects=True, nu_grid=gibbs.LINE_NU_GRID, noise="columns"),
 }
 MISTAKE = {
     "plain": "sigma2 shape",
@@ -34,6 +35,7 @@ MISTAKE = {
     "tempered": "beta forgotten",
     "student, tempered": "wishart df",
     "rank 0, student": "tau2 shape",
+    "effects, columns": "line once",
 }
 
 
@@ -52,7 +54,7 @@ def compare(name, n, seed, mistakes=()):
     model, rng = MODELS[name], np.random.default_rng(seed)
     flat = rng.permutation(30)[:15]
     i, j = np.divmod(np.sort(np.append(flat, [flat[0], flat[0], flat[1]])), 5)
-    start = State(*(field[0] for field in slow.prior_draws(1, model, i.size, rng)))
+    start = State(*(field[0] for field in slow.prior_draws(1, model, i, j, rng)))
     y = slow.measure(start._replace(eta2=0.1), i, j, 1.0, rng)
     compiled, state = Compiled(model, start, i, j, rng), start
     fast, twin = [compiled(y) for _ in range(5 * n)][n // 2 :: 3], []

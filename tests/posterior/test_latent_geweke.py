@@ -43,7 +43,7 @@ class Kind(NamedTuple):
             return Likelihood("grades", levels=(1, 2, 3, 4, 5))
         if self.kind == "yes/no":
             return Likelihood("yes/no")
-        return Likelihood(noise="student" if self.case.student else "gaussian")
+        return Likelihood(noise=self.case.noise)
 
     def model(self):
         priors = PRIORS if self.kind != "yes/no" else Priors(KNOWN, *_rest(PRIORS))
@@ -140,7 +140,7 @@ def joint_test(kind, n, seed, mistakes=None):
     """Largest |z| between the two simulators of the joint law; mistakes=None is the compiled sweep."""
     rng, case = np.random.default_rng(seed), kind.case
     i, j = case.positions(rng)
-    state = State(*(field[0] for field in slow.prior_draws(1, kind.model(), i.size, rng)))
+    state = State(*(field[0] for field in slow.prior_draws(1, kind.model(), i, j, rng)))
     cuts = kind.first_cuts(1, rng)[0]
     compiled = CompiledLatent(kind, state, cuts, i, j, rng)
     states, all_cuts, y0 = [], [], []
@@ -156,7 +156,7 @@ def joint_test(kind, n, seed, mistakes=None):
             state, cuts = slow_sweep(state, cuts, i, j, said, kind, rng, mistakes)
     chain = observed_statistics(stacked(states), np.array(all_cuts), np.array(y0))
     m = max(n, 20_000)
-    s, cuts = slow.prior_draws(m, kind.model(), i.size, rng), kind.first_cuts(m, rng)
+    s, cuts = slow.prior_draws(m, kind.model(), i, j, rng), kind.first_cuts(m, rng)
     x = s.mu + (s.r + s.p)[:, 0] + (s.c + s.q)[:, 0] + s.X[:, 0, 0]
     z = x + np.sqrt(s.eta2 / (case.beta * s.w[:, 0])) * rng.standard_normal(m)
     grade = 1.0 + (z[:, None] > cuts).sum(axis=1)
@@ -168,7 +168,7 @@ def joint_test(kind, n, seed, mistakes=None):
 
 KINDS = {
     "limits": Kind(Case((5, 4), 1, effects=True), "limits"),
-    "limits, student": Kind(Case((4, 4), 1, effects=True, student=True), "limits"),
+    "limits, student": Kind(Case((4, 4), 1, effects=True, noise="student"), "limits"),
     "signs, tempered": Kind(Case((5, 4), 1, effects=True, beta=0.3), "signs"),
     "signs, no effects": Kind(Case((5, 4), 2), "signs"),
     "yes/no": Kind(Case((5, 4), 1, effects=True, replicates=2), "yes/no"),

@@ -12,13 +12,14 @@ from maxentry.posterior import gibbs
 class Compiled:
     """A chain of the compiled sampler at fixed places (i, j), sorted by row; a call is one sweep given y there.
 
-    It keeps its own factors between the calls, as chains do, and its Student noise has the grid of the product.
+    It keeps its own factors between the calls, as chains do, and nu has the grid of the product.
     """
 
     def __init__(self, model, start, i, j, rng):
         self.model, self.rng = model, rng
-        noise = "gaussian" if model.nu_grid is None else "student"
-        assert noise == "gaussian" or np.array_equal(model.nu_grid, gibbs.NU_GRID)
+        noise = "gaussian" if model.nu_grid is None else model.noise
+        grid = gibbs.NU_GRID if noise == "student" else gibbs.LINE_NU_GRID
+        assert noise == "gaussian" or np.array_equal(model.nu_grid, grid)
         places = Observations(model.shape, i, j, np.zeros(i.size))
         assert np.array_equal(places.rows, i)
         assert np.array_equal(places.cols, j)

@@ -23,6 +23,7 @@ MISTAKES = {
     "rss unweighted": "the weights of Student noise forgotten in the draw of eta2",
     "beta forgotten": "the likelihood of the rows not tempered",
     "eigenvalues forgotten": "the density of an eigenvalue of L without its distances from the others",
+    "line once": "the weight of a column drawn as if it had one measurement",
     "replicates once": "an entry measured again counted once in the sums over a row",
 }
 
@@ -34,6 +35,7 @@ class Model(NamedTuple):
     effects: bool = False
     nu_grid: np.ndarray | None = None  # Student noise where given
     beta: float = 1.0
+    noise: str = "student"  # with a grid; or "columns", "rows": a weight for all measurements of one
 
     @property
     def aligned(self):
@@ -63,7 +65,12 @@ def frames(n, m, R, rng):
     return Q * np.sign(np.diagonal(T, axis1=1, axis2=2))[:, None, :]
 
 
-def prior_draws(n, model, N, rng):
+def lines(model, i, j):
+    """Which weight each measurement has."""
+    return {"student": np.arange(len(i)), "columns": j, "rows": i}[model.noise]
+
+
+def prior_draws(n, model, i, j, rng):
     """n draws of everything from the prior, stacked along the first axis of each field."""
     (m1, m2), R, p = model.shape, model.R, model.priors
     sigma2, eta2, tau2_row, tau2_col = (
@@ -82,10 +89,10 @@ def prior_draws(n, model, N, rng):
     mu = on * np.sqrt(p.mu_var) * rng.standard_normal(n)
     r = on * np.sqrt(tau2_row)[:, None] * rng.standard_normal((n, m1))
     c = on * np.sqrt(tau2_col)[:, None] * rng.standard_normal((n, m2))
-    nu, w = np.full(n, np.inf), np.ones((n, N))
+    nu, w = np.full(n, np.inf), np.ones((n, i.size))
     if model.nu_grid is not None:
-        nu = rng.choice(model.nu_grid, n)
-        w = rng.gamma(nu[:, None] / 2, 2 / nu[:, None], (n, N))
+        nu, line = rng.choice(model.nu_grid, n), lines(model, i, j)
+        w = rng.gamma(nu[:, None] / 2, 2 / nu[:, None], (n, line.max() + 1))[:, line]
     return State(
         U @ M @ V.mT, mu, r, c, np.einsum("nir,nr->ni", U, omega), np.einsum("njr,nr->nj", V, kappa),
         sigma2, eta2, tau2_row, tau2_col, s2_row, s2_col, nu, w,
@@ -230,7 +237,7 @@ def sweep(s, i, j, y, model, rng, mistakes=()):
         eta2=inverse_gamma(p.noise, beta * y.size / 2, beta * rss / 2, rng),
         sigma2=inverse_gamma(p.signal, df / 2, (s.X**2).sum() / 2, rng) if R else s.sigma2,
     )
-    return s if model.nu_grid is None else student(s, e, model, rng)
+    return s if model.nu_grid is None else weights(s, e, lines(model, i, j), model, rng, mistakes)
 
 
 def sweep_aligned(s, i, j, y, k, model, rng, side_forgotten):
@@ -245,11 +252,13 @@ def sweep_aligned(s, i, j, y, k, model, rng, side_forgotten):
     return s._replace(s2_row=s2[0], s2_col=s2[1])
 
 
-def student(s, e, model, rng):
+def weights(s, e, line, model, rng, mistakes=()):
     """The weights given the residuals, then nu given the weights, on its grid."""
-    rate = (s.nu + model.beta * e**2 / s.eta2) / 2
-    w = rng.gamma((s.nu + model.beta) / 2, 1 / rate)
-    return s._replace(w=w, nu=rng.choice(model.nu_grid, p=nu_probabilities(w, model.nu_grid)))
+    _, line, n = np.unique(line, return_inverse=True, return_counts=True)
+    n = np.ones_like(n) if "line once" in mistakes else n
+    rate = (s.nu + model.beta * np.bincount(line, e**2) / s.eta2) / 2
+    w = rng.gamma((s.nu + model.beta * n) / 2, 1 / rate)
+    return s._replace(w=w[line], nu=rng.choice(model.nu_grid, p=nu_probabilities(w, model.nu_grid)))
 
 
 def nu_probabilities(w, grid):

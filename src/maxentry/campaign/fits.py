@@ -362,14 +362,14 @@ def _answer_variance(posterior: Posterior, rng: np.random.Generator) -> float:
 
 def shown_values(state: State, posterior: Posterior) -> Array:
     """Return the values of the standing measurements; for a limit or a range what is predicted, within its ends."""
-    beside = state.standing.beside
-    limited = np.flatnonzero(beside["low"] < beside["high"]) if beside else np.zeros(0, dtype=np.int64)
+    low, high = state.ends
+    limited = np.flatnonzero(low < high)
     if not limited.size:
         return state.values
     at = state.told.rows[limited], state.told.cols[limited]
     values = state.values.copy()
     mean = posterior.value_map.inverse(posterior.belief.mean_at(*at), *at)
-    values[limited] = np.clip(mean, beside["low"][limited], beside["high"][limited])
+    values[limited] = np.clip(mean, low[limited], high[limited])
     return values
 
 
@@ -395,9 +395,11 @@ def _mean_values(state: State, values: Array, keys: NDArray[np.int64]) -> Array:
 
 def _noise_variances(posterior: Posterior) -> Array:
     """Return the variance of a measurement in each draw; Student noise of few degrees of freedom counts as of three."""
-    noise, nu = posterior.belief.noise_var, posterior.draws.nu
-    if nu is None:
-        return noise
-    df = np.maximum(nu.ravel(), 3.0)
-    variances: Array = noise * df / (df - 2)
+    law = posterior.noise_law
+    if law.spread is not None:
+        return np.asarray(law.var * (law.spread**2).mean(1))
+    if law.nu is None:
+        return law.var
+    df = np.maximum(law.nu, 3.0)
+    variances: Array = law.var * df / (df - 2)
     return variances

@@ -78,7 +78,9 @@ class Settings:
     )
     acquisition: str = _setting("predictive_variance", "How entries are chosen.", choices=CRITERION_NAMES)
     noise: Noise = _setting(  # noqa: RUF009
-        "gaussian", "student where single measurements go wrong.", choices=NOISE_NAMES
+        "gaussian",
+        "student where single measurements go wrong; columns or rows where each has a noise of its own.",
+        choices=NOISE_NAMES,
     )
     effects: bool = _setting(True, "Whether rows and columns have means of their own.")
     priors: Literal["paper"] | None = _setting(

@@ -153,6 +153,15 @@ class State:
         last = np.flatnonzero(np.diff(numbers, append=-1))
         return dict(zip(numbers[last].tolist(), (last + 1).tolist(), strict=True))
 
+    @cached_property
+    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The ends of the standing measurements; values at the ends of the scale are open there."""
+        beside = self.standing.beside
+        low, high = (beside[name].copy() if beside else self.values.copy() for name in ("low", "high"))
+        plain, (least, most) = low == high, self.settings.limits or (-math.inf, math.inf)
+        low[plain & (self.values <= least)], high[plain & (self.values >= most)] = -math.inf, math.inf
+        return low, high
+
     def observations(self, n: int | None = None) -> Observations:
         """Return the first n standing measurements (None: all) with their labels, in the user's units."""
         rows, cols = self.told

@@ -3,7 +3,7 @@
     A, B      m1 x R, m2 x R    factors of X = A B': `left.factors`, `right.factors`
     r, c      m1, m2            free effects: `left.free`, `right.free`
     p, q      m1, m2            effects aligned with X, p = A m and q = B n: `left.aligned`, `right.aligned`
-    w         N                 weights of Student noise; one for Gaussian noise
+    w         N                 weights of Student noise, or of noise by column or row; one for Gaussian noise
     beta      -                 power of the likelihood: 1, or less while a chain is annealed
 
 The mean of entry (i, j) is mu + r_i + p_i + c_j + q_j + x_ij.
@@ -92,10 +92,11 @@ class Scratch(NamedTuple):
     h: Array  # (R,) product of that side with its aligned effects
     slope: Array  # (R,) of the aligned effects
     ones: Array  # (max(m1, m2),)
-    state: Array  # (5,) of this sweep: beta, whose effects are redrawn, the change of mu, the ridge, number of limits
+    state: Array  # (6,) beta, whose effects are redrawn, the change of mu, the ridge, number of limits, weighted lines
 
 
-BETA, COIN, MU_SHIFT, RIDGE, LIMITS = 0, 1, 2, 3, 4
+BETA, COIN, MU_SHIFT, RIDGE, LIMITS, LINES = 0, 1, 2, 3, 4, 5
+BY_COL, BY_ROW = 1.0, 2.0  # which lines have a noise of their own; 0: none
 
 
 # The effects of one side, each kind drawn with its variance
@@ -366,17 +367,62 @@ def update_weights(
     for k in range(nu_grid.size):
         h = 0.5 * nu_grid[k]
         logp[k] = values.size * (h * math.log(h) - math.lgamma(h)) + h * (sum_log - sum_w)
+    return float(draw_from_grid(nu_grid, logp, rng))
+
+
+@njit(cache=True, nogil=True)
+def draw_from_grid(grid: Array, logp: Array, rng: np.random.Generator) -> float:
+    """Draw one of the values of a grid; logp, up to a constant, is overwritten."""
     top = logp.max()
     total = 0.0
-    for k in range(nu_grid.size):
+    for k in range(grid.size):
         logp[k] = math.exp(logp[k] - top)
         total += logp[k]
     u = rng.random() * total
-    for k in range(nu_grid.size):
+    for k in range(grid.size):
         u -= logp[k]
         if u <= 0.0:
-            return float(nu_grid[k])
-    return float(nu_grid[-1])
+            return float(grid[k])
+    return float(grid[-1])
+
+
+@njit(cache=True, nogil=True)
+def update_line_weights(
+    indptr: Array, index: Array, values: Array, source: Array, left: Array, right: Array, R: int,
+    offset_row: Array, offset_col: Array, mu: float, eta2: float, by_row: bool,
+    w_row: Array, w_col: Array, nu_grid: Array, rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """Draw nu on its grid with the weights integrated out, then a weight for each column (or row); return nu.
+
+    With n residuals e of a line and q = sum e^2/eta2, w ~ Gamma((nu + n)/2, rate (nu + q)/2), and
+
+        log p(nu | e) = sum over lines of h log h - log G(h) + log G(h + n/2) - (h + n/2) log(h + q/2),  h = nu/2
+    """
+    m = left.shape[0] if by_row else right.shape[0]
+    n, q = np.zeros(m), np.zeros(m)
+    for j in range(right.shape[0]):
+        for k in range(indptr[j], indptr[j + 1]):
+            i = index[k]
+            e = values[k] - mu - offset_row[i] - offset_col[j]
+            for a in range(R):
+                e -= left[i, a] * right[j, a]
+            line = i if by_row else j
+            n[line] += 1.0
+            q[line] += e * e / eta2
+    logp = np.empty(nu_grid.size)
+    for k in range(nu_grid.size):
+        h = 0.5 * nu_grid[k]
+        logp[k] = m * (h * math.log(h) - math.lgamma(h))
+        for line in range(m):
+            logp[k] += math.lgamma(h + 0.5 * n[line]) - (h + 0.5 * n[line]) * math.log(h + 0.5 * q[line])
+    nu = draw_from_grid(nu_grid, logp, rng)
+    for line in range(m):
+        q[line] = rng.standard_gamma(0.5 * (nu + n[line])) / (0.5 * (nu + q[line]))
+    for j in range(right.shape[0]):
+        for k in range(indptr[j], indptr[j + 1]):
+            w_col[k] = q[index[k]] if by_row else q[j]
+            w_row[source[k]] = w_col[k]
+    return float(nu)
 
 
 # The phases of a sweep, in their order
@@ -411,7 +457,7 @@ def finish_sweep(
     left: Side, right: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, source: Indices32, nu_grid: Array,
     hyper: Array, scalars: Array, rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Draw mu, eta2 and sigma2, the columns' effects if it is their turn, and the weights of Student noise."""
+    """Draw mu, eta2 and sigma2, the columns' effects if it is their turn, and the weights of the noise."""
     beta, totals = scratch.state[BETA], np.zeros(4)
     for j in range(right.free.size):
         for k in range(4):
@@ -425,7 +471,20 @@ def finish_sweep(
         left.effect[i] = left.free[i] + left.aligned[i]
     for j in range(right.free.size):
         right.effect[j] = right.free[j] + right.aligned[j]
-    if right.weights.size > 0:
+    if right.weights.size > 0 and scratch.state[LINES] > 0.0:
+        if (
+            beta < 1.0
+        ):  # equal noises while a chain is annealed: a line must not call structure noise by itself
+            for k in range(right.weights.size):
+                left.weights[k] = 1.0
+                right.weights[k] = 1.0
+        else:
+            scalars[NU] = update_line_weights(
+                right.indptr, right.positions, right.values, source, left.factors, right.factors, R, left.effect,
+                right.effect, scalars[MU], scalars[ETA2], scratch.state[LINES] == BY_ROW, left.weights, right.weights,
+                nu_grid, rng,
+            )  # fmt: skip
+    elif right.weights.size > 0:
         scalars[NU] = update_weights(
             right.indptr, right.positions, right.values, source, left.factors, right.factors, R, left.effect,
             right.effect, scalars[MU], scalars[ETA2], scalars[NU], beta, left.weights, right.weights, nu_grid, rng,

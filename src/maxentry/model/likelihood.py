@@ -12,7 +12,10 @@ Only a latent value z = x + noise is Gaussian (or Student); what is observed is 
 show, and how probable a statement is. The sampler draws z of what is no plain value (`kernels.latent`).
 
 The noise is gaussian, N(0, eta2), or student, sqrt(eta2) times Student's t with nu degrees of freedom. Then each
-measurement has a weight, and the sampler draws weights and nu (`update_weights` in `kernels.gibbs`).
+measurement has a weight w, and noise N(0, eta2 / w) with w ~ Gamma(nu/2, rate nu/2); the sampler draws weights and nu
+(`update_weights` in `kernels.gibbs`). Noise by columns or rows is the same with one weight for all measurements of one:
+each has a noise of its own, and nu says how much they differ; they are equal as nu goes to infinity. nu is at least 10
+then: with fewer, lines that vary little get next to no noise, and everything is bent to fit them (benchmarks/NOTES.md).
 
 The command line reads the names for `--help`: NumPy is imported when it is used.
 """
@@ -38,12 +41,14 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Noise = Literal["gaussian", "student"]
+Noise = Literal["gaussian", "student", "columns", "rows"]
 NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
 DataKind = Literal["numbers", "yes/no", "grades"]
 KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
 # Degrees of freedom that may be drawn; 100 is Gaussian to the eye.
 NU_VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
+# The same where columns or rows have a noise of their own; at the last the noises are equal within 1.5%.
+LINE_NU_VALUES = (10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0)
 COPIES = 4  # noisy copies of each draw in a predictive interval
 FEWEST_GRADES, MOST_GRADES = 3, 100
 LEAST = 1e-300  # of a probability whose logarithm is taken
@@ -67,11 +72,32 @@ def kind_words(kind: Any, levels: Any) -> Words | None:
 
 
 class NoiseLaw(NamedTuple):
-    """The noise in each draw: N(0, var), or sqrt(var) times Student's t with nu degrees of freedom."""
+    """The noise in each draw: N(0, var), or sqrt(var) times Student's t with nu degrees of freedom.
+
+    spread: where columns or rows have a noise of their own, its sd over sqrt(var).
+    """
 
     var: Floats  # (S,)
     nu: Floats | None = None  # (S,)
     cuts: Floats | None = None  # (S, K - 1) between the grades
+    spread: Floats | None = None  # (S, m2), or (S, m1) by row
+    by_row: bool = False
+
+    def spread_at(self, rows: Any, cols: Any) -> Floats:
+        """Return the spread of entries (rows, cols) in each draw, (S, n); of a block where these are slices."""
+        import numpy as np
+
+        block = isinstance(rows, slice)
+        if self.spread is None:
+            return np.ones((1,) * (2 + block))
+        spread = self.spread[:, rows if self.by_row else cols]
+        return spread if not block else spread[:, :, None] if self.by_row else spread[:, None, :]
+
+    def at(self, rows: Any, cols: Any) -> NoiseLaw:
+        """Return the law of the noise of these entries; var is (S, n) where columns or rows have their own."""
+        if self.spread is None:
+            return self
+        return self._replace(var=self.var[:, None] * self.spread_at(rows, cols) ** 2, spread=None)
 
     def stratified(self) -> Floats:
         """Return `COPIES` noise values for each draw, (COPIES, S), evenly spread over the law.
@@ -90,7 +116,8 @@ class NoiseLaw(NamedTuple):
 
     def select(self, draws: Any) -> NoiseLaw:
         """Return the law in some draws."""
-        return NoiseLaw(*(None if part is None else part[draws] for part in self))  # type: ignore[arg-type]
+        parts = [None if part is None else part[draws] for part in self[:4]]
+        return NoiseLaw(*parts)._replace(by_row=self.by_row)  # type: ignore[arg-type]
 
     def cdf(self, distance: Floats) -> Floats:
         """Return P(noise <= distance) for distances (S, ...)."""
@@ -126,7 +153,7 @@ class Likelihood:
     """What a measurement says of its entry.
 
     kind: "numbers", "yes/no" (told as 1 and 0) or "grades"
-    noise: "gaussian" or "student" (numbers only)
+    noise: "gaussian", "student", "columns" or "rows" (the last three of numbers only)
     levels: the grades in their order; numbers are told as they are, names as 1, 2, ..., K
     limits: the ends of the scale (numbers only): a value at or beyond an end says no more than that
     """
@@ -135,8 +162,10 @@ class Likelihood:
     noise: Noise = "gaussian"
     levels: tuple[Any, ...] = ()
     limits: tuple[float, float] | None = None
-    # Whether each measurement has a weight of its own, and each draw its degrees of freedom
+    # Whether measurements have weights, and each draw its degrees of freedom
     weighted: bool = field(init=False, repr=False, compare=False)
+    # Whether columns or rows have a noise of their own
+    by_line: bool = field(init=False, repr=False, compare=False)
     # Whether measurements are yes or no, or grades: answers are no entries, and readings have no values between these
     discrete: bool = field(init=False, repr=False, compare=False)
     # Cuts between grades that are drawn; the first and the last are fixed
@@ -159,7 +188,12 @@ class Likelihood:
             )
         object.__setattr__(self, "levels", _check_levels(self.levels))
         object.__setattr__(self, "limits", _check_limits(self.limits))
-        object.__setattr__(self, "weighted", self.noise == "student")
+        if self.noise in ("columns", "rows") and self.limits is not None:
+            raise ParameterError(
+                f"limits are for noise='gaussian' or 'student', got {show(self.limits)} with noise={self.noise!r}"
+            )
+        object.__setattr__(self, "weighted", self.noise != "gaussian")
+        object.__setattr__(self, "by_line", self.noise in ("columns", "rows"))
         object.__setattr__(self, "discrete", self.kind != "numbers")
         object.__setattr__(self, "n_cuts", max(0, len(self.levels) - 3))
 
@@ -224,6 +258,8 @@ class Likelihood:
             return self._read_answers(observations)
         if self.kind == "grades":
             return self._read_grades(observations)
+        if self.by_line and observations.low is not None:
+            raise DataError(f"expected plain values with noise={self.noise!r}, got limits of some")
         return observations if self.limits is None else self._read_limits(observations)
 
     def _read_answers(self, o: Observations) -> Observations:
@@ -311,7 +347,7 @@ class Likelihood:
         """Return the log of the mean over draws x (S, n) of the probability (or density) of each statement."""
         import numpy as np
 
-        o = statements
+        o, law = statements, law.at(statements.rows, statements.cols)
         if o.low is None or o.high is None:
             return np.asarray(np.log(np.maximum(law.density(o.values - x).mean(0), LEAST)))
         low, high = o.low[None], o.high[None]
@@ -382,4 +418,4 @@ def _check_told(o: Observations, good: Any, expected: str) -> None:
 
 
 GAUSSIAN, STUDENT = Likelihood(), Likelihood(noise="student")
-PLAIN: dict[Any, Likelihood] = {"gaussian": GAUSSIAN, "student": STUDENT}
+PLAIN: dict[Any, Likelihood] = {noise: Likelihood(noise=noise) for noise in NOISE_NAMES}

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
-from maxentry.plots.plot import Plot, Subject
+from maxentry.plots.plot import Plot, Subject, plain_values
 from maxentry.plots.records import Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
@@ -88,7 +88,7 @@ def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predict
         if len(stored.value) >= FEWEST:
             return stored, "measured values against the predictions stored when they were asked for"
     data, posterior = subject.posterior.observations, subject.posterior
-    plain = np.ones(data.n, dtype=bool) if data.low is None else data.low == data.high
+    plain = plain_values(posterior)
     entries = Entries.from_lists(data.rows[plain], data.cols[plain])
     predictions = predict_by_posterior(posterior, entries, data.values[plain], level)
     return predictions, "values that were fitted, so they look better than new ones would"
@@ -114,13 +114,14 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
 def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
     """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function."""
     belief, value_map = posterior.belief, posterior.value_map
-    sd, nu = np.sqrt(belief.noise_var), None if posterior.draws.nu is None else posterior.draws.nu.ravel()
+    law, nu = posterior.noise_law, posterior.noise_law.nu
     z = value_map.forward(values, entries.rows, entries.cols)
     place = np.empty(len(z))
     step = max(1, BLOCK_NUMBERS // belief.n_draws)
     for start in range(0, len(z), step):
         part = slice(start, start + step)
-        distance = (z[part] - belief.at(entries.rows[part], entries.cols[part])) / sd[:, None]
+        at = entries.rows[part], entries.cols[part]
+        distance = (z[part] - belief.at(*at)) / (np.sqrt(law.var)[:, None] * law.spread_at(*at))
         place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
     shown = _spread(len(z))
     rows, cols = entries.rows[shown], entries.cols[shown]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from maxentry._types import Array, Indices
+from maxentry._types import Array, Flags, Indices
 from maxentry.belief import Entries
 from maxentry.errors import CampaignError, MissingDependencyError, ParameterError, is_whole
 from maxentry.plots import matplotlib, plotly
@@ -79,6 +79,12 @@ class Plot:
         return image.getvalue()
 
 
+def plain_values(posterior: Posterior) -> Flags:
+    """Which observations of a posterior are plain values, not limits, ranges or values at the ends of the scale."""
+    said = posterior.fit.likelihood.statements(posterior.observations)
+    return np.ones(said.n, dtype=bool) if said.low is None else np.asarray(said.low == said.high)
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """What figures need of a posterior or a campaign. A campaign's state is read once, so that all figures agree."""
@@ -130,8 +136,8 @@ class Subject:
     @property
     def has_numbers(self) -> bool:
         """Whether there are measured numbers to judge intervals by, not only limits, yes and no, or grades."""
-        data, likelihood = self.posterior.observations, self.posterior.fit.likelihood
-        return not likelihood.discrete and (data.low is None or bool((data.low == data.high).any()))
+        discrete = self.posterior.fit.likelihood.discrete
+        return not discrete and bool(plain_values(self.posterior).any())
 
     def require_campaign(self, why: str) -> tuple[Campaign, State]:
         """The campaign and its state; a posterior is refused."""

@@ -43,6 +43,9 @@ StateObserver = Callable[[int, DrawBuffers | None], None]  # (chain, states); No
 CHUNK_WORK = 4e8  # multiplications between two checks of the stop flag: about a tenth of a second
 SHARED_WORK = 3e7  # multiplications of a sweep from which threads may share it: two or three milliseconds
 NEW_DIRECTIONS = 0.5  # size of a new direction over that of the others
+ALMOST_ONE = (
+    1 - 1e-9
+)  # a beta with equal noises: a chain finds its mode before columns or rows have noises of their own
 OBSERVED_NUMBERS = 4_000_000  # numbers of the states passed to an observer at once: 32 MB a chain
 
 
@@ -298,6 +301,8 @@ def _run_chain(
         return state
 
     cold, settle = np.split(sampling.betas(), [sampling.anneal])
+    if data.likelihood.by_line and sampling.anneal:
+        settle[: 3 * settle.size // 4] = ALMOST_ONE
     for betas, plainly in ((cold, plain), (settle, False)):
         for start in range(0, betas.size, chunk):
             if stop.is_set():

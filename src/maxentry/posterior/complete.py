@@ -86,7 +86,8 @@ def complete(
         `(rows, cols, values)` with `shape=`, or `Observations`. How to read it: `shape`, `row_labels`,
         `col_labels`, `row`, `col`, `value`, `row_column`, `se`, as in `Observations.of`.
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
-    noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks).
+    noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks);
+        "columns" or "rows" where each of them has a noise of its own (`posterior.noise_sds`).
     kind: "numbers", "yes/no" (told as 1 and 0; answers are probabilities) or "grades" (answers are expected grades).
     levels: the grades in their order, numbers or names; names are told as 1, 2, ...; by default 1 to the highest told.
     limits: (low, high), the ends of the scale of numbers, None for an open one: a value at or beyond an end says no

@@ -28,8 +28,10 @@ LONG_ESS_PER_CHAIN = 100  # the same: 50 for each half-chain
 POPULATION_RHAT = 1.1
 LARGEST_ERROR = 0.2  # of a typical mean, in units of its sd: it adds 2% to the root mean square error
 FEWEST_CHAINS = 8  # of a population: several modes must have a chance to show
-MOVES = 0.05  # relative change of widths or noise between the halves of the stored draws that counts, ...
-MOVES_LEVEL = 0.002  # ... if it is beyond chance at this level
+# Relative changes of widths or noise between the halves of the stored draws that count, each if it is beyond chance at
+# a level. A small one of the noise that is beyond doubt is the end of a larger one: draws may be of a few sweeps only.
+MOVES = ((0.05, 0.002),)
+NOISE_MOVES = (*MOVES, (0.01, 1e-4))
 END_ERROR = 2.11  # sqrt(0.05 0.95) / phi(1.645): error of a 5% quantile of a normal law in sd, for one draw
 SHIFT = 0.2  # systematic change of the entries' means, in units of their sd
 MARGIN = 1.5  # advised over the estimated length, which would be enough only half the time
@@ -53,7 +55,7 @@ class Diagnostics:
     is part of the intervals. Converged if the answers would not change:
     - `mean_error`, the Monte Carlo error of a typical entry's mean in units of its sd, is at most 0.2;
     - nothing moves between the early and the late half of the stored draws: neither the width of the intervals nor
-      the noise by more than 5%, nor the means by more than 0.2 sd, beyond chance;
+      the noise by more than 5% beyond chance (the noise: 1% beyond doubt), nor the means by more than 0.2 sd;
     - there are at least 8 chains.
     R-hat is no condition: a large one says that chains sit in different modes, which pooling them accounts for. Nested
     R-hat (Margossian et al. 2024) needs groups of chains with a common start; chains started independently form none.
@@ -191,9 +193,12 @@ def find_movement(x: Array, eta2: Array) -> str:
     z = ((x - x.mean(axis=(0, 1))) / np.where(sd > 0, sd, 1.0))[..., sd > 0]
     sentences = []
     widths = np.abs(z).mean(axis=2) if z.size else np.ones(eta2.shape)
-    for what, values in (("their width", np.log(widths)), ("the noise", 0.5 * np.log(eta2))):
+    for what, values, moves in (
+        ("their width", np.log(widths), MOVES),
+        ("the noise", 0.5 * np.log(eta2), NOISE_MOVES),
+    ):
         change = values[:, -half:].mean(axis=1) - values[:, :half].mean(axis=1)
-        if abs(change.mean()) > MOVES and _beyond_chance(change):
+        if any(abs(change.mean()) > size and _chance(change) < level for size, level in moves):
             sentences.append(f"{what} by {np.expm1(change.mean()):+.0%}")
     moved = z[:, -half:].mean(axis=1) - z[:, :half].mean(axis=1)  # (chain, entry)
     squares = moved.mean(axis=0) ** 2 - moved.var(axis=0, ddof=1) / len(moved)
@@ -202,10 +207,10 @@ def find_movement(x: Array, eta2: Array) -> str:
     return ", ".join(sentences)
 
 
-def _beyond_chance(change: Array) -> bool:
-    """Student's test of mean zero over the chains."""
+def _chance(change: Array) -> float:
+    """The level at which Student's test rejects that the mean over the chains is zero."""
     error = change.std(ddof=1) / np.sqrt(change.size)
-    return bool(error == 0 or 2 * stdtr(change.size - 1, -abs(change.mean()) / error) < MOVES_LEVEL)
+    return float(2 * stdtr(change.size - 1, -abs(change.mean()) / error)) if error > 0 else 0.0
 
 
 class Statistics(NamedTuple):

@@ -56,6 +56,7 @@ class ColumnDraw(NamedTuple):
     eta2: float
     nu: float | None  # of Student noise
     cuts: Array | None = None  # between grades
+    spread: Array | None = None  # (m2,) where columns have a noise of their own: its sd over sqrt(eta2)
 
 
 class ObservedRows(NamedTuple):
@@ -147,6 +148,10 @@ def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
     """Every draw's columns, with the prior precision of a new row's coefficients."""
     draws, fit, (m1, m2) = posterior.draws, posterior.fit, posterior.shape
     assert fit.units is not None
+    law = posterior.noise_law
+    by_col = (
+        None if law.by_row else law.spread
+    )  # the noise of a new row is not known: that of a typical one is taken
     for c, chain in enumerate(posterior.chains):
         R, tau2 = chain.rank, fit.priors_of(posterior.shape)(chain.rank).rows
         K = R + fit.effects
@@ -159,18 +164,21 @@ def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
                 Q[:R, :R] = (m1 - R) * np.linalg.inv(A.T @ A) + F[:, :R].T @ F[:, :R] / draws.sigma2[c, s]
             if fit.effects:
                 Q[R, R] = (tau2.shape + 0.5 * m1) / (tau2.scale * fit.units.scale**2 + 0.5 * r @ r)
-            nu = None if draws.nu is None else float(draws.nu[c, s])
-            cuts = None if draws.cuts is None else draws.cuts[c, s]
-            yield ColumnDraw(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), nu, cuts)
+            k = c * draws.mu.shape[1] + s
+            parts = (None if part is None else part[k] for part in (law.nu, law.cuts, by_col))
+            yield ColumnDraw(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), *parts)
 
 
 def coefficients(columns: ColumnDraw, seen: ObservedRows) -> tuple[Array, Array]:
     """Mean (n, K) and covariance (n, K, K) of the rows' coefficients g."""
-    F, offset, Q, eta2, nu, cuts = columns
+    F, offset, Q, eta2, nu, cuts, spread = columns
     n, K = seen.shape[0], F.shape[1]
+    values = seen.values
+    if spread is not None:  # in units of each column's noise
+        F, offset, values = F / spread[:, None], offset / spread, values / spread[seen.cols]
     G, cov = np.empty((n, K)), np.empty((n, K, K))
     student = (0.0, 0) if nu is None else (nu, STUDENT_ITERATIONS)
-    z = seen.values if seen.said is None else seen.said.values
+    z = values if seen.said is None else seen.said.values
     for _ in range(1 if seen.said is None else LATENT_ITERATIONS):
         kernel.fit_coefficients(seen.starts, seen.cols, z, F, offset, Q, eta2, *student, G, cov)
         if seen.said is not None:

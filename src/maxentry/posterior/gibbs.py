@@ -33,11 +33,12 @@ from maxentry.kernels.rng import fill_normal
 from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
 from maxentry.labels import place
-from maxentry.model.likelihood import NU_VALUES, Likelihood
+from maxentry.model.likelihood import LINE_NU_VALUES, NU_VALUES, Likelihood
 from maxentry.model.priors import Priors
 from maxentry.observations import Half, Observations
 
-NU_GRID = np.array(NU_VALUES)
+NU_GRID, LINE_NU_GRID = np.array(NU_VALUES), np.array(LINE_NU_VALUES)
+LINES: dict[str, float] = {"columns": kernel.BY_COL, "rows": kernel.BY_ROW}
 Task = Callable[[], object]
 RIDGE = 0.1  # of the prior on the plain path of annealing, in units of (1 - beta) sigma2
 OFTEN, OFTEN_GRADES = (
@@ -90,7 +91,7 @@ class GibbsState(NamedTuple):
     scalars: (
         Array  # mu, sigma2, eta2, tau2_row, tau2_col, nu, s2_row, s2_col, then the inner cuts between grades
     )
-    weights: Array  # (N,) of Student noise in row order; empty for Gaussian noise
+    weights: Array  # (N,) of the noise in row order; empty for Gaussian noise
     latent: Array = np.empty(0)  # (L,) latent values of the measurements with limits, in row order
 
 
@@ -241,12 +242,13 @@ def step(
     workspace.scratch.state[kernel.RIDGE] = RIDGE if plain else 0.0
     aligned = workspace.aligned and not plain
     scalars, source = state.scalars.copy(), data.by_col.source
+    nu_grid = LINE_NU_GRID if data.likelihood.by_line else NU_GRID
     if team is not None:
-        share_sweeps(team, betas, thin, workspace, aligned, source, NU_GRID, hyper, scalars, rng, buffers)
+        share_sweeps(team, betas, thin, workspace, aligned, source, nu_grid, hyper, scalars, rng, buffers)
     else:
         kernel.run_sweeps(
             betas, thin, rank, data.effects, aligned, workspace.left, workspace.right, workspace.scratch, source,
-            workspace.latent, NU_GRID, hyper, scalars, rng, *buffers,
+            workspace.latent, nu_grid, hyper, scalars, rng, *buffers,
         )  # fmt: skip
     latent = np.empty(0) if data.limits is None else workspace.left.values[data.limits.rows]
     return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64), latent)
@@ -274,8 +276,9 @@ class Workspace(NamedTuple):
         longest = max(data.shape)
         scratch = Scratch(
             np.zeros((K + PADDING_ROWS, K)), np.empty((rank, rank)), np.empty((rank, rank)), np.empty(rank),
-            np.zeros(rank), np.ones(longest), np.zeros(5),
+            np.zeros(rank), np.ones(longest), np.zeros(6),
         )  # fmt: skip
+        scratch.state[kernel.LINES] = LINES.get(data.likelihood.noise, 0.0)
         left = _side(data.by_row, data.shape[0], rank, K, data)
         right = _side(data.by_col, data.shape[1], rank, K, data)
         latent = None

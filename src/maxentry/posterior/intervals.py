@@ -46,7 +46,10 @@ class Answers(NamedTuple):
 
     def restrict(self, rows: Indices, cols: Indices) -> Answers:
         """Return the answers for some rows and columns."""
-        return self._replace(value_map=self.value_map.restrict(rows, cols))
+        law = self.law
+        if law.spread is not None:
+            law = law._replace(spread=law.spread[:, rows if law.by_row else cols])
+        return self._replace(law=law, value_map=self.value_map.restrict(rows, cols))
 
     def interval(self, x: Array, rows: Any, cols: Any, level: float) -> tuple[Array, Array]:
         """Return the central interval of the entries, from draws x (S, ...), which may be overwritten."""
@@ -59,17 +62,18 @@ class Answers(NamedTuple):
         self, x: Array, extra: Array, rows: Any, cols: Any, level: float
     ) -> tuple[Array, Array]:
         """Return the central interval of new measurements, from draws x (S, ...) and their noise (COPIES, S)."""
-        noisy = self.add_noise(x, extra)
+        noisy = self.add_noise(x, extra, rows, cols)
         if self.likelihood.discrete:  # an end is one of the values that can be shown
             shown = self.readings(noisy, rows, cols, self.copies(extra))
             return quantiles(shown, level, "inverted_cdf")
         low, high = (self.value_map.inverse(end, rows, cols) for end in quantiles(noisy, level))
         return self.likelihood.readings(low, self.law), self.likelihood.readings(high, self.law)
 
-    @staticmethod
-    def add_noise(x: Array, extra: Array) -> Array:
+    def add_noise(self, x: Array, extra: Array, rows: Any, cols: Any) -> Array:
         """Return every draw with each of its noise values, (COPIES S, ...)."""
         noise = extra.reshape(*extra.shape, *(1,) * (x.ndim - 1))
+        if self.law.spread is not None:
+            noise = noise * self.law.spread_at(rows, cols)
         return (x[None] + noise).reshape(extra.size, *x.shape[1:])
 
     @staticmethod
@@ -242,7 +246,7 @@ def predict(
         rows, cols = flat_i[part], flat_j[part]
         x = belief.at(rows, cols)
         if measured:
-            y = answers.readings(answers.add_noise(x, extra), rows, cols, answers.copies(extra))
+            y = answers.readings(answers.add_noise(x, extra, rows, cols), rows, cols, answers.copies(extra))
         else:
             y = answers.entries(x, rows, cols)
         sd = y.std(0, ddof=1) if y.shape[0] > 1 else np.zeros(y.shape[1])

@@ -25,7 +25,7 @@ from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
 from maxentry.posterior import archive, intervals
 from maxentry.posterior.archive import Parts
-from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, run_chains
+from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values, run_chains
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
 from maxentry.posterior.intervals import Answers, Maps, Prediction
@@ -128,8 +128,40 @@ class Posterior:
 
     @property
     def noise_df(self) -> float | None:
-        """Posterior mean of the degrees of freedom of Student noise; None for Gaussian noise."""
-        return None if self.draws.nu is None else float(self.draws.nu.mean())
+        """Posterior mean of the degrees of freedom of Student noise; None for other noise."""
+        return (
+            float(self.draws.nu.mean()) if self.draws.nu is not None and self.fit.noise == "student" else None
+        )
+
+    @property
+    def noise_sds(self) -> dict[Any, float]:
+        """The noise sd of each column (or row), by label, where they have a noise of their own; else empty."""
+        law, data = self.noise_law, self.observations
+        if law.spread is None:
+            return {}
+        labels = data.row_labels if law.by_row else data.col_labels
+        sds = (law.spread * np.sqrt(law.var)[:, None]).mean(0)
+        return {(k if labels is None else labels[k]): float(sd) for k, sd in enumerate(sds)}
+
+    @cached_property
+    def noise_law(self) -> NoiseLaw:
+        """The law of the noise in each draw, on the scale of `belief`."""
+        nu = None if self.draws.nu is None else self.draws.nu.ravel()
+        var, cuts = self.belief.noise_var, self.draws.cuts
+        if nu is None or not self.likelihood.by_line:
+            return NoiseLaw(var, nu, None if cuts is None else cuts.reshape(-1, cuts.shape[-1]))
+        return NoiseLaw(var, None, None, self._draw_spread(var, nu), self.fit.noise == "rows")
+
+    def _draw_spread(self, var: Array, nu: Array) -> Array:
+        """Draw the noise of each line given a draw of all else: eta / sqrt(w), so that weights need not be stored."""
+        data, rng = model_values(self.value_map, self.observations), np.random.default_rng(0)
+        line, m = (data.rows, self.shape[0]) if self.fit.noise == "rows" else (data.cols, self.shape[1])
+        n, spread = np.bincount(line, minlength=m), np.empty((nu.size, m))
+        for s in range(nu.size):
+            squares = (data.values - self.belief.draw_at(s, data.rows, data.cols)) ** 2 / var[s]
+            rate = nu[s] + np.bincount(line, squares, m)
+            spread[s] = np.sqrt(rate / (2 * rng.standard_gamma(0.5 * (nu[s] + n))))
+        return spread
 
     @cached_property
     def belief(self) -> Belief:
@@ -201,10 +233,7 @@ class Posterior:
     @property
     def answers(self) -> Answers:
         """How draws of `belief` become answers in the user's units."""
-        cuts = self.draws.cuts
-        nu = None if self.draws.nu is None else self.draws.nu.ravel()
-        cuts = None if cuts is None else cuts.reshape(-1, cuts.shape[-1])
-        return Answers(NoiseLaw(self.belief.noise_var, nu, cuts), self.value_map, self.likelihood)
+        return Answers(self.noise_law, self.value_map, self.likelihood)
 
     def entries_at(self, rows: Any, cols: Any) -> Array:
         """Draws (S, n) of the entries at these positions, in the user's units."""
@@ -349,6 +378,9 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     noise = f"{p.noise_sd:.4g}" + (
         f", Student with {p.noise_df:.3g} degrees of freedom" if p.noise_df else ""
     )
+    if p.noise_sds:
+        low, high = min(p.noise_sds.values()), max(p.noise_sds.values())
+        noise += f" for a typical one of the {p.fit.noise}, {low:.4g} to {high:.4g} for each"
     transform = []
     if p.transform != NONE:
         noise += f", on the {p.transform} scale"

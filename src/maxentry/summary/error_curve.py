@@ -150,7 +150,9 @@ def pair_predictions(state: State) -> list[tuple[Measurement, Ask]]:
     """
     if state.settings.likelihood.discrete:
         return []
-    asked = ((m, state.asked[m.id]) for m in state.standing if m.id is not None and m.limits is None)
+    plain = state.ends[0] == state.ends[1]
+    known = (m for m, is_plain in zip(state.standing, plain, strict=True) if is_plain)
+    asked = ((m, state.asked[m.id]) for m in known if m.id is not None)
     return [(m, ask) for m, ask in asked if np.isfinite(ask.sd)]
 
 

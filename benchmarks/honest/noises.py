@@ -1,0 +1,94 @@
+"""A noise of its own for each column (`noise="columns"`) against one for all: real matrices, and planted noises."""
+
+from typing import Any
+
+import numpy as np
+from benchmarks.checks import Check, Line
+from benchmarks.matrices import MATRICES, load
+
+import maxentry
+
+PLAN = maxentry.Sampling(chains=16, anneal=100, settle=100, draws=8, thin=8)
+RANKS = {0.03: 2, 0.1: 2, 0.3: 4}  # by the share that is known
+HELD = 4000
+
+
+def scores(Y: np.ndarray, truth: np.ndarray, held: np.ndarray, rank: int, **options: Any) -> np.ndarray:
+    """RMSE, CRPS, coverage and mean width of 90% predictive intervals at the held-out entries."""
+    fit = maxentry.complete(
+        Y, rank, sampling=PLAN, scale="none", threads=1, progress=False, seed=0, **options
+    )
+    i, j = np.nonzero(held)
+    x, t, law = fit.belief.at(i, j), truth[i, j], fit.noise_law
+    draws = (
+        np.random.default_rng(0).standard_normal(x.shape) * np.sqrt(law.var)[:, None] * law.spread_at(i, j)
+    )
+    y = np.sort(x + draws, axis=0)
+    n, order = len(y), np.arange(1, len(y) + 1)[:, None]
+    crps = np.abs(y - t).mean(0) - (y * (2 * order - n - 1)).sum(0) / n**2
+    said = fit.predict(list(i), list(j))
+    inside = (said.new_low <= t) & (said.new_high >= t)
+    return np.array(
+        [
+            np.sqrt(np.mean((x.mean(0) - t) ** 2)),
+            crps.mean(),
+            inside.mean(),
+            (said.new_high - said.new_low).mean(),
+        ]
+    )
+
+
+def real_part(name: str, share: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is known, the matrix, and which of the other entries are judged."""
+    M = load(name, seed)
+    known = np.argwhere(np.isfinite(M))
+    np.random.default_rng(seed + 1).shuffle(known)
+    n = int(share * M.size)
+    Y, held = np.full(M.shape, np.nan), np.zeros(M.shape, bool)
+    Y[tuple(known[:n].T)] = M[tuple(known[:n].T)]
+    held[tuple(known[n : n + HELD].T)] = True
+    return Y, M, held
+
+
+def planted(seed: int, share: float, factor: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """120 x 40 of rank 2 with effects; half of the columns have `factor` times the noise of the others, sd 0.3."""
+    rng = np.random.default_rng([seed, 7])
+    X = rng.standard_normal((120, 2)) @ rng.standard_normal((2, 40))
+    X = X + rng.standard_normal((120, 1)) + rng.standard_normal(40)
+    sd = 0.3 * np.where(rng.random(40) < 0.5, 1.0, factor)
+    Y = X + sd * rng.standard_normal(X.shape)
+    seen = rng.random(X.shape) < share
+    return np.where(seen, Y, np.nan), Y, ~seen
+
+
+def summarize(what: str, cells: list[tuple[np.ndarray, np.ndarray]], asked: str = "") -> list[Line]:
+    one, own = (np.array(side) for side in zip(*cells, strict=True))
+    ratio = np.log(own[:, :2] / one[:, :2])
+    mean, worst = np.exp(ratio.mean(0)), np.exp(ratio.max(0))
+    return [
+        Line(f"{what}, {len(cells)} cells: error over one noise's", f"{mean[0]:.3f}, worst {worst[0]:.2f}", asked),
+        Line(f"{what}: CRPS over one noise's", f"{mean[1]:.3f}, worst {worst[1]:.2f}"),
+        Line(f"{what}: 90% predictive intervals cover", f"{own[:, 2].mean():.1%} (one noise {one[:, 2].mean():.1%})"),
+    ]  # fmt: skip
+
+
+def noise_by_column(quick: bool) -> list[Line]:
+    """Ten matrices at 3, 10 and 30% known, two seeds; and planted noises that differ by a factor."""
+    lines, seeds = [], range(1 if quick else 2)
+    for share, rank in RANKS.items():
+        cells = []
+        for name in list(MATRICES)[: 2 if quick else None]:
+            for seed in seeds:
+                part = real_part(name, share, seed)
+                cells.append((scores(*part, rank), scores(*part, rank, noise="columns")))
+        lines += summarize(f"real matrices, {share:.0%} known", cells, "1.005")
+    for factor in (1, 3, 10):
+        cells = []
+        for seed in range(2 if quick else 6):
+            part = planted(seed, 0.4, factor)
+            cells.append((scores(*part, 2), scores(*part, 2, noise="columns")))
+        lines += summarize(f"noises that differ by {factor}", cells, "below 1" if factor > 1 else "")
+    return lines
+
+
+CHECKS: dict[str, Check] = {"noise_by_column": noise_by_column}
