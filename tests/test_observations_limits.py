@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from maxentry import Observations, complete
+from maxentry import Observations
 from maxentry.completion import nuclear_norm
 from maxentry.errors import DataError
 
@@ -125,6 +125,3 @@ def test_what_cannot_use_limits_refuses_them(beside, words):
     data = Observations(*ENTRIES, [nan if beside is LIMITED else 1.0] * 3 + [7.0], **beside)
     with pytest.raises(DataError, match=f"got {words}"):
         nuclear_norm(data, 1.0)
-    if words == "standard errors":
-        with pytest.raises(DataError, match=f"got {words}"):
-            complete(data)

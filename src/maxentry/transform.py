@@ -202,6 +202,17 @@ class ValueMap(NamedTuple):
         shift, factor = self.scales.at(rows, cols)
         return np.asarray((z - shift) / factor)
 
+    def slope(self, values: Array, rows: Any, cols: Any) -> Array:
+        """Return how fast values as they are modelled change with those in the user's units."""
+        kind, low, high = self.transform.kind, self.transform.low, self.transform.high
+        if kind == "log":
+            slope = 1.0 / values
+        elif kind == "logit":
+            slope = (high - low) / ((values - low) * (high - values))
+        else:
+            slope = np.ones(values.shape)
+        return np.asarray(slope / self.factor(rows, cols))
+
     def forward_end(self, ends: Array, rows: Any, cols: Any) -> Array:
         """Return ends of measurements of the entries as they are modelled; those beyond the scale are infinite."""
         z, inside = np.empty(ends.shape), self.transform.inside(ends)

@@ -282,6 +282,42 @@ def test_the_summary_names_the_kind(fits):
     assert "expected grades; cuts at 1.50" in repr(fits["grades"])
 
 
+# Standard errors
+
+
+def test_standard_errors_weigh_measurements(tmp_path):
+    r = np.random.default_rng(3)
+    se = np.where(r.random(X.shape) < 0.5, 2.0, 0.1)
+    y = X + se * r.standard_normal(X.shape)
+    i, j = np.nonzero(SEEN)
+    given = Observations(X.shape, i, j, y[i, j], se=se[i, j])
+    without = complete(np.where(SEEN, y, NAN), 1, sampling=SHORT, seed=1)
+    p = complete(given, 1, sampling=SHORT, seed=1)
+    errors = [np.sqrt(np.mean((q.mean - X) ** 2)) for q in (p, without)]
+    assert errors[0] < 0.5 * errors[1]
+    assert p.noise_sd < 0.3 < 1.0 < without.noise_sd
+    low, high = p.interval(0.9)
+    assert 0.8 < np.mean((low <= X) & (high >= X)) < 0.98
+    p.save(tmp_path / "p.npz")
+    np.testing.assert_array_equal(Posterior.load(tmp_path / "p.npz").more(2).mean, p.more(2).mean)
+    scaled = Observations(X.shape, i, j, 1e3 * y[i, j], se=1e3 * se[i, j])
+    np.testing.assert_allclose(
+        complete(scaled, 1, sampling=SHORT, seed=1).mean / 1e3, p.mean, rtol=1e-6, atol=1e-9
+    )
+    with pytest.raises(ParameterError, match="got standard errors"):
+        complete(given, 1, noise="student")
+
+
+def test_standard_errors_go_through_a_transform():
+    r = np.random.default_rng(4)
+    i, j = np.nonzero(SEEN)
+    se, z = r.uniform(0.05, 1.0, i.size), NOISY[i, j]
+    logs = complete(Observations(X.shape, i, j, z, se=se), 1, sampling=SHORT, seed=1)
+    y = Observations(X.shape, i, j, np.exp(z), se=se * np.exp(z))
+    found = complete(y, 1, sampling=SHORT, seed=1, transform="log")
+    np.testing.assert_allclose(np.log(found.interval()[0]), logs.interval()[0], atol=1e-6)
+
+
 # The choice of ranks
 
 

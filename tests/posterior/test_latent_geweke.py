@@ -22,12 +22,14 @@ from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 
 INF = np.inf
+ERRORS = np.linspace(0.1, 1.2, 30)  # standard errors, of the first measurements
 MISTAKES = {
     "limits as values": "a limit is taken for a value",
     "wrong side": "latent values of one in eight measurements are drawn beyond their limit",
     "scale forgotten": "latent values are drawn with noise of variance 1",
     "beta forgotten": "latent values are not tempered",
     "cuts at halves": "the cuts between grades stay halfway",
+    "errors forgotten": "measurements weigh the same, whatever their standard errors",
 }
 
 
@@ -55,8 +57,17 @@ class Kind(NamedTuple):
         cuts = np.column_stack([np.full(n, 1.5), inner, np.full(n, 4.5)])
         return cuts if self.kind == "grades" else np.empty((n, 0))
 
+    def measure(self, state, i, j, rng):
+        """Latent values given the state; with standard errors, of variance eta2 + s^2."""
+        if self.kind == "errors":
+            sd = np.sqrt(state.eta2 + ERRORS[: i.size] ** 2)
+            return slow.mean_of(state, i, j) + sd * rng.standard_normal(i.size)
+        return slow.measure(state, i, j, self.case.beta, rng)
+
     def observe(self, z, cuts):
         """What is said of latent values: (values, low, high)."""
+        if self.kind == "errors":
+            return z, z, z
         if self.kind == "grades":
             k = (z[:, None] > cuts).sum(axis=1)
             edges = np.concatenate([[-INF], cuts, [INF]])
@@ -81,6 +92,8 @@ def observed_statistics(s, cuts, y0):
 def slow_sweep(s, cuts, i, j, said, kind, rng, mistakes):
     """Latent values by the textbook, cuts given them, and a slow sweep with them in place of measurements."""
     values, low, high = said
+    if "errors forgotten" in mistakes:
+        return slow.sweep(s, i, j, values, kind.model(), rng), cuts
     beta = 1.0 if "beta forgotten" in mistakes else kind.case.beta
     sd = np.sqrt(1.0 if "scale forgotten" in mistakes else s.eta2 / beta)
     z, mean = values.copy(), slow.mean_of(s, i, j)
@@ -120,7 +133,8 @@ class CompiledLatent(Compiled):
         i, j = self.places
         if self.kind.kind == "grades":  # the sampler has ends of its own, which the cuts move
             low, high = values - 0.5, values + 0.5
-        told = Observations(self.model.shape, i, j, values, low=low, high=high)
+        se = ERRORS[: i.size] if self.kind.kind == "errors" else None
+        told = Observations(self.model.shape, i, j, values, low=low, high=high, se=se)
         self.data = gibbs.prepare(
             told, self.model.effects, self.kind.likelihood, False, gibbs.Units(0.0, 1.0)
         )
@@ -145,7 +159,7 @@ def joint_test(kind, n, seed, mistakes=None):
     compiled = CompiledLatent(kind, state, cuts, i, j, rng)
     states, all_cuts, y0 = [], [], []
     for _ in range(n):
-        z = slow.measure(state, i, j, case.beta, rng)
+        z = kind.measure(state, i, j, rng)
         said = kind.observe(z, cuts)
         states.append(state)
         all_cuts.append(cuts)
@@ -158,7 +172,8 @@ def joint_test(kind, n, seed, mistakes=None):
     m = max(n, 20_000)
     s, cuts = slow.prior_draws(m, kind.model(), i, j, rng), kind.first_cuts(m, rng)
     x = s.mu + (s.r + s.p)[:, 0] + (s.c + s.q)[:, 0] + s.X[:, 0, 0]
-    z = x + np.sqrt(s.eta2 / (case.beta * s.w[:, 0])) * rng.standard_normal(m)
+    errors = ERRORS[0] ** 2 if kind.kind == "errors" else 0.0
+    z = x + np.sqrt(s.eta2 / (case.beta * s.w[:, 0]) + errors) * rng.standard_normal(m)
     grade = 1.0 + (z[:, None] > cuts).sum(axis=1)
     first = grade if kind.kind == "grades" else kind.observe(z, cuts[0])[0]
     exact = observed_statistics(s, cuts, first)
@@ -173,8 +188,9 @@ KINDS = {
     "signs, no effects": Kind(Case((5, 4), 2), "signs"),
     "yes/no": Kind(Case((5, 4), 1, effects=True, replicates=2), "yes/no"),
     "grades": Kind(Case((5, 4), 1, effects=True), "grades"),
+    "standard errors": Kind(Case((5, 4), 1, effects=True, replicates=2), "errors"),
 }
-QUICK = ("limits", "yes/no", "grades")
+QUICK = ("limits", "yes/no", "grades", "standard errors")
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -194,6 +210,7 @@ CONTROLS = [
     ("wrong side", "yes/no", 4_000),
     ("cuts at halves", "grades", 500),
     ("beta forgotten", "signs, tempered", 3_000),
+    ("errors forgotten", "standard errors", 1_000),
 ]
 
 

@@ -48,7 +48,7 @@ from maxentry.kernels.gauge import (
     transform_gram,
     weighted_gram,
 )
-from maxentry.kernels.latent import Latent, entry_means, fill_latent, redraw_scales
+from maxentry.kernels.latent import Errors, Latent, entry_means, fill_latent, redraw_excess, redraw_scales
 from maxentry.kernels.rng import draw_inverse_gamma, draw_variance, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
 from maxentry.kernels.simd import fetch_and_increment
@@ -61,6 +61,8 @@ H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
 SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
 
 RATE = 0.25  # of half-sweeps that redraw the strength of a component
+FIXED = 1e40  # shape of an inverse gamma without spread
+EVERY = np.empty(0, np.int32)
 MAX_COUNT = 4096  # observations of a row up to which rows of equal count are grouped
 
 
@@ -484,11 +486,33 @@ def finish_sweep(
                 right.effect, scalars[MU], scalars[ETA2], scratch.state[LINES] == BY_ROW, left.weights, right.weights,
                 nu_grid, rng,
             )  # fmt: skip
-    elif right.weights.size > 0:
+    elif right.weights.size > 0 and nu_grid.size > 0:
         scalars[NU] = update_weights(
             right.indptr, right.positions, right.values, source, left.factors, right.factors, R, left.effect,
             right.effect, scalars[MU], scalars[ETA2], scalars[NU], beta, left.weights, right.weights, nu_grid, rng,
         )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def update_errors(
+    errors: Errors, left: Side, right: Side, scratch: Scratch, source: Indices32, hyper: Array, scalars: Array,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Draw the noise beside given standard errors, and weigh the measurements by both.
+
+    `update_scales` must keep what is drawn here: its prior is put at it, without spread.
+    """
+    entry_means(
+        EVERY, True, right.indptr, right.positions, left.factors, right.factors, left.effect, right.effect,
+        scalars[MU], errors.mean,
+    )  # fmt: skip
+    eta2 = redraw_excess(scalars[ETA2], errors, right.values, scratch.state[BETA], rng)
+    for n in range(source.size):
+        w = eta2 / (eta2 + errors.s2[n])
+        right.weights[n] = w
+        left.weights[source[n]] = w
+    scalars[ETA2] = eta2
+    hyper[H_ETA], hyper[H_ETA + 1] = FIXED, FIXED * eta2
 
 
 @njit(cache=True, nogil=True)
@@ -531,7 +555,8 @@ def store_draw(
 @njit(cache=True, nogil=True)
 def run_sweeps(
     betas: Array, thin: int, R: int, effects: bool, aligned: bool, left: Side, right: Side, scratch: Scratch,
-    source: Indices32, latent: Latent | None, nu_grid: Array, hyper: Array, scalars: Array, rng: np.random.Generator,
+    source: Indices32, latent: Latent | None, errors: Errors | None, nu_grid: Array, hyper: Array, scalars: Array,
+    rng: np.random.Generator,
     out_left: Array, out_right: Array, out_row: Array, out_col: Array, out_scalars: Array,
 ) -> None:  # fmt: skip
     """Run one sweep for each beta, in place; store every `thin`-th state (0: none) in the out arrays."""
@@ -544,6 +569,8 @@ def run_sweeps(
         switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
         draw_block(0, right.free.size, right, left, scratch, R, effects, scalars)
         finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
+        if errors is not None:
+            update_errors(errors, left, right, scratch, source, hyper, scalars, rng)
         if latent is not None:
             update_latent(latent, left, right, scratch, source, hyper, scalars, rng)
         if thin > 0 and (t + 1) % thin == 0:

@@ -194,34 +194,44 @@ def fill_latent(
     latent: Latent, source: NDArray[np.int32], weights: Array, precision: float, left: Array, right: Array,
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Draw z of every measurement with ends, given its mean, into the values of both sides."""
+    """Draw z of every measurement with ends, given its mean, into the values of both sides.
+
+    A plain normal is tried first, which most ends allow; those that do not get a draw of their own law.
+    """
     pair, ends, mean, root = latent.pair, latent.ends, latent.mean, math.sqrt(precision)
-    weighted = weights.size > 0
-    place, counts, waiting = (
+    weighted, sd = weights.size > 0, 1.0 / math.sqrt(precision)
+    rejected, counts, waiting = (
         np.empty(BLOCK, np.int64),
         np.zeros(3, np.int64),
         np.empty((3, BLOCK + 1), np.int64),
     )
     a, b, scale, x = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    n = 0
-    while n < pair.size:
+    for start in range(0, pair.size, BLOCK):
         size = 0
-        while n < pair.size and size < BLOCK:
+        for n in range(start, min(start + BLOCK, pair.size)):
             k = pair[n]
             if k >= 0:
-                r = root * math.sqrt(weights[n]) if weighted else root
-                a[size], b[size], sign = standard_ends(mean[n], r, ends[k, 0], ends[k, 1])
-                scale[size], place[size] = sign / r, n
-                p = choose_proposal(a[size], b[size])
-                waiting[p, counts[p]] = size
-                counts[p] += 1
-                size += 1
-            n += 1
+                s = sd / math.sqrt(weights[n]) if weighted else sd
+                z = mean[n] + s * rng.standard_normal()
+                right[n] = z
+                left[source[n]] = z
+                rejected[size] = n
+                size += 1 - int((z > ends[k, 0]) & (z <= ends[k, 1]))
+        for q in range(size):
+            n = rejected[q]
+            k = pair[n]
+            r = root * math.sqrt(weights[n]) if weighted else root
+            a[q], b[q], sign = standard_ends(mean[n], r, ends[k, 0], ends[k, 1])
+            scale[q] = sign / r
+            p = choose_proposal(a[q], b[q])
+            waiting[p, counts[p]] = q
+            counts[p] += 1
         draw_between(a, b, waiting, counts, x, rng)
         for q in range(size):
-            z = mean[place[q]] + scale[q] * x[q]
-            right[place[q]] = z
-            left[source[place[q]]] = z
+            n = rejected[q]
+            z = mean[n] + scale[q] * x[q]
+            right[n] = z
+            left[source[n]] = z
 
 
 # The scales without z
@@ -350,4 +360,60 @@ def redraw_scales(
     for c in range(latent.inner.size):
         redraw_cut(latent.inner[c], latent, weights, beta / eta2, step * math.sqrt(eta2 / beta), rng)
         cuts[c] = latent.ends[latent.inner[c], 1]
+    return eta2
+
+
+# Standard errors
+
+
+class Errors(NamedTuple):
+    """Standard errors of the measurements, in the order of the right side, and the prior of the noise beside them.
+
+    A measurement has noise of variance v_n = eta2 + s_n^2: its weight is eta2 / v_n, and eta2 is drawn here.
+    """
+
+    s2: Array  # (N,)
+    mean: Array  # (N,) to work in
+    prior: Array  # (2,) shape and scale of the inverse gamma of eta2
+
+
+@njit(cache=True, nogil=True)
+def log_excess_density(log_eta2: float, errors: Errors, values: Array, beta: float) -> float:
+    """log p(log eta2) given the residuals, up to a constant."""
+    eta2 = math.exp(log_eta2)
+    total, product = 0.0, 1.0
+    for n in range(values.size):
+        v, e = eta2 + errors.s2[n], values[n] - errors.mean[n]
+        total += e * e / v
+        product *= v  # one logarithm for many
+        if not 1e-150 < product < 1e150:
+            total += math.log(product)
+            product = 1.0
+    total += math.log(product)
+    return float(-0.5 * beta * total - errors.prior[0] * log_eta2 - errors.prior[1] / eta2)
+
+
+@njit(cache=True, nogil=True)
+def redraw_excess(eta2: float, errors: Errors, values: Array, beta: float, rng: np.random.Generator) -> float:
+    """One slice step on log eta2, the noise beside the standard errors."""
+    step, x = 0.5, math.log(eta2)
+    height = log_excess_density(x, errors, values, beta) - rng.standard_exponential()
+    low = x - step * rng.random()
+    high = low + step
+    down = int(rng.random() * STEPS)
+    up = STEPS - 1 - down
+    while down > 0 and log_excess_density(low, errors, values, beta) > height:
+        low -= step
+        down -= 1
+    while up > 0 and log_excess_density(high, errors, values, beta) > height:
+        high += step
+        up -= 1
+    for _ in range(1000):
+        new = low + (high - low) * rng.random()
+        if log_excess_density(new, errors, values, beta) >= height:
+            return math.exp(new)
+        if new < x:
+            low = new
+        else:
+            high = new
     return eta2

@@ -118,6 +118,8 @@ def model_values(value_map: ValueMap, observations: Observations) -> Observation
     if value_map.plain:
         return observations
     o = observations
+    if o.se is not None and value_map.transform.inside(o.values).all():
+        o = replace(o, se=o.se * value_map.slope(o.values, o.rows, o.cols))
 
     def where(k: int) -> str:
         return place(o.row_axis, o.rows[k], o.col_axis, o.cols[k])

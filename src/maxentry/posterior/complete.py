@@ -119,7 +119,6 @@ def complete(
         row=row, col=col, value=value, row_column=row_column, se=se,
         words=kind_words(kind, levels),
     )  # fmt: skip
-    _refuse_errors(observations)
     transform = Transform.parse(transform)
     _check_types(effects, priors, start, seed, threads, dtype, scale)
     _check_effort(effort, sampling)
@@ -127,6 +126,10 @@ def complete(
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
     likelihood = Likelihood.of(kind, noise, levels, limits, observations)
+    if likelihood.weighted and observations.se is not None:
+        raise ParameterError(
+            f"noise={likelihood.noise!r} goes with values without standard errors, got standard errors"
+        )
     likelihood.check_scale(transform, scale)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale)
     if start is not None:
@@ -202,14 +205,6 @@ def _go_on(
         plan = replace(longer, anneal=plan.anneal, settle=plan.sweeps - plan.anneal + longer.settle)
         p = Posterior(p.observations, p.fit, plan, run.chains, draws, p.rank_choice, run.interrupted, watched)
     return p
-
-
-def _refuse_errors(observations: Observations) -> None:
-    """Refuse what the sampler does not use yet, rather than ignore it."""
-    if observations.se is not None:
-        raise DataError(
-            "expected values without standard errors: complete does not take them yet, got standard errors."
-        )
 
 
 def _check_effort(effort: object, sampling: object) -> None:

@@ -28,7 +28,7 @@ from maxentry.errors import DataError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
 from maxentry.kernels.gibbs import N_SCALARS, Scratch, Side
-from maxentry.kernels.latent import Latent
+from maxentry.kernels.latent import Errors, Latent
 from maxentry.kernels.rng import fill_normal
 from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
@@ -65,6 +65,12 @@ class GibbsData(NamedTuple):
     effects: bool
     likelihood: Likelihood
     limits: Limits | None = None  # where not all measurements are plain values
+    s2: Array | None = None  # (N,) squares of standard errors in column order, where there are any
+
+    @property
+    def weighted(self) -> bool:
+        """Whether measurements have weights: of Student noise, or by their standard errors."""
+        return self.likelihood.weighted or self.s2 is not None
 
 
 class Limits(NamedTuple):
@@ -128,7 +134,9 @@ def prepare(
     z /= units.scale  # in place: copies of many observations would show
     by_row, by_col = observations.halves(z)
     limits = find_limits(observations, likelihood, units, by_col.source)
-    return GibbsData(by_row, by_col, observations.shape, units, effects, likelihood, limits)
+    se = observations.se
+    s2 = None if se is None else ((se / units.scale) ** 2)[by_col.source]
+    return GibbsData(by_row, by_col, observations.shape, units, effects, likelihood, limits, s2)
 
 
 def find_limits(
@@ -242,16 +250,23 @@ def step(
     workspace.scratch.state[kernel.RIDGE] = RIDGE if plain else 0.0
     aligned = workspace.aligned and not plain
     scalars, source = state.scalars.copy(), data.by_col.source
-    nu_grid = LINE_NU_GRID if data.likelihood.by_line else NU_GRID
+    nu_grid = (
+        LINE_NU_GRID if data.likelihood.by_line else NU_GRID if data.likelihood.weighted else NU_GRID[:0]
+    )
+    errors = workspace.errors
+    if errors is not None:  # whose noise is drawn beside them, and kept by the rest of the sweep
+        errors.prior[:], hyper = hyper[[kernel.H_ETA, kernel.H_ETA + 1]], hyper.copy()
+        hyper[kernel.H_ETA], hyper[kernel.H_ETA + 1] = kernel.FIXED, kernel.FIXED * scalars[kernel.ETA2]
     if team is not None:
         share_sweeps(team, betas, thin, workspace, aligned, source, nu_grid, hyper, scalars, rng, buffers)
     else:
         kernel.run_sweeps(
             betas, thin, rank, data.effects, aligned, workspace.left, workspace.right, workspace.scratch, source,
-            workspace.latent, nu_grid, hyper, scalars, rng, *buffers,
+            workspace.latent, errors, nu_grid, hyper, scalars, rng, *buffers,
         )  # fmt: skip
     latent = np.empty(0) if data.limits is None else workspace.left.values[data.limits.rows]
-    return GibbsState(*workspace.matrices(), scalars, workspace.left.weights.astype(np.float64), latent)
+    weights = workspace.left.weights.astype(np.float64) if data.likelihood.weighted else np.empty(0)
+    return GibbsState(*workspace.matrices(), scalars, weights, latent)
 
 
 class Workspace(NamedTuple):
@@ -263,6 +278,7 @@ class Workspace(NamedTuple):
     right: Side
     scratch: Scratch
     latent: Latent | None = None
+    errors: Errors | None = None
 
     @property
     def aligned(self) -> bool:
@@ -285,7 +301,8 @@ class Workspace(NamedTuple):
         if data.limits is not None:  # values of its own, which latent ones replace
             left, right = (side._replace(values=side.values.copy()) for side in (left, right))
             latent, scratch.state[kernel.LIMITS] = data.limits.workspace(), data.limits.rows.size
-        return cls(rank, data.effects, left, right, scratch, latent)
+        errors = None if data.s2 is None else Errors(data.s2, np.empty(data.s2.size), np.empty(2))
+        return cls(rank, data.effects, left, right, scratch, latent, errors)
 
     def fill(self, state: GibbsState, data: GibbsData) -> None:
         """Copy a state into the arrays."""
@@ -297,6 +314,10 @@ class Workspace(NamedTuple):
         if state.weights.size:
             self.left.weights[:] = state.weights
             self.right.weights[:] = state.weights[data.by_col.source]
+        if data.s2 is not None:
+            eta2 = state.scalars[kernel.ETA2]
+            self.right.weights[:] = eta2 / (eta2 + data.s2)
+            self.left.weights[data.by_col.source] = self.right.weights
         if self.latent is not None and data.limits is not None:
             self.left.values[data.limits.rows] = state.latent
             self.right.values[:] = self.left.values[data.by_col.source]
@@ -318,7 +339,7 @@ class Workspace(NamedTuple):
 
 def _side(half: Half, m: int, rank: int, K: int, data: GibbsData) -> Side:
     # an empty array of another type, so that the kernel is compiled without weights
-    weights = np.ones(half.values.size) if data.likelihood.weighted else np.empty(0, bool)
+    weights = np.ones(half.values.size) if data.weighted else np.empty(0, bool)
     free, aligned, effect = np.zeros((3, m))
     factors, F = _padded(m, rank), _padded(m, rank)
     return Side(
@@ -383,7 +404,7 @@ def share_sweeps(
 
     Compiled code deals out blocks of rows to the threads: a call from Python takes tens of microseconds.
     """
-    R, effects, left, right, scratch, latent = workspace
+    R, effects, left, right, scratch, latent, errors = workspace
     K = R + int(effects)
     rows, cols = block_edges(left.indptr, K), block_edges(right.indptr, K)
 
@@ -400,6 +421,8 @@ def share_sweeps(
         kernel.switch_sides(left, right, scratch, R, effects, aligned, hyper, scalars, rng)
         team.share(draw_tasks(cols, right, left))
         kernel.finish_sweep(left, right, scratch, R, effects, aligned, source, nu_grid, hyper, scalars, rng)
+        if errors is not None:
+            kernel.update_errors(errors, left, right, scratch, source, hyper, scalars, rng)
         if latent is not None:
             kernel.update_latent(latent, left, right, scratch, source, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
