@@ -310,3 +310,12 @@ def test_a_text_column_of_values_read_as_labels_gives_a_warning():
     ):
         Observations.of(frame)
     assert cells.are_measurements(["1", "2"]) is False  # whole numbers name rows
+
+
+def test_a_grade_called_none_is_no_missing_cell():
+    words = Words.grades(["none", "NA", "severe"])
+    assert parse("None", words=words) == Statement(1.0, 1.0)
+    assert parse("", words=words) is None
+    array = np.array([["none", "severe"], ["na", ""]], dtype=object)
+    values, _, _ = cells.read_cells(array, str, words)
+    np.testing.assert_array_equal(values, [[1.0, 3.0], [2.0, np.nan]])

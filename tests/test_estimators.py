@@ -184,7 +184,7 @@ def test_serves_in_a_pipeline_and_a_search():
     [
         (BayesianCompleter(rank=7), RankError, "at most 6"),
         (BayesianCompleter(rank="high"), RankError, "'auto' or a whole number"),
-        (BayesianCompleter(noise="pink"), ParameterError, "'gaussian' or 'student'"),
+        (BayesianCompleter(noise="pink"), ParameterError, "'student', 'columns' or 'rows'"),
         (BayesianCompleter(sampling="short"), ParameterError, "'population', 'long'"),
         (BayesianCompleter(rank=1, random_state=-1), ParameterError, "at least 0, got -1"),
         (NuclearNormCompleter(penalty=-1.0), ParameterError, "positive penalty"),

@@ -151,6 +151,10 @@ class Words(NamedTuple):
             raise ParameterError(f"expected at least 2 levels with different names, got {got or 'none'}.")
         return cls(codes, f"one of {', '.join(names)}", {name: float(k) for k, name in enumerate(names, 1)})
 
+    def has(self, cell: Any) -> bool:
+        """Whether a cell is one of the words: a grade may be called "none"."""
+        return isinstance(cell, str) and _word(cell) in self.codes
+
     def find(self, cell: Any) -> float:
         """Return the number of a word, or one of these numbers; a ValueError says what was expected."""
         code = self.codes.get(_word(cell)) if isinstance(cell, str) else to_float(cell)
@@ -187,7 +191,7 @@ def parse_measurement(
     cell: Any, where: str, decimal_comma: DecimalComma = "never", words: Words | None = None
 ) -> Statement | None:
     """Read a value, a limit (`<0.5`) or a range (`0.5..0.7`, `[0.5, 0.7]`), or one of the words; None where empty."""
-    if is_empty(cell):
+    if is_empty(cell) and not (words and words.has(cell)):
         return None
     try:
         return read_cell(cell, decimal_comma, words)
@@ -258,7 +262,7 @@ def read_cells(
     flat = list(array.flat) if array.dtype.kind in "mM" else array.astype(object).ravel()
     low, high = np.full(len(flat), np.nan), np.full(len(flat), np.nan)
     for k, cell in enumerate(flat):
-        if is_missing(cell) or (isinstance(cell, str) and is_empty(cell)):
+        if is_missing(cell) or (isinstance(cell, str) and is_empty(cell) and not (words and words.has(cell))):
             continue
         try:
             statement = read_cell(cell, words=words)

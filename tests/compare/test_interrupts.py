@@ -157,3 +157,25 @@ def test_ctrl_c_while_workers_are_started_ends_quietly(tmp_path: Path) -> None:
         f"Interrupted: {n} of 5 runs are stored; run the same command again to continue.\n" for n in range(3)
     }
     study.nobody_is_left()
+
+
+@pytest.mark.process
+def test_a_lock_let_go_too_late_is_not_the_users_business(tmp_path: Path) -> None:
+    """A thread of loky's that ends with the process may have removed a semaphore and not yet said so."""
+    ending = f"""
+import sys
+sys.argv[1:] = [{str(tmp_path / "study")!r}, {str(tmp_path / "log")!r}, "0"]
+from slow_comparison import CELLS
+from maxentry.compare.runner import run_in_processes
+assert len(list(run_in_processes(CELLS[:1], 1))) == 1
+from joblib.externals.loky.backend import resource_tracker
+resource_tracker.register("/loky-removed", "semlock")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", ending],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT, SCRIPT.parent)))},
+    )
+    assert ended.stderr == ""

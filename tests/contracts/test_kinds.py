@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.campaign.conftest import cache, postgres  # noqa: F401
 from tests.contracts.test_campaign_like import QUICK, lab  # noqa: F401
 
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import CampaignError, DataError, ParameterError
 
 ROWS, COLS = ["a", "b", "c"], ["x", "y"]
 ENTRIES = {"row": ["a", "a", "b", "c"], "col": ["x", "y", "x", "y"]}
@@ -50,6 +51,24 @@ def test_grades(lab: Any) -> None:  # noqa: F811
     assert stars.export(frame="columns")["value"] == [1.0, 5.0, 3.0, 4.0]
     with pytest.raises(DataError, match=r"expected one of the grades \(1, 2, 3, 4, 5\), got 3.5 at row 'b'"):
         stars.tell(row="b", col="y", value=3.5)
+
+
+def test_a_grade_may_be_called_none(lab: Any) -> None:  # noqa: F811
+    levels = ["none", "mild", "severe"]
+    campaign = lab.create("severity", ROWS, COLS, kind="grades", levels=levels, **QUICK)
+    receipt = campaign.tell(ENTRIES | {"value": ["none", "mild", "None", ""]})
+    assert receipt.told == 3
+    assert campaign.export(frame="columns")["value"] == ["none", "mild", "none"]
+    campaign.correct(row="a", col="y", value="none")
+    assert campaign.export(frame="columns")["value"] == ["none", "none", "none"]
+    assert campaign.history(frame="columns")["what"][-1] == "measurement 2 now none"
+    with pytest.raises(CampaignError, match=r"expected the value none recorded for .*, got severe"):
+        campaign.tell(row="a", col="x", value="severe")
+
+
+def test_limits_may_be_open_at_one_end(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("yields", ROWS, COLS, limits=(0, None), **QUICK)
+    assert campaign.settings.limits == (0.0, math.inf)
 
 
 def test_standing_limits(lab: Any) -> None:  # noqa: F811

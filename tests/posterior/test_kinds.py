@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import norm
 from tests.reference import latent_slow as slow
 
 from maxentry import Observations, Posterior, Sampling, complete
 from maxentry.errors import DataError, ParameterError
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw
+from maxentry.posterior.chains import model_values
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.rank import mixture_weights, stacking_weights
+from maxentry.transform import Transform, ValueMap
 
 INF, NAN = np.inf, np.nan
 SHORT = Sampling("population", 8, 40, 30, 6, 4)
@@ -41,6 +44,25 @@ def observed(values, **beside):
 
 
 # What is told
+
+
+def test_standard_errors_are_on_the_scale_of_the_model_beside_any_range():
+    """A range whose middle the transform has no place for must not keep the other errors in the user's units."""
+    o = observed(
+        [100.0, 200.0, -0.25], low=[100.0, 200.0, -1.0], high=[100.0, 200.0, 0.5], se=[10.0, 10.0, 0.0]
+    )
+    z = model_values(ValueMap(Transform("log")), o)
+    np.testing.assert_allclose(z.se, [0.1, 0.05, 0.0])
+
+
+def test_the_score_of_a_value_knows_its_standard_error():
+    law = NoiseLaw(np.ones(2))
+    x = np.zeros((2, 3))
+    o = observed([10.0, 10.0, 1.0], low=[10.0, 10.0, -INF], high=[10.0, 10.0, 1.0], se=[0.0, 10.0, 0.0])
+    score = GAUSSIAN.log_score(x, o, law)
+    np.testing.assert_allclose(score[:2], [norm.logpdf(10), norm.logpdf(10, scale=np.sqrt(101))])
+    plain = observed([10.0, 10.0], se=[0.0, 10.0])
+    np.testing.assert_allclose(GAUSSIAN.log_score(x[:, :2], plain, law), score[:2])
 
 
 def test_values_at_the_ends_of_the_scale_are_limits():

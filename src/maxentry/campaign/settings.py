@@ -384,7 +384,10 @@ def _read_range(value: Any, name: str) -> tuple[float, float] | None:
         return None
     from maxentry.frames import is_sequence, to_float, to_list
 
-    ends = [to_float(x) for x in to_list(value)] if is_sequence(value) else []
+    given = to_list(value) if is_sequence(value) else []
+    if name == "limits" and len(given) == 2:  # None: open at that end
+        given = [end if x is None else x for x, end in zip(given, (-math.inf, math.inf), strict=True)]
+    ends = [to_float(x) for x in given]
     low, high = (math.nan if x is None else x for x in (ends if len(ends) == 2 else (None, None)))
     if not low < high:
         raise ParameterError(f"expected {name} as (low, high) with low below high, got {show(value)}.")

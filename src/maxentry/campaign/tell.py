@@ -474,13 +474,13 @@ class _Judge:
     ) -> CampaignError:
         """Return the error for a value other than the earlier one, or (None) one that a correction has removed."""
         which = self.name(entry) if line.id is None else f"id {line.id} ({self.name(entry)})"
+        words = self.state.settings.words
+        got = _text(value, words)
         if earlier is None:
-            message = (
-                f"expected a new value for {which}, got {_text(value)}, which was removed by a correction."
-            )
+            message = f"expected a new value for {which}, got {got}, which was removed by a correction."
             code, verb = "removed_value", "restore"
         else:
-            message = f"expected the value {_text(earlier)} recorded for {which}, got {_text(value)}."
+            message = f"expected the value {_text(earlier, words)} recorded for {which}, got {got}."
             code, verb = "other_value", "replace"
         hint = f"Use correct() to {verb} the value, or again=True to add another measurement."
         return CampaignError(message, code=code, hint=hint, id=line.id, value=line.value)
@@ -503,8 +503,10 @@ def judge_lines(
     return events, Receipt(len(judge.told), len(judge.failed), judge.known, judge.awaited)
 
 
-def _text(value: float | Reading) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _text(value: float | Reading, words: cells.Words | None = None) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return words.show(value) if words else f"{value:g}"
 
 
 def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) -> Told:

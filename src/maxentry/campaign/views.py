@@ -126,12 +126,14 @@ def wide(state: State, kind: FrameKind | None) -> Any:
 
 def history(records: Sequence[Record]) -> Columns:
     """Return the events as columns, one line per event."""
-    lines = [(r.number, r.at, r.who, r.event.kind, describe(r.event)) for r in records]
+    created = [r.event.settings.words for r in records if isinstance(r.event, events.Created)]
+    words = created[0] if created else None
+    lines = [(r.number, r.at, r.who, r.event.kind, describe(r.event, words)) for r in records]
     return {name: [line[k] for line in lines] for k, name in enumerate(HISTORY_COLUMNS)}
 
 
-def describe(event: Event) -> str:
-    """Describe an event in a few words."""
+def describe(event: Event, words: Words | None = None) -> str:
+    """Describe an event in a few words; words: those that stand for the values."""
     match event:
         case events.Created(settings):
             return f"{settings.shape[0]} x {settings.shape[1]}, seed {settings.seed}, {settings.acquisition}"
@@ -142,8 +144,11 @@ def describe(event: Event) -> str:
             free = len(event.ids) - len(known)
             return ", ".join(part for part in (_ids(known), f"{free} not asked for" if free else "") if part)
         case events.Corrected(number, value, reason, low, high):
-            limited = low is not None and high is not None
-            now = str(Statement(low, high)) if limited else f"{value:g}" if value is not None else ""  # type: ignore[arg-type]
+            now = ""
+            if low is not None and high is not None:
+                now = str(Statement(low, high))
+            elif value is not None:
+                now = words.show(value) if words else f"{value:g}"
             put = "struck out" if value is None else f"now {now}"
             return _with_reason(f"measurement {number} {put}", reason)
         case events.Failed(ids, reasons):

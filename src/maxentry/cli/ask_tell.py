@@ -251,8 +251,9 @@ def correct(
     if (id, row, col, number) == (None,) * 4 and given:
         id = _parse_id(given.pop(0))
     value = given.pop(0) if value is None and given else value
-    if given or (value is None or is_empty(value)) != strike:
-        raise typer.BadParameter("expected ID VALUE (or ID --strike), like: maxentry correct 3 7.5")
+    how = "expected ID VALUE (or ID --strike), like: maxentry correct 3 7.5"
+    if given or (value is None and not strike) or (strike and value is not None and not is_empty(value)):
+        raise typer.BadParameter(how)
     if sum((id is not None, number is not None, row is not None or col is not None)) != 1 or (
         (row is None) != (col is None)
     ):
@@ -260,12 +261,15 @@ def correct(
     if strike and se is not None:
         raise typer.BadParameter("expected --strike or --se, got both.")
     with open_campaign(storage, name) as campaign:
-        new = None if strike else parse_measurement(value, "the correction", words=campaign.settings.words)
+        names = campaign.settings.words
+        new = None if strike else parse_measurement(value, "the correction", words=names)
+        if new is None and not strike:
+            raise typer.BadParameter(how)
         to = None if new is None else new.low if new.is_value else str(new)
         campaign.correct(id, to, row=row, col=col, number=number, se=se, reason=reason, who=who)
     output.report(
         {"campaign": campaign.name, "value": to},
-        "Struck out." if new is None else f"Corrected: now {_short(new)}.",
+        "Struck out." if new is None else f"Corrected: now {names.show(new.low) if names else _short(new)}.",
         as_json,
     )
 

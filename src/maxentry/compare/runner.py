@@ -325,6 +325,7 @@ def run_in_processes(cells: Sequence[Cell], workers: int | None = None) -> Outco
         source.prepare()  # here, so that a refusal or a licence is shown once and at once
     processes = min(workers or int(loky.cpu_count()), len(cells))
     with _hold_interrupts():  # inherited by the workers: Ctrl-C on a terminal reaches only this process
+        _start_tracker()
         executor = loky.ProcessPoolExecutor(
             processes, initializer=start_worker, initargs=(os.getpid(),), env=ONE_THREAD
         )
@@ -343,6 +344,22 @@ def run_in_processes(cells: Sequence[Cell], workers: int | None = None) -> Outco
     finally:
         with _hold_interrupts():
             executor.shutdown(kill_workers=True)
+
+
+def _start_tracker() -> None:
+    """Start loky's tracker of semaphores, and let it print nothing.
+
+    A thread of loky's may still be letting go of a lock when this process ends. The tracker then warns of a
+    leak, and of a semaphore that is gone already.
+    """
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = "ignore"
+    try:
+        import_module("joblib.externals.loky.backend.resource_tracker").ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if before is not None:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 def perform(cell: Cell) -> Run | Failure:

@@ -290,3 +290,13 @@ def redraw_strength(
         for a in range(R):
             for b in range(R):
                 Q[a, b] += (new - old) * E[a, k] * E[b, k]
+
+
+@njit(cache=True, nogil=True)
+def matvec(A: Array, R: int, m: Array, p: Array) -> None:
+    """p <- A m."""
+    for i in range(A.shape[0]):
+        s = 0.0
+        for a in range(R):
+            s += A[i, a] * m[a]
+        p[i] = s

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from maxentry._types import Array, Indices32
 from maxentry.kernels.gauge import (
     cholesky,
+    matvec,
     orthonormalise,
     redraw_strength,
     solve_lower,
@@ -49,7 +50,7 @@ from maxentry.kernels.gauge import (
     weighted_gram,
 )
 from maxentry.kernels.latent import Errors, Latent, entry_means, fill_latent, redraw_excess, redraw_scales
-from maxentry.kernels.rng import draw_inverse_gamma, draw_variance, fill_bartlett, fill_normal
+from maxentry.kernels.rng import draw_from_grid, draw_inverse_gamma, draw_variance, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
 from maxentry.kernels.simd import fetch_and_increment
 
@@ -146,16 +147,6 @@ def redraw_effects(
         p = 1.0 / tau2 + precision * n[i]
         effect[i] = precision * s[i] / p + rng.standard_normal() / math.sqrt(p)
     return tau2
-
-
-@njit(cache=True, nogil=True)
-def matvec(A: Array, R: int, m: Array, p: Array) -> None:
-    """p <- A m."""
-    for i in range(A.shape[0]):
-        s = 0.0
-        for a in range(R):
-            s += A[i, a] * m[a]
-        p[i] = s
 
 
 @njit(cache=True, nogil=True)
@@ -370,22 +361,6 @@ def update_weights(
         h = 0.5 * nu_grid[k]
         logp[k] = values.size * (h * math.log(h) - math.lgamma(h)) + h * (sum_log - sum_w)
     return float(draw_from_grid(nu_grid, logp, rng))
-
-
-@njit(cache=True, nogil=True)
-def draw_from_grid(grid: Array, logp: Array, rng: np.random.Generator) -> float:
-    """Draw one of the values of a grid; logp, up to a constant, is overwritten."""
-    top = logp.max()
-    total = 0.0
-    for k in range(grid.size):
-        logp[k] = math.exp(logp[k] - top)
-        total += logp[k]
-    u = rng.random() * total
-    for k in range(grid.size):
-        u -= logp[k]
-        if u <= 0.0:
-            return float(grid[k])
-    return float(grid[-1])
 
 
 @njit(cache=True, nogil=True)

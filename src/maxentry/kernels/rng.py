@@ -1,4 +1,4 @@
-"""Random draws inside compiled loops: normal, inverse gamma, Wishart (Bartlett 1933), a variance given sums of rows."""
+"""Random draws in compiled loops: normal, inverse gamma, grid, Wishart (Bartlett 1933), a variance given row sums."""
 
 import math
 
@@ -23,6 +23,22 @@ def fill_normal(out: Array, rng: np.random.Generator) -> None:
 def draw_inverse_gamma(a: float, b: float, rng: np.random.Generator) -> float:
     """Draw x ~ IG(a, b), density proportional to x^(-a-1) exp(-b/x)."""
     return b / rng.standard_gamma(a)
+
+
+@njit(cache=True, nogil=True)
+def draw_from_grid(grid: Array, logp: Array, rng: np.random.Generator) -> float:
+    """Draw one of the values of a grid; logp, up to a constant, is overwritten."""
+    top = logp.max()
+    total = 0.0
+    for k in range(grid.size):
+        logp[k] = math.exp(logp[k] - top)
+        total += logp[k]
+    u = rng.random() * total
+    for k in range(grid.size):
+        u -= logp[k]
+        if u <= 0.0:
+            return float(grid[k])
+    return float(grid[-1])
 
 
 @njit(cache=True, nogil=True)

@@ -57,7 +57,8 @@ LEAST = 1e-300  # of a probability whose logarithm is taken
 def check_noise(name: str) -> Noise:
     """Return the name of a noise law; refuse any other."""
     if not isinstance(name, str) or name not in NOISE_NAMES:
-        raise ParameterError(f"noise must be {' or '.join(map(repr, NOISE_NAMES))}, got {show(name)}")
+        names = ", ".join(map(repr, NOISE_NAMES[:-1]))
+        raise ParameterError(f"noise must be {names} or {NOISE_NAMES[-1]!r}, got {show(name)}")
     return name
 
 
@@ -348,6 +349,8 @@ class Likelihood:
         import numpy as np
 
         o, law = statements, law.at(statements.rows, statements.cols)
+        if o.se is not None:
+            law = law._replace(var=(law.var if law.var.ndim == 2 else law.var[:, None]) + o.se**2)
         if o.low is None or o.high is None:
             return np.asarray(np.log(np.maximum(law.density(o.values - x).mean(0), LEAST)))
         low, high = o.low[None], o.high[None]

@@ -118,14 +118,16 @@ def model_values(value_map: ValueMap, observations: Observations) -> Observation
     if value_map.plain:
         return observations
     o = observations
-    if o.se is not None and value_map.transform.inside(o.values).all():
-        o = replace(o, se=o.se * value_map.slope(o.values, o.rows, o.cols))
 
     def where(k: int) -> str:
         return place(o.row_axis, o.rows[k], o.col_axis, o.cols[k])
 
+    def errors(told: Array) -> Array | None:
+        return None if o.se is None else o.se * value_map.slope(told, o.rows, o.cols)
+
     if o.low is None or o.high is None:
-        return replace(o, values=value_map.forward(o.values, o.rows, o.cols, where))
+        z = value_map.forward(o.values, o.rows, o.cols, where)
+        return replace(o, values=z, se=errors(o.values))
     low, high = (value_map.forward_end(end, o.rows, o.cols) for end in (o.low, o.high))
     impossible = ~((low < np.inf) & (high > -np.inf))
     if impossible.any():
@@ -136,7 +138,8 @@ def model_values(value_map: ValueMap, observations: Observations) -> Observation
         )
     limited, inside = o.low < o.high, value_map.transform.inside(o.values)
     told = np.where(limited & ~inside, np.where(np.isfinite(low), o.low, o.high), o.values)
-    return replace(o, values=value_map.forward(told, o.rows, o.cols, where), low=low, high=high)
+    z = value_map.forward(told, o.rows, o.cols, where)
+    return replace(o, values=z, low=low, high=high, se=errors(told))
 
 
 class Chain(NamedTuple):

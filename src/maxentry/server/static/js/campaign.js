@@ -83,6 +83,7 @@ export class CampaignPage {
 
   async find(event, row, col) {
     event.preventDefault();
+    const form = event.currentTarget;
     this.missed?.remove();
     try {
       const known = await api.get(`${this.path}/labels`);
@@ -91,7 +92,8 @@ export class CampaignPage {
       const missing = [[row, "row"], [col, "column"]].find((_, k) => entry[k] < 0);
       if (missing) return (this.missed = toast(`There is no ${missing[1]} ${missing[0].value.trim()}.`, "bad"));
       await this.map.goTo(entry);
-      this.map.stage.focus();
+      const active = document.activeElement; // by now somebody may be typing elsewhere
+      if (active === document.body || form.contains(active)) this.map.stage.focus();
     } catch (error) {
       this.missed = toast(error.message, "bad");
     }
