@@ -23,6 +23,7 @@ MISTAKES = {
     "rss unweighted": "the weights of Student noise forgotten in the draw of eta2",
     "beta forgotten": "the likelihood of the rows not tempered",
     "eigenvalues forgotten": "the density of an eigenvalue of L without its distances from the others",
+    "choice forgotten": "an eigenvalue of L drawn as if it had been chosen whatever its size",
     "line once": "the weight of a column drawn as if it had one measurement",
     "replicates once": "an entry measured again counted once in the sums over a row",
 }
@@ -181,7 +182,9 @@ def redraw_strength(own, other, y, precision, X, r, p, offset, s2, sigma2, model
         total = (n - R - 1) / 2 * x + x - np.log(P + value).sum() / 2 + (c**2 / (P + value)).sum() / 2
         if "eigenvalues forgotten" not in mistakes:
             total += np.log(np.abs(value - rest)).sum()
-        return total + np.log(value / (value + rest.sum()))  # the last for the choice of k
+        if "choice forgotten" not in mistakes:
+            total += np.log(value / (value + rest.sum()))
+        return total
 
     old = np.log(values[k])
     new = old + rng.standard_normal()
