@@ -45,6 +45,12 @@ Noise = Literal["gaussian", "student", "columns", "rows"]
 NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
 DataKind = Literal["numbers", "yes/no", "grades"]
 KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
+# What the expected error is of, in words
+ERROR_WORDS: dict[str, str] = {
+    "numbers": "root mean square against measurements, your units",
+    "yes/no": "root mean square, of the probability of yes",
+    "grades": "root mean square, of the expected grade",
+}
 # Degrees of freedom that may be drawn; 100 is Gaussian to the eye.
 NU_VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
 # The same where columns or rows have a noise of their own; at the last the noises are equal within 1.5%.
@@ -217,6 +223,11 @@ class Likelihood:
     def known_noise(self) -> bool:
         """Whether the noise is 1 by convention: yes and no leave the scale of the latent values open."""
         return self.kind == "yes/no"
+
+    @property
+    def is_special(self) -> bool:
+        """Whether values are more than plain numbers: yes and no, grades, or numbers of a scale with ends."""
+        return self.discrete or self.limits is not None
 
     @property
     def first_cuts(self) -> tuple[float, ...]:

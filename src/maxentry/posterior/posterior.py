@@ -381,6 +381,8 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if p.noise_sds:
         low, high = min(p.noise_sds.values()), max(p.noise_sds.values())
         noise += f" for a typical one of the {p.fit.noise}, {low:.4g} to {high:.4g} for each"
+    if data.se is not None:
+        noise += f", beside the standard errors of {int((data.se > 0).sum())} measurements"
     transform = []
     if p.transform != NONE:
         noise += f", on the {p.transform} scale"
