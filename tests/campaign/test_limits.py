@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from maxentry.campaign import events, fits
@@ -50,6 +51,35 @@ def test_a_damaged_event_is_refused(part):
     payload = json.loads(events.write(LIMITED)) | {part: [0.0, "x"]}
     with pytest.raises(StorageError):
         events.read("told", json.dumps(payload))
+
+
+def test_a_transform_takes_limits_that_say_something(tmp_path):
+    with Campaign.create(tmp_path / "lab.db", "c", 3, 3, seed=1, transform="log") as campaign:
+        campaign.tell(row=0, col=0, value="0..5")
+        with pytest.raises(
+            DataError, match="got >0 at row 0, column 1: all values are there, so leave it empty"
+        ):
+            campaign.tell(row=0, col=1, value=">0")
+        with pytest.raises(
+            DataError, match="got <0 at row 0, column 1: no value is there, so use no transform"
+        ):
+            campaign.tell(row=0, col=1, value="<0")
+
+
+def test_booleans_and_ordered_categories_say_the_kind_of_a_campaign(tmp_path):
+    entries, storage = {"row": [0, 1, 2], "col": [0, 1, 2]}, tmp_path / "lab.db"
+    flags = pd.DataFrame(entries | {"value": [True, False, None]})
+    with Campaign.create(storage, "flags", 3, 3, values=flags) as campaign:
+        assert campaign.settings.kind == "yes/no"
+        assert campaign.export(frame="columns")["value"] == ["yes", "no"]
+    with Campaign.create(storage, "numbers", 3, 3, values=flags, kind="numbers") as campaign:
+        assert campaign.settings.kind == "numbers"
+    grades = pd.Categorical(["poor", "good", None], ["poor", "fair", "good"], ordered=True)
+    with Campaign.create(
+        storage, "grades", 3, 3, kind="grades", values=pd.DataFrame(entries | {"value": grades})
+    ) as campaign:
+        assert campaign.settings.levels == ("poor", "fair", "good")
+        assert campaign.export(frame="columns")["value"] == ["poor", "good"]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import getpass
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from os import PathLike
@@ -30,6 +30,7 @@ from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError, is_whole
+from maxentry.observations import find_kind
 from maxentry.wording import as_text, show
 
 if TYPE_CHECKING:
@@ -125,14 +126,20 @@ def check_new_labels(settings: Settings) -> None:
     cells.check_distinct(settings.cols, "column")
 
 
-def check_setting_names(settings: Iterable[str]) -> None:
-    """Refuse unknown settings, suggesting the nearest known one."""
+def read_settings(settings: Mapping[str, Any], values: Any) -> dict[str, Any]:
+    """Return the settings of a new campaign, with the kind that its first values have (see `complete`).
+
+    Refuse unknown settings, suggesting the nearest known one.
+    """
     known = [field.name for field in fields(Settings)]
     for name in settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ParameterError(f"expected settings of a campaign, got {show(name)}{hint}.")
+    kind, levels = find_kind(values, settings.get("kind"), settings.get("levels"))
+    found = ({} if kind == "numbers" else {"kind": kind}) | ({} if levels is None else {"levels": levels})
+    return {**settings, **found}
 
 
 def user_name(who: str | None) -> str | None:
@@ -226,7 +233,7 @@ class Campaign:
         if frame is None:
             frame = frames.frame_library(values, rows, cols, *settings.values())
         views.check_frame(frame)
-        check_setting_names(settings)
+        settings = read_settings(settings, values)
         seed = secrets.randbits(32) if seed is None else seed
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:

@@ -8,7 +8,6 @@ lines first, from ids, from entries or from a table.
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,7 +25,6 @@ from maxentry.errors import CampaignError, DataError, ParameterError, is_flag, i
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
 from maxentry.tables import DecimalComma, Table
-from maxentry.transform import Transform
 from maxentry.wording import as_text, show
 
 Outcome = tuple[Sequence[Event], None]
@@ -57,7 +55,8 @@ def correct(
     reading = cells.check_reading(
         Reading(*statement, (old.se or 0.0) if error is None else error), "the correction"
     )
-    check_value(state, statement.value if reading.is_plain else reading, old.row, old.col)
+    name = place(state.row_axis, old.row, state.col_axis, old.col)
+    state.settings.check_value(statement.value if reading.is_plain else reading, name)
     if not old.struck and reading == (old.reading or Reading(old.value, old.value)):
         return [], None
     ends = {} if statement.is_value else {"low": reading.low, "high": reading.high}
@@ -321,7 +320,9 @@ class _Judge:
 
     def __init__(self, lines: Sequence[Line], state: State, again: bool, now: dt.datetime) -> None:
         self.state, self.again, self.now = state, check_flag(again, "again"), now
-        self.n_lines, self.valid = len(lines), _are_valid(state, lines)
+        plain = all(line.reading is None for line in lines)
+        values = [line.value for line in lines if line.value is not None]
+        self.n_lines, self.valid = len(lines), plain and state.settings.accepts(values)
         self.rows, self.cols = state.row_axis, state.col_axis
         self.told: list[tuple[int | None, int, int, float | Reading]] = []
         self.failed: dict[int, str] = {}
@@ -345,7 +346,7 @@ class _Judge:
     def tell(self, line: Line, value: float | Reading) -> None:
         row, col = entry = self.entry(line)
         if not self.valid:
-            check_value(self.state, value, row, col)
+            self.state.settings.check_value(value, self.name(entry))
         waited_for = line.id is None and bool(self.pending(entry))
         if line.id is None:
             self.by_labels.add(entry)
@@ -545,39 +546,6 @@ def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) ->
     numbers = tuple(reading.statement.value for reading in readings)
     ends = {} if low == high else {"low": low, "high": high}
     return Told(ids, rows, cols, numbers, **ends, se=se if any(se) else None)
-
-
-def check_value(state: State, value: float | Reading, row: int, col: int) -> None:
-    """Raise unless the value is finite, in the campaign's range and valid for its transform; so the ends of a limit."""
-    name = place(state.row_axis, row, state.col_axis, col)
-    if isinstance(value, Reading) and value.se and state.settings.noise != "gaussian":
-        wanted = f"expected values without standard errors with noise={state.settings.noise!r}"
-        raise DataError(f"{wanted}, got {value} at {name}; leave them out, or set noise to gaussian.")
-    ends = (
-        {value} if isinstance(value, float) else {x for x in value[:2] if value.is_value or math.isfinite(x)}
-    )
-    low, high = state.settings.range or (-math.inf, math.inf)
-    likelihood = state.settings.likelihood
-    if likelihood.discrete:
-        if isinstance(value, Reading):
-            raise DataError(f"expected a value of the kind {likelihood}, got {value} at {name}.")
-        likelihood.check_value(value, name)
-    for end in sorted(ends):
-        if not math.isfinite(end):
-            raise DataError(f"expected finite numbers, got {end} at {name}.")
-        if not low <= end <= high:
-            raise DataError(f"expected values from {low:g} to {high:g}, got {_text(value)} at {name}.")
-        Transform.parse(state.settings.transform).forward([end], lambda _: name)
-
-
-def _are_valid(state: State, lines: Sequence[Line]) -> bool:
-    """Return whether `check_value` would accept the values of all lines."""
-    if state.settings.likelihood.discrete or any(line.reading is not None for line in lines):
-        return False
-    values = np.array([line.value for line in lines if line.value is not None], dtype=np.float64)
-    low, high = state.settings.range or (-math.inf, math.inf)
-    valid = Transform.parse(state.settings.transform).inside(values) & np.isfinite(values)
-    return bool((valid & (values >= low) & (values <= high)).all())
 
 
 def check_flag(x: Any, name: str) -> bool:

@@ -123,7 +123,7 @@ def parse_matrix(
     words: words that stand for numbers.
     """
     labelled = table.role("row") is not None and table.role("col") is not None
-    long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", "trials"))
+    long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", *frames.COUNTS))
     if names is None and not long:
         if se is not None:
             raise DataError(
@@ -167,8 +167,10 @@ def _long_columns(
             at[role] = place
     at |= frames.find_beside(table.names, at.values(), se)
     if words is not YES_NO:
-        at = {role: place for role, place in at.items() if role not in ("successes", "trials")}
-    optional = {"value"} if names is None and at.keys() & {"low", "high", "trials"} else set()
+        if not at.keys() & {"value", "low", "high"} and at.keys() & {*frames.COUNTS}:
+            raise DataError(f"{table.source}: {frames.COUNTED}")
+        at = {role: place for role, place in at.items() if role not in frames.COUNTS}
+    optional = {"value"} if names is None and at.keys() & {"low", "high", *frames.COUNTS} else set()
     missing = [
         name
         for role, name in zip(("row", "col", "value"), wanted, strict=True)

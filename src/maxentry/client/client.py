@@ -27,7 +27,7 @@ from urllib.parse import quote
 from maxentry import cells, errors, frames
 from maxentry.acquisition.problem import Costs
 from maxentry.campaign import events, views
-from maxentry.campaign.campaign import check_count, check_setting_names, user_name
+from maxentry.campaign.campaign import check_count, read_settings, user_name
 from maxentry.campaign.events import Record
 from maxentry.campaign.settings import Settings, change_settings, check_settings
 from maxentry.campaign.state import State, replay
@@ -117,7 +117,7 @@ class RemoteCampaign:
         """Create a campaign on this server."""
         frame = frame or frames.frame_library(values, rows, cols, *settings.values()) or self._frame
         views.check_frame(frame)
-        check_setting_names(settings)
+        settings = read_settings(settings, values)
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
         told = None if values is None else [_line(line) for line in read_lines(values, words=wanted.words)]
         body = _settings(wanted, ("name", "rows", "cols", *settings))
