@@ -12,7 +12,7 @@ corrected by them, since on the suite's matrices what a batch fell short of says
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from maxentry.acquisition.total_variance import TotalVariance
 from maxentry.belief import Entries
 from maxentry.campaign import fits, policy
 from maxentry.campaign.fits import Cache
-from maxentry.campaign.state import State
+from maxentry.campaign.state import OUTLOOK, State, derive_rng
 from maxentry.posterior.posterior import Posterior
 from maxentry.wording import count, percent
 
@@ -142,6 +142,15 @@ class Ahead:
         outlook = None if self.outlook is None else self.outlook.to_dict()
         return {"outlook": outlook, "advice": self.advice, "past": [batch._asdict() for batch in self.past]}
 
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Ahead:
+        """Read what `to_dict` gave; fields of a later version are left out."""
+        numbers, names = document["outlook"], {field.name for field in fields(Outlook)}
+        outlook = None if numbers is None else Outlook(**{k: x for k, x in numbers.items() if k in names})
+        past = document.get("past", ())
+        batches = tuple(PastBatch(*(batch[name] for name in PastBatch._fields)) for batch in past)
+        return cls(outlook, document["advice"], batches)
+
     def __str__(self) -> str:
         return self.advice if self.outlook is None else f"{self.outlook}; {self.advice}"
 
@@ -162,8 +171,29 @@ def look_ahead(
     outlook = compute_outlook(state, posterior, batch, now)
     past = find_past_batches(state, posterior, cache)
     enough = policy.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
+    if state.settings.goal != "fill":
+        advice = enough or describe_goal(state, posterior, batch)
+        return Ahead(outlook, advice, past)
     advice = enough or " ".join([give_advice(outlook, state.settings.target_sd), *describe_past(past)])
     return Ahead(outlook, advice, past)
+
+
+def describe_goal(state: State, posterior: Posterior, batch: policy.Batch) -> str:
+    """Say what is at stake for the goal now, and what the next batch would change."""
+    from maxentry.model.goal import Goal
+    from maxentry.posterior.decisions import expect_stake, say_stake
+
+    goal, enough = Goal.parse(state.settings.goal), state.settings.enough
+    entries, rng = Entries(batch.rows, batch.cols), derive_rng(state.settings.seed, OUTLOOK, state.version)
+    found = expect_stake(posterior.belief, posterior.answers, goal, entries, rng)
+    if found is None:
+        return f"go on: {posterior.answer(goal).summary[-1]}"
+    now, after = found
+    if now == 0:
+        return f"{say_stake(goal, now)} You can stop here."
+    fall = f"{count(len(batch.rows), 'more measurement')} should lower it by {percent(1 - after / now)}"
+    wanted = "" if enough is None else f" {enough:g} was asked for."
+    return f"go on: {say_stake(goal, now).rstrip('.')}; {fall}.{wanted}"
 
 
 def describe_past(past: tuple[PastBatch, ...]) -> list[str]:
