@@ -354,6 +354,19 @@ class Likelihood:
             expected += step * law.cdf(x - beside(law.cuts[..., k], x))
         return expected
 
+    def reading_variance(self, x: Floats, law: NoiseLaw) -> Floats:
+        """Return the variance of a yes or no, or of a grade, about its answer: the mean over draws x (S, ...)."""
+        import numpy as np
+
+        if self.kind == "yes/no":
+            p = law.cdf(x)
+            return np.asarray((p * (1 - p)).mean(0))
+        squares = np.full(x.shape, float(self.scores[0]) ** 2)
+        assert law.cuts is not None
+        for k, step in enumerate(np.diff(np.square(self.scores))):
+            squares += step * law.cdf(x - beside(law.cuts[..., k], x))
+        return np.asarray(np.maximum(squares - self.answers(x, law) ** 2, 0.0).mean(0))
+
     def probabilities(self, x: Floats, law: NoiseLaw) -> Floats:
         """Return the probability of each grade, (K, ...), averaged over the draws x (S, ...)."""
         import numpy as np
