@@ -36,9 +36,9 @@ LATER = {
     "kind": "numbers",
     "levels": None,
     "limits": None,
-    "noise_sd": None,
     "goal": "fill",
     "enough": None,
+    "noise_sd": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -145,9 +145,6 @@ class Settings:
         "The ends of the scale, 0,100 or 0, or ,1: a value there means at or beyond.",
         metavar="LOW,HIGH",
     )
-    noise_sd: float | None = _setting(
-        None, "The known sd of a measurement around its entry, on the scale of the transform.", positive=True
-    )
     goal: str = _setting(
         "fill",
         "What is wanted: fill, best, best per row, smallest 3 per column, rank rows, rank columns, threshold 6.5.",
@@ -157,6 +154,9 @@ class Settings:
         None,
         "Good enough: the expected regret (best), or the share of pairs or entries that are wrong, to reach.",
         positive=True,
+    )
+    noise_sd: float | None = _setting(
+        None, "The known sd of a measurement around its entry, on the scale of the transform.", positive=True
     )
 
     def __post_init__(self) -> None:

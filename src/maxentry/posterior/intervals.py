@@ -59,21 +59,31 @@ class Deviation(NamedTuple):
 
     def at(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> tuple[Array, Array]:
         """Return mean and variance of the entries given draws x (S, ...) of the pattern, or given one of them."""
-        i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
-        keys = (i[:, None] if isinstance(rows, slice) else i) * self.m2 + j
-        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
-        known = self.keys[place] == keys if len(self.keys) else np.zeros(np.shape(keys), dtype=bool)
         omega2, nu2 = (beside(np.asarray(part[draws]), x) for part in (self.omega2, self.nu2))
-        times, var = self.times[place], self.var[place]
+        if not len(self.keys):
+            return x, np.broadcast_to(omega2, x.shape)
+        keys = self._keys(x, rows, cols)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        known, times, var = self.keys[place] == keys, self.times[place], self.var[place]
         error = np.where(times > 0, nu2 / np.maximum(times, 1.0), var)
         k = np.where(known, omega2 / (omega2 + error), 0.0)
         return x + k * (self.mean[place] - x), omega2 * (1 - k)
 
-    @property
-    def quantiles(self) -> Array:
-        """The quantiles (k + 1/2) / S of a standard normal in a fixed random order, one for each draw."""
+    def draw(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
+        """Return entries given draws x (S, ...) of the pattern, or given one of them.
+
+        Deviations are the quantiles (k + 1/2) / S of their law, one for each draw, from another place in a random order
+        for each entry.
+        """
+        centre, var = self.at(x, rows, cols, draws)
         S = self.omega2.size
-        return np.asarray(ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S))
+        quantiles = ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S)
+        place = beside(np.arange(S)[draws], x) + (self._keys(x, rows, cols) * 2654435761 >> 7) % S
+        return np.asarray(centre + quantiles[place % S] * np.sqrt(var))
+
+    def _keys(self, x: Array, rows: Any, cols: Any) -> Any:
+        i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
+        return (i[:, None] if isinstance(rows, slice) else i).astype(np.int64) * self.m2 + j
 
     def restrict(self, rows: Any, cols: Any) -> Deviation:
         """Return the same for some rows and columns, which are numbered anew."""
@@ -102,11 +112,10 @@ class Answers(NamedTuple):
     def entries(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
         """Return the entries (or probabilities of yes, or expected grades) of some draws x (S, ...), or of one.
 
-        Deviations are at quantiles, one for each draw: as spread as they are, but not independent between entries.
+        Deviations are at quantiles, one for each draw, in an order of each entry's own.
         """
         if self.deviation is not None:
-            x, var = self.deviation.at(x, rows, cols, draws)
-            x = x + beside(np.asarray(self.deviation.quantiles[draws]), x) * np.sqrt(var)
+            x = self.deviation.draw(x, rows, cols, draws)
         return self.value_map.inverse(self.likelihood.answers(x, self.law.select(draws)), rows, cols)
 
     def points(
