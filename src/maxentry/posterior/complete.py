@@ -134,6 +134,7 @@ def complete(
             f"noise={likelihood.noise!r} goes with values without standard errors, got standard errors"
         )
     likelihood.check_scale(transform, scale)
+    likelihood.warn_of_limits(observations)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale)
     if start is not None:
         fit = keep_units(fit, start, observations)
