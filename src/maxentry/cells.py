@@ -425,7 +425,7 @@ def parse_line(
     cell: the cells by role (see `frames.BESIDE`); where: the name of a role's cell for errors.
     """
     statement = parse_measurement(cell.get("value"), where("value"), decimal_comma, words)
-    if words is YES_NO and ("trials" in cell or "successes" in cell):
+    if words is YES_NO and cell.keys() & {"successes", "trials"}:
         counts = _parse_counts(cell, where)
         if counts and statement is not None:
             raise DataError(f"{where('value')}: expected a value, or successes and trials, got both.")

@@ -479,7 +479,9 @@ class Observations:
         if self.low is not None:
             lines.append(f"  {count_limits(self.low, self.high)}")
         if self.se is not None:
-            lines.append(f"  standard errors {self.se.min():.4g} to {self.se.max():.4g}")
+            given = self.se[self.se > 0]
+            few = f" of {given.size} of them" if given.size < self.n else ""
+            lines.append(f"  standard errors {given.min():.4g} to {given.max():.4g}{few}")
         return "\n".join(lines)
 
     def subset(self, keep: ArrayLike) -> Observations:

@@ -373,6 +373,14 @@ def cell_text(cell: Any, decimal: str = ".") -> str:
     return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
 
 
+_POINT = re.compile(r"(?<=\d)\.(?=\d)")
+
+
+def use_comma(cell: Any) -> Any:
+    """Return a limit or a range (`<0.5`, `0.5..0.7`) with decimal commas; anything but text as it is."""
+    return _POINT.sub(",", cell) if isinstance(cell, str) else cell
+
+
 def _csv_text(cell: Any, decimal: str) -> str:
     text = cell_text(cell, decimal)
     return text if isinstance(cell, int | float) else escape(text)

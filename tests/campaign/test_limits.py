@@ -16,7 +16,7 @@ from maxentry.campaign.ledger import snapshots
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import replay
 from maxentry.campaign.storage import Storage
-from maxentry.errors import DataError, StorageError
+from maxentry.errors import CampaignError, DataError, ParameterError, StorageError
 
 inf = math.inf
 PLAIN = Told((None,), (0,), (1,), (2.0,))
@@ -85,7 +85,8 @@ def test_booleans_and_ordered_categories_say_the_kind_of_a_campaign(tmp_path):
 @pytest.fixture
 def campaign(tmp_path):
     with Campaign.create(tmp_path / "lab.db", "c", 3, 3, seed=1, cache=tmp_path / "cache") as opened:
-        opened.tell({"row": [0, 0, 1, 2], "col": [0, 1, 1, 2], "value": ["<1", 2.0, "3..4", 5.0]})
+        values = ["<1", 2.0, "3..4", 5.0]
+        opened.tell({"row": [0, 0, 1, 2], "col": [0, 1, 1, 2], "value": values, "se": [0, None, 0, 0.5]})
         opened.correct(number=2, value=">2")
         yield opened
 
@@ -112,6 +113,7 @@ def test_snapshots_keep_limits(campaign, tmp_path):
     restored = snapshots.load(file, "mark")
     assert restored.measurements == campaign.state.measurements
     assert restored.after([]).observations().high.tolist() == [1.0, inf, 4.0, 5.0]
+    assert restored.after([]).observations().se.tolist() == [0.0, 0.0, 0.0, 0.5]
 
 
 def test_a_snapshot_with_limits_is_not_read_as_one_without(campaign, tmp_path):
@@ -161,3 +163,56 @@ def test_values_at_the_ends_of_the_scale_are_no_values():
         expected = [min(mean[0, 0], 0), max(mean[1, 1], 100), 50, np.clip(mean[2, 0], 20, 30)]
         np.testing.assert_allclose(values, expected)
         assert fits.error_parts(campaign.state, posterior).error > 0
+
+
+def test_snapshots_keep_what_limits_were_before(tmp_path):
+    with Campaign.create(tmp_path / "lab.db", "c", 3, 3, seed=1) as campaign:
+        campaign.tell(row=0, col=0, value="<1")
+        campaign.correct(number=1, value=2.0)
+        assert snapshots.load(_saved(campaign, tmp_path), "mark").measurements == campaign.state.measurements
+        assert campaign.state.measurements[0].before != (1.0,)
+
+
+def test_standard_errors_change_the_fit():
+    values = {"row": [0, 0, 1, 1], "col": [0, 1, 0, 1], "value": [0.0, 0.0, 0.0, 10.0]}
+    with Campaign.create("sqlite://", "c", 2, 2, seed=1, rank=0) as campaign:
+        campaign.tell(values | {"se": [0.01, 0.01, 0.01, 100.0]})
+        assert abs(campaign.posterior().mean[1, 1]) < 5
+        assert "standard errors" in repr(campaign.posterior())
+
+
+def test_standard_errors_do_not_go_with_other_noise():
+    with Campaign.create("sqlite://", "c", 2, 2, seed=1, noise="student") as campaign:
+        with pytest.raises(
+            DataError, match=r"noise='student', got 1 \(se 0.1\) .*; leave them out, or set noise"
+        ):
+            campaign.tell(row=0, col=0, value=1.0, se=0.1)
+        campaign.set(noise="gaussian")
+        campaign.tell(row=0, col=0, value=1.0, se=0.1)
+        with pytest.raises(ParameterError, match="got 1 with one; keep noise='gaussian'"):
+            campaign.set(noise="columns")
+
+
+def test_tables_of_replicates_are_measurements_each():
+    values = {"row": [0, 0, 0, 1], "col": [0, 0, 0, 1], "value": [1.0, 1.0, 2.0, 3.0]}
+    with Campaign.create("sqlite://", "c", 2, 2, seed=1, values=values) as campaign:
+        assert campaign.state.values.tolist() == [1.0, 1.0, 2.0, 3.0]
+
+
+def test_trials_are_told_in_one_line_and_told_again_harmlessly():
+    with Campaign.create("sqlite://", "c", 2, 3, seed=1, kind="yes/no", n_initial=1) as campaign:
+        asked = campaign.ask(1, frame="columns")
+        campaign.tell({"row": [1], "col": [2], "successes": [1], "trials": [2], "value": [None]})
+        by_id = {"id": asked["id"], "successes": [2], "trials": [3]}
+        assert campaign.tell(by_id).told == 3
+        assert campaign.tell(by_id).known == 3
+        assert campaign.state.asked[1].status == "told"
+        assert [m.id for m in campaign.state.measurements] == [None, None, 1, 1, 1]
+        with pytest.raises(CampaignError, match=r"expected the value no recorded for .*, got 1 of 3"):
+            campaign.tell(by_id | {"successes": [1]})
+        assert campaign.tell(by_id | {"successes": [0], "trials": [1]}, again=True).told == 1
+        told = campaign.export(frame="columns")
+        assert told["value"] == ["yes", "no", "yes", "yes", "no", "no"]
+        lines = {name: told[name] for name in ("row", "col", "value")}
+        with Campaign.create("sqlite://", "d", 2, 3, seed=1, kind="yes/no", values=lines) as copy:
+            assert copy.state.values.tolist() == campaign.state.values.tolist()

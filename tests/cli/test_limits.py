@@ -124,9 +124,10 @@ def test_complete_takes_yes_and_no() -> None:
     Path("both.csv").write_text("row,col,value,successes,trials\na,x,2,2,3\nb,y,0,0,2\nb,x,1,1,1\n")
     said = good("complete", "both.csv", "--rank", "0", "--seed", "1").stderr
     assert "2 columns are not used: 'successes', 'trials'" in said
-    assert "one trial a line for a campaign" in refused(
-        "new", "c", "--kind", "yes/no", "--from", "counts.csv"
-    )
+    good("new", "c", "--kind", "yes/no", "--from", "counts.csv")
+    Path("more.csv").write_text("row,col,successes,trials\na,y,0,2\n")
+    assert answer("tell", "more.csv")["told"] == 2
+    assert [line["value"] for line in answer("export")["entries"]].count("yes") == 3
 
 
 def test_complete_takes_grades() -> None:
@@ -193,6 +194,33 @@ def test_a_campaign_with_limits() -> None:
     assert answer("correct", "--row", "r3", "--col", "c2", "--value", ">60")["value"] == ">60"
     assert [entry["value"] for entry in answer("export")["entries"]][1::2] == ["<5", "20..30", ">60"]
     assert answer("ask", "1")["n"] == 1
-    assert "which campaigns do not use yet" in refused(
-        "tell", "--row", "r1", "--col", "c3", "--value", "1", "--se", "1"
-    )
+    assert answer("tell", "--row", "r1", "--col", "c3", "--value", "1", "--se", "1")["told"] == 1
+    assert answer("export")["entries"][-1]["se"] == 1.0
+    Path("errors.csv").write_text("row,col,value,error\nr2,c3,7,0.5\nr3,c3,8,\n")
+    assert answer("tell", "errors.csv", "--se", "error")["told"] == 2
+    good("export", "-o", "long.csv")
+    good("new", "copy", "--from", "long.csv", "--limits", "0,100")
+    errors = [line["se"] for line in answer("export", "--campaign", "copy")["entries"]]
+    assert errors[-3:] == [1.0, 0.5, None]
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "kind", "error"),
+    [
+        (["--kind", "yes/no"], "yes,no,no,yes,no,yes", "yes/no", "of the probability of yes"),
+        (["--kind", "grades", "--levels", "A,B,C"], "A,B,C,A,B,A", "grades A, B, C", "of the expected grade"),
+        (["--limits", "0,100"], "0,100,<5,20,30,40", "numbers from 0 to 100, 3 of 6 values at a limit", "your units"),
+        ([], "1,2,3,>4,5,6", "1 of 6 values at a limit", "against measurements"),
+    ],
+)  # fmt: skip
+def test_the_status_says_kind_and_limits(options: list[str], values: str, kind: str, error: str) -> None:
+    a, b, c, d, e, f = values.split(",")
+    Path("t.csv").write_text(f"row,x,y,z\na,{a},{b},{c}\nb,{d},{e},\nc,,,{f}\n")
+    good("new", "c", "--from", "t.csv", "--rank", "0", "--seed", "1", *options)
+    said = good("status").stdout
+    assert f"values          {kind} " in said
+    assert error in said.partition("expected error")[2].splitlines()[0]
+    assert ("your units" in said) == (not options or options[0] == "--limits")
+    document = answer("status", "--fast")
+    assert document["kind"] == (options[1] if options[:1] == ["--kind"] else "numbers")
+    assert {"levels", "limits", "at_limit"} < document.keys()

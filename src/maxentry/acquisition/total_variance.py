@@ -40,7 +40,13 @@ from scipy.linalg import eigh
 
 from maxentry._io import checkpoint
 from maxentry._types import Array, Indices
-from maxentry.acquisition.draw_field import DrawField, all_directions, measurement_direction
+from maxentry.acquisition.draw_field import (
+    ChoiceField,
+    DrawField,
+    all_directions,
+    choice_field,
+    measurement_direction,
+)
 from maxentry.acquisition.greedy import Sample, sample_candidates
 from maxentry.acquisition.problem import Problem, Quota, Selection
 from maxentry.belief import Belief, Entries
@@ -59,8 +65,8 @@ class TotalVariance:
     """The total variance of a belief, now and after any entries: G, the costly part, is computed once."""
 
     def __init__(self, belief: Belief) -> None:
-        self._draws = DrawField.from_belief(belief)
-        self._G = gram_matrix(self._draws)
+        self._draws = choice_field(belief)
+        self._G = gram_matrix(self._draws.plain)
 
     def now(self) -> float:
         """The sum over all entries of the variance of the draws (divisor S)."""
@@ -142,7 +148,7 @@ def _products(A: Array, a: Array, part: slice, *, effects_first: bool) -> Array:
 
 
 def greedy_variance(
-    draws: DrawField, Gamma: Array, problem: Problem, n: int, rng: np.random.Generator | None = None
+    draws: ChoiceField, Gamma: Array, problem: Problem, n: int, rng: np.random.Generator | None = None
 ) -> Selection:
     """The greedy batch of n entries, with pending ones measured first.
 
@@ -177,7 +183,7 @@ def greedy_variance(
     return Selection(rows, cols, np.array(gains), cost, evaluated, len(sample.keys), sample.better)
 
 
-def _takes_too_long(draws: DrawField, n: int) -> bool:
+def _takes_too_long(draws: ChoiceField, n: int) -> bool:
     """Whether to bound all entries, and update as many as are held n times, is too much work."""
     (m1, m2), work = draws.shape, draws.work
     return m1 * m2 * (work.variance if m1 * m2 > MOST_MAPPED else n * work.features) > MOST_WORK
@@ -186,7 +192,7 @@ def _takes_too_long(draws: DrawField, n: int) -> bool:
 class VarianceBounds:
     """v, and a bound of h, of any entry given the directions W: from the leading part of K Gamma K."""
 
-    def __init__(self, draws: DrawField, Gamma: Array, W: Array) -> None:
+    def __init__(self, draws: ChoiceField, Gamma: Array, W: Array) -> None:
         self.draws, self.Gamma, self.W = draws, Gamma, W
         K = np.eye(draws.p) - W.T @ W
         values, vectors = eigh(K @ Gamma @ K, subset_by_index=[max(draws.p - LEADING - 1, 0), draws.p - 1])

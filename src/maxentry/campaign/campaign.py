@@ -224,7 +224,8 @@ class Campaign:
         seed: the same seed and the same events give the same entries; random if not given.
         settings: `rank`, `acquisition`, `costs`, `mask`, `transform`, `range`, `lease`, `budget`, `target_sd` and
             the others of `Settings`.
-        values: values known already, as a table that `tell` accepts. If they are not valid, no campaign is created.
+        values: values known already, as a table that `tell` accepts; of an entry there may be several. If they are not
+            valid, no campaign is created.
         exist_ok: open the campaign if there is one of this name with the same labels; its settings do not change.
         frame: the type of tables and maps that this object returns: "pandas", "polars", or "columns" (plain data); by
             default that of `values` (or of labels, costs, a mask). It is not stored: pass it to `open`, too.
@@ -239,7 +240,9 @@ class Campaign:
             check_new_labels(wanted)
         told = [] if values is None else tell.read_lines(values, words=wanted.words)
         created, at = Created(wanted), dt.datetime.now(dt.UTC)
-        news, _ = tell.judge_lines(told, replay([Record(1, at, None, created)]), False, at)
+        news, _ = tell.judge_lines(
+            told, replay([Record(1, at, None, created)]), True, at
+        )  # all are measurements
         with open_storage(storage, create=True) as opened:
             at = (clock or opened.now)()
             key, is_new = create_or_find(opened, wanted, [created, *news], at, user_name(who), exist_ok)
@@ -341,7 +344,8 @@ class Campaign:
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """Return the history, one line per event: event, at, who, kind, what."""
-        return views.as_frame(views.history(self._storage.events(self._key)), self._kind(frame))
+        told = views.history(self._storage.events(self._key), self.settings.words)
+        return views.as_frame(told, self._kind(frame))
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
         """Return the measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means.
@@ -439,9 +443,10 @@ class Campaign:
         high (-inf and inf are open); se is its standard error.
 
         A table is a frame, a CSV or Parquet file, a text stream of CSV, or a mapping of columns: id, or row and col,
-        or both (then they must agree); and value, or low and high; and se (also for a table: se= names the column). An
-        empty value (None, NaN) is still awaited. "failed" in the column value or status, or a yes in the column failed,
-        records a failure, as `fail` does. Either all lines are recorded or none. A warning names unused columns.
+        or both (then they must agree); and value, or low and high (of yes and no: successes and trials, each trial one
+        measurement); and se (also for a table: se= names the column; an empty one: none is known). An empty value
+        (None, NaN) is still awaited. "failed" in the column value or status, or a yes in the column failed, records a
+        failure, as `fail` does. Either all lines are recorded or none. A warning names unused columns.
 
         A line with an id is about that id; ids that have expired, failed or been withdrawn are accepted. A line without
         an id is about its entry, which need not have been asked for. Telling the same value again changes nothing. A

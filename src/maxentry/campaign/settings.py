@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxentry.acquisition.problem import Costs
-    from maxentry.cells import Words
+    from maxentry.cells import Reading, Words
     from maxentry.labels import Labels
 
 WITHOUT_MODEL = WITHOUT_BELIEF
@@ -176,6 +176,50 @@ class Settings:
     def words(self) -> Words | None:
         """The words that stand for numbers in what is told."""
         return kind_words(self.kind, self.levels)
+
+    # Values that are told
+
+    def check_value(self, value: float | Reading, name: str) -> None:
+        """Raise unless a value is finite, in the range and valid for the transform; so the ends of a limit."""
+        import numpy as np
+
+        from maxentry.transform import Transform
+
+        if isinstance(value, float):
+            low, high, said = value, value, f"{value:g}"
+        else:
+            low, high, said = value.low, value.high, str(value)
+            if value.se and self.noise != "gaussian":
+                wanted = f"expected values without standard errors with noise={self.noise!r}"
+                raise DataError(f"{wanted}, got {said} at {name}; leave them out, or set noise to gaussian.")
+        if self.likelihood.discrete:
+            if not isinstance(value, float):
+                raise DataError(f"expected a value of the kind {self.likelihood}, got {said} at {name}.")
+            self.likelihood.check_value(value, name)
+        least, most = self.range or (-math.inf, math.inf)
+        for end in (low, high):
+            if not math.isfinite(end) and low == high:
+                raise DataError(f"expected finite numbers, got {end} at {name}.")
+            if math.isfinite(end) and not least <= end <= most:
+                raise DataError(f"expected values from {least:g} to {most:g}, got {said} at {name}.")
+        transform = Transform.parse(self.transform)
+        if low == high:
+            transform.forward([low], lambda _: name)
+        else:
+            transform.check_limits(np.array([low]), np.array([high]), lambda _: name)
+
+    def accepts(self, values: Iterable[float]) -> bool:
+        """Return whether `check_value` would accept all of these; False where it must be asked for each."""
+        import numpy as np
+
+        from maxentry.transform import Transform
+
+        if self.likelihood.discrete:
+            return False
+        told = np.array([*values], dtype=np.float64)
+        low, high = self.range or (-math.inf, math.inf)
+        valid = Transform.parse(self.transform).inside(told) & np.isfinite(told)
+        return bool((valid & (told >= low) & (told <= high)).all())
 
     # Changes
 

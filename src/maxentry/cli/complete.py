@@ -93,9 +93,18 @@ def export(
             table = Table.from_columns(campaign.asked(frame="columns"))
         else:
             wide = wide and not as_json
-            table = Table.from_columns(campaign.export(wide=wide, everything=everything, frame="columns"))
+            columns = campaign.export(wide=wide, everything=everything, frame="columns")
+            if form is Format.excel and campaign.settings.words is None:
+                columns = _use_commas(columns, wide)
+            table = Table.from_columns(columns)
         document = {"campaign": campaign.name, "n": table.n}
         output.deliver(table, out, form, force=force, as_json=as_json, document=document, title=campaign.name)
+
+
+def _use_commas(columns: dict[str, list[Any]], wide: bool) -> dict[str, list[Any]]:
+    """Return what was exported with decimal commas in its limits; numbers get theirs when they are written."""
+    cells = list(columns)[1:] if wide else ["value"]
+    return columns | {name: [tables.use_comma(cell) for cell in columns[name]] for name in cells}
 
 
 @commands.command(rich_help_panel="Results", epilog="JSON: campaign, output, bytes.")

@@ -65,7 +65,7 @@ class Matrix:
     def columns(self) -> dict[str, list[Any]]:
         """The measurements as a table that `Campaign.tell` takes."""
         if self.counted:
-            raise DataError("expected one trial a line for a campaign, got successes of trials.")
+            return self._counts()
         columns: dict[str, list[Any]] = {"row": self.rows, "col": self.cols}
         if self.is_plain:
             return columns | {"value": self.values}
@@ -73,6 +73,16 @@ class Matrix:
             "value": [str(r.statement) for r in self.readings],
             "se": [r.se for r in self.readings],
         }
+
+    def _counts(self) -> dict[str, list[Any]]:
+        """The trials of each entry: how many, and how many of them were a success."""
+        entries = [*zip(self.rows, self.cols, strict=True)]
+        trials, successes = Counter(entries), Counter[tuple[str, str]]()
+        for entry, value in zip(entries, self.values, strict=True):
+            successes[entry] += int(value)
+        rows, cols = ([entry[side] for entry in trials] for side in (0, 1))
+        counts = {"successes": [successes[entry] for entry in trials], "trials": [*trials.values()]}
+        return {"row": rows, "col": cols} | counts
 
     def triples(self) -> dict[str, Any]:
         """The measurements as `Observations.from_triples` takes them."""

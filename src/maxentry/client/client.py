@@ -563,7 +563,8 @@ def _line(line: Line) -> dict[str, Any]:
     """A measurement."""
     body = {name: getattr(line, name) for name in ("id", "failed", "reason")}
     body |= {"row": _label(line.row), "col": _label(line.col), "value": _number(line.value)}
-    read = line.reading
+    read, counts = line.reading, line.counts
+    body |= {} if counts is None else {"value": None, "successes": counts[0], "trials": counts[1]}
     return body if read is None else body | {"value": str(read.statement), "se": read.se or None}
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from maxentry.belief import Information
     from maxentry.cells import Words
     from maxentry.observations import Observations
     from maxentry.transform import Transform
@@ -46,6 +47,12 @@ Noise = Literal["gaussian", "student", "columns", "rows"]
 NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
 DataKind = Literal["numbers", "yes/no", "grades"]
 KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
+# What the expected error is of, in words
+ERROR_WORDS: dict[str, str] = {
+    "numbers": "root mean square against measurements, your units",
+    "yes/no": "root mean square, of the probability of yes",
+    "grades": "root mean square, of the expected grade",
+}
 # Degrees of freedom that may be drawn; 100 is Gaussian to the eye.
 NU_VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
 # The same where columns or rows have a noise of their own; at the last the noises are equal within 1.5%.
@@ -53,6 +60,7 @@ LINE_NU_VALUES = (10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0)
 COPIES = 4  # noisy copies of each draw in a predictive interval
 FEWEST_GRADES, MOST_GRADES = 3, 100
 LEAST = 1e-300  # of a probability whose logarithm is taken
+KNOTS = 2305  # of the tables by which criteria know the noise
 
 
 def check_noise(name: str) -> Noise:
@@ -232,6 +240,11 @@ class Likelihood:
         return self.kind == "yes/no"
 
     @property
+    def is_special(self) -> bool:
+        """Whether values are more than plain numbers: yes and no, grades, or numbers of a scale with ends."""
+        return self.discrete or self.limits is not None
+
+    @property
     def first_cuts(self) -> tuple[float, ...]:
         """All cuts as chains begin, halfway between the grades."""
         return tuple(k + 0.5 for k in range(1, len(self.levels)))
@@ -373,6 +386,31 @@ class Likelihood:
             grade += z > beside(law.cuts[..., k], z)
         return np.asarray(self.scores)[grade]
 
+    # How much a measurement tells
+
+    def information(
+        self, law: NoiseLaw, ends: tuple[Floats, Floats] | None, by_row: bool = False
+    ) -> Information | None:
+        """Return what is seen of a measurement; None where that is a value, with the same noise for all.
+
+        ends: of the scale, as the model has them, (1,), or one a column or row.
+        """
+        import numpy as np
+
+        from maxentry.belief import Information
+
+        none = np.empty((0, 0))
+        if law.spread is not None:
+            return Information(none, none, none, 0, law.by_row, (1 / law.spread**2).mean(0))
+        if self.kind == "numbers" and ends is None:
+            return None
+        tables = cut_tables(None if law.nu is None else float(np.median(law.nu)))
+        if ends is None:
+            cuts = np.zeros((1, 1)) if law.cuts is None else law.cuts.mean(0)[None]
+            return Information(cuts, *tables, -1)
+        finite = [end for end in ends if np.isfinite(end).any()]
+        return Information(np.stack(finite, axis=-1), *tables, int(finite[0] is ends[0]), by_row)
+
     # How probable
 
     def log_score(self, x: Floats, statements: Observations, law: NoiseLaw) -> Floats:
@@ -405,6 +443,30 @@ class Likelihood:
         return f"numbers with limits {low} and {high}".replace("-inf and", "up to").replace(
             " and inf", " and above"
         )
+
+
+def cut_tables(nu: float | None) -> tuple[Floats, Floats]:
+    """Return the noise's distribution function at even distances t, and what a cut at t takes off a value above it.
+
+    That is a share of Fisher's information about the mean: of a whole law, less that of the same law cut at t times the
+    probability of being above, P (E[score^2 | above] - E[score | above]^2).
+    """
+    import numpy as np
+
+    from maxentry.kernels.variances import REACH
+
+    t, far = np.linspace(-REACH, REACH, KNOTS), REACH * np.geomspace(1e5, 1, 2000)
+    grid = np.concatenate([-far[:-1], np.linspace(-REACH, REACH, 16 * KNOTS)])
+    law, df = NoiseLaw(np.ones(1), None if nu is None else np.array([nu])), np.inf if nu is None else nu
+    density, cdf = law.density(grid[None])[0], law.cdf(t[None])[0]
+    score = grid if nu is None else (df + 1) * grid / (df + grid**2)
+    area = np.concatenate(
+        [[0.0], np.cumsum(np.diff(grid) * np.convolve(score**2 * density, [0.5, 0.5], "valid"))]
+    )
+    whole = 1.0 if nu is None else (df + 1) / (df + 3)
+    above = law.cdf(-t[None])[0]
+    lost = np.interp(t, grid, area) + law.density(t[None])[0] ** 2 / np.maximum(above, LEAST)
+    return cdf, np.clip(lost / whole, 0.0, 1.0)
 
 
 def _check_levels(levels: tuple[Any, ...]) -> tuple[Any, ...]:

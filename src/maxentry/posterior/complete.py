@@ -131,7 +131,8 @@ def complete(
     likelihood = Likelihood.of(kind, noise, levels, limits, observations)
     if likelihood.weighted and observations.se is not None:
         raise ParameterError(
-            f"noise={likelihood.noise!r} goes with values without standard errors, got standard errors"
+            f"noise={likelihood.noise!r} is for values without standard errors, got "
+            f"{int((observations.se > 0).sum())} with one; leave them out, or use noise='gaussian'"
         )
     likelihood.check_scale(transform, scale)
     likelihood.warn_of_limits(observations)
@@ -299,10 +300,11 @@ def _choose_rank(
     """Choose by prediction on the scale of the model, where the noise has one size.
 
     Plain numbers are judged by squared error, by which the means of ranks are stacked. Where there are limits, yes and
-    no, or grades, squared error means little, and statements are judged by the log of their probability.
+    no, or grades, squared error means little, and where there are standard errors it is ruled by the poor measurements:
+    there they are judged by the log of their probability.
     """
     z = fit.statements(observations)
-    by_log_score = z.low is not None
+    by_log_score = not z.is_plain
     if not by_log_score:
         observations, fit = z, replace(fit, transform=NONE, scales=None)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from maxentry import frames
 from maxentry._types import Array
-from maxentry.belief import Belief
+from maxentry.belief import Belief, Information
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
@@ -168,7 +168,23 @@ class Posterior:
         """The pooled draws of all chains, on the scale of the transform: the input of `acquisition`."""
         d = self.draws
         left, right, row, col = (array.reshape(d.mu.size, *array.shape[2:]) for array in d[:4])
-        return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel())
+        plain = (
+            not self.likelihood.discrete and self.likelihood.limits is None and not self.likelihood.by_line
+        )
+        inform = None if plain else self._inform
+        return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel(), inform)
+
+    def _inform(self) -> Information:
+        """How much a measurement tells of its entry."""
+        limits, scales, ends = self.likelihood.limits, self.fit.scales, None
+        by_row = scales is not None and scales.side == "rows"
+        if limits is not None:
+            lines = np.arange(1 if scales is None else scales.factor.size)
+            low, high = (self.value_map.forward_end(np.full(lines.size, end), lines, lines) for end in limits)
+            ends = low, high
+        found = self.likelihood.information(self.noise_law, ends, by_row)
+        assert found is not None
+        return found
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
@@ -406,6 +422,8 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if p.noise_sds:
         low, high = min(p.noise_sds.values()), max(p.noise_sds.values())
         noise += f" for a typical one of the {p.fit.noise}, {low:.4g} to {high:.4g} for each"
+    if data.se is not None:
+        noise += f", beside the standard errors of {int((data.se > 0).sum())} measurements"
     transform = []
     if p.transform != NONE:
         noise += f", on the {p.transform} scale"

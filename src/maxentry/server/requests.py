@@ -34,12 +34,15 @@ Label = Annotated[
     str | StrictBool | StrictInt | StrictFloat | dict[str, Any],
     Field(description="Text or a number; a date as {'date': '2030-01-31'}.", examples=["L3"]),
 ]
-LimitBody = dict[Literal["below", "above", "low", "high"], StrictFloat | StrictInt | None]
+LimitName = Literal["below", "above", "low", "high"]
+LimitBody = dict[LimitName, StrictFloat | StrictInt | None]
+AnyValue = StrictBool | StrictFloat | StrictInt | str | LimitBody | None
 Value = Annotated[
-    StrictFloat | StrictInt | str | LimitBody | None,
+    AnyValue,
     Field(
-        description="A number; a limit as {'below': 0.5}, {'above': 100}, {'low': 0.5, 'high': 0.7} or '<0.5'; null "
-        "while it is awaited; 'failed' if measuring gave no value.",
+        description="A number; yes or no, as text or as true and false; a grade; a limit as {'below': 0.5}, "
+        "{'above': 100}, {'low': 0.5, 'high': 0.7} or '<0.5' (or below, above, low and high in place of the value); "
+        "null while it is awaited; 'failed' if measuring gave no value.",
         examples=[3.2, {"below": 0.5}],
     ),
 ]
@@ -107,12 +110,26 @@ class EntryReference(RequestBody):
     col: Label | None = None
     reason: Annotated[str, Field(max_length=2000)] = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_limits(cls, data: Any) -> Any:
+        """Take limits beside the id, or the row and the column, for those of the value."""
+        names = [name for name in get_args(LimitName) if isinstance(data, dict) and name in data]
+        if not names:
+            return data
+        if data.get("value") is not None:
+            raise ValueError(f"expected a value, or its limits, got value and {names[0]}")
+        limits = {name: data[name] for name in names}
+        return {name: x for name, x in data.items() if name not in limits} | {"value": limits}
+
 
 class TellLine(EntryReference):
-    """One measurement: of an id that was asked, or of a row and a column."""
+    """One measurement: of an id that was asked, or of a row and a column; of yes/no also successes of trials."""
 
     value: Value = None
     se: StandardError = None
+    successes: Id | None = None
+    trials: Id | None = None
     failed: StrictBool = False
 
 
@@ -161,7 +178,7 @@ class CorrectRequest(EntryReference):
 
     model_config = _example(id=1, value=0.38, reason="a slip")
     number: Id | None = None
-    value: StrictFloat | StrictInt | str | LimitBody | None
+    value: AnyValue
     se: StandardError = None
     who: Who = None
 
@@ -248,6 +265,20 @@ class ChangeRequest(_settings_body(CHANGEABLE)):  # type: ignore[misc]
 
     model_config = _example(budget=200, who="ann")
     who: Who = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_changeable(cls, data: Any) -> Any:
+        fixed = (
+            [name for name in data if name in SETTINGS and name not in CHANGEABLE]
+            if isinstance(data, dict)
+            else []
+        )
+        if fixed:
+            raise ValueError(
+                f"expected settings that may change, got {fixed[0]}, which stays as it was created"
+            )
+        return data
 
 
 class CreateRequest(_settings_body(SETTINGS)):  # type: ignore[misc]

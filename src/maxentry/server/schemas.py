@@ -70,6 +70,7 @@ class LabelsResponse(ResponseBody):
     cols: list[Name]
 
 
+AsTold = Annotated[str | None, Field(description="As it is told: '<0.5', 'yes', 'B'; null if struck out.")]
 Limits = Annotated[tuple[Number, Number] | None, Field(description="Ends (null: open); null for a value.")]
 
 # The columns of the tables in `campaign/views.py`; those that are not here are whole numbers.
@@ -108,18 +109,21 @@ class AskedEntry(_line(views.ASKED_COLUMNS)):  # type: ignore[misc]
 
 
 class MeasurementLine(_line(views.MEASUREMENT_COLUMNS, id=int | None)):  # type: ignore[misc]
-    """A measurement and its entry; of a limit or a range, `value` is a number that stands for it."""
+    """A measurement and its entry; `value` is a number that stands for a limit, a range, yes or no, or a grade."""
 
     limits: Limits = None
     se: Number = None
+    text: AsTold = None
 
 
 class EntryMeasurement(_line(("number", "id", "value", "told_at", "who", "corrected"), id=int | None)):  # type: ignore[misc]
-    """A measurement of an entry; `before` has its values before corrections."""
+    """A measurement of an entry; `before` has its values before corrections, `before_text` the same as told."""
 
     before: list[Number]
     limits: Limits = None
     se: Number = None
+    text: AsTold = None
+    before_text: list[str] = Field(default_factory=list)
 
 
 class HistoryLine(_line(views.HISTORY_COLUMNS)):  # type: ignore[misc]

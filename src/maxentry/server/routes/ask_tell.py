@@ -13,6 +13,7 @@ from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.tell import Line, Receipt, find_unused, read_lines
+from maxentry.cells import Statement
 from maxentry.errors import DataError
 from maxentry.progress import Watch
 from maxentry.server import idempotency, requests, schemas
@@ -127,19 +128,29 @@ def _tell_file(
 ) -> schemas.FileReceiptResponse:
     table = tables.read(io.StringIO(text))
     receipt = _tell(service, here, table, again, who, key)
-    return schemas.FileReceiptResponse(**receipt.model_dump(), unused=find_unused(table))
+    return schemas.FileReceiptResponse(
+        **receipt.model_dump(), unused=find_unused(table, words=here.campaign.settings.words)
+    )
 
 
 def tell_columns(lines: list[requests.TellLine]) -> dict[str, list[Any]]:
     """The lines of a request as the columns that `Campaign.tell` takes."""
-    names = ("id", "row", "col", "reason", "failed", "se")
+    names = ("id", "row", "col", "reason", "failed", "se", "successes", "trials")
     columns = {name: [getattr(line, name) for line in lines] for name in names}
     columns |= {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
-    return columns | {"value": [value_text(line.value) for line in lines]}
+    columns |= {"value": [value_text(line.value) for line in lines]}
+    optional = ("se", "successes", "trials")  # without one they are no columns, so that none is not used
+    return {
+        name: column
+        for name, column in columns.items()
+        if name not in optional or any(x is not None for x in column)
+    }
 
 
 def value_text(value: Any) -> Any:
-    """Return a limit or a range of a request as a cell holds it; anything else as it is."""
+    """Return a limit or a range of a request, and true or false, as a cell holds them; anything else as it is."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if not isinstance(value, dict):
         return value
     given = {name: float(x) for name, x in value.items() if x is not None}
@@ -150,7 +161,7 @@ def value_text(value: Any) -> Any:
         given.get("low", given.get("above", -math.inf)),
         given.get("high", given.get("below", math.inf)),
     )
-    return f"{low}..{high}"
+    return str(Statement(low, high))
 
 
 def _tell(
@@ -178,7 +189,7 @@ def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Rec
     told = sum(len(event.ids) for event in events if isinstance(event, Told))
     failed = sum(len(event.ids) for event in events if isinstance(event, Failed))
     awaited = sum(line.value is None and not line.failed for line in lines)
-    return Receipt(told, failed, len(lines) - told - failed - awaited, awaited)
+    return Receipt(told, failed, sum(line.n for line in lines) - told - failed - awaited, awaited)
 
 
 @router.post("/campaigns/{campaign}/fail")

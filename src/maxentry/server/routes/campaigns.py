@@ -14,7 +14,8 @@ from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Record, write
-from maxentry.campaign.state import replay
+from maxentry.campaign.ledger.tables import Measurement
+from maxentry.campaign.state import State, replay
 from maxentry.campaign.views import Columns, Status
 from maxentry.errors import SizeError
 from maxentry.server import requests, schemas
@@ -147,7 +148,7 @@ def add_cols(
 def history(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     """What happened, one line an event."""
     records, following = _records(here, page)
-    return page.body(to_records(views.history(records)), state.version, following)
+    return page.body(to_records(views.history(records, state.settings.words)), state.version, following)
 
 
 @router.get("/campaigns/{campaign}/events", response_model=schemas.EventPage)
@@ -186,8 +187,7 @@ def measurements(
     """The measurements, in the order in which they were told."""
     chosen = state.measurements if everything else state.standing
     lines, following = page.cut(chosen, lambda m: m.number)
-    columns = views.measurement_columns(lines, state)
-    return page.body(to_records(columns), len(chosen), following)
+    return page.body(_measurement_records(lines, state), len(chosen), following)
 
 
 @router.get(
@@ -206,7 +206,7 @@ def measurements(
 def export(
     state: StateDep,
     wide: Annotated[
-        bool, Query(description="One line for each row of the matrix, replicates as their mean.")
+        bool, Query(description="One line for each row of the matrix; repeated numbers as their mean.")
     ] = False,
     everything: Annotated[bool, Query(description="Those struck out, too (long).")] = False,
     form: Annotated[Literal["csv", "json"], Query()] = "csv",
@@ -221,12 +221,17 @@ def export(
         headers = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
         return Response(_to_csv(columns), media_type="text/csv", headers=headers)
     if wide:
-        body = labels(state).model_dump() | {"values": views.mean_matrix(state).tolist()}
+        body = labels(state).model_dump() | {"values": views.wide_matrix(state).tolist()}
     else:
         chosen = state.measurements if everything else state.standing
-        lines = to_records(views.measurement_columns(chosen, state))
+        lines = _measurement_records(chosen, state)
         body = {"lines": [schemas.MeasurementLine(**line) for line in lines]}
     return Response(to_json(body, inf_nan_mode="null"), media_type="application/json")
+
+
+def _measurement_records(lines: Sequence[Measurement], state: State) -> list[dict[str, Any]]:
+    columns = views.measurement_columns(lines, state) | {"text": views.text_column(lines, state)}
+    return to_records(columns)
 
 
 def _to_csv(columns: Columns) -> bytes:

@@ -131,7 +131,7 @@ def _describe_entry(here: OpenCampaign, state: State, i: int, j: int, level: flo
         "col": state.col_labels[j],
         "may_be_measured": bool(mask is None or mask[i, j]),
         "cost": float(state.costs.at(np.array([i]), np.array([j]))[0]),
-        "measurements": [m for m in state.measurements if (m.row, m.col) == (i, j)],
+        "measurements": views.entry_measurements(state, i, j),
         "asks": to_records(views.asks_in_full(asks, state, here.campaign.now(state))),
         "fit": fit,
         "believed": None if fit is None else _predict(fit, state, [i], [j], level)[0],
