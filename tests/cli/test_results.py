@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.run import answer, good, process, refused, run
+from tests.cli.run import answer, check_quiet, good, process, refused, run
 
 import maxentry
 from maxentry.cli.complete import FACTS, LONG, summarize
@@ -244,7 +244,7 @@ def test_the_loop_without_pandas_polars_and_pyarrow() -> None:
     ]  # fmt: skip
     lines = "\n".join([*loop, "ask 1 -o plate.parquet", "ask 1 --format parquet"])
     result = subprocess.run(
-        [sys.executable, "-c", WITHOUT], input=lines, capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", WITHOUT], input=lines, capture_output=True, text=True, timeout=250, check=True
     )
     said = result.stdout.splitlines()
     assert [line.split()[0] for line in said] == ["0"] * len(loop) + ["1", "1"], said
@@ -259,7 +259,7 @@ try:
     run()
 except SystemExit:
     heavy = ("numba", "numpy", "scipy", "sqlalchemy", "pandas")
-    print([name for name in heavy if name in sys.modules], file=sys.stderr)
+    print([name for name in heavy if name in sys.modules])
 """
 
 
@@ -270,15 +270,15 @@ except SystemExit:
 )
 def test_the_help_is_quick_since_nothing_heavy_is_imported(words: list[str], light: bool) -> None:
     command = [sys.executable, "-c", IMPORTED, *words]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (result.stderr.splitlines()[-1] == "[]") == light, result.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    assert (result.stdout.splitlines()[-1] == "[]") == light, result.stderr
 
 
 def complete_words(line: str, *, shell: str = "bash") -> list[str]:
     words = line.split(" ")
     env = {"_MAXENTRY_COMPLETE": f"complete_{shell}", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     result = process(env=env)
-    assert result.stderr == b""
+    check_quiet(result.stderr.decode())
     return result.stdout.decode().split()
 
 
