@@ -66,12 +66,14 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         """X with its NaN and limits replaced, each row from what is observed of it and the fitted columns."""
         check_is_fitted(self, "rank_")
         Y, ends = self._read(X, reset=False)
-        open_ = np.isnan(Y) if ends is None else np.isnan(Y) | (ends[0] < ends[1])
-        rows = open_.any(axis=1)
+        unknown = np.isnan(Y) if ends is None else np.isnan(Y) | (ends[0] < ends[1])
+        rows = unknown.any(axis=1)
         filled = Y.copy()
         if rows.any():
             of_rows = None if ends is None else [end[rows] for end in ends]
-            filled[rows] = np.where(open_[rows], self._new_rows(Y[rows].astype(np.float64), of_rows), Y[rows])
+            filled[rows] = np.where(
+                unknown[rows], self._new_rows(Y[rows].astype(np.float64), of_rows), Y[rows]
+            )
         return self._like(X, filled)
 
     def _like(self, X: Any, values: NDArray[np.floating]) -> Any:
@@ -79,7 +81,7 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         output = getattr(self, "_sklearn_output_config", {}).get("transform")
         return values if output == "default" else frames.frame_like(X, values)
 
-    def _read(self, X: Any, *, reset: bool) -> tuple[NDArray[np.floating], Sequence[Array] | None]:
+    def _read(self, X: Any, *, reset: bool) -> tuple[NDArray[np.floating], Any]:
         """X as floats, checked as scikit-learn's users expect; on fit (reset) it needs 2 rows and 2 columns.
 
         Cells of text may be words and limits: then the ends of what was observed are returned, too.
@@ -107,7 +109,7 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         index: Any = getattr(X, "index", None)
         kind = frames.frame_library(X)
         rows = frames.index_labels(index) if kind == "pandas" and index.is_unique else None
-        given = Y if ends is None else _text_cells(X)
+        given: Any = Y if ends is None else _text_cells(X)
         observations = Observations.from_array(given, rows, getattr(self, "feature_names_in_", None))
         return replace(observations, frame_kind=kind, row_name=None if rows is None else index.name)
 

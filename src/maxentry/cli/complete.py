@@ -269,7 +269,7 @@ def make_map_table(
     arrays = posterior.arrays
     new = arrays.predictive_interval(level)
     times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
-    maps = [*(arrays.measured() if measured else (arrays.mean, arrays.sd))]
+    maps: list[Any] = [*(arrays.measured() if measured else (arrays.mean, arrays.sd))]
     maps += [*(new if measured else arrays.interval(level)), *new, times]
     names = LONG.split(", ")
     if grades := posterior.likelihood.names:

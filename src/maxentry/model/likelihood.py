@@ -288,14 +288,15 @@ class Likelihood:
         """Warn where no number is known from both sides: how far entries lie beyond their limits is not in the data."""
         import numpy as np
 
-        said = observations if self.discrete else self.statements(observations)
-        if not self.discrete and said.low is not None and said.high is not None:
-            if np.all(np.isinf(said.low) | np.isinf(said.high)):
-                warn(
-                    f"all {said.n} measurements are limits, and none is a value or a range: how far the entries lie "
-                    "beyond them is not in the data, and answers rest on the prior.",
-                    stacklevel=3,
-                )
+        if self.discrete:
+            return
+        said = self.statements(observations)
+        if said.low is not None and said.high is not None and np.isinf(said.high - said.low).all():
+            warn(
+                f"all {said.n} measurements are limits, and none is a value or a range: how far the entries lie beyond "
+                "them is not in the data, and answers rest on the prior.",
+                stacklevel=3,
+            )
 
     def statements(self, observations: Observations) -> Observations:
         """Return what the measurements say of their latent values; before a transform, in the user's units."""
