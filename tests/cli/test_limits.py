@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.cli.run import answer, good, refused
 
@@ -275,7 +276,7 @@ def test_what_an_instrument_would_show() -> None:
         "6 of 9 values are at a limit. mean, low and high are of what an instrument would show."
         in shown.stderr
     )
-    assert answer(*limited)["n_limited"] == 6
+    assert answer(*limited)["at_limit"] == 6
     for line in answer(*limited, "--measured")["entries"]:
         assert 0 <= line["low"] <= line["mean"] <= line["high"] <= 100
         assert (line["low"], line["high"]) == (line["new_low"], line["new_high"])
@@ -299,3 +300,22 @@ def test_a_correction_is_shown_as_it_was_told() -> None:
     good("new", "d", "--shape", "3x3")
     good("tell", "-c", "d", "--row", "r1", "--col", "c1", "--value", "1")
     assert "Corrected: now ≤2." in good("correct", "-c", "d", "≤2", "--row", "r1", "--col", "c1").stderr
+
+
+def test_booleans_of_a_parquet_file_are_warned_of() -> None:
+    flags = {"row": ["a", "b"], "x": [True, False], "y": [None, True]}
+    pl.DataFrame(flags).write_parquet("flags.parquet")
+    options = ("complete", "flags.parquet", "--rank", "0", "--seed", "1")
+    said = "True and False are taken for 1 and 0. Say --kind yes/no for probabilities."
+    assert said in good(*options).stderr
+    asked = good(*options, "--kind", "yes/no")
+    assert said not in asked.stderr
+    assert all(0 < float(x) < 1 for line in asked.stdout.splitlines()[1:] for x in line.split(",")[1:])
+
+
+def test_grades_that_do_not_begin_at_1_are_refused_with_advice() -> None:
+    Path("t.csv").write_text("row,x,y\na,0,2\nb,1,3\n")
+    options = ("complete", "t.csv", "--kind", "grades", "--rank", "0", "--seed", "1")
+    assert "Give levels if the grades are others (levels=[0, 1, 2], --levels 0,1,2)" in refused(*options)
+    assert good(*options, "--levels", "0,1,2,3").exit_code == 0
+    assert "(--levels A,B,C), got none" in refused("new", "c", "--from", "t.csv", "--kind", "grades")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 FACTS = (
-    "shape, n_observed, n_limited, kind, levels, rank, rank_weights, noise_sd, transform, scales, converged, advice, "
+    "shape, n_observed, at_limit, kind, levels, rank, rank_weights, noise_sd, transform, scales, converged, advice, "
     "interrupted"
 )
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
@@ -311,7 +311,7 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
     return {
         "shape": list(posterior.shape),
         "n_observed": posterior.observations.n,
-        "n_limited": count_limited(posterior),
+        "at_limit": count_limited(posterior),
         "kind": posterior.likelihood.kind,
         "levels": list(posterior.likelihood.levels) or None,
         "rank": posterior.rank,

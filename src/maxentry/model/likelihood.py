@@ -329,7 +329,9 @@ class Likelihood:
         told = (
             f"one of the grades {names}" if scores[0] != 1 or self.levels[0] == 1 else f"a grade of 1 to {K}"
         )
-        _check_told(o, scores[k] == o.values, told)
+        counted = self.levels == tuple(range(1, K + 1))
+        hint = " Give levels if the grades are others (levels=[0, 1, 2], --levels 0,1,2)." if counted else ""
+        _check_told(o, scores[k] == o.values, told, hint)
         low, high = np.where(k == 0, -np.inf, k + 0.5), np.where(k == K - 1, np.inf, k + 1.5)
         return replace(o, values=k + 1.0, low=low, high=high)
 
@@ -505,13 +507,13 @@ def _refuse(o: Observations, wrong: bool, expected: str) -> None:
         raise DataError(f"expected {expected} or standard errors")
 
 
-def _check_told(o: Observations, good: Any, expected: str) -> None:
+def _check_told(o: Observations, good: Any, expected: str, hint: str = "") -> None:
     from maxentry.labels import place
 
     if not good.all():
         k = int((~good).argmax())
         where = place(o.row_axis, int(o.rows[k]), o.col_axis, int(o.cols[k]))
-        raise DataError(f"expected {expected}, got {o.values[k]:g} at {where}.")
+        raise DataError(f"expected {expected}, got {o.values[k]:g} at {where}.{hint}")
 
 
 GAUSSIAN, STUDENT = Likelihood(), Likelihood(noise="student")
