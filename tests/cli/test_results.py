@@ -287,7 +287,7 @@ def complete_words(line: str, *, shell: str = "bash") -> list[str]:
 @pytest.mark.process
 def test_the_shell_completes_commands_options_choices_and_campaigns() -> None:
     assert complete_words("maxentry sta") == ["status"]
-    assert set(complete_words("maxentry a")) == {"ask", "add-rows", "add-cols"}
+    assert set(complete_words("maxentry a")) == {"answer", "ask", "add-rows", "add-cols"}
     assert "--plates" in complete_words("maxentry ask --p")
     assert complete_words("maxentry ask --plates r") == ["rows"]
     assert complete_words("maxentry status -c ") == []  # no storage yet, and no error into the line
@@ -313,3 +313,31 @@ def test_completion_is_installed_for_bash(folder: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert (folder / ".bash_completions" / "maxentry.sh").exists()
     assert "maxentry.sh" in (folder / ".bashrc").read_text()
+
+
+# answer
+
+
+def test_answer_is_a_table_sentences_and_json(yields: pd.DataFrame) -> None:
+    good("new", "x", "--from", "yields.csv", "--goal", "best per column", *SHORT)
+    result = good("answer")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "row,col,place,estimate,low,high,probability,regret,observed"
+    assert "Best for S0: L" in result.stderr
+    document = answer("answer", "rank rows")
+    assert document["goal"] == "rank rows"
+    assert [line["place"] for line in document["lines"]] == list(range(1, 9))
+    library = maxentry.Campaign.open("maxentry.db").answer("rank rows")
+    assert [line["row"] for line in document["lines"]] == library.table["row"]
+    good("answer", "best 3", "-o", "best.csv")
+    assert len(pd.read_csv("best.csv")) >= 3
+    assert "got 'bes'" in refused("answer", "bes")
+
+
+def test_a_campaign_that_fills_says_how_to_name_a_goal(yields: pd.DataFrame) -> None:
+    good("new", "x", "--from", "yields.csv", *SHORT)
+    assert "maxentry set --goal 'best per row'" in refused("answer")
+    good("set", "--goal", "smallest 2 per row")
+    assert answer("answer")["goal"] == "smallest 2 per row"
+    good("set", "--drop", "goal")
+    refused("answer")

@@ -36,6 +36,7 @@ from maxentry.wording import as_text, show
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
     from maxentry.campaign.policy import Batch, Plates
+    from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
 
@@ -322,6 +323,14 @@ class Campaign:
         if not state.standing:
             raise CampaignError("expected at least one measurement before there is a posterior, got none.")
         return views.convert_maps(fits.fit_posterior(state, self.cache, progress=progress), self._frame)
+
+    def answer(self, goal: str | None = None, *, level: float = 0.9, progress: bool | None = None) -> Answer:
+        """Answer the campaign's goal, or another one: "best", "best 3 per row", "rank columns", "threshold 6.5", ...
+
+        It prints as sentences; `to_frame` has estimates, intervals and probabilities, and `at_stake` what is at stake.
+        """
+        wanted = views.choose_goal(goal, self.settings)
+        return self.posterior(progress=progress).answer(wanted, level)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """Return the expected error now, once pending entries are told, and after the next n entries; and advice."""

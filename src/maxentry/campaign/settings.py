@@ -36,6 +36,8 @@ LATER = {
     "kind": "numbers",
     "levels": None,
     "limits": None,
+    "goal": "fill",
+    "enough": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -142,6 +144,16 @@ class Settings:
         "The ends of the scale, 0,100 or 0, or ,1: a value there means at or beyond.",
         metavar="LOW,HIGH",
     )
+    goal: str = _setting(
+        "fill",
+        "What is wanted: fill, best, best per row, smallest 3 per column, rank rows, rank columns, threshold 6.5.",
+        metavar="GOAL",
+    )
+    enough: float | None = _setting(
+        None,
+        "Good enough: the expected regret (best), or the share of pairs or entries that are wrong, to reach.",
+        positive=True,
+    )
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
@@ -156,6 +168,7 @@ class Settings:
         self._set("range", _read_range(self.range, "range"))
         self._set("limits", _read_range(self.limits, "limits"))
         self._set("levels", _read_levels(self.levels))
+        self._set("goal", _read_goal(self.goal))
         self._set("costs", read_costs(self.costs, self.rows, self.cols))
         self._set("mask", _read_mask(self.mask, self.rows, self.cols))
 
@@ -411,6 +424,14 @@ def _check_limits(declared: Field[Any], value: Any) -> Any:
             raise ParameterError(f"expected {name} to be a positive finite number, got {show(value)}.")
         return float(value)
     return value
+
+
+def _read_goal(value: Any) -> str:
+    if value == "fill" or value is None:
+        return "fill"
+    from maxentry.model.goal import Goal
+
+    return str(Goal.parse(value))
 
 
 def _read_levels(value: Any) -> tuple[Any, ...] | None:

@@ -17,12 +17,14 @@ from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
 from maxentry.cells import Reading, Statement, Words
-from maxentry.errors import is_choice
+from maxentry.errors import ParameterError, is_choice
 from maxentry.labels import show
 from maxentry.tables import cell_text
 from maxentry.wording import count
 
 if TYPE_CHECKING:
+    from maxentry.campaign.settings import Settings
+    from maxentry.model.goal import Goal
     from maxentry.posterior.posterior import Posterior
 
 Columns = dict[str, list[Any]]
@@ -49,6 +51,20 @@ def check_frame(kind: FrameKind | None) -> None:
 def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:
     """Return the posterior with maps as frames of this kind; unchanged for None and "columns"."""
     return posterior if kind is None or kind == "columns" else posterior.framed(kind)
+
+
+def choose_goal(given: str | None, settings: Settings) -> Goal:
+    """Return the goal that is asked about, or the campaign's own; refuse one that has no answer of its own."""
+    from maxentry.model.goal import Goal
+
+    goal = Goal.parse(settings.goal if given is None else given)
+    if goal.fills:
+        raise ParameterError(
+            "expected a goal with an answer of its own (best, rank or threshold), got fill.",
+            code="no_goal",
+            hint="Name one: answer('best per row'), or set(goal='best per row').",
+        )
+    return goal
 
 
 def asks(chosen: Iterable[Ask], state: State) -> Columns:

@@ -17,7 +17,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 
     from maxentry.campaign.outlook import Ahead
     from maxentry.campaign.policy import Plates
+    from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
 API = "/api/v1"
@@ -192,9 +192,14 @@ class RemoteCampaign:
             file.write_bytes(response.content)
             return views.convert_maps(Posterior.load(file), self._frame)
 
+    def answer(self, goal: str | None = None, *, level: float = 0.9, progress: bool | None = None) -> Answer:
+        """The answer to the campaign's goal, or to another one."""
+        wanted = views.choose_goal(goal, self.settings)
+        return self.posterior(progress=progress).answer(wanted, level)
+
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
-        from maxentry.campaign.outlook import Ahead, Outlook, PastBatch
+        from maxentry.campaign.outlook import Ahead
 
         params, document = {"n": check_count(n), "wait": WAIT}, None
         while document is None:
@@ -202,14 +207,7 @@ class RemoteCampaign:
             document = _parse(response)
             if response.status_code == 202:
                 document = self._session.wait_for(document, progress)
-        numbers = document["outlook"]
-        if numbers is not None:
-            names = {field.name for field in fields(Outlook)}
-            numbers = {name: x for name, x in numbers.items() if name in names}
-        past = tuple(
-            PastBatch(*(batch[name] for name in PastBatch._fields)) for batch in document.get("past", ())
-        )
-        return Ahead(None if numbers is None else Outlook(**numbers), document["advice"], past)
+        return Ahead.from_dict(document)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All entries that were asked for and their status, or only the pending ones, as a frame."""

@@ -283,6 +283,19 @@ class OutlookResponse(ResponseBody):
     )
 
 
+class AnswerResponse(ResponseBody):
+    """The answer to a goal: sentences, and lines with labels, estimates, intervals and probabilities."""
+
+    fit: FitResponse | None
+    goal: str
+    at_stake: Number = Field(
+        description="The expected regret, or the share of pairs or entries that are wrong."
+    )
+    level: float
+    summary: list[str]
+    lines: list[dict[str, Name | Number]]
+
+
 class AccessResponse(ResponseBody):
     """What the token of the request allows."""
 

@@ -213,6 +213,20 @@ async def heat_map(
     return body | labels | {"fit": fit}
 
 
+@router.get("/campaigns/{campaign}/answer", response_model=schemas.AnswerResponse, responses=ACCEPTED)
+def answer(
+    fit: FitDep,
+    state: StateDep,
+    goal: Annotated[
+        str | None, Query(examples=["best per row"], description="The campaign's own if not given.")
+    ] = None,
+    level: Level = 0.9,
+) -> dict[str, Any]:
+    """What is best, in which order, or above what, and how sure that is."""
+    wanted = views.choose_goal(goal, state.settings)
+    return fit.posterior.answer(wanted, level).to_dict() | {"fit": fit}
+
+
 @router.get("/campaigns/{campaign}/outlook", response_model=schemas.OutlookResponse, responses=ACCEPTED)
 async def outlook(
     service: ServiceDep,
