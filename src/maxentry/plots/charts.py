@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
+from maxentry.model.likelihood import ANSWER_WORDS
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
@@ -290,7 +291,8 @@ def trace(source: Source, *, unit: str = "") -> Plot:
     )
     chains = len(draws.mu)
     number = f"{CHAINS} of {chains}" if chains > CHAINS else f"{chains}"
-    scale = f"; on the {subject.transform} scale" if subject.scale_note else ""
+    latent = "of the latent numbers" if subject.likelihood.discrete else f"on the {subject.transform} scale"
+    scale = f"; {latent}" if subject.scale_note else ""
     advice = "those of one rank should cover the same range and not drift"
     note = f"{number} chains, a line each: {advice}; {rank_shares(posterior)}{scale}"
     return Plot(Chart(subject.title("Traces"), note, panels))
@@ -456,10 +458,12 @@ def _error_panel(subject: Subject, state: State, curve: ErrorCurve, points: int)
     if state.settings.target_sd is not None and known:
         target = np.full(2, state.settings.target_sd)
         series.append(Series("target", x[[0, -1]], target, color=GREY, dashes="dotted"))
+    likelihood = state.settings.likelihood
+    about = f" of the {ANSWER_WORDS[likelihood.kind]}" if likelihood.discrete else ""
     return Panel(
         "expected error and predictions",
         "measurements",
-        subject.with_unit("error") if subject.unit else "error (root mean square)",
+        subject.with_unit("error") if subject.unit else f"error{about} (root mean square)",
         tuple(s for s in series if len(s.y)),
         from_zero=True,
     )
