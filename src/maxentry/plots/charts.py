@@ -22,7 +22,7 @@ from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError, is_choice
 from maxentry.model.goal import OVERALL, Goal, Line
 from maxentry.plots.plot import Plot, Subject, plain_values
-from maxentry.plots.records import Chart, Panel, Series
+from maxentry.plots.records import LONGEST, Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 from maxentry.posterior.draws import gram_matrices
@@ -362,14 +362,14 @@ def best(
     goal = Goal("best", -1 if smallest else 1, per, (OVERALL if per is None else 1) if k is None else k)
     found = subject.posterior.answer(goal, level)
     which = "smallest" if smallest else "best"
-    names = tuple(
-        f"{one_line(i)}, {one_line(j)}" for i, j in zip(found.table["row"], found.table["col"], strict=True)
-    )
+    pairs = zip(found.table["row"], found.table["col"], strict=True)
+    named = ((one_line(i), one_line(j)) for i, j in pairs)
+    names = tuple(f"{j}: {i}" if per == "column" else f"{i}: {j}" for i, j in named)
     chosen = np.asarray(found.table["place"]) > 0
     groups = (which, chosen, BLUE), ("may be better", ~chosen, GREY)
     panel = _answer_panel(subject, found, names, groups, f"P({which})")
     of = "all entries" if per is None else f"each {per}"
-    note = f"the {which} of {of}, with {100 * level:g}% intervals and probabilities; {found.summary[-1]}"
+    note = f"the {which} of {of}, with {100 * level:g}% intervals. {found.summary[-1]}"
     return Plot(Chart(subject.title(which.capitalize()), note, (panel,)))
 
 
@@ -387,7 +387,7 @@ def ranking(
     leading = np.asarray(found.table["rank_low"]) == 1
     groups = ("may be the best", leading, VERMILLION), ("others", ~leading, BLUE)
     panel = _answer_panel(subject, found, names, groups, "P(best)")
-    note = f"averages with {100 * level:g}% intervals; {found.summary[-1]}"
+    note = f"averages with {100 * level:g}% intervals. {found.summary[-1]}"
     return Plot(Chart(subject.title(f"Ranking of {of}"), note, (panel,)))
 
 
@@ -413,9 +413,8 @@ def _answer_panel(
             series.append(
                 Series(name, middle[mine], y[mine], low[mine], high[mine], "dots", color, labels=labels)
             )
-    shown = tuple(
-        f"{name} ({percent(p)})" if p >= 0.005 else name for name, p in zip(names, share, strict=False)
-    )
+    told = [f"{name} ({percent(p)})" if p >= 0.005 else name for name, p in zip(names, share, strict=False)]
+    shown = tuple(text if len(text) <= LONGEST else name for text, name in zip(told, names, strict=False))
     title = f"the first {LISTED} of {len(names):,}" if len(names) > LISTED else ""
     return Panel(title, subject.with_unit("estimate"), "", tuple(series), shown)
 
