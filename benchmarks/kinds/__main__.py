@@ -11,11 +11,12 @@ Each line has the likelihood made for the data, and the plain Gaussian one (or a
 from pathlib import Path
 
 from benchmarks.checks import main
-from benchmarks.kinds import grades, limits, noise, yes_no
+from benchmarks.kinds import choosing, grades, limits, noise, promises, yes_no
 
 HERE = Path(__file__).parent
 CHECKS = {
     "limits": limits.limits, "grades": grades.grades, "yes_no": yes_no.yes_no, "known_noise": noise.known_noise,
+    "promises": promises.promises, "bald": choosing.bald, "campaigns": choosing.campaigns,
 }  # fmt: skip
 
 if __name__ == "__main__":

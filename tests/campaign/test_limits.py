@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from maxentry.campaign import events, fits
 from maxentry.campaign.campaign import Campaign
@@ -157,12 +158,60 @@ def test_values_at_the_ends_of_the_scale_are_no_values():
         campaign.tell({"row": [0, 1, 2, 2], "col": [0, 1, 2, 0], "value": [0, 100, 50, "20..30"]})
         low, high = campaign.state.ends
         assert (low.tolist(), high.tolist()) == ([-inf, 100.0, 50.0, 20.0], [0.0, inf, 50.0, 30.0])
-        posterior = campaign.posterior()
-        values = fits.shown_values(campaign.state, posterior)
-        mean = np.asarray(posterior.mean)
-        expected = [min(mean[0, 0], 0), max(mean[1, 1], 100), 50, np.clip(mean[2, 0], 20, 30)]
-        np.testing.assert_allclose(values, expected)
-        assert fits.error_parts(campaign.state, posterior).error > 0
+        assert fits.error_parts(campaign.state, campaign.posterior()).error > 0
+
+
+def floored(shape=(12, 8), seed=1, **settings):
+    """A campaign of which half of what was told is at a floor, and what would have been measured without it."""
+    rng = np.random.default_rng(seed)
+    Y = rng.normal(size=(shape[0], 1)) @ rng.normal(size=(1, shape[1])) + 0.3 * rng.normal(size=shape)
+    campaign = Campaign.create("sqlite://", "c", *shape, seed=seed, rank=1, limits=(0.0, None), **settings)
+    i, j = np.nonzero(rng.random(shape) < 0.7)
+    campaign.tell({"row": i, "col": j, "value": np.maximum(Y[i, j], 0.0)})
+    return campaign, Y
+
+
+def test_a_told_limit_leaves_the_entry_open_in_the_expected_error():
+    campaign, Y = floored()
+    posterior, state = campaign.posterior(progress=False), campaign.state
+    told = np.zeros(state.shape, dtype=bool)
+    told[tuple(state.told)] = True
+    limited, valued = told & (Y <= 0), told & (Y > 0)
+    x, mean = posterior.belief.at(*np.nonzero(limited)), posterior.arrays.mean
+    missed = np.mean((mean - Y)[valued] ** 2)
+    eta2 = posterior.belief.noise_var
+    halfway = (eta2.mean() + missed) / 2
+    sd = np.sqrt(eta2 * halfway / eta2.mean())[:, None]
+    law = stats.truncnorm(-np.inf, -x / sd, x, sd)  # what would be measured, given that it is at most zero
+    squares = (law.var() + (law.mean() - mean[limited]) ** 2).mean(0)
+    outside = np.mean(posterior.arrays.sd[~told] ** 2) + halfway
+    expected = (missed * valued.sum() + squares.sum() + outside * (~told).sum()) / told.size
+    found = fits.error_parts(state, posterior)
+    assert found.error**2 == pytest.approx(expected, rel=0.03)
+    assert (
+        found.pattern > np.sum(posterior.arrays.sd[~told] ** 2) / told.size
+    )  # limited entries have some, too
+    true = np.sqrt(np.mean((mean - Y) ** 2))
+    assert 0.7 < true / found.error < 1.3
+    as_if_known = np.sqrt((missed * valued.sum() + outside * (~told).sum()) / told.size)
+    assert as_if_known < 0.9 * found.error
+    campaign.close()
+
+
+def test_repeated_limits_tell_no_noise():
+    with Campaign.create("sqlite://", "c", 3, 3, seed=1, limits=(0.0, None)) as campaign:
+        campaign.tell({"row": [0, 0, 0], "col": [0, 0, 0], "value": [0.0, 0.0, "<1"]}, again=True)
+        assert fits.repeat_variance(campaign.state, campaign.state.values) == 0
+        campaign.tell({"row": [1, 1], "col": [1, 1], "value": [1.0, 3.0]}, again=True)
+        assert fits.repeat_variance(campaign.state, campaign.state.values) == pytest.approx(2 / (1 + 8))
+
+
+def test_numbers_are_drawn_between_ends_however_far_out():
+    a = np.array([-1.0, 20.0, -np.inf, -40.0, 3.0])
+    b = np.array([2.0, np.inf, -8.0, -39.9, 3.1])
+    z = fits.cut_normal(np.tile(a, (2000, 1)), np.tile(b, (2000, 1)), np.random.default_rng(0))
+    assert ((z >= a) & (z <= b)).all()
+    np.testing.assert_allclose(z.mean(0), stats.truncnorm(a, b).mean(), atol=0.05)
 
 
 def test_snapshots_keep_what_limits_were_before(tmp_path):

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry.acquisition.total_variance import TotalVariance
+from maxentry._types import Array
+from maxentry.acquisition.total_variance import Reading, TotalVariance
 from maxentry.belief import Entries
 from maxentry.campaign import fits, policy
 from maxentry.campaign.fits import Cache
@@ -34,6 +35,7 @@ LEAST_REST = (
 )
 
 
+SAMPLED = 8_000  # entries whose answers stand for all
 PAST = 3  # batches whose promises are shown, at most
 LATEST_TELLS = 50  # among which they are looked for
 
@@ -83,13 +85,27 @@ def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now
 
 def expect_errors(state: State, posterior: Posterior, steps: list[Entries]) -> list[float]:
     """Return the expected error now and once the entries of each step, which has those before it, are measured."""
-    totals, parts = TotalVariance(posterior.belief), fits.error_parts(state, posterior)
+    totals, parts = TotalVariance(posterior.belief, *_reading(posterior)), fits.error_parts(state, posterior)
     total, shares = totals.now(), [1.0]  # of the variance now, on the scale of the model
     for entries in steps:
         left = totals.expected_after(entries, len(posterior.chains)) / total if total > 0 else 1.0
         shares.append(min(left, shares[-1]))
     errors: list[float] = np.sqrt(parts.pattern * np.array(shares) + parts.rest).tolist()
     return errors
+
+
+def _reading(posterior: Posterior) -> tuple[Reading | None, Entries | None]:
+    """Return how yes or no, or grades, are read, and entries evenly spread; None for numbers."""
+    if not posterior.likelihood.discrete:
+        return None, None
+
+    def read(entries: Entries) -> tuple[Array, Array]:
+        x, law = posterior.belief.at(*entries), posterior.noise_law
+        return posterior.likelihood.answers(x, law), posterior.likelihood.reading_variance(x, law)
+
+    m1, m2 = posterior.shape
+    keys = np.linspace(0, m1 * m2 - 1, min(m1 * m2, SAMPLED)).astype(np.int64)
+    return read, Entries.from_keys(keys, m2)
 
 
 class PastBatch(NamedTuple):

@@ -46,6 +46,12 @@ Noise = Literal["gaussian", "student", "columns", "rows"]
 NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
 DataKind = Literal["numbers", "yes/no", "grades"]
 KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
+# What the model says of an entry, in words
+ANSWER_WORDS: dict[str, str] = {
+    "numbers": "posterior mean",
+    "yes/no": "probability of yes",
+    "grades": "expected grade",
+}
 # What the expected error is of, in words
 ERROR_WORDS: dict[str, str] = {
     "numbers": "root mean square against measurements, your units",
@@ -244,6 +250,13 @@ class Likelihood:
         return self.discrete or self.limits is not None
 
     @property
+    def words(self) -> tuple[tuple[float, str], ...]:
+        """The numbers that stand for yes and no, or for grades, in rising order, each with its word."""
+        if self.kind == "yes/no":
+            return (0.0, "no"), (1.0, "yes")
+        return tuple(zip(self.scores, map(str, self.levels), strict=True))
+
+    @property
     def first_cuts(self) -> tuple[float, ...]:
         """All cuts as chains begin, halfway between the grades."""
         return tuple(k + 0.5 for k in range(1, len(self.levels)))
@@ -340,6 +353,19 @@ class Likelihood:
         for k, step in enumerate(steps):
             expected += step * law.cdf(x - beside(law.cuts[..., k], x))
         return expected
+
+    def reading_variance(self, x: Floats, law: NoiseLaw) -> Floats:
+        """Return the variance of a yes or no, or of a grade, about its answer: the mean over draws x (S, ...)."""
+        import numpy as np
+
+        if self.kind == "yes/no":
+            p = law.cdf(x)
+            return np.asarray((p * (1 - p)).mean(0))
+        squares = np.full(x.shape, float(self.scores[0]) ** 2)
+        assert law.cuts is not None
+        for k, step in enumerate(np.diff(np.square(self.scores))):
+            squares += step * law.cdf(x - beside(law.cuts[..., k], x))
+        return np.asarray(np.maximum(squares - self.answers(x, law) ** 2, 0.0).mean(0))
 
     def probabilities(self, x: Floats, law: NoiseLaw) -> Floats:
         """Return the probability of each grade, (K, ...), averaged over the draws x (S, ...)."""

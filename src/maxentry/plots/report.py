@@ -15,7 +15,7 @@ import numpy as np
 from maxentry import plots
 from maxentry.campaign.views import describe_kind
 from maxentry.model.goal import Goal
-from maxentry.model.likelihood import ERROR_WORDS
+from maxentry.model.likelihood import ANSWER_WORDS, ERROR_WORDS
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, FigureRecord
@@ -184,7 +184,8 @@ def next_section(subject: Subject, n: int, draw: Draw) -> dict[str, Any]:
     _, state = subject.require_campaign("knows what comes next")
     with_model, with_costs = bool(np.isfinite(batch.sd).any()), state.costs.given
     posterior = subject.posterior if with_model else None
-    columns = ["", "row", "column", *(["predicted", "sd", "gain"] if with_model else []),
+    predicted = ANSWER_WORDS[subject.likelihood.kind] if subject.likelihood.discrete else "predicted"
+    columns = ["", "row", "column", *([predicted, "sd", "gain"] if with_model else []),
                *(["cost"] if with_costs else []), "why"]  # fmt: skip
     rows = []
     for k, reason in enumerate(reasons(state, posterior, batch.rows, batch.cols)):
