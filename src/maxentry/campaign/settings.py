@@ -532,7 +532,8 @@ def _check_kind(settings: Settings) -> None:
     from maxentry.transform import Transform
 
     if settings.kind == "grades" and settings.levels is None:
-        raise ParameterError("expected levels (the grades in their order) with kind='grades', got none.")
+        wanted = "levels with kind='grades', like ['A', 'B', 'C'] (--levels A,B,C)"
+        raise ParameterError(f"expected {wanted}, got none: later grades may be other ones than the first.")
     settings.likelihood.check_scale(Transform.parse(settings.transform), settings.scale)
     if settings.words is not None and settings.range is not None:
         raise ParameterError(
