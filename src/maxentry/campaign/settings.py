@@ -38,6 +38,7 @@ LATER = {
     "limits": None,
     "goal": "fill",
     "enough": None,
+    "row_name": None,
     "noise_sd": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
@@ -155,6 +156,9 @@ class Settings:
         "Good enough: the expected regret (best), or the share of pairs or entries that are wrong, to reach.",
         positive=True,
     )
+    row_name: str | None = _setting(
+        None, "What rows are called, as the first column of a wide export.", metavar="NAME"
+    )
     noise_sd: float | None = _setting(
         None, "The known sd of a measurement around its entry, on the scale of the transform.", positive=True
     )
@@ -164,6 +168,7 @@ class Settings:
         from maxentry.transform import Transform
 
         _check_name(self.name)
+        _check_row_name(self.row_name)
         self._set("rows", _read_labels(self.rows, "row"))
         self._set("cols", _read_labels(self.cols, "column"))
         for declared in fields(self):
@@ -364,6 +369,11 @@ def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
     array = bits.astype(bool).reshape(shape)
     array.setflags(write=False)
     return array
+
+
+def _check_row_name(name: object) -> None:
+    if name is not None and not (isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()):
+        raise ParameterError(f"expected row_name of 1 to 200 printable characters, got {show(name)}.")
 
 
 def _check_name(name: object) -> None:
