@@ -363,57 +363,119 @@ def redraw_scales(
     return eta2
 
 
-# Standard errors
+# Standard errors, and deviations of entries
 
 
 class Errors(NamedTuple):
-    """Standard errors of the measurements, in the order of the right side, and the prior of the noise beside them.
+    """Known errors of the measurements, and of entries that deviate from the pattern, in classes of equal variance.
 
-    A measurement has noise of variance v_n = eta2 + s_n^2: its weight is eta2 / v_n, and eta2 is drawn here.
+    A measurement has variance v = omega2 + error. Its error is `var`, or nu2 / `times`: it is the mean of that many
+    with the noise nu2. eta2 = omega2 + nu2 has the prior, and the share nu2 / eta2 is uniform, or nu2 is known.
     """
 
-    s2: Array  # (N,)
+    group: NDArray[np.int32]  # (N,) the class of each measurement, in the order of the right side
+    times: Array  # (C,) 0: `var` holds
+    var: Array  # (C,)
+    n: Array  # (C,) measurements in the class
+    squares: Array  # (C,) sums of their squared residuals, to work in
     mean: Array  # (N,) to work in
     prior: Array  # (2,) shape and scale of the inverse gamma of eta2
+    noise: Array  # (3,) nu2 (negative: it is learned), degrees of freedom and sum of squares within entries
+
+
+LOG_OMEGA2, LOG_ETA2, SHARE = 0, 1, 2  # what a slice step moves; the others are fixed
 
 
 @njit(cache=True, nogil=True)
-def log_excess_density(log_eta2: float, errors: Errors, values: Array, beta: float) -> float:
-    """log p(log eta2) given the residuals, up to a constant."""
-    eta2 = math.exp(log_eta2)
+def error_variance(c: int, errors: Errors, omega2: float, nu2: float) -> float:
+    """Return the variance of the measurements of a class around the pattern."""
+    return float(omega2 + (nu2 / errors.times[c] if errors.times[c] > 0.0 else errors.var[c]))
+
+
+@njit(cache=True, nogil=True)
+def log_error_density(x: float, which: int, eta2: float, share: float, errors: Errors, beta: float) -> float:
+    """log p(x) given the residuals, up to a constant: of log omega2, log eta2 or the share of the noise in it."""
+    if which == LOG_OMEGA2:
+        omega2, nu2 = math.exp(x), errors.noise[0]
+        eta2 = omega2 + nu2
+    else:
+        eta2 = math.exp(x) if which == LOG_ETA2 else eta2
+        nu2 = (x if which == SHARE else share) * eta2
+        omega2 = eta2 - nu2
     total, product = 0.0, 1.0
-    for n in range(values.size):
-        v, e = eta2 + errors.s2[n], values[n] - errors.mean[n]
-        total += e * e / v
-        product *= v  # one logarithm for many
-        if not 1e-150 < product < 1e150:
-            total += math.log(product)
-            product = 1.0
+    for c in range(errors.n.size):
+        v = error_variance(c, errors, omega2, nu2)
+        total += errors.squares[c] / v
+        if errors.n[c] > 1.0:
+            total += errors.n[c] * math.log(v)
+        else:
+            product *= v  # one logarithm for many
+            if not 1e-150 < product < 1e150:
+                total += math.log(product)
+                product = 1.0
     total += math.log(product)
-    return float(-0.5 * beta * total - errors.prior[0] * log_eta2 - errors.prior[1] / eta2)
+    if errors.noise[1] > 0.0:
+        total += errors.noise[1] * math.log(nu2) + errors.noise[2] / nu2
+    prior = -(errors.prior[0] + 1.0) * math.log(eta2) - errors.prior[1] / eta2
+    return float(-0.5 * beta * total + prior + (x if which != SHARE else 0.0))
 
 
 @njit(cache=True, nogil=True)
-def redraw_excess(eta2: float, errors: Errors, values: Array, beta: float, rng: np.random.Generator) -> float:
-    """One slice step on log eta2, the noise beside the standard errors."""
-    step, x = 0.5, math.log(eta2)
-    height = log_excess_density(x, errors, values, beta) - rng.standard_exponential()
-    low = x - step * rng.random()
-    high = low + step
-    down = int(rng.random() * STEPS)
-    up = STEPS - 1 - down
-    while down > 0 and log_excess_density(low, errors, values, beta) > height:
-        low -= step
-        down -= 1
-    while up > 0 and log_excess_density(high, errors, values, beta) > height:
-        high += step
-        up -= 1
+def slice_errors(
+    x: float, which: int, eta2: float, share: float, errors: Errors, beta: float, rng: np.random.Generator
+) -> float:
+    """One slice step on log omega2, log eta2 or the share."""
+    step = 0.5
+    height = log_error_density(x, which, eta2, share, errors, beta) - rng.standard_exponential()
+    low, high = 0.0, 1.0
+    if which != SHARE:
+        low = x - step * rng.random()
+        high = low + step
+        down = int(rng.random() * STEPS)
+        up = STEPS - 1 - down
+        while down > 0 and log_error_density(low, which, eta2, share, errors, beta) > height:
+            low -= step
+            down -= 1
+        while up > 0 and log_error_density(high, which, eta2, share, errors, beta) > height:
+            high += step
+            up -= 1
     for _ in range(1000):
         new = low + (high - low) * rng.random()
-        if log_excess_density(new, errors, values, beta) >= height:
-            return math.exp(new)
+        if log_error_density(new, which, eta2, share, errors, beta) >= height:
+            return new
         if new < x:
             low = new
         else:
             high = new
-    return eta2
+    return x
+
+
+@njit(cache=True, nogil=True)
+def redraw_errors(
+    errors: Errors, values: Array, beta: float, eta2: float, share: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Draw the noise beside known errors, and the deviation of entries beside the noise; return eta2 and the share."""
+    for c in range(errors.n.size):
+        errors.squares[c] = 0.0
+    for n in range(values.size):
+        e = values[n] - errors.mean[n]
+        errors.squares[errors.group[n]] += e * e
+    nu2 = errors.noise[0]
+    if nu2 >= 0.0:
+        x = math.log(max(eta2 - nu2, 1e-6 * eta2))
+        omega2 = math.exp(slice_errors(x, LOG_OMEGA2, eta2, share, errors, beta, rng))
+        return omega2 + nu2, nu2 / (omega2 + nu2)
+    eta2 = math.exp(slice_errors(math.log(eta2), LOG_ETA2, eta2, share, errors, beta, rng))
+    return eta2, slice_errors(share, SHARE, eta2, share, errors, beta, rng)
+
+
+@njit(cache=True, nogil=True)
+def weigh_errors(
+    errors: Errors, eta2: float, share: float, source: NDArray[np.int32], left: Array, right: Array
+) -> None:
+    """Set the weights eta2 / v of the measurements, on both sides."""
+    nu2 = share * eta2
+    for n in range(source.size):
+        w = eta2 / error_variance(errors.group[n], errors, eta2 - nu2, nu2)
+        right[n] = w
+        left[source[n]] = w
