@@ -5,7 +5,7 @@ import os
 import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
-from benchmarks.kinds.scores import crps
+from benchmarks.kinds.scores import choose_seeds, crps, remember
 
 import maxentry
 from maxentry import Observations
@@ -26,11 +26,12 @@ COPIES = 4  # noisy copies of each draw
 def limits(quick: bool) -> list[Line]:
     """CRPS of held-out measurements, error of the clipped mean, coverage inside, and P(at the limit)."""
     lines = []
-    for name, (low, high, least) in TABLES.items():
-        for fraction in FRACTIONS[:1] if quick else FRACTIONS:
-            found = np.array(
-                [_compare(name, fraction, low, high, seed) for seed in range(1 if quick else SEEDS)]
-            )
+    for fraction in FRACTIONS[:1] if quick else FRACTIONS:
+        for name, (low, high, least) in TABLES.items():
+            seeds = [0] if quick else choose_seeds("limits", f"{name}, {fraction:.0%}", SEEDS)
+            if not seeds:
+                continue
+            found = np.array([_cell(name, fraction, low, high, seed, quick) for seed in seeds])
             plain, ours = found.mean(0)
             ratio = ours[0] / plain[0]
             text = (
@@ -44,6 +45,15 @@ def limits(quick: bool) -> list[Line]:
                 Line(f"{name}, {fraction:.0%}, {len(found)} seed{'s' * (len(found) > 1)}", text, asked)
             )
     return lines
+
+
+def _cell(
+    name: str, fraction: float, low: float | None, high: float | None, seed: int, quick: bool
+) -> list[list[float]]:
+    if quick:
+        return _compare(name, fraction, low, high, seed)
+    key = f"{name}, {fraction:.0%}, seed {seed}"
+    return remember("limits", key, lambda: _compare(name, fraction, low, high, seed))
 
 
 def _compare(
@@ -71,6 +81,6 @@ def _compare(
         at_limit = np.mean((new <= ends[0]) | (new >= ends[1]))
         error = np.sqrt(np.mean((clipped.mean(0) - y) ** 2))
         shown = new if given is None else clipped
-        found.append([crps(shown, y), crps(clipped, y), error, covered, at_limit, 1 - inside.mean()])
-    print(f"  {name} {fraction} {seed} {np.round(found, 4).tolist()}", flush=True)
+        scores = [crps(shown, y), crps(clipped, y), error, covered, at_limit, 1 - inside.mean()]
+        found.append([round(float(x), 6) for x in scores])
     return found

@@ -2,13 +2,14 @@
 
 import os
 import warnings
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 from benchmarks import matrices
 from benchmarks.checks import Line
 from benchmarks.kinds.peer import myfm_probabilities
-from benchmarks.kinds.scores import brier, calibration, log_loss
+from benchmarks.kinds.scores import brier, calibration, choose_seeds, log_loss, remember
 
 import maxentry
 
@@ -28,12 +29,17 @@ def yes_no(quick: bool) -> list[Line]:
     for name, make in TABLES.items():
         B = make()
         found: dict[str, list[list[float]]] = {}
-        for seed in range(1 if quick else SEEDS):
-            for method, scores in _compare(B, seed, quick).items():
+        seeds = [0] if quick else choose_seeds("yes_no", name, SEEDS)
+        for seed in seeds:
+            one = partial(_compare, B, seed, quick)
+            for method, scores in (
+                one() if quick else remember("yes_no", f"{name}, seed {seed}", one)
+            ).items():
                 found.setdefault(method, []).append(scores)
         means = {method: np.mean(scores, axis=0) for method, scores in found.items()}
         text = "; ".join(f"{method} {a:.4f}, {b:.4f}, {c:.3f}" for method, (a, b, c) in means.items())
-        lines.append(Line(f"{name}, {SHARE:.0%} known: log loss, Brier, calibration", text, "best of all"))
+        what = f"{name}, {SHARE:.0%} known, {len(seeds)} seed{'s' * (len(seeds) > 1)}: log loss, Brier, calibration"
+        lines += [Line(what, text, "best of all")] if seeds else []
     return lines
 
 
@@ -60,8 +66,7 @@ def _compare(B: np.ndarray, seed: int, quick: bool) -> dict[str, list[float]]:
         name: [log_loss(np.column_stack([1 - p, p]), yes.astype(int)), brier(p, yes), calibration(p, yes)]
         for name, p in methods.items()
     }
-    print(f"  {seed} {scores}", flush=True)
-    return scores
+    return {name: [round(x, 6) for x in three] for name, three in scores.items()}
 
 
 def _logistic(triples: matrices.Triples, train: np.ndarray, test: np.ndarray) -> np.ndarray:
