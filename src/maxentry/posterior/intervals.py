@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,9 +19,11 @@ from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw, beside
 from maxentry.observations import Observations
-from maxentry.posterior.gibbs import Repeats
 from maxentry.transform import ValueMap
 from maxentry.wording import show
+
+if TYPE_CHECKING:
+    from maxentry.posterior.gibbs import Repeats
 
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 PLAIN = ValueMap()
