@@ -150,8 +150,7 @@ def _parse_long(table: Table, names: str | None, se: str | None, words: Words | 
         if None in labels:
             raise DataError(f"{table.where(labels.index(None))}: expected a {side} label, got an empty cell.")
     named = () if names is None else (titles["row"], titles["col"])
-    labels = list(dict.fromkeys(rows)), list(dict.fromkeys(cols))
-    matrix = Matrix(*labels, counted="trials" in at, names=named)
+    matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)), counted="trials" in at, names=named)
     cells = {role: table.columns[j] for role, j in at.items() if role not in ("row", "col")}
     for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
 
