@@ -50,7 +50,6 @@ from maxentry.model.likelihood import NoiseLaw, kind_words
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
 from maxentry.posterior.chains import Chain, ModelSpec
-from maxentry.posterior.decisions import read_weights
 from maxentry.posterior.draws import Draws
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction, quantiles
@@ -238,7 +237,7 @@ class NewRows:
         weights: how much each column counts, by label or in order.
         """
         intervals.check_level(level)
-        x = average_lines(self.belief, self._convert, "row", self._read_weights(weights))
+        x = average_lines(self.belief, self._convert, self._averaged(weights))
         low, high = quantiles(x.copy(), level)
         found = {"mean": x.mean(0), "sd": x.std(0, ddof=1), "low": low, "high": high}
         return frames.make_frame({"row": list(self._form.row_labels or ()), **found}, self._form.kind)
@@ -257,13 +256,9 @@ class NewRows:
             raise ParameterError(f"expected a whole number of entries of at least 1, got {show(n)}")
         if about == "row" and weights is not None:
             raise ParameterError("weights are for about='average', got them with about='row'")
-        w = self._read_weights(weights)
         told, shape = self.observations, (1, self._posterior.shape[1])
-        criterion: Any = (
-            "integrated_variance"
-            if about == "row"
-            else GoalCriterion(Goal("rank", 1, "row"), self._convert, w)
-        )
+        average = GoalCriterion(self._averaged(weights), self._convert)
+        criterion = "integrated_variance" if about == "row" else average
         lines = []
         for i in range(self.n):
             known = (
@@ -288,8 +283,9 @@ class NewRows:
         pattern = self._answers._replace(deviation=None)  # deviations average out
         return None if plain else pattern.entries
 
-    def _read_weights(self, weights: Any) -> Array | None:
-        return None if weights is None else read_weights(weights, self._posterior.observations.col_axis)
+    def _averaged(self, weights: Any) -> Goal:
+        goal, cols = Goal("rank", 1, "row"), self._posterior.observations.col_axis
+        return goal if weights is None else goal.weighted(weights, self._axis, cols)
 
     @property
     def _axis(self) -> Axis:

@@ -28,7 +28,7 @@ from maxentry.posterior import archive, decisions, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values, run_chains
 from maxentry.posterior.decisions import Answer
-from maxentry.posterior.diagnostics import Diagnostics, diagnose
+from maxentry.posterior.diagnostics import Diagnostics, describe_errors, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction
@@ -581,16 +581,6 @@ def describe_scales(scales: dict[Any, float]) -> str:
     ]
     more = len(ordered) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more else "")
-
-
-def describe_errors(diagnostics: Diagnostics) -> str:
-    """The Monte Carlo errors of a typical entry, in words."""
-    if not np.isfinite(diagnostics.mean_error + diagnostics.end_error):
-        return "Monte Carlo error unknown: too few draws"
-    return (
-        f"Monte Carlo error {diagnostics.mean_error:.0%} of the sd for means, "
-        f"{diagnostics.end_error:.0%} for ends of intervals (median entry)"
-    )
 
 
 def _means_note(share: float) -> str:
