@@ -32,7 +32,7 @@ from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.problem import Problem, Quota, Selection, check_belief
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
-from maxentry.model.goal import Goal
+from maxentry.model.goal import Goal, Line
 
 # Draws x of a block of rows and columns, of one draw or of all, in the user's units: (x, rows, cols, draws) -> values
 Convert = Callable[[Array, Any, Any, Any], Array]
@@ -41,10 +41,8 @@ MOST_CANDIDATES = 20_000
 MOST_SAMPLED = 5_000  # candidates at random of a matrix with more entries than that
 MOST_TARGETS = 2_000  # entries whose side of the threshold is followed
 SCREENS = 24  # draws whose best entries are the candidates of a large matrix
-MOST_MEASURED = (
-    4_000  # measured entries among which the best so far are looked for; of each line some more than k
-)
-SPARE = 3
+MOST_MEASURED = 4_000  # measured entries among which the best so far are looked for
+SPARE = 3  # of each line at least so many more than k
 LEAST_GAIN = 1e-12  # relative to the first: below it, what is left is chosen by its variance
 
 
