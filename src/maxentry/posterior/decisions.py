@@ -123,15 +123,15 @@ class Names(NamedTuple):
 
 def say_stake(goal: Goal, stake: float) -> str:
     """What is at stake, in a sentence."""
-    if goal.kind == "rank":
-        return f"Pairs in the wrong order: {_stake_text(goal, stake)} expected."
-    if goal.kind == "threshold":
-        return f"Entries on the wrong side: {_stake_text(goal, stake)} expected."
-    return f"Expected regret: {_stake_text(goal, stake)}."
+    what, text = name_stake(goal, stake)
+    return f"{what}: {text}." if goal.kind == "best" else f"{what}: {text} expected."
 
 
-def _stake_text(goal: Goal, stake: float) -> str:
-    return number(stake, 3) if goal.kind == "best" else percent(stake)
+def name_stake(goal: Goal, stake: float) -> tuple[str, str]:
+    """What is at stake, and how much."""
+    if goal.kind == "best":
+        return "Expected regret", number(stake, 3)
+    return "Pairs in the wrong order" if goal.kind == "rank" else "Entries on the wrong side", percent(stake)
 
 
 # Best entries
@@ -414,8 +414,8 @@ class Prospect(NamedTuple):
     def say(self, goal: Goal, n: int) -> str:
         """What n more measurements should change, in a sentence."""
         what = {"best": "choices", "rank": "pairs", "threshold": "entries"}[goal.kind]
-        change = f"{self.changes:.2g}" if self.changes >= 0.05 else "none"
-        fall = f"should lower it by {percent(1 - self.after / self.now)} to {_stake_text(goal, self.after)}"
+        change = f"{self.changes:.1f}" if self.changes >= 0.05 else "none"
+        fall = f"should lower it by {percent(1 - self.after / self.now)} to {name_stake(goal, self.after)[1]}"
         return f"{count(n, 'more measurement')} {fall} and change {change} of {self.choices:,} {what}"
 
 
