@@ -8,7 +8,9 @@ from tests.campaign.examples import ask, begun, places, truth, until_over
 
 from maxentry.campaign import policy
 from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.outlook import Outlook, describe_goal
 from maxentry.errors import NothingToAskError
+from maxentry.posterior.decisions import Prospect
 
 WORDS = [
     "best 4",
@@ -121,6 +123,57 @@ def test_once_it_is_good_enough_the_campaign_says_so_and_asks_no_more() -> None:
         ask(campaign, 1)
     campaign.set(goal="rank rows", enough=None)
     assert len(ask(campaign, 1)["id"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "now", "changes", "advice"),
+    [
+        (
+            "best per row",
+            3.2,
+            1.4,
+            "go on: Expected regret: 3.2; 8 more measurements should lower it by 50% to 1.6",
+        ),
+        (
+            "best per row",
+            0.15,
+            0.01,
+            "Expected regret: 0.15; 8 more measurements should lower it by 50% to 0.075",
+        ),
+        ("best per row", 0.15, 0.2, "go on: Expected regret: 0.15; 8 more"),
+        ("best per row", 3.2, 0.01, "go on: Expected regret: 3.2; 8 more"),
+        (
+            "rank rows",
+            0.008,
+            0.0,
+            "Pairs in the wrong order: 0.8% expected; 8 more measurements should lower it by",
+        ),
+        (
+            "threshold 1",
+            0.2,
+            3.0,
+            "go on: Entries on the wrong side: 20% expected; 8 more measurements should lower",
+        ),
+        ("best", 0.0, 0.0, "Expected regret: 0. You can stop here."),
+    ],
+)
+def test_advice_by_what_one_more_batch_would_change(
+    words: str, now: float, changes: float, advice: str
+) -> None:
+    settings = begun(goal=words).settings
+    ahead = Outlook(5.0, 5.0, 4.0, 8, 8.0, error_at_start=20.0)
+    said = describe_goal(settings, None, Prospect(now, now / 2, changes, 12), ahead)  # type: ignore[arg-type]
+    assert said.startswith(advice)
+    if now:
+        what = {"b": "choices", "r": "pairs", "t": "entries"}[words[0]]
+        number = f"{changes:.1f}" if changes >= 0.05 else "none"
+        assert f" and change {number} of 12 {what}." in said
+    assert said.endswith("You can stop here.") is not advice.startswith("go on")
+    reached = begun(goal=words, enough=0.001).settings
+    if now:
+        assert describe_goal(reached, None, Prospect(now, now / 2, 0.0, 12), ahead).endswith(  # type: ignore[arg-type]
+            "0.001 was asked for."
+        )
 
 
 def test_a_ranking_measures_more_in_columns_that_count() -> None:

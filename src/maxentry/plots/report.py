@@ -170,10 +170,11 @@ def sure_section(subject: Subject, ahead: Ahead, draw: Draw) -> dict[str, Any]:
     after = "" if ahead.outlook is None else f"after {ahead.outlook.entries} more"
     if not settings.wanted.fills:
         found = views.answer(subject.posterior, settings.wanted, settings, LEVEL)
+        of = unit if settings.wanted.kind == "best" else ""
         what, text = name_stake(settings.wanted, found.at_stake)
-        facts.append((what, text + (unit if settings.wanted.kind == "best" else "")))
+        facts.append((what, text + of))
         if ahead.at_stake is not None:
-            facts.append((f"… {after}", name_stake(settings.wanted, ahead.at_stake.after)[1]))
+            facts.append((f"… {after}", name_stake(settings.wanted, ahead.at_stake.after)[1] + of))
     if ahead.outlook is not None:
         about = ERROR_WORDS[settings.kind].removeprefix("root mean square").removesuffix(", your units")
         facts += [
