@@ -265,7 +265,7 @@ ACQUISITION = [
     ),
     Mistake(
         "acquisition/targets.py",
-        "share = (1 - np.sqrt(self.eta2[a] / (v + self.eta2[a]))) / v",
+        "share = (1 - np.sqrt(self.eta2[a] * q)) / v",
         "share = 1 / (v + self.eta2[a])",
         "targets are known less after a measurement than they are",
         "acquisition/test_targets.py",
