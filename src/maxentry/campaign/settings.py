@@ -40,6 +40,7 @@ LATER = {
     "enough": None,
     "row_name": None,
     "noise_sd": None,
+    "unit": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -162,13 +163,15 @@ class Settings:
     noise_sd: float | None = _setting(
         None, "The known sd of a measurement around its entry, on the scale of the transform.", positive=True
     )
+    unit: str | None = _setting(None, "What values are measured in, like '% yield'.", metavar="UNIT")
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
         from maxentry.transform import Transform
 
         _check_name(self.name)
-        _check_row_name(self.row_name)
+        for text in ("row_name", "unit"):
+            _check_short(text, getattr(self, text))
         self._set("rows", _read_labels(self.rows, "row"))
         self._set("cols", _read_labels(self.cols, "column"))
         for declared in fields(self):
@@ -371,9 +374,9 @@ def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
     return array
 
 
-def _check_row_name(name: object) -> None:
-    if name is not None and not (isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()):
-        raise ParameterError(f"expected row_name of 1 to 200 printable characters, got {show(name)}.")
+def _check_short(name: str, text: object) -> None:
+    if text is not None and not (isinstance(text, str) and 0 < len(text) <= 200 and text.isprintable()):
+        raise ParameterError(f"expected {name} of 1 to 200 printable characters, got {show(text)}.")
 
 
 def _check_name(name: object) -> None:
