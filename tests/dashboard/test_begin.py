@@ -27,7 +27,7 @@ def test_the_example_is_one_click_away(lab: Any, reader: Reader) -> None:
     page.get_by_role("button", name="Try the example").click()
     page.get_by_role("heading", name="Example: yields", level=1).wait_for()
     fitted(page, 2)
-    expect(page.locator(".answer li").first).to_contain_text("Best for S1: ")
+    expect(page.locator(".answer li").first).to_contain_text("Best ligand for S1: ")
     page.goto(lab.url + "/")
     page.get_by_role("link", name="Example: yields").wait_for()
     assert page.get_by_text("No campaigns yet.").is_hidden()

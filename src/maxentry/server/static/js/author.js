@@ -20,7 +20,7 @@ function store(text) {
   } catch {
     // Without local storage, the name is asked for again in the next tab.
   }
-  show();
+  showAuthor();
 }
 
 /** The name, asked for if it was never given; null if somebody prefers none. Throws if the dialog is cancelled. */
@@ -49,7 +49,7 @@ function askForName() {
 }
 
 /** Show the name at the top of the page, where it can be changed. */
-export function show() {
+export function showAuthor() {
   const button = document.getElementById("who");
   if (!button) return;
   const name = stored();

@@ -16,7 +16,7 @@ export function surprise(lines, kind) {
 }
 
 /** What a sentence of an answer recommends, without probabilities and what else it may be. */
-const winner = (line) => line.split(/ \(|, or /)[0];
+const winner = (line) => line.split(/ \x28|, or /)[0];
 
 export class Changes {
   constructor(element, kind) {

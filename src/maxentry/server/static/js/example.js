@@ -11,5 +11,5 @@ export function example(name) {
     const found = 52 + 18 * Math.sin(1.7 * i + 0.4) + 9 * Math.cos(1.1 * j) + 16 * Math.sin(0.9 * i) * Math.cos(0.8 * j) + 1.5 * noise;
     if ((5 * i + 3 * j + i * j) % 3 === 0) values.push({ row, col, value: Math.round(10 * Math.min(99, Math.max(1, found))) / 10 });
   }));
-  return { name, rows: LIGANDS, cols: SUBSTRATES, values, goal: "best per column", unit: "% yield", row_name: "ligand", seed: 1 };
+  return { name, rows: LIGANDS, cols: SUBSTRATES, values, goal: "best per column", unit: "% yield", row_name: "ligand", col_name: "substrate", seed: 1 };
 }

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { CampaignPage } from "./campaign.js";
-import { show as showAuthor } from "./author.js";
+import { showAuthor } from "./author.js";
 import { dialog, h, isTyping, put } from "./dom.js";
 import { ListPage } from "./list.js";
 

@@ -68,6 +68,8 @@ export async function changeSettings(path, changed) {
   const [now, labels] = await Promise.all([api.get(`${path}/settings`), api.get(`${path}/labels`)]);
   const goal = new GoalFields(now.goal);
   const unit = h("input", { type: "text", maxLength: 200, value: shown(now.unit) });
+  const noun = (name) => h("input", { type: "text", maxLength: 200, value: shown(name) });
+  const [rows, cols] = [noun(now.row_name), noun(now.col_name)];
   const budget = figure(now.budget, { min: 0 });
   const target = figure(now.target_sd, { min: 0 });
   const [least, greatest] = (now.range ?? [null, null]).map((end) => figure(Number.isFinite(end) ? end : null));
@@ -78,7 +80,7 @@ export async function changeSettings(path, changed) {
   const send = async () => {
     const parts = { row: costsIn(costs.row.value, labels.rows, "row"), col: costsIn(costs.col.value, labels.cols, "column") };
     const given = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null));
-    const wanted = { goal: goal.text, unit: unit.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), ...(numbers ? { limits: endsOf(low, high) } : {}) };
+    const wanted = { goal: goal.text, unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), ...(numbers ? { limits: endsOf(low, high) } : {}) };
     const same = (name) => JSON.stringify(wanted[name]) === JSON.stringify(now[name] ?? null);
     const body = Object.fromEntries(Object.keys(wanted).filter((name) => !same(name)).map((name) => [name, wanted[name]]));
     if (free.checked) body.costs = null;
@@ -93,6 +95,7 @@ export async function changeSettings(path, changed) {
     goal.element,
     h("div", { class: "two" }, field("Unit of the values", unit, "For maps and the report, like “% yield”."), field("Budget", budget, "Entries, or their costs. Empty: no limit."),
       field("Target: expected error", target, "Ends the campaign when it is reached. Empty: none.")),
+    h("div", { class: "two" }, field("A row is called", rows, "Like “ligand”, in answers and files."), field("A column is called", cols, "Like “substrate”.")),
     h("div", { class: "two" }, field("Least value", least, "Below it values are refused. Empty: none."), field("Greatest value", greatest, "Above it values are refused. Empty: none.")),
     numbers ? h("div", { class: "two" }, field("Lower end of the scale", low, "A value there means at or below. Empty: none."), field("Upper end of the scale", high, "A value there means at or above. Empty: none.")) : null,
     h("details", {}, h("summary", {}, now.has_costs ? "Costs (given)" : "Costs (each entry costs 1)"),
