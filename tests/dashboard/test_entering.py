@@ -127,7 +127,7 @@ def test_every_dialog_has_cancel(lab: Any, reader: Reader) -> None:
     page = reader(lab.url).tab(address(path))
     fitted(page)
     page.locator("#batch .more button").first.click()
-    for opener in ("Mark as failed: id 7", "Withdraw …", "Settings", "Add rows …", "Add columns …"):
+    for opener in ("Mark as failed: id 7", "Withdraw: id 7", "Settings", "Add rows …", "Add columns …"):
         page.get_by_role("button", name=opener).first.click()
         page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("dialog")).to_have_count(0)

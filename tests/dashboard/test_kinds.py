@@ -147,7 +147,7 @@ def test_a_campaign_of_grades_is_created(lab: Any, reader: Reader) -> None:
     expect(form.get_by_label("Grades in their order")).to_be_hidden()
     form.get_by_label("Values are").select_option("grades")
     form.get_by_label("Grades in their order").fill("poor, fair ,good")
-    form.get_by_role("button", name="Begin").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
     page.get_by_role("heading", name="grades", level=1).wait_for()
     (made,) = lab.get("/campaigns").json()["items"]
     status = lab.get(f"/campaigns/{made['id']}").json()
@@ -163,7 +163,7 @@ def test_a_campaign_with_limits_is_created(lab: Any, reader: Reader) -> None:
     form.get_by_label("Columns").fill("3")
     form.get_by_text("More", exact=True).click()
     form.get_by_label("Lower end of the scale").fill("0")
-    form.get_by_role("button", name="Begin").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
     page.get_by_role("heading", name="yields", level=1).wait_for()
     (made,) = lab.get("/campaigns").json()["items"]
     status = lab.get(f"/campaigns/{made['id']}").json()

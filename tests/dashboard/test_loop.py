@@ -32,7 +32,7 @@ def test_create_ask_tell_watch_reload(lab: Any, reader: Reader) -> None:
     form.get_by_label("Rank").fill("1")
     form.get_by_label("Seed").fill("1")
     form.get_by_label("Budget").fill("30")
-    form.get_by_role("button", name="Begin").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
     page.get_by_role("heading", name="yields", level=1).wait_for()
     shown(page, 1)
     (made,) = lab.get("/campaigns").json()["items"]
@@ -80,7 +80,7 @@ def test_what_the_browser_must_refuse_to_begin(lab: Any, reader: Reader) -> None
     form.get_by_label("Name", exact=True).fill("yields")
     form.get_by_label("Rows").fill("a\na")
     form.get_by_label("Columns").fill("5")
-    form.get_by_role("button", name="Begin").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
     form.get_by_role("alert").filter(has_text="expected").wait_for()
     assert lab.get("/campaigns").json()["total"] == 0
     assert form.get_by_label("Rows").input_value() == "a\na"  # nothing typed is lost
@@ -94,6 +94,7 @@ def test_failed_and_withdrawn(lab: Any, reader: Reader) -> None:
     box.get_by_label("Reason").fill("no colour")
     box.get_by_role("button", name="Mark as failed").click()
     page.locator("#batch tr[data-id='2']").wait_for(state="detached")
+    page.get_by_role("button", name="Why id 3,").click()
     page.get_by_role("button", name="Withdraw: id 3,").click()
     page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
     page.locator("#batch tr[data-id='3']").wait_for(state="detached")

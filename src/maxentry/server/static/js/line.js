@@ -22,7 +22,7 @@ export class Line {
     this.said = h("small", { class: "said", id: `said-${item.id}` });
     this.value.setAttribute("aria-describedby", this.said.id);
     this.expected = h("td", { class: "expected" });
-    this.reasons = reasonRow(entry, 6, h("button", { type: "button", class: "small write", onclick: () => acts.withdrawn(item) }, "Withdraw …"));
+    this.reasons = reasonRow(entry, 6, h("button", { type: "button", class: "small write", "aria-label": `Withdraw: ${entry}`, onclick: () => acts.withdrawn(item) }, "Withdraw …"));
     const place = h("button", { type: "button", class: "link", "aria-label": `show ${entry} on the map`, title: "Show on the map", onclick: () => acts.picked([item.i, item.j]) }, label(item.row));
     const failed = h("button", { type: "button", class: "small", "aria-label": `Mark as failed: ${entry}`, title: "Mark as failed", onclick: () => acts.failed(item) }, "failed");
     this.row = h("tr", { "data-id": item.id }, h("th", { scope: "row" }, place), h("td", { class: "col" }, label(item.col)), this.expected,
