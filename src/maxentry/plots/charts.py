@@ -161,7 +161,7 @@ def predict_by_posterior(
         place[limited] = below + np.random.default_rng(0).random(limited.size) * (place[limited] - below)
     shown = _spread(n)
     rows, cols = entries.rows[shown], entries.cols[shown]
-    prediction = predict(belief, rows, cols, level, posterior.answers, posterior.observations)
+    prediction = predict(belief, rows, cols, level, posterior.answers, posterior.observations.form)
     shown_ends = prediction.new_low, prediction.new_high
     if error is not None:
         shown_ends = _ends_with_errors(posterior, rows, cols, error[shown], level)
