@@ -80,6 +80,9 @@ def verdicts(cells: Cells) -> list[list[str]]:
         of = "of the answer" if measure == "regret" else "of the best measured"
         asked = f"regret of columns {of} at most half of `fill`'s"
         count(asked, measure, "column: goal", "fill", lambda a, b: a <= max(b / 2, TINY))
+    asked = "the same of the answer where the noise is known, to both"
+    ours, other = "column: goal, noise known", "column: fill, noise known"
+    count(asked, "regret", ours, other, lambda a, b: a <= max(b / 2, TINY))
     for measure, what in (("tau", "Kendall's tau"), ("chance", "P(best) of the best row")):
         asked = f"{what} at least that of integrated variance, less 0.01"
         count(asked, measure, "rank: goal", "rank: variance", lambda a, b: a >= b - 0.01)
