@@ -1,23 +1,30 @@
 """Limits, grades, yes/no and known noise on real and simulated tables, beside a Gaussian fit and peers.
 
     python -m benchmarks.kinds                    # all checks that have no result yet, then benchmarks/kinds.md
-    python -m benchmarks.kinds limits --again     # one check, computed anew
+    python -m benchmarks.kinds limits --again     # one check, computed anew; stopped, it goes on without --again
     python -m benchmarks.kinds limits --quick     # small; prints only
     KINDS_SEEDS=2 python -m benchmarks.kinds      # fewer seeds (5 and 3 by default)
 
 Each line has the likelihood made for the data, and the plain Gaussian one (or a peer) on the same entries, in one run.
 """
 
+import sys
 from pathlib import Path
 
 from benchmarks.checks import main
-from benchmarks.kinds import grades, limits, noise, yes_no
+from benchmarks.kinds import grades, limits, noise, scores, yes_no
 
 HERE = Path(__file__).parent
 CHECKS = {
-    "limits": limits.limits, "grades": grades.grades, "yes_no": yes_no.yes_no, "known_noise": noise.known_noise,
+    "limits": limits.limits, "grades": grades.grades, "grades_1m": grades.grades_1m, "yes_no": yes_no.yes_no,
+    "known_noise": noise.known_noise,
 }  # fmt: skip
 
 if __name__ == "__main__":
+    if "--again" in sys.argv:
+        named = [name for name in CHECKS if name in sys.argv] or list(CHECKS)
+        scores.forget(named)
+        for name in named:
+            (HERE / "results" / f"{name}.now.json").unlink(missing_ok=True)
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`."
     main(__doc__, head, HERE.parent / "kinds.md", HERE / "results", CHECKS)

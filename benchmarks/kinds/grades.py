@@ -1,12 +1,13 @@
 """Ratings as grades: against a Gaussian fit whose probabilities are of rounding, and against myFM's ordered probit."""
 
 import os
+from functools import partial
 
 import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
 from benchmarks.kinds.peer import myfm_probabilities
-from benchmarks.kinds.scores import log_loss
+from benchmarks.kinds.scores import calibration, log_loss, remember
 from scipy.special import ndtr
 
 import maxentry
@@ -17,24 +18,38 @@ RANK = 10
 
 
 def grades(quick: bool) -> list[Line]:
-    """RMSE of the expected grade and log loss of the grade on held-out ratings."""
+    """MovieLens 100K: RMSE of the expected grade, log loss of the grade and calibration on held-out ratings."""
     triples = matrices.movielens_100k()
-    splits = {"MovieLens 100K, u1": [(triples, *_first_lines(triples))]}
-    splits["MovieLens 100K, 80/20"] = [(triples, *_at_random(triples, 0.8, s)) for s in range(SEEDS)]
-    large = matrices.movielens_1m()
-    splits["MovieLens 1M, 90/10"] = [(large, *_at_random(large, 0.9, s)) for s in range(SEEDS)]
-    lines = []
-    for name, parts in list(splits.items())[: 1 if quick else None]:
-        found: dict[str, list[tuple[float, float]]] = {}
-        for seed, (data, train, test) in enumerate(parts):
-            for method, scores in _compare(data, train, test, seed, quick).items():
-                found.setdefault(method, []).append(scores)
-        means = {method: np.mean(scores, axis=0) for method, scores in found.items()}
-        gaussian, ours = means["Gaussian"], means["grades"]
-        text = ", ".join(f"{method} {rmse:.4f} and {loss:.4f}" for method, (rmse, loss) in means.items())
-        text += f"; over Gaussian {ours[0] / gaussian[0]:.4f} and {ours[1] / gaussian[1]:.4f}"
-        lines.append(Line(f"{name}: RMSE and log loss", text, "<= 1 and <= 0.985; log loss below myFM's"))
-    return lines
+    lines = _lines("grades", "MovieLens 100K, u1", triples, [_first_lines(triples)], quick)
+    if quick:
+        return lines
+    return lines + _lines(
+        "grades", "MovieLens 100K, 80/20", triples, [_at_random(triples, 0.8, s) for s in range(SEEDS)], quick
+    )
+
+
+def grades_1m(quick: bool) -> list[Line]:
+    """The same of MovieLens 1M."""
+    triples = matrices.movielens_1m()
+    parts = [_at_random(triples, 0.9, s) for s in range(1 if quick else SEEDS)]
+    return _lines("grades_1m", "MovieLens 1M, 90/10", triples, parts, quick)
+
+
+def _lines(
+    check: str, name: str, triples: matrices.Triples, parts: list[tuple[np.ndarray, np.ndarray]], quick: bool
+) -> list[Line]:
+    found: dict[str, list[list[float]]] = {}
+    for seed, (train, test) in enumerate(parts):
+        one = partial(_compare, triples, train, test, seed, quick)
+        for method, scores in (one() if quick else remember(check, f"{name}, seed {seed}", one)).items():
+            found.setdefault(method, []).append(scores)
+    means = {method: np.mean(scores, axis=0) for method, scores in found.items()}
+    gaussian, ours = means["Gaussian"], means["grades"]
+    text = ", ".join(f"{method} {a:.4f}, {b:.4f}, {c:.3f}" for method, (a, b, c) in means.items())
+    text += f"; RMSE and log loss over Gaussian's {ours[0] / gaussian[0]:.4f} and {ours[1] / gaussian[1]:.4f}"
+    asked = "<= 1 and <= 0.985 of Gaussian's; log loss below myFM's"
+    seeds = f"{len(parts)} seed{'s' * (len(parts) > 1)}"
+    return [Line(f"{name}, {seeds}: RMSE, log loss, calibration", text, asked)]
 
 
 def _first_lines(triples: matrices.Triples) -> tuple[np.ndarray, np.ndarray]:
@@ -51,33 +66,25 @@ def _at_random(triples: matrices.Triples, share: float, seed: int) -> tuple[np.n
 
 def _compare(
     triples: matrices.Triples, train: np.ndarray, test: np.ndarray, seed: int, quick: bool
-) -> dict[str, tuple[float, float]]:
+) -> dict[str, list[float]]:
     shape, rows, cols, values = triples
     y = values[test].astype(int)
-    found = {}
-    for kind in ("numbers", "grades"):
-        options = {"kind": "grades", "levels": GRADES.tolist()} if kind == "grades" else {}
-        p = maxentry.complete(
-            (rows[train], cols[train], values[train]), RANK, shape=shape, seed=seed, threads=1, progress=False,
-            **options,
-        )  # fmt: skip
-        if kind == "grades":
-            probabilities = p.probabilities(rows[test], cols[test])
-        else:
-            probabilities = _rounded(p, rows[test], cols[test])
-        found["Gaussian" if kind == "numbers" else kind] = _scores(probabilities, y)
-        if kind == "numbers":
-            error = np.sqrt(np.mean((p.belief.mean_at(rows[test], cols[test]) - y) ** 2))
-            found["Gaussian"] = (float(error), found["Gaussian"][1])
+    known, at = (rows[train], cols[train], values[train]), (rows[test], cols[test])
+    options = {"shape": shape, "seed": seed, "threads": 1, "progress": False}
+    plain = maxentry.complete(known, RANK, **options)
+    found = {"Gaussian": _scores(_rounded(plain, *at), y, plain.belief.mean_at(*at))}
+    ours = maxentry.complete(known, RANK, kind="grades", levels=GRADES.tolist(), **options)
+    found["grades"] = _scores(ours.probabilities(*at), y)
     if not quick:
-        peer = myfm_probabilities("grades", triples, train, test, RANK, seed)
-        found["myFM"] = _scores(peer, y)
-    print(f"  {seed} {found}", flush=True)
+        found["myFM"] = _scores(myfm_probabilities("grades", triples, train, test, RANK, seed), y)
     return found
 
 
-def _scores(probabilities: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    return float(np.sqrt(np.mean((probabilities @ GRADES - y) ** 2))), log_loss(probabilities, y - 1)
+def _scores(probabilities: np.ndarray, y: np.ndarray, mean: np.ndarray | None = None) -> list[float]:
+    """RMSE of the expected grade (or of `mean`), log loss, and calibration of the probability of 4 or 5."""
+    error = np.sqrt(np.mean(((probabilities @ GRADES if mean is None else mean) - y) ** 2))
+    good = calibration(probabilities[:, 3:].sum(axis=1), y >= 4)
+    return [round(float(x), 6) for x in (error, log_loss(probabilities, y - 1), good)]
 
 
 def _rounded(p: maxentry.Posterior, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:

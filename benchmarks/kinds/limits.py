@@ -5,7 +5,7 @@ import os
 import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
-from benchmarks.kinds.scores import crps
+from benchmarks.kinds.scores import crps, remember
 
 import maxentry
 from maxentry import Observations
@@ -29,7 +29,7 @@ def limits(quick: bool) -> list[Line]:
     for name, (low, high, least) in TABLES.items():
         for fraction in FRACTIONS[:1] if quick else FRACTIONS:
             found = np.array(
-                [_compare(name, fraction, low, high, seed) for seed in range(1 if quick else SEEDS)]
+                [_cell(name, fraction, low, high, seed, quick) for seed in range(1 if quick else SEEDS)]
             )
             plain, ours = found.mean(0)
             ratio = ours[0] / plain[0]
@@ -44,6 +44,15 @@ def limits(quick: bool) -> list[Line]:
                 Line(f"{name}, {fraction:.0%}, {len(found)} seed{'s' * (len(found) > 1)}", text, asked)
             )
     return lines
+
+
+def _cell(
+    name: str, fraction: float, low: float | None, high: float | None, seed: int, quick: bool
+) -> list[list[float]]:
+    if quick:
+        return _compare(name, fraction, low, high, seed)
+    key = f"{name}, {fraction:.0%}, seed {seed}"
+    return remember("limits", key, lambda: _compare(name, fraction, low, high, seed))
 
 
 def _compare(
@@ -71,6 +80,6 @@ def _compare(
         at_limit = np.mean((new <= ends[0]) | (new >= ends[1]))
         error = np.sqrt(np.mean((clipped.mean(0) - y) ** 2))
         shown = new if given is None else clipped
-        found.append([crps(shown, y), crps(clipped, y), error, covered, at_limit, 1 - inside.mean()])
-    print(f"  {name} {fraction} {seed} {np.round(found, 4).tolist()}", flush=True)
+        scores = [crps(shown, y), crps(clipped, y), error, covered, at_limit, 1 - inside.mean()]
+        found.append([round(float(x), 6) for x in scores])
     return found

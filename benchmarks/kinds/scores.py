@@ -1,6 +1,34 @@
-"""Scores of predictions: CRPS from draws, log loss, Brier score, calibration."""
+"""Scores of predictions: CRPS from draws, log loss, Brier score, calibration; and those computed so far."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+CELLS = Path(__file__).parent / "results" / "cells.json"
+
+
+def remember(check: str, cell: str, compute: Callable[[], Any]) -> Any:
+    """Compute the scores of a cell (a table, a share, a seed) and keep them: a check that was stopped goes on."""
+    known = json.loads(CELLS.read_text()) if CELLS.is_file() else {}
+    if cell not in known.get(check, {}):
+        found = compute()
+        known.setdefault(check, {})[cell] = found
+        CELLS.parent.mkdir(exist_ok=True)
+        CELLS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        print(f"  {check}, {cell}: {found}", flush=True)
+    return known[check][cell]
+
+
+def forget(checks: list[str]) -> None:
+    """Drop the scores of some checks, which are to be computed anew."""
+    if CELLS.is_file():
+        known = {
+            check: cells for check, cells in json.loads(CELLS.read_text()).items() if check not in checks
+        }
+        CELLS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
 def crps(draws: np.ndarray, truth: np.ndarray) -> float:

@@ -2,13 +2,14 @@
 
 import os
 import warnings
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 from benchmarks import matrices
 from benchmarks.checks import Line
 from benchmarks.kinds.peer import myfm_probabilities
-from benchmarks.kinds.scores import brier, calibration, log_loss
+from benchmarks.kinds.scores import brier, calibration, log_loss, remember
 
 import maxentry
 
@@ -29,7 +30,10 @@ def yes_no(quick: bool) -> list[Line]:
         B = make()
         found: dict[str, list[list[float]]] = {}
         for seed in range(1 if quick else SEEDS):
-            for method, scores in _compare(B, seed, quick).items():
+            one = partial(_compare, B, seed, quick)
+            for method, scores in (
+                one() if quick else remember("yes_no", f"{name}, seed {seed}", one)
+            ).items():
                 found.setdefault(method, []).append(scores)
         means = {method: np.mean(scores, axis=0) for method, scores in found.items()}
         text = "; ".join(f"{method} {a:.4f}, {b:.4f}, {c:.3f}" for method, (a, b, c) in means.items())
@@ -60,8 +64,7 @@ def _compare(B: np.ndarray, seed: int, quick: bool) -> dict[str, list[float]]:
         name: [log_loss(np.column_stack([1 - p, p]), yes.astype(int)), brier(p, yes), calibration(p, yes)]
         for name, p in methods.items()
     }
-    print(f"  {seed} {scores}", flush=True)
-    return scores
+    return {name: [round(x, 6) for x in three] for name, three in scores.items()}
 
 
 def _logistic(triples: matrices.Triples, train: np.ndarray, test: np.ndarray) -> np.ndarray:

@@ -323,8 +323,8 @@ POSTERIOR = [
     ),
     Mistake(
         "kernels/latent.py",
-        "rest += 1 - int((x > a[k]) & (x <= b[k]))",
-        "rest += 1 - int(x > a[k])",
+        "kept += 1 - int((x > a[k]) & (x <= b[k]))",
+        "kept += 1 - int(x > a[k])",
         "latent values lie beyond their upper ends",
         "distributions/test_truncated_normal.py",
     ),

@@ -48,3 +48,74 @@ def fill_bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
         T[k, k] = math.sqrt(2.0 * rng.standard_gamma(0.5 * (df - k)))
         for j in range(k + 1, R):
             T[k, j] = 0.0
+
+
+# Slice sampling (Neal 2003: stepping out, shrinking). The caller evaluates the log density, so that this stands once:
+#     s = begin_slice(x, log_density(x), step, least, most, rng)
+#     while not move_slice(s, log_density(s[POINT]), rng):
+#         pass
+# Then s[POINT] is the new point.
+
+POINT, START, HEIGHT, LOW, HIGH, STEP, DOWN, UP, LEAST, MOST, STAGE, TRIES = range(12)
+STEPS = 20  # of a bracket
+MOST_TRIES = 1000  # numbers need a few dozen; NaN would shrink for ever
+
+
+@njit(cache=True, nogil=True)
+def begin_slice(
+    x: float, log_density: float, step: float, least: float, most: float, rng: np.random.Generator
+) -> Array:
+    """Return a slice through the density at x, which is zero outside (least, most), and the first point to evaluate."""
+    s = np.zeros(12)
+    s[START], s[HEIGHT], s[STEP] = x, log_density - rng.standard_exponential(), step
+    s[LOW], s[LEAST], s[MOST] = x - step * rng.random(), least, most
+    s[HIGH] = s[LOW] + step
+    # Neal's J and K: a random split of the steps keeps the move reversible where their number is limited.
+    s[DOWN] = math.floor(rng.random() * STEPS)
+    s[UP] = STEPS - 1 - s[DOWN]
+    _next_point(s, rng)
+    return s
+
+
+@njit(cache=True, nogil=True)
+def move_slice(s: Array, log_density: float, rng: np.random.Generator) -> bool:
+    """Take the log density at s[POINT]. Return whether that is the new point; if not, s[POINT] is to be evaluated."""
+    if s[STAGE] == 0.0:
+        if log_density > s[HEIGHT]:
+            s[LOW] -= s[STEP]
+            s[DOWN] -= 1.0
+        else:
+            s[STAGE] = 1.0
+    elif s[STAGE] == 1.0:
+        if log_density > s[HEIGHT]:
+            s[HIGH] += s[STEP]
+            s[UP] -= 1.0
+        else:
+            s[STAGE] = 2.0
+    else:
+        if log_density >= s[HEIGHT]:
+            return True
+        s[TRIES] += 1.0
+        if s[TRIES] >= MOST_TRIES:
+            s[POINT] = s[START]
+            return True
+        s[LOW if s[POINT] < s[START] else HIGH] = s[POINT]
+    _next_point(s, rng)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _next_point(s: Array, rng: np.random.Generator) -> None:
+    """Set s[POINT]: an end of the bracket while it may grow, then a point inside."""
+    if s[STAGE] == 0.0:
+        if s[DOWN] > 0.0 and s[LOW] > s[LEAST]:
+            s[POINT] = s[LOW]
+            return
+        s[STAGE] = 1.0
+    if s[STAGE] == 1.0:
+        if s[UP] > 0.0 and s[HIGH] < s[MOST]:
+            s[POINT] = s[HIGH]
+            return
+        s[STAGE] = 2.0
+    s[LOW], s[HIGH] = max(s[LOW], s[LEAST]), min(s[HIGH], s[MOST])
+    s[POINT] = s[LOW] + (s[HIGH] - s[LOW]) * rng.random()
