@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import base64
+import os
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
-SECONDS = 240  # for one cell, on a busy machine
+SECONDS = 900  # for one cell, on a busy machine
 
 
 class Page(NamedTuple):
@@ -22,10 +25,14 @@ class Page(NamedTuple):
 def executed(path: Path, folder: Path) -> Any:
     """The notebook run from its first cell to its last, in this folder; a cell that fails raises."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    )
-    client.execute()
+    with tempfile.TemporaryDirectory() as place:
+        # Sockets in a folder: a port that is free when it is chosen may be taken by the time it is opened.
+        sockets = {} if os.name == "nt" else {"transport": "ipc", "ip": f"{place}/kernel"}
+        client = NotebookClient(
+            notebook, timeout=SECONDS, startup_timeout=SECONDS, kernel_name="python3",
+            resources={"metadata": {"path": str(folder)}}, config=Config(KernelManager=sockets),
+        )  # fmt: skip
+        client.execute()
     return notebook
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from docsite.blocks import PYTHON, Block, blocks
 
 ADDRESS = "127.0.0.1:8765"  # where pages say that the server is; it runs on a port that is free
-PATIENCE = 250  # seconds for a block of shell commands
+PATIENCE = 900  # seconds for a block of shell commands, on a busy machine
 PICTURES = (".png", ".svg")
 COMPILING = re.compile(r"^maxentry: compiling kernels.*\n", flags=re.MULTILINE)
 
@@ -122,6 +122,6 @@ class _Session:
     def close(self) -> None:
         for server in self.servers:
             server.terminate()
-            server.wait(30)
+            server.wait(120)
             if server.stderr is not None:
                 server.stderr.close()

@@ -226,7 +226,7 @@ def test_nuclear_norm_says_when_it_stopped_early():
 
 def in_a_new_interpreter(code):
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=250
     )
     return done.stdout
 

@@ -40,7 +40,7 @@ def run(place: Path, **settings: str) -> tuple[Path, int]:
     around = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     done = subprocess.run(
         [sys.executable, "-c", CODE], env={**around, "PYTHONPATH": str(place), **settings},
-        capture_output=True, text=True, check=False, timeout=250,
+        capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     package, folder, hits = json.loads(done.stdout)

@@ -294,7 +294,7 @@ def test_importing_is_light() -> None:
         f"Observations.of(np.eye(3)).by_col; print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=250
     )
     assert done.stdout.strip() == "[]"
 

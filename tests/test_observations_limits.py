@@ -61,7 +61,7 @@ def test_the_summary_counts_limits():
     lines = repr(limited(se=[0.1, nan, 0.3, 0.0])).splitlines()
     assert lines[-2:] == [
         "  1 below a limit, 1 above one, 1 between two",
-        "  standard errors 0 to 0.3",
+        "  standard errors 0.1 to 0.3 of 2 of them",
     ]
 
 

@@ -250,7 +250,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
         {"shape": (3, 3)},
         "only row_labels, col_labels, se with an array, got shape",
     ),
-    "options with a wide frame": (WIDE, AB, "only row_column with a wide frame, got row_labels"),
+    "options with a wide frame": (WIDE, AB, "only row_column, se with a wide frame, got row_labels"),
     "options with Observations": (
         Observations.of(MATRIX),
         AB,

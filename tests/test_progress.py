@@ -29,7 +29,7 @@ def run_on_terminal(code: str) -> str:
             [sys.executable, "-c", code], stderr=inner, env={**os.environ, "TERM": "xterm"}
         ) as process:
             try:
-                process.wait(timeout=120)
+                process.wait(timeout=250)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
@@ -49,7 +49,7 @@ def run_on_terminal(code: str) -> str:
 def test_the_bar_shows_on_a_terminal_unless_forbidden():
     assert "sampling" in (shown := run_on_terminal(BAR.format(enabled=None)))
     assert "3/3" in shown
-    assert run_on_terminal(BAR.format(enabled=False)) == ""
+    assert "sampling" not in run_on_terminal(BAR.format(enabled=False))
 
 
 def test_off_a_terminal_long_work_says_ever_less_often_how_far_it_is(capsys, monkeypatch):
@@ -90,7 +90,7 @@ def test_an_error_inside_comes_through():
 def test_rich_is_imported_only_for_a_bar():
     code = "import sys, maxentry.progress as p\nwith p.track(1, ''): pass\nprint('rich' in sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=250
     )
     assert done.stdout.strip() == "False"
 
@@ -118,17 +118,18 @@ NOTICE = "maxentry: compiling kernels, once (cached afterwards) …\n"
 
 @pytest.fixture
 def use(tmp_path: Path):
-    """Run the tiny kernel in a fresh process with a cache of its own; give what went to stderr."""
+    """Run the tiny kernel in a fresh process with a cache of its own; give what we said on stderr."""
     (tmp_path / "tiny.py").write_text(KERNEL.format(body="2 * x"))
 
     def run(other: str = "tiny.double", **environment: str) -> str:
         known = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         command = [sys.executable, "-c", USE.format(other=other)]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=120, env={**known, **environment}
+            command, capture_output=True, text=True, check=True, timeout=250, env={**known, **environment}
         )
         assert done.stdout == "2.0\n"
-        return done.stderr
+        said = done.stderr.splitlines(keepends=True)  # by libraries too, which may warn of something
+        return "".join(line for line in said if line.startswith("maxentry:"))
 
     return run
 

@@ -67,7 +67,7 @@ def test_the_lab_loop_runs_line_by_line(folder, compiled):
         "MAXENTRY_CACHE": str(folder / "cache"),
     }
     for line in block.splitlines():
-        done = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True, timeout=250)
+        done = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
         if "ask" in line:
             plate = pd.read_csv("plate.csv")

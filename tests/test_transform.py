@@ -143,3 +143,21 @@ def test_the_advice_on_a_value_at_the_end_of_the_interval_helps():
         PERCENT.forward([100.0])
     advised = str(refused.value).split("'")[1]
     assert np.isfinite(Transform.parse(advised).forward([0.0, 100.0])).all()
+
+
+@pytest.mark.parametrize(
+    ("transform", "low", "high", "message"),
+    [
+        ("log", 0.0, np.inf, "got >0 at here: all values are there, so leave it empty"),
+        ("log", -np.inf, 0.0, "got <0 at here: no value is there, so use no transform"),
+        ("percent", 0.0, 100.0, "got 0..100 at here: all values are there, so leave it empty"),
+        ("percent", 100.0, np.inf, "got >100 at here: no value is there, so use no transform"),
+    ],
+)
+def test_limits_that_say_nothing_or_the_impossible_are_refused(
+    transform: str, low: float, high: float, message: str
+) -> None:
+    scale = Transform.parse(transform)
+    with pytest.raises(DataError, match=re.escape(f"expected limits within the {scale} scale, {message}")):
+        scale.check_limits(np.array([low]), np.array([high]), lambda _: "here")
+    scale.check_limits(np.array([0.0, 1.0]), np.array([5.0, np.inf]), lambda _: "here")

@@ -12,16 +12,17 @@ import sys
 from pathlib import Path
 
 from benchmarks.checks import main
-from benchmarks.kinds import grades, limits, noise, scores, yes_no
+from benchmarks.kinds import choosing, grades, limits, noise, promises, scores, yes_no
 
 HERE = Path(__file__).parent
 CHECKS = {
     "limits": limits.limits, "grades": grades.grades, "grades_1m": grades.grades_1m, "yes_no": yes_no.yes_no,
-    "known_noise": noise.known_noise,
+    "known_noise": noise.known_noise, "promises": promises.promises, "bald": choosing.bald,
+    "campaigns": choosing.campaigns,
 }  # fmt: skip
 
 if __name__ == "__main__":
-    if "--again" in sys.argv:
+    if "--again" in sys.argv and "before" not in sys.argv:
         named = [name for name in CHECKS if name in sys.argv] or list(CHECKS)
         scores.forget(named)
         for name in named:

@@ -6,8 +6,9 @@ X_ij = mu_s + row_si + col_sj + left_si . right_sj.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ Floats = NDArray[np.floating]
 Positions = NDArray[np.integer]
 
 BLOCK_NUMBERS = 4_000_000  # a block of a dense map holds about this many numbers (32 MB)
+LEAST_SHARE = 1e-12  # of information: entries far beyond a limit tell next to nothing
 
 
 def check_shape(shape: tuple[int, int]) -> tuple[int, int]:
@@ -87,6 +89,24 @@ class Entries(NamedTuple):
         return Entries(np.concatenate([self.rows, other.rows]), np.concatenate([self.cols, other.cols]))
 
 
+class Information(NamedTuple):
+    """What is seen of a measurement z = x + noise: the cell between cuts that it lies in and, in one cell, z itself.
+
+    With limits the cell between them is seen; yes or no are two cells, grades K. Or z is seen everywhere, and rows or
+    columns have a noise of their own. The noise, its law and the cuts are the means over the draws: what a measurement
+    tells of these is not counted.
+    """
+
+    cuts: Array  # (1, K - 1), or (m, K - 1) where rows or columns differ
+    cdf: Array  # (KNOTS,) of the noise in units of its sd, knots from -REACH to REACH
+    loss: Array  # (KNOTS,) of what a seen value tells of x, the share that a cut takes off there
+    seen: int  # the cell in which z itself is seen, -1 for none
+    by_row: bool = False
+    lines: Array | None = (
+        None  # (m,) one over the variances of the noise of rows or columns, times that of all
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Belief:
     """S draws of an m1 x m2 matrix in factor form. Only `draw`, `block`, `mean` and `sd` compute dense arrays."""
@@ -97,6 +117,8 @@ class Belief:
     col: Floats  # (S, m2)
     mu: Array  # (S,)
     noise_var: Array  # (S,) variance (scale squared, for Student noise) of one measurement
+    # how much a measurement tells of each entry, made when it is needed; None where all are plain values
+    inform: Callable[[], Information] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -130,11 +152,60 @@ class Belief:
         x += self.mu[s] + self.row[s, i] + self.col[s, j]
         return x
 
+    @cached_property
+    def information(self) -> Information | None:
+        """How much a measurement tells of each entry; None where all tell as much."""
+        return None if self.inform is None else self.inform()
+
+    def noise_at(self, rows: Positions, cols: Positions) -> Array:
+        """Return the working noise of a measurement of each entry, (n,): the variance of a value that tells as much."""
+        noise: Array = np.mean(self.noise_var) / self.share_at(rows, cols)
+        return noise
+
+    def share_at(self, rows: Positions, cols: Positions) -> Array:
+        """Return the noise variance over the working noise of each entry, (n,): at most 1, and 1 for plain values.
+
+        A value with noise w tells 1/2 log(1 + v/w) nats of an entry of variance v. What a measurement tells is the
+        mutual information of what is seen and the draws: of its cell, H(mean p) - mean H(p) for the probabilities p
+        of the cells; and of its value if that is seen. For draws that differ little, w is 1 / Fisher's information.
+        """
+        i, j = np.asarray(rows), np.asarray(cols)
+        return self._mean_share(i, j, lambda s: self.draw_at(s, i, j))
+
+    def share_block(self, rows: Positions, cols: Positions) -> Array:
+        """Return the same for all entries of some rows and columns, a dense array."""
+        return self._mean_share(rows[:, None], cols[None, :], lambda s: self.block(s, rows, cols))
+
+    def _mean_share(self, i: Positions, j: Positions, draw: Callable[[int], Array]) -> Array:
+        shape, known, S = np.broadcast_shapes(i.shape, j.shape), self.information, self.n_draws
+        if known is None:
+            return np.ones(shape)
+        if known.lines is not None:
+            return np.ascontiguousarray(np.broadcast_to(known.lines[i if known.by_row else j], shape))
+        from maxentry.kernels.variances import add_cells
+
+        eta2 = float(np.mean(self.noise_var))
+        root, own = 1 / float(np.sqrt(eta2)), len(known.cuts) > 1
+        line = np.broadcast_to((i if known.by_row else j) if own else np.int64(0), shape)
+        line, origin = np.ascontiguousarray(line).ravel(), draw(0).ravel()
+        sums, p = np.zeros((origin.size, 7)), np.zeros((origin.size, known.cuts.shape[1] + 1))
+        for s in range(S):
+            add_cells(draw(s).ravel(), origin, line, root, *known[:4], p, sums)
+        p, sums = p / S, sums / S
+        told = sums[:, 0] - (p * np.log(np.maximum(p, LEAST_SHARE))).sum(1)  # nats
+        if known.seen >= 0:
+            weight = np.maximum(sums[:, 3], LEAST_SHARE)
+            v = np.maximum(sums[:, 5] / weight - (sums[:, 4] / weight) ** 2, 0.0)
+            told += sums[:, 3] * 0.5 * np.log1p(v * np.clip(sums[:, 6] / weight, 0.0, 1.0) / eta2)
+        v = np.maximum(sums[:, 2] - sums[:, 1] ** 2, LEAST_SHARE * eta2)
+        share: Array = np.clip(eta2 * np.expm1(2 * told) / v, LEAST_SHARE, 1.0)
+        return share.reshape(shape)
+
     def draw(self, s: int) -> Array:
         """Return draw s as a dense m1 x m2 matrix."""
         return self.block(s, slice(None), slice(None))
 
-    def block(self, s: int, rows: slice, cols: slice) -> Array:
+    def block(self, s: int, rows: Any, cols: Any) -> Array:
         """Return some rows and columns of draw s as a dense array."""
         x: Array = np.asarray(self.left[s, rows] @ self.right[s, cols].T, dtype=np.float64)
         x += self.mu[s] + self.row[s, rows][:, None]

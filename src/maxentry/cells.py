@@ -1,7 +1,6 @@
 """What the cell of a table says: a number, a limit, nothing, a failed measurement, a word with a number, or an id.
 
-Also: what a measurement says when its cells are put together (value, low, high, se), and frames given by users, put in
-the order of labels that are known.
+Also: what a measurement says when its cells are put together (value, low, high, se).
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxentry import frames
 from maxentry.errors import DataError, ParameterError
 from maxentry.frames import is_missing, to_float
 from maxentry.labels import NOTHING as NO_MEASUREMENT
-from maxentry.labels import Axis, Labels, as_array, floats, label_text
+from maxentry.labels import as_array, floats, label_text
 from maxentry.tables import DecimalComma, cell_text
 from maxentry.wording import as_text, show
 
@@ -28,10 +26,33 @@ YES = ("1", "1.0", "true", "t", "yes", "y", "x", *FAILED)
 NO = ("0", "0.0", "false", "f", "no", "n", *NOTHING)
 MOST_TRIALS = 100_000  # in one line
 LONGEST_ID = 18  # digits; Python refuses to parse a whole number of thousands of digits
+# What people write where there is no value: not detected, not determined, below a limit of detection
+ABSENT = (
+    *(
+        "nd",
+        "n.d.",
+        "n.d",
+        "n/d",
+        "n.a.",
+        "n.a",
+        "nq",
+        "n.q.",
+        "-",
+        "--",
+        "–",
+        "—",
+        "?",
+        "missing",
+        "unknown",
+    ),
+    *("not detected", "not determined", "not measured", "failed", "trace", "traces", "below detection"),
+    *("lod", "loq", "bdl", "bql", "blq", "<lod", "<loq", "< lod", "< loq"),
+)
 
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r",\d{3}(?!\d)")  # an English spreadsheet writes 1234 as 1,234
+_POINT_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")  # where commas are decimal, 1.234 may be 1234
 
 
 def lower_text(cell: Any) -> str:
@@ -77,7 +98,12 @@ def parse_number(cell: Any, where: str, decimal_comma: DecimalComma = "never") -
     try:
         return _number(cell, decimal_comma)
     except ValueError as error:
-        raise DataError(f"{where}: {error}") from None
+        hint = f" {COMMA}" if _has_comma(cell, decimal_comma) else ""
+        raise DataError(f"{where}: {error}{hint}") from None
+
+
+class _NoNumberError(ValueError):
+    """A cell is no number."""
 
 
 def _number(cell: Any, decimal_comma: DecimalComma) -> float | None:
@@ -88,16 +114,25 @@ def _number(cell: Any, decimal_comma: DecimalComma) -> float | None:
     number = to_float(cell)
     if number is not None:
         return None if math.isnan(number) else number
-    comma = decimal_comma == "never" and isinstance(cell, str) and _COMMA.fullmatch(cell.strip())
-    hint = " A decimal comma is read only where semicolons or tabs separate the cells." if comma else ""
-    raise ValueError(f"{show(cell)} is not a number.{hint}")
+    raise _NoNumberError(f"{show(cell)} is not a number.")
+
+
+COMMA = "A decimal comma is read only where semicolons or tabs separate the cells. Write a point."
+
+
+def _has_comma(cell: Any, decimal_comma: DecimalComma) -> bool:
+    """Whether a decimal comma is in a cell of a table that has none."""
+    return decimal_comma == "never" and isinstance(cell, str) and bool(re.search(r"\d,\d", cell))
 
 
 def _use_point(text: str, decimal_comma: DecimalComma) -> str:
     """Replace a decimal comma by a point."""
+    if decimal_comma == "only" and _POINT_THOUSANDS.fullmatch(text):
+        both = f"{text.replace('.', '')} or {text.replace('.', ',')}"
+        raise ValueError(f"{show(text)} may mean {both}, since other cells have decimal commas. Write which.")
     if decimal_comma == "never" or not _COMMA.fullmatch(text):
         return text
-    if decimal_comma != "always" and _THOUSANDS.search(text):
+    if decimal_comma == "unambiguous" and _THOUSANDS.search(text):
         both = f"{text.replace(',', '')} or {text.replace(',', '.')}"
         raise ValueError(f"{show(text)} may mean {both}. Use a decimal point.")
     return text.replace(",", ".")
@@ -143,13 +178,16 @@ class Words(NamedTuple):
 
     @classmethod
     def grades(cls, levels: Sequence[Hashable]) -> Words:
-        """The words of grades: the first level is 1, the next 2, and so on."""
+        """The words of grades: the first level is 1, the next 2, and so on, and may be told so."""
         names = [label_text(level) for level in levels]
         codes = {_word(name): float(k) for k, name in enumerate(names, 1)}
         if len(codes) < len(names) or len(names) < 2 or "" in codes:
             got = ", ".join(map(show, names))
             raise ParameterError(f"expected at least 2 levels with different names, got {got or 'none'}.")
-        return cls(codes, f"one of {', '.join(names)}", {name: float(k) for k, name in enumerate(names, 1)})
+        shown = {name: float(k) for k, name in enumerate(names, 1)}
+        if not any(_POINT.fullmatch(word) for word in codes):  # else a number is a name
+            codes |= {str(k): float(k) for k in range(1, len(names) + 1)}
+        return cls(codes, f"one of {', '.join(names)}", shown)
 
     def has(self, cell: Any) -> bool:
         """Whether a cell is one of the words: a grade may be called "none"."""
@@ -184,6 +222,7 @@ _LIMIT = re.compile(r"(<=|>=|[<>≤≥])\s*(.*)", re.DOTALL)
 _RANGE = re.compile(r"(?P<low>.*[^.])\.\.(?P<high>[^.].*)", re.DOTALL)
 _PAIR = re.compile(r"\[(.*)\]", re.DOTALL)
 _LIKE_A_LIMIT = re.compile(r"[<>≤≥=~\[\](){}…±]|\.\.|\d\s*[-–—:]\s*\d|\d\s+\D*\d")
+_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)\s*[^\d\s.,]+")
 WRITTEN = "Write a number, a limit as <0.5 or >100, or a range as 0.5..0.7"
 
 
@@ -210,18 +249,18 @@ def read_cell(
     if ends is None:
         try:
             number = _number(cell, decimal_comma)
-        except ValueError as error:
-            limit = isinstance(cell, str) and _LIKE_A_LIMIT.search(cell)
-            raise ValueError(f"{error} {_advice(cell)}" if limit else str(error)) from None
+        except _NoNumberError as error:
+            raise ValueError(f"{error} {_advice(cell, decimal_comma)}".rstrip()) from None
         return None if number is None else Statement(number, number)
     try:
         low, high = (_number(end.strip(), decimal_comma) if isinstance(end, str) else end for end in ends)
     except ValueError as error:
-        raise ValueError(f"{show(cell, 40)} is no limit or range: {error} {_advice(cell)}") from None
+        advice = _advice(cell, decimal_comma) if isinstance(error, _NoNumberError) else f"{WRITTEN}."
+        raise ValueError(f"{show(cell, 40)} is no limit or range: {error} {advice}") from None
     if low is None or high is None or not low <= high:
-        raise ValueError(f"{show(cell, 40)} is no range: the lower end comes first. {_advice(cell)}")
+        raise ValueError(f"{show(cell, 40)} is no range: the lower end comes first. {WRITTEN}.")
     if math.isinf(low) and math.isinf(high):
-        raise ValueError(f"{show(cell, 40)} has no finite end. {_advice(cell)}")
+        raise ValueError(f"{show(cell, 40)} has no finite end. {WRITTEN}.")
     return Statement(low, high)
 
 
@@ -240,13 +279,28 @@ def _split_ends(text: str, decimal_comma: DecimalComma) -> tuple[str | float, st
     return None if ends_of is None else (ends_of["low"], ends_of["high"])
 
 
-def _advice(cell: Any) -> str:
-    """What to write instead of a cell that is no limit."""
-    if "±" in cell:
+GRADES = "Grades need kind='grades' and their order in levels (--kind grades --levels A,B,C)."
+
+
+def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
+    """What to write instead of a cell that is no measurement; empty where nothing can be guessed."""
+    text = lower_text(cell) if isinstance(cell, str) else ""
+    if text in ABSENT:
+        yes_no = " For + and - say kind='yes/no' (--kind yes/no)." if text in YES_NO.codes else ""
+        return f"Leave it empty if it was not measured, write <0.5 if it was below a limit of 0.5.{yes_no}"
+    if text in YES_NO.codes:
+        return "Values that are yes or no need kind='yes/no' (--kind yes/no)."
+    if "±" in text:
         return f"{WRITTEN}; a standard error goes in a column se."
-    if cell.strip()[:1] == "[" or cell.strip()[-1:] == "]":
+    if text[:1] == "[" or text[-1:] == "]":
         return f'{WRITTEN} (in CSV a cell with a comma needs quotes: "[0.5, 0.7]").'
-    return f"{WRITTEN}."
+    if _has_comma(cell, decimal_comma):
+        return COMMA
+    if _LIKE_A_LIMIT.search(text):
+        return f"{WRITTEN}."
+    if _UNIT.fullmatch(text):
+        return "Write the number alone, without its unit."
+    return GRADES if text else ""
 
 
 def read_cells(
@@ -280,12 +334,15 @@ def read_cells(
 
 def _refuse_cell(cell: Any, where: str, reason: str, words: Words | None) -> DataError:
     """Return the error for a cell of an array that is no measurement."""
-    is_text = isinstance(cell, str | bytes)
-    code = "text_value" if is_text else None
+    is_text, advice = isinstance(cell, str | bytes), _advice(cell)
+    # Text that is certainly meant as a measurement tells nothing about the form of the table
+    code = "text_value" if is_text and advice in ("", GRADES) else None
     if words is not None or (isinstance(cell, str) and _LIKE_A_LIMIT.search(cell)):
         return DataError(f"{where}: {reason}", code=code)
     kind = "text" if is_text else type(cell).__name__
-    return DataError(f"expected real numbers, got {show(cell)} ({kind}) at {where}.", code=code)
+    return DataError(
+        f"expected real numbers, got {show(cell)} ({kind}) at {where}. {advice}".rstrip(), code=code
+    )
 
 
 def are_measurements(cells: Sequence[Any]) -> bool:
@@ -368,10 +425,14 @@ def parse_line(
     cell: the cells by role (see `frames.BESIDE`); where: the name of a role's cell for errors.
     """
     statement = parse_measurement(cell.get("value"), where("value"), decimal_comma, words)
-    if "trials" in cell and words is YES_NO:
+    if words is YES_NO and cell.keys() & {"successes", "trials"}:
         counts = _parse_counts(cell, where)
         if counts and statement is not None:
             raise DataError(f"{where('value')}: expected a value, or successes and trials, got both.")
+        if counts and not is_empty(cell.get("se")):
+            raise DataError(
+                f"{where('se')}: expected no standard error beside counts, got {as_text(cell['se'])}."
+            )
         if counts:
             return [Reading(1.0, 1.0)] * counts[0] + [Reading(0.0, 0.0)] * (counts[1] - counts[0])
     if "low" in cell or "high" in cell:
@@ -412,7 +473,8 @@ def _parse_counts(cell: Mapping[str, Any], where: Callable[[str], str]) -> tuple
         return None
     if successes is None or trials is None or not 0 <= successes <= trials <= MOST_TRIALS:
         wanted = f"successes from 0 to trials, and at most {MOST_TRIALS} trials"
-        raise DataError(f"{where('trials')}: expected {wanted}, got {successes} of {trials}.")
+        got = " of ".join("none" if x is None else str(x) for x in (successes, trials))
+        raise DataError(f"{where('trials')}: expected {wanted}, got {got}.")
     return successes, trials
 
 
@@ -500,54 +562,3 @@ def count_limits(low: NDArray[np.float64], high: Any) -> str:
     between = int((~below & ~above & (low < high)).sum())
     counts = (int(below.sum()), "below a limit"), (int(above.sum()), "above one"), (between, "between two")
     return ", ".join(f"{count} {words}" for count, words in counts if count)
-
-
-# Frames in the order of known labels
-
-
-def align_matrix(given: Any, rows: Labels, cols: Labels, what: str) -> Any:
-    """Return the cells of a wide frame in the order of these labels; return anything else unchanged."""
-    if frames.frame_library(given) is None or not frames.is_frame(given):
-        return given
-    wide = frames.read_wide(given)
-    height = len(wide.columns[0]) if wide.columns else 0
-    i = _places(wide.form.row_labels, height, Axis("row", len(rows), rows), what)
-    j = _places(wide.form.col_labels, len(wide.columns), Axis("column", len(cols), cols), what)
-    ordered = np.empty((len(rows), len(cols)), np.result_type(*wide.columns))
-    for column, place in zip(wide.columns, j, strict=True):
-        ordered[i, place] = column
-    return ordered
-
-
-def align_vector(given: Any, labels: Labels, name: str) -> Any:
-    """Return the values of a mapping or pandas series by label in the order of these labels; else `given` itself."""
-    from narwhals import dependencies
-
-    if isinstance(given, Mapping):
-        names, values = list(given), list(given.values())
-    elif dependencies.is_pandas_series(given) and frames.index_labels(given.index) is not None:
-        names, values = given.index.tolist(), list(given)
-    else:
-        return given
-    places = _places(names, len(names), Axis(name, len(labels), labels), f"{name} costs")
-    ordered = np.empty(len(labels), dtype=object)
-    ordered[places] = values
-    return ordered.tolist()
-
-
-def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> list[int]:
-    """Return the positions of labels on the axis, each exactly once; without labels, 0 to n - 1."""
-    if labels is None:
-        if n != axis.size:
-            raise ParameterError(f"expected a {what} of {axis.size} {axis.name}s, got {n}.")
-        return list(range(n))
-    places = [axis.find(label) for label in labels]
-    missing = sorted(set(range(axis.size)) - set(places))
-    if missing:
-        raise ParameterError(
-            f"expected every {axis.name} label in the {what}, got none for {axis.show(missing[0])}."
-        )
-    if len(places) != axis.size:
-        twice = next(axis.show(place) for place in places if places.count(place) > 1)
-        raise ParameterError(f"expected every {axis.name} label once in the {what}, got {twice} twice.")
-    return places

@@ -101,6 +101,8 @@ UNNAMED = ("", "Unnamed: 0")  # names that pandas' to_csv gives to an index with
 LONG_NAMES = {"row": ("row",), "col": ("col", "column"), "value": ("value",)}
 # Columns of a long table beside these: limits, the standard error, how many of how many trials were a success
 BESIDE = {name: (name,) for name in ("low", "high", "successes", "trials")} | {"se": ("se", "sem", "sd")}
+COUNTS = ("successes", "trials")
+COUNTED = "expected a column of values, got successes and trials, which need kind='yes/no' (--kind yes/no)."
 PREDICTED = ("mean", "gain")  # a plate has an sd beside these: that of a prediction
 OWN = {
     *PREDICTED,
@@ -191,6 +193,7 @@ class Long(NamedTuple):
     col_name: Hashable = None
     beside: Mapping[str, list[Any]] = {}  # cells by role
     unused: Sequence[Hashable] = ()
+    valued: bool = True  # whether there is a column of values
 
 
 class _FrameTable(NamedTuple):
@@ -240,7 +243,7 @@ def is_long(data: Any) -> bool:
     with foreign_code("a frame", data):
         names = set(_table(_index_as_columns(data, {})).names)
     named = {role: any(name in names for name in choices) for role, choices in LONG_NAMES.items()}
-    return named["row"] and named["col"] and (named["value"] or bool(names & {"low", "high", "trials"}))
+    return named["row"] and named["col"] and (named["value"] or bool(names & {"low", "high", *COUNTS}))
 
 
 def read_wide(frame: Any, row_column: Hashable | None = None) -> Wide:
@@ -282,9 +285,9 @@ def _read_long(table: _FrameTable, given: Mapping[str, Hashable | None], se: Has
     beside = find_beside(table.names, at.values(), se)
     left = [j for j in range(len(table.names)) if j not in (*at.values(), *beside.values())]
     for role in (role for role, place in at.items() if place is None):
-        if role == "value" and beside.keys() & {"low", "high", "trials"}:
+        if role == "value" and beside.keys() & {"low", "high", *COUNTS}:
             continue
-        if len(table.names) != 3:
+        if len(table.names) != 3 or not left:
             wanted = " or ".join(map(repr, LONG_NAMES[role]))
             got = ", ".join(map(show, table.names)) or "no column"
             raise DataError(
@@ -296,7 +299,63 @@ def _read_long(table: _FrameTable, given: Mapping[str, Hashable | None], se: Has
     names = [table.names[place] for place in (at["row"], at["col"]) if place is not None]
     unused = find_unused(table.names, (*at.values(), *beside.values()))
     cells = {role: list(_to_array(table.column(place))) for role, place in beside.items()}
-    return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused)
+    return Long(table.kind, rows, cols, values, names[0], names[1], cells, unused, at["value"] is not None)
+
+
+def has_flags(frame: Any, value: Hashable | None = None, row_column: Hashable | None = None) -> bool:
+    """Whether the values of a frame are booleans, except those that are missing."""
+    with foreign_code("a frame", frame):
+        columns = _value_columns(frame, value, row_column)
+        return bool(columns) and all(are_flags(_raw(column)) for column in columns)
+
+
+def find_levels(
+    frame: Any, value: Hashable | None = None, row_column: Hashable | None = None
+) -> tuple[Any, ...] | None:
+    """Find the categories that all values of a frame share, where these have an order; None if there are none."""
+    with foreign_code("a frame", frame):
+        found = {_levels(column) for column in _value_columns(frame, value, row_column)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _value_columns(frame: Any, value: Hashable | None, row_column: Hashable | None) -> list[Any]:
+    """The columns of a long or a wide frame that hold values."""
+    if value is not None or (row_column is None and is_long(frame)):
+        table = _table(_index_as_columns(frame, {"value": value}))
+        place = _find(table, "value", value)
+        return [] if place is None else [table.column(place)]
+    table = _table(frame)
+    label_at = _label_column(table) if row_column is None else table.position(row_column)
+    return [table.column(j) for j in range(len(table.names)) if j != label_at]
+
+
+def are_flags(cells: NDArray[Any]) -> bool:
+    """Whether all of these are True or False, except those that are missing."""
+    if cells.dtype != object:
+        return cells.dtype == bool or (cells.dtype.kind == "f" and bool(np.isnan(cells).all()))
+    return all(isinstance(x, bool | np.bool_) or is_missing(x) for x in cells.flat)
+
+
+def _raw(series: Any) -> NDArray[Any]:
+    """The column as an array, booleans as they are."""
+    import narwhals as nw
+
+    if not (isinstance(series.dtype, np.dtype) and series.dtype == bool):
+        column = nw.from_native(series, series_only=True)
+        if column.dtype != nw.Boolean:
+            return _to_array(series)
+        return object_array(column.to_list())
+    return np.asarray(series)
+
+
+def _levels(series: Any) -> tuple[Any, ...] | None:
+    """The categories of a column in their order; None where they have none."""
+    import narwhals as nw
+
+    if hasattr(series.dtype, "categories") and hasattr(series.dtype, "ordered"):  # of pandas
+        return tuple(series.dtype.categories) if series.dtype.ordered else None
+    column = nw.from_native(series, series_only=True)
+    return tuple(nw.to_native(column).dtype.categories) if column.dtype == nw.Enum else None
 
 
 def _table(frame: Any) -> _FrameTable:

@@ -1,14 +1,16 @@
 """Labels and positions of rows and columns, and the checks of user data that both need.
 
 Users name a row or column by its label; all computations use its position. The functions here turn user data into
-arrays of floats (missing as NaN) and of positions, and name the value that cannot be used.
+arrays of floats (missing as NaN) and of positions, and name the value that cannot be used. Frames and mappings given
+by users are put in the order of labels that are known.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import difflib
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -17,8 +19,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxentry import wording
-from maxentry.errors import DataError, LabelError, is_whole
-from maxentry.frames import foreign_code, is_missing, is_number, is_sequence, object_array, to_float, to_list
+from maxentry.errors import DataError, LabelError, ParameterError, is_whole
+from maxentry.frames import (
+    foreign_code,
+    frame_library,
+    index_labels,
+    is_frame,
+    is_missing,
+    is_number,
+    is_sequence,
+    object_array,
+    read_wide,
+    to_float,
+    to_list,
+)
 
 NOTHING = "expected at least one observation that is not missing, got none."
 
@@ -346,3 +360,118 @@ def _decode(label: Any) -> Any:
     if kind == "tuple":
         return tuple(_decode(part) for part in value)
     return dt.date.fromisoformat(value) if kind == "date" else dt.datetime.fromisoformat(value)
+
+
+# Sparse matrices
+
+
+def is_sparse(data: Any) -> bool:
+    """Whether it is a matrix of scipy.sparse."""
+    sparse = sys.modules.get("scipy.sparse")  # without the module there are no sparse matrices
+    return sparse is not None and bool(sparse.issparse(data))
+
+
+def sparse_triples(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return rows, columns and values of what is stored.
+
+    scipy's compiled conversions trust `indptr` and `indices` and write where they say. So these are checked first, and
+    rows are counted here.
+    """
+    if matrix.format in ("csr", "csc"):
+        end = _check_compressed(matrix, (1, 1))
+        rows, cols = (
+            np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr)),
+            matrix.indices[:end],
+        )
+        return (rows, cols, matrix.data[:end]) if matrix.format == "csr" else (cols, rows, matrix.data[:end])
+    if matrix.format == "bsr":
+        _check_compressed(matrix, matrix.data.shape[1:])
+    elif matrix.format == "lil":
+        lengths = np.fromiter(map(len, matrix.rows), np.int64, len(matrix.rows))
+        if lengths.size != matrix.shape[0] or lengths.tolist() != [len(values) for values in matrix.data]:
+            raise DataError("expected as many values as columns in every row of a sparse matrix, got others.")
+        cols = [j for row in matrix.rows for j in row]
+        return np.repeat(np.arange(lengths.size), lengths), np.array(cols), np.concatenate([*matrix.data])
+    elif matrix.format == "dia":  # its tocoo drops stored zeros, so convert positions from 1
+        numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
+        coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
+        return coo.row, coo.col, matrix.data.ravel()[coo.data - 1]
+    coo = matrix.tocoo()
+    return coo.row, coo.col, coo.data
+
+
+def _check_compressed(matrix: Any, block: tuple[int, ...]) -> int:
+    """Check the index of a sparse matrix in rows (or columns) of blocks; return how many are stored."""
+    blocks = [m // size for m, size in zip(matrix.shape, block, strict=True)]
+    major, minor = blocks if matrix.format != "csc" else blocks[::-1]
+    indptr, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
+    whole = all(x.ndim == 1 and x.dtype.kind in "iu" for x in (indptr, indices))
+    if not whole or indptr.size != major + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        got = show(indptr.tolist())
+        raise DataError(f"expected indptr of a sparse matrix to rise from 0 in {major + 1} steps, got {got}.")
+    end = int(indptr[-1])
+    if end > min(indices.size, len(matrix.data)):
+        raise DataError(
+            f"expected {end} stored values, as indptr says, got {min(indices.size, len(matrix.data))}."
+        )
+    wrong = (indices[:end] < 0) | (indices[:end] >= minor)
+    if wrong.any():
+        got = indices[int(np.argmax(wrong))]
+        raise DataError(f"expected indices of a sparse matrix from 0 to {minor - 1}, got {got}.")
+    return end
+
+
+# Frames in the order of known labels
+
+
+def align_matrix(
+    given: Any, rows: Labels, cols: Labels, what: str, row_column: Hashable | None = None
+) -> Any:
+    """Return the cells of a wide frame in the order of these labels; return anything else unchanged.
+
+    row_column: the column of row labels, where the frame has one of this name.
+    """
+    if frame_library(given) is None or not is_frame(given):
+        return given
+    wide = read_wide(given, row_column if row_column in [*given.columns] else None)
+    height = len(wide.columns[0]) if wide.columns else 0
+    i = _places(wide.form.row_labels, height, Axis("row", len(rows), rows), what)
+    j = _places(wide.form.col_labels, len(wide.columns), Axis("column", len(cols), cols), what)
+    ordered = np.empty((len(rows), len(cols)), np.result_type(*wide.columns))
+    for column, place in zip(wide.columns, j, strict=True):
+        ordered[i, place] = column
+    return ordered
+
+
+def align_vector(given: Any, labels: Labels, name: str) -> Any:
+    """Return the values of a mapping or pandas series by label in the order of these labels; else `given` itself."""
+    from narwhals import dependencies
+
+    if isinstance(given, Mapping):
+        names, values = list(given), list(given.values())
+    elif dependencies.is_pandas_series(given) and index_labels(given.index) is not None:
+        names, values = given.index.tolist(), list(given)
+    else:
+        return given
+    places = _places(names, len(names), Axis(name, len(labels), labels), f"{name} costs")
+    ordered = np.empty(len(labels), dtype=object)
+    ordered[places] = values
+    return ordered.tolist()
+
+
+def _places(labels: Sequence[Hashable] | None, n: int, axis: Axis, what: str) -> list[int]:
+    """Return the positions of labels on the axis, each exactly once; without labels, 0 to n - 1."""
+    if labels is None:
+        if n != axis.size:
+            raise ParameterError(f"expected a {what} of {axis.size} {axis.name}s, got {n}.")
+        return list(range(n))
+    places = [axis.find(label) for label in labels]
+    missing = sorted(set(range(axis.size)) - set(places))
+    if missing:
+        raise ParameterError(
+            f"expected every {axis.name} label in the {what}, got none for {axis.show(missing[0])}."
+        )
+    if len(places) != axis.size:
+        twice = next(axis.show(place) for place in places if places.count(place) > 1)
+        raise ParameterError(f"expected every {axis.name} label once in the {what}, got {twice} twice.")
+    return places

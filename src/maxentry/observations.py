@@ -6,7 +6,6 @@ times; each measurement counts.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxentry import frames
 from maxentry._io import check_memory
 from maxentry.cells import (
+    YES_NO,
     Words,
     are_measurements,
     check_ends,
@@ -27,21 +27,24 @@ from maxentry.cells import (
     read_cells,
     read_lines,
 )
-from maxentry.errors import DataError
+from maxentry.errors import DataError, is_choice
 from maxentry.labels import (
     NOTHING,
     Axis,
     Labels,
+    align_matrix,
     as_array,
     as_column,
     check_lengths,
     check_shape,
     code_labels,
     floats,
+    is_sparse,
     place,
     positions_or_labels,
     positions_within,
     show,
+    sparse_triples,
 )
 
 if TYPE_CHECKING:
@@ -139,8 +142,8 @@ class Observations:
         A frame is read as long if row=, col= or value= is given or its columns have these names, and as wide otherwise.
         Cells of text may be limits and ranges, like `<0.5`, `>100` and `0.5..0.7`.
 
-        se: standard errors: for a long frame the name of their column (by default se, sem or sd), for an array a
-            matrix, for triples a sequence.
+        se: standard errors: for a long frame the name of their column (by default se, sem or sd), for an array or a
+            wide frame a matrix (or a frame, which is read by its labels), for triples a sequence.
         words: words in cells that stand for numbers, like `cells.YES_NO`.
         """
         labels = {"row_labels": row_labels, "col_labels": col_labels}
@@ -157,14 +160,20 @@ class Observations:
         if _is_pair(data):
             _check_options(options, "a pair of matrices", *labels, "se")
             return cls.from_limits(*data, **options)
-        if _is_sparse(data):
+        if is_sparse(data):
             _check_options(options, "a sparse matrix", *labels)
             return cls.from_sparse(data, **options)
         if not isinstance(data, (np.ndarray, list, tuple)) and frames.is_frame(data):
-            if options.keys() & {*names, "se"} or (row_column is None and frames.is_long(data)):
+            long = row_column is None and frames.is_long(data)
+            matrix = se is not None and (_is_matrix(se) or frames.is_frame(se))
+            if options.keys() & {*names} or long or (se is not None and not matrix):
                 _check_options(options, "a long frame", *names, *labels, "se")
+                if matrix:
+                    raise DataError(
+                        f"expected the name of a column in se= with a long frame, got {show(se)}."
+                    )
                 return cls.from_long(data, words=words, **options)
-            _check_options(options, "a wide frame", "row_column")
+            _check_options(options, "a wide frame", "row_column", "se")
             return cls._wide_or_hint(data, words=words, **options)
         _check_options(options, "an array", *labels, "se")
         return cls.from_array(data, words=words, **options)
@@ -202,15 +211,22 @@ class Observations:
     ) -> Self:
         """Build observations from two matrices: every measurement lies above `lower` and at or below `upper`.
 
-        Equal ends are a plain value, -inf and inf are open ends, NaN in both is missing. se: standard errors.
+        Equal ends are a plain value, -inf and inf are open ends, NaN in both is missing. se: standard errors. Wide
+        frames are read by their labels.
         """
+        frame = next((end for end in (lower, upper) if frames.frame_library(end) is not None), None)
+        form, cells = (frames.Form(), np.empty(0)) if frame is None else frames.Form.read(frame)
+        if frame is not None:
+            row_labels, col_labels = form[1:3]
+            lower, upper, se = (_align(end, form, cells.shape) for end in (lower, upper, se))
         ends = as_array(lower), as_array(upper)
         if any(end.ndim != 2 for end in ends) or ends[0].shape != ends[1].shape:
             got = " and ".join(str(end.shape) for end in ends)
             raise DataError(f"expected lower and upper ends in two matrices of one shape, got shapes {got}.")
         axes = _axes(check_shape(ends[0].shape), row_labels, col_labels)
         low, high = (floats(end, _place_in(axes)) for end in ends)
-        return cls._from_matrix(axes, np.full(low.shape, np.nan), low, high, se=se)
+        names = form.kind, form.row_name, form.col_name
+        return cls._from_matrix(axes, np.full(low.shape, np.nan), low, high, *names, se=se)
 
     @classmethod
     def from_sparse(
@@ -220,13 +236,13 @@ class Observations:
         col_labels: Iterable[Hashable] | None = None,
     ) -> Self:
         """Build observations from a scipy.sparse matrix. A stored 0 is data; duplicates are replicates."""
-        if not _is_sparse(matrix):
+        if not is_sparse(matrix):
             raise DataError(f"expected a scipy.sparse matrix, got {type(matrix).__name__}.")
         if len(matrix.shape) != 2:
             raise DataError(f"expected a sparse matrix of 2 dimensions, got one of {len(matrix.shape)}.")
         _check_size(matrix.shape)  # conversions take memory for every row
         with frames.foreign_code("a sparse matrix whose parts agree", matrix):
-            rows, cols, values = _sparse_triples(matrix)
+            rows, cols, values = sparse_triples(matrix)
         return cls(matrix.shape, rows, cols, values, row_labels, col_labels)  # type: ignore[arg-type]
 
     @classmethod
@@ -264,12 +280,19 @@ class Observations:
         return cls(size, row_codes, col_codes, numbers, row_known, col_known, low=low, high=high, se=se)  # type: ignore[arg-type]
 
     @classmethod
-    def from_wide(cls, frame: Any, row_column: Hashable | None = None, *, words: Words | None = None) -> Self:
+    def from_wide(
+        cls,
+        frame: Any,
+        row_column: Hashable | None = None,
+        *,
+        se: Any = None,
+        words: Words | None = None,
+    ) -> Self:
         """Build observations from a frame with one line per row of the matrix and one column per column.
 
         The row labels are in `row_column`; else in a first column that is named "row" or holds no numbers; else in
         pandas' index. Otherwise positions are the labels, with a warning if the first column holds distinct whole
-        numbers, which may be labels.
+        numbers, which may be labels. se: standard errors, in a frame with these labels or in an array.
         """
         wide = frames.read_wide(frame, row_column)
         form = wide.form
@@ -290,7 +313,8 @@ class Observations:
                 stacklevel=2,
             )
         low, high = (None, None) if ends is None else ends
-        return cls._from_matrix(axes, matrix, low, high, form.kind, form.row_name, form.col_name)
+        names = form.kind, form.row_name, form.col_name
+        return cls._from_matrix(axes, matrix, low, high, *names, se=_align(se, form, (m1, m2), row_column))
 
     @classmethod
     def _wide_or_hint(cls, frame: Any, **options: Any) -> Self:
@@ -326,9 +350,14 @@ class Observations:
             raise DataError(NOTHING)
         row_codes, row_known = code_labels(long.rows, row_labels, "row")
         col_codes, col_known = code_labels(long.cols, col_labels, "column")
-        if long.unused:
-            warn(frames.name_unused(long.unused), stacklevel=2)
-        lines, values, low, high, se = read_lines(long.values, long.beside, long.rows, long.cols, words)
+        beside, unused = long.beside, [*long.unused]
+        if words is not YES_NO and (counts := [name for name in beside if name in frames.COUNTS]):
+            if not long.valued and not beside.keys() & {"low", "high"}:
+                raise DataError(frames.COUNTED)
+            beside, unused = {k: x for k, x in beside.items() if k not in counts}, [*unused, *counts]
+        if unused:
+            warn(frames.name_unused(unused), stacklevel=2)
+        lines, values, low, high, se = read_lines(long.values, beside, long.rows, long.cols, words)
         if lines is not None:
             row_codes, col_codes = row_codes[lines], col_codes[lines]
         shape, names = (len(row_known), len(col_known)), (long.kind, long.row_name, long.col_name)
@@ -450,7 +479,9 @@ class Observations:
         if self.low is not None:
             lines.append(f"  {count_limits(self.low, self.high)}")
         if self.se is not None:
-            lines.append(f"  standard errors {self.se.min():.4g} to {self.se.max():.4g}")
+            given = self.se[self.se > 0]
+            few = f" of {given.size} of them" if given.size < self.n else ""
+            lines.append(f"  standard errors {given.min():.4g} to {given.max():.4g}{few}")
         return "\n".join(lines)
 
     def subset(self, keep: ArrayLike) -> Observations:
@@ -498,70 +529,51 @@ def _numbered_rows(name: Hashable) -> str:
     )
 
 
+def find_kind(
+    data: Any, kind: Any, levels: Any, value: Any = None, row_column: Any = None
+) -> tuple[Any, Any]:
+    """Return the kind of data and its levels: those given, else as the types of the data say.
+
+    Booleans are yes and no; categories with an order are the levels of grades. All else is numbers.
+    """
+    if kind is not None and (not is_choice(kind, ["grades"]) or levels is not None):
+        return kind, levels
+    in_frame = not isinstance(data, np.ndarray | list | tuple) and frames.is_frame(data)
+    if kind is not None:
+        return kind, frames.find_levels(data, value, row_column) if in_frame else None
+    if in_frame:
+        flags = frames.has_flags(data, value, row_column)
+    else:
+        values = data[2] if isinstance(data, tuple) and len(data) == 3 else data
+        flags = isinstance(values, np.ndarray | list | tuple) and not _is_pair(data) and _has_flags(values)
+    return ("yes/no" if flags else "numbers"), levels
+
+
+def _has_flags(values: Any) -> bool:
+    cells = as_array(values)
+    return cells.size > 0 and cells.dtype.kind in "bO" and frames.are_flags(cells)
+
+
+def _align(matrix: Any, form: frames.Form, shape: tuple[int, ...], row_column: Hashable | None = None) -> Any:
+    """Return the cells of a frame in the order of another one; arrays as they are."""
+    if frames.frame_library(matrix) is None:
+        return matrix
+    rows, cols = (
+        tuple(range(m) if labels is None else labels) for m, labels in zip(shape, form[1:3], strict=True)
+    )
+    return align_matrix(matrix, rows, cols, "frame", row_column)
+
+
 def _is_pair(data: Any) -> bool:
-    """Whether this is a tuple of two matrices; a tuple of two rows is one matrix."""
-    return isinstance(data, tuple) and len(data) == 2 and all(_is_matrix(part) for part in data)
+    """Whether this is a tuple of two matrices or frames; a tuple of two rows is one matrix."""
+    two = isinstance(data, tuple) and len(data) == 2
+    return two and (all(_is_matrix(part) for part in data) or any(frames.is_frame(part) for part in data))
 
 
 def _is_matrix(data: Any) -> bool:
     if isinstance(data, np.ndarray):
         return data.ndim == 2
     return isinstance(data, list | tuple) and bool(data) and all(np.ndim(row) == 1 for row in data)
-
-
-def _is_sparse(data: Any) -> bool:
-    sparse = sys.modules.get("scipy.sparse")  # without the module there are no sparse matrices
-    return sparse is not None and bool(sparse.issparse(data))
-
-
-def _sparse_triples(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return rows, columns and values of what is stored.
-
-    scipy's compiled conversions trust `indptr` and `indices` and write where they say. So these are checked first, and
-    rows are counted here.
-    """
-    if matrix.format in ("csr", "csc"):
-        end = _check_compressed(matrix, (1, 1))
-        rows, cols = (
-            np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr)),
-            matrix.indices[:end],
-        )
-        return (rows, cols, matrix.data[:end]) if matrix.format == "csr" else (cols, rows, matrix.data[:end])
-    if matrix.format == "bsr":
-        _check_compressed(matrix, matrix.data.shape[1:])
-    elif matrix.format == "lil":
-        lengths = np.fromiter(map(len, matrix.rows), np.int64, len(matrix.rows))
-        if lengths.size != matrix.shape[0] or lengths.tolist() != [len(values) for values in matrix.data]:
-            raise DataError("expected as many values as columns in every row of a sparse matrix, got others.")
-        cols = [j for row in matrix.rows for j in row]
-        return np.repeat(np.arange(lengths.size), lengths), np.array(cols), np.concatenate([*matrix.data])
-    elif matrix.format == "dia":  # its tocoo drops stored zeros, so convert positions from 1
-        numbered = np.arange(1, matrix.data.size + 1).reshape(matrix.data.shape)
-        coo = type(matrix)((numbered, matrix.offsets), shape=matrix.shape).tocoo()
-        return coo.row, coo.col, matrix.data.ravel()[coo.data - 1]
-    coo = matrix.tocoo()
-    return coo.row, coo.col, coo.data
-
-
-def _check_compressed(matrix: Any, block: tuple[int, ...]) -> int:
-    """Check the index of a sparse matrix in rows (or columns) of blocks; return how many are stored."""
-    blocks = [m // size for m, size in zip(matrix.shape, block, strict=True)]
-    major, minor = blocks if matrix.format != "csc" else blocks[::-1]
-    indptr, indices = np.asarray(matrix.indptr), np.asarray(matrix.indices)
-    whole = all(x.ndim == 1 and x.dtype.kind in "iu" for x in (indptr, indices))
-    if not whole or indptr.size != major + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
-        got = show(indptr.tolist())
-        raise DataError(f"expected indptr of a sparse matrix to rise from 0 in {major + 1} steps, got {got}.")
-    end = int(indptr[-1])
-    if end > min(indices.size, len(matrix.data)):
-        raise DataError(
-            f"expected {end} stored values, as indptr says, got {min(indices.size, len(matrix.data))}."
-        )
-    wrong = (indices[:end] < 0) | (indices[:end] >= minor)
-    if wrong.any():
-        got = indices[int(np.argmax(wrong))]
-        raise DataError(f"expected indices of a sparse matrix from 0 to {minor - 1}, got {got}.")
-    return end
 
 
 def _row_order(

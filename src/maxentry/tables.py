@@ -28,7 +28,8 @@ ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv"}
 WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 PARQUET_MAGIC = b"PAR1"
 
-DecimalComma = Literal["never", "unambiguous", "always"]  # whether "1,5" is a number, and whether "1,234" is
+# Whether "1,5" is a number, and whether "1,234" is; only: other cells have decimal commas, so "1.234" is no number
+DecimalComma = Literal["never", "unambiguous", "always", "only"]
 
 
 class Format(StrEnum):
@@ -187,6 +188,7 @@ def _frame_columns(frame: Any) -> dict[Any, list[Any]]:
 # CSV: commas, semicolons or tabs between cells, the marks of spreadsheets, empty lines.
 
 _SEPARATOR_LINE = re.compile(r'"?sep=([,;\t|])\1*"?', re.IGNORECASE)
+_COMMA_NUMBER = re.compile(r"\s*[<>≤≥=]*\s*[+-]?\d*,\d+\s*")
 _DECIMAL_COMMA: dict[str, DecimalComma] = {";": "always", "\t": "unambiguous"}
 
 
@@ -229,7 +231,14 @@ def _from_text(text: str, source: str, separator: str | None) -> Table:
     body = [_fit_width(line, len(names), _place(source, number)) for number, line in lines[1:]]
     columns = [[line[j] for line in body] for j in range(len(names))]
     numbers = [number for number, _ in lines[1:]]
-    return Table(names, columns, source, numbers, _DECIMAL_COMMA.get(separator, "never"))
+    decimal_comma = _DECIMAL_COMMA.get(separator, "never")
+    if decimal_comma == "always" and any(map(_has_decimal_comma, columns)):
+        decimal_comma = "only"
+    return Table(names, columns, source, numbers, decimal_comma)
+
+
+def _has_decimal_comma(column: list[str | None]) -> bool:
+    return any(cell is not None and "," in cell and _COMMA_NUMBER.fullmatch(cell) for cell in column)
 
 
 def _place(source: str, line: int) -> str:
@@ -362,6 +371,14 @@ def cell_text(cell: Any, decimal: str = ".") -> str:
     if cell is None or cell != cell:
         return ""
     return repr(cell).removesuffix(".0").replace(".", decimal) if isinstance(cell, float) else str(cell)
+
+
+_POINT = re.compile(r"(?<=\d)\.(?=\d)")
+
+
+def use_comma(cell: Any) -> Any:
+    """Return a limit or a range (`<0.5`, `0.5..0.7`) with decimal commas; anything but text as it is."""
+    return _POINT.sub(",", cell) if isinstance(cell, str) else cell
 
 
 def _csv_text(cell: Any, decimal: str) -> str:

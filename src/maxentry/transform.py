@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, xlogy
 
 from maxentry._types import Array, Flags, Indices, Indices32
+from maxentry.cells import Statement
 from maxentry.errors import DataError, ParameterError, is_choice
 from maxentry.wording import show
 
@@ -111,6 +112,28 @@ class Transform:
         if self.kind == "logit":
             return _log((y - self.low) / (self.high - y))
         return y
+
+    def forward_end(self, ends: Array) -> Array:
+        """Return ends of measurements on the scale of the model; those beyond the scale are infinite."""
+        z, inside = np.empty(ends.shape), self.inside(ends)
+        z[inside] = self.forward(ends[inside])
+        above = ends > (self.low if self.kind == "logit" else 0.0)
+        z[~inside] = np.where(above, np.inf, -np.inf)[~inside]
+        return z
+
+    def check_limits(self, low: Array, high: Array, where: Callable[[int], str]) -> None:
+        """Refuse limits that no value on the scale meets (`<0` with log), or that every one meets (`>0`)."""
+        ends = self.forward_end(low), self.forward_end(high)
+        never = ~((ends[0] < np.inf) & (ends[1] > -np.inf))
+        always = ~never & np.isinf(ends[0]) & np.isinf(ends[1])
+        for wrong, reason in (
+            (never, "no value is there, so use no transform"),
+            (always, "all values are there, so leave it empty"),
+        ):
+            if wrong.any():
+                k = int(np.argmax(wrong))
+                got = f"{Statement(float(low[k]), float(high[k]))} at {where(k)}"
+                raise DataError(f"expected limits within the {self} scale, got {got}: {reason}.")
 
     def inverse(self, z: ArrayLike) -> Array:
         """Return values in the user's units; the log scale stops at 1e150, so that nothing overflows."""
@@ -215,10 +238,7 @@ class ValueMap(NamedTuple):
 
     def forward_end(self, ends: Array, rows: Any, cols: Any) -> Array:
         """Return ends of measurements of the entries as they are modelled; those beyond the scale are infinite."""
-        z, inside = np.empty(ends.shape), self.transform.inside(ends)
-        z[inside] = self.transform.forward(ends[inside])
-        above = ends > (self.transform.low if self.transform.kind == "logit" else 0.0)
-        z[~inside] = np.where(above, np.inf, -np.inf)[~inside]
+        z = self.transform.forward_end(ends)
         if self.scales is None:
             return z
         shift, factor = self.scales.at(rows, cols)

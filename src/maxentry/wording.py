@@ -16,10 +16,12 @@ def number(x: float, digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as `91%` or, below a tenth, `0.32%`; nothing for NaN and infinity."""
+    """A share as `91%` or, below a tenth, `0.32%` (`<0.01%` at the least); nothing for NaN and infinity."""
     if not math.isfinite(share):
         return ""
-    return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
+    if 0 < abs(share) < 1e-4:
+        return "<0.01%" if share > 0 else "0%"
+    return f"{share:.0%}" if abs(share) >= 0.1 else f"{100 * share:.2g}%"
 
 
 def one_line(label: object) -> str:

@@ -44,12 +44,12 @@ def server() -> Iterator[str | None]:
         try:
             yield f"postgresql://maxentry@/postgres?host={folder}"
         finally:
-            _run([bin / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"], user)
+            _run([bin / "pg_ctl", "-D", data, "-w", "-t", "240", "-m", "immediate", "stop"], user)
 
 
 def _start(bin: Path, folder: str, user: str | None) -> None:
     options, data = f"-k {folder} -c listen_addresses='' -c max_connections=100", f"{folder}/data"
-    _run([bin / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", f"{data}/log", "-o", options, "start"], user)
+    _run([bin / "pg_ctl", "-D", data, "-w", "-t", "240", "-l", f"{data}/log", "-o", options, "start"], user)
 
 
 def crash(url: str) -> None:
@@ -78,7 +78,7 @@ def _run(command: list[str | Path], user: str | None) -> None:
         cwd="/",
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        timeout=120,
+        timeout=250,
     )
 
 
@@ -104,16 +104,26 @@ def database(url: str) -> Iterator[str]:
     import uuid
 
     from sqlalchemy import create_engine, make_url, text
+    from sqlalchemy.exc import OperationalError
 
     name = f"maxentry_{uuid.uuid4().hex}"
     base = make_url(url).set(drivername="postgresql+psycopg")
     engine = create_engine(base, isolation_level="AUTOCOMMIT", pool_pre_ping=True)
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+
+    def insist(statement: str) -> None:
+        for attempt in range(1, 21):
+            try:
+                with engine.connect() as connection:
+                    connection.execute(text(statement))
+                return
+            except OperationalError:
+                if attempt == 20:  # it waits for those it has ended, but only for five seconds
+                    raise
+
+    insist(f"CREATE DATABASE {name}")
     try:
         made = base.set(drivername="postgresql", database=name)
         yield made.render_as_string(hide_password=False)
     finally:
-        with engine.connect() as connection:
-            connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        insist(f"DROP DATABASE {name} WITH (FORCE)")
         engine.dispose()

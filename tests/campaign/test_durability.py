@@ -60,8 +60,9 @@ def test_connections_that_the_server_has_closed_are_opened_again(postgres: str) 
         c.ask(1)
         engine = create_engine(address.parse_address(url), isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
-            others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-            connection.execute(text(f"{others} AND datname = current_database()"))
+            end = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"  # and wait for it
+            others = "pid <> pg_backend_pid() AND datname = current_database()"
+            connection.execute(text(f"{end} WHERE {others}"))
         engine.dispose()
         assert c.tell(1, 5.0).told == 1
 

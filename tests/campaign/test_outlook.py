@@ -4,6 +4,7 @@ import datetime as dt
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from tests.campaign.examples import answer, ask, begun, truth
 
 from maxentry.acquisition import Costs, Limits, Problem
@@ -76,6 +77,40 @@ def test_a_batch_larger_than_the_draws_can_judge_promises_little() -> None:
     assert totals.after(ten) < 0.16 * totals.now()
     assert totals.expected_after(ten, 4) > 0.4 * totals.now()
     assert totals.expected_after(Entries.none(), 4) == totals.now()
+
+
+@pytest.mark.parametrize("kind", ["yes/no", "grades"])
+def test_answers_are_promised_by_the_regression_on_what_will_be_told(kind) -> None:
+    """The total variance of probabilities, or expected grades, given answers: dense regressions on these."""
+    levels = {"levels": (1, 2, 3, 4)} if kind == "grades" else {}
+    campaign = begun((12, 9), rank=1, kind=kind, **levels)
+    z = truth((12, 9))
+    told = (z > 0).astype(float) if kind == "yes/no" else 1.0 + (z[..., None] > [-1.0, 0.0, 1.0]).sum(-1)
+    answer(campaign, ask(campaign, 60), told)
+    posterior = campaign.posterior(progress=False)
+    batch = Entries.from_lists([0, 3, 5, 7], [1, 1, 8, 2])
+    i, j = np.indices((12, 9)).reshape(2, -1)
+    y = posterior.entries_at(i, j)
+    D, at = y - y.mean(0), batch.keys(9)
+    if kind == "yes/no":
+        noise = (y * (1 - y)).mean(0)[at]
+    else:
+        x, cuts = posterior.belief.at(*batch), posterior.noise_law.cuts
+        sd = np.sqrt(posterior.noise_law.var)[:, None, None]
+        edges = np.pad(ndtr((cuts[:, None, :] - x[..., None]) / sd), ((0, 0), (0, 0), (1, 1)))
+        edges[..., -1] = 1.0
+        grade, p = np.arange(1, 5), np.diff(edges, axis=-1)
+        noise = (p @ grade**2 - (p @ grade) ** 2).mean(0)
+    cov = D.T @ D / len(D)
+    left = cov - cov[:, at] @ np.linalg.solve(cov[np.ix_(at, at)] + np.diag(noise), cov[at])
+    totals = TotalVariance(posterior.belief, *outlook._reading(posterior))
+    assert totals.now() == pytest.approx(np.trace(cov), rel=1e-9)
+    assert totals.after(batch) == pytest.approx(np.trace(left), rel=1e-6)
+    assert totals.after(batch) < totals.expected_after(batch, len(posterior.chains)) <= totals.now()
+    parts = fits.error_parts(campaign.state, posterior)
+    assert parts.pattern == pytest.approx(y.var(0, ddof=1).mean())
+    now, then = outlook.expect_errors(campaign.state, posterior, [batch])
+    assert 0.95 * now < then < now  # four answers tell little
 
 
 def test_on_another_scale_the_error_is_in_the_users_units() -> None:

@@ -79,7 +79,7 @@ def test_sqlite_is_written_in_the_order_of_arrival(tmp_path: Path, monkeypatch: 
                 thread.start()
                 until(lambda k=k: queue(where) > k)  # type: ignore[misc]
         for thread in threads:
-            thread.join(60)
+            thread.join(250)
     assert order == list(range(6))
 
 
@@ -152,14 +152,14 @@ def test_processes_ask_and_tell_at_once(lasting: str) -> None:
         workers.ready(process)
     for process in started:
         workers.go(process)
-    outputs = [process.communicate(timeout=60)[0] for process in started]
+    outputs = [process.communicate(timeout=250)[0] for process in started]
     assert [process.returncode for process in started] == [0, 0, 0, 0]
     acknowledged = [workers.lines(output) for output in outputs]
     with check(lasting, 120) as opened:
         everything = {id: value for lines in acknowledged for id, value in workers.told(lines).items()}
         kept = opened.export(frame="columns")
         assert everything == dict(zip(kept["id"], kept["value"], strict=True))
-        assert sum(1 for lines in acknowledged if workers.asked(lines)) > 1  # more than one had a share
+        assert all(workers.asked(lines) for lines in acknowledged)  # each had a share
 
 
 def upgrade(where: str, barrier: object) -> None:

@@ -2,9 +2,9 @@
 
     python -m tests.campaign.worker WHERE NAME POLICY BATCH TOTAL
 
-waits for a line on stdin, then asks for and tells entries until TOTAL have been asked for or none is left. After
-each call has returned it writes a line of JSON to stdout: what was acknowledged, and the seconds it took. POLICY is
-"uniform" (no model; the tests' own) or "own" (the campaign's).
+waits for a line on stdin, then asks for and tells entries until TOTAL have been asked for or none is left; once at
+least, however quick others are. After each call has returned it writes a line of JSON to stdout: what was
+acknowledged, and the seconds it took. POLICY is "uniform" (no model; the tests' own) or "own" (the campaign's).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def work(where: str, name: str, policy: str, batch: int, total: int) -> None:
             import maxentry.campaign.policy  # noqa: F401  which would take the first ask's time
         acknowledge({"ready": True})
         sys.stdin.readline()
-        while len(campaign.state.asked) < total:
+        more = True
+        while more:
             start = time.perf_counter()
             try:
                 asked = campaign.ask(batch, frame="columns", progress=False)
@@ -49,6 +50,7 @@ def work(where: str, name: str, policy: str, batch: int, total: int) -> None:
             campaign.tell([id for id, _, _ in entries], values)
             told = [[id, value] for (id, _, _), value in zip(entries, values, strict=True)]
             acknowledge({"told": told, "seconds": time.perf_counter() - start})
+            more = len(campaign.state.asked) < total
 
 
 if __name__ == "__main__":

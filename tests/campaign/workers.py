@@ -46,7 +46,7 @@ def killed_after(process: subprocess.Popen[bytes], n: int, seconds: float) -> li
     first = b"".join(process.stdout.readline() for _ in range(n))
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
-    rest, _ = process.communicate(timeout=60)
+    rest, _ = process.communicate(timeout=250)
     assert process.returncode == -signal.SIGKILL
     return lines(first + rest)
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.run import COMMAND, answer, good, process, refused, run
+from tests.cli.run import COMMAND, answer, check_quiet, good, process, refused, run
 
 from maxentry import Posterior, tables
 from maxentry.cli.output import EXIT_CODES, ExitCode
@@ -127,9 +127,9 @@ def test_the_entry_point_ends_with_the_code(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     words = " ".join([*COMMAND, "design", "300x300", "80000", "--seed", "1"])
     shell = f"{words} | head -n 1; echo ${{PIPESTATUS[0]}}"
-    result = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=250, check=False)
     assert result.stdout.split() == ["row,col,value", str(ExitCode.PIPE_CLOSED)]
-    assert result.stderr == ""
+    check_quiet(result.stderr)
 
 
 @pytest.mark.process
@@ -141,9 +141,9 @@ def test_an_output_that_cannot_be_written_is_said_on_stderr(words: list[str]) ->
     good("new", "lab", "--shape", "3x3")
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
-            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=250, check=False
         )
-        silent = subprocess.run([*COMMAND, *words], stdout=full, stderr=full, timeout=120, check=False)
+        silent = subprocess.run([*COMMAND, *words], stdout=full, stderr=full, timeout=250, check=False)
     assert result.returncode == silent.returncode == ExitCode.REFUSED
     assert "Traceback" not in result.stderr
     assert "Exception ignored" not in result.stderr
@@ -161,12 +161,13 @@ def test_an_output_that_cannot_hold_a_label_says_what_to_do() -> None:
 
 
 WAITING = """
-import sys, time
+import signal, sys, time
 from maxentry import tables
 from maxentry.cli import main
 def wait(*_, **__):
     print("ready", flush=True)
-    time.sleep(60)
+    time.sleep(600)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is born deaf to it
 tables.read = wait
 sys.argv = ["maxentry", "complete", "x.csv", *sys.argv[1:]]
 main.run()
@@ -181,12 +182,13 @@ def test_an_interrupt_ends_with_130_and_a_word(as_json: bool) -> None:
         assert working.stdout is not None
         assert working.stdout.readline() == "ready\n"
         working.send_signal(signal.SIGINT)
-        answered, said = working.communicate(timeout=60)
+        answered, said = working.communicate(timeout=250)
     assert working.returncode == ExitCode.INTERRUPTED
     if as_json:
         assert json.loads(answered)["error"]["code"] == ExitCode.INTERRUPTED
     else:
-        assert (answered, said.strip()) == ("", "Interrupted.")
+        assert (answered, said.splitlines()[-1]) == ("", "Interrupted.")
+        check_quiet(said)
 
 
 @pytest.mark.process

@@ -119,9 +119,15 @@ def test_complete_takes_yes_and_no() -> None:
     counted = answer("complete", "counts.csv", "--kind", "yes/no", "--rank", "0", "--seed", "1")
     assert counted["n_observed"] == 6
     assert "t.csv, line 2, column x: 'yes' is not a number" in refused("complete", "t.csv")
-    assert "one trial a line for a campaign" in refused(
-        "new", "c", "--kind", "yes/no", "--from", "counts.csv"
-    )
+    assert "need kind='yes/no' (--kind yes/no)" in refused("complete", "t.csv")
+    assert "need kind='yes/no' (--kind yes/no)" in refused("complete", "counts.csv")
+    Path("both.csv").write_text("row,col,value,successes,trials\na,x,2,2,3\nb,y,0,0,2\nb,x,1,1,1\n")
+    said = good("complete", "both.csv", "--rank", "0", "--seed", "1").stderr
+    assert "2 columns are not used: 'successes', 'trials'" in said
+    good("new", "c", "--kind", "yes/no", "--from", "counts.csv")
+    Path("more.csv").write_text("row,col,successes,trials\na,y,0,2\n")
+    assert answer("tell", "more.csv")["told"] == 2
+    assert [line["value"] for line in answer("export")["entries"]].count("yes") == 3
 
 
 def test_complete_takes_grades() -> None:
@@ -129,9 +135,37 @@ def test_complete_takes_grades() -> None:
     options = ("--kind", "grades", "--levels", "poor,fair,good", "--rank", "0", "--seed", "1")
     entries = answer("complete", "t.csv", *options)["entries"]
     assert all(1 < entry["mean"] < 3 for entry in entries)
-    assert "expected one of poor, fair, got 'good'" in refused(
+    assert "expected one of poor, fair, best, got 'good'" in refused(
+        "complete", "t.csv", "--kind", "grades", "--levels", "poor,fair,best"
+    )
+    assert "Levels must be 3 to 100" in refused(
         "complete", "t.csv", "--kind", "grades", "--levels", "poor,fair"
     )
+    commas = "expected the grades in their order with commas between them, like A,B,C, got 'poor fair good'"
+    said = refused("complete", "t.csv", "--kind", "grades", "--levels", "poor fair good", code=2)
+    assert commas in said.replace("\n", " ")
+    assert "--kind grades --levels A,B,C" in refused("complete", "t.csv", "--kind", "grades")
+
+
+def test_named_grades_may_be_told_by_number() -> None:
+    named, numbered = "row,x,y\na,poor,good\nb,fair,\nc,,poor\n", "row,x,y\na,1,3\nb,2,\nc,,1\n"
+    answers = []
+    for content in (named, numbered):
+        Path("t.csv").write_text(content)
+        options = ("--kind", "grades", "--levels", "poor,fair,good", "--rank", "0", "--seed", "1")
+        answers.append(answer("complete", "t.csv", *options)["entries"])
+    assert answers[0] == answers[1]
+    assert "expected one of poor, fair, good, got '4'" in refused(
+        "complete", "-", *options, stdin="row,x,y\na,poor,4\nb,fair,1\n"
+    )
+
+
+@pytest.mark.parametrize("cell", ["1.000", ">1.000"])
+def test_a_point_before_three_digits_is_no_number_beside_decimal_commas(cell: str) -> None:
+    with pytest.raises(DataError, match=r"t.csv, line 3, column y: .*'1\.000' may mean 1000 or 1,000"):
+        matrix(f"row;x;y\na;1,5;2,5\nb;1,25;{cell}\n")
+    assert matrix(f"row;x;y\na;1.5;2.5\nb;1.25;{cell}\n").values[-1] == 1.0
+    assert matrix("row;x;y\na;1,5;2,5\nb;0.125;1,000\n").values == [1.5, 2.5, 0.125, 1.0]
 
 
 def test_complete_takes_the_ends_of_the_scale() -> None:
@@ -160,6 +194,33 @@ def test_a_campaign_with_limits() -> None:
     assert answer("correct", "--row", "r3", "--col", "c2", "--value", ">60")["value"] == ">60"
     assert [entry["value"] for entry in answer("export")["entries"]][1::2] == ["<5", "20..30", ">60"]
     assert answer("ask", "1")["n"] == 1
-    assert "which campaigns do not use yet" in refused(
-        "tell", "--row", "r1", "--col", "c3", "--value", "1", "--se", "1"
-    )
+    assert answer("tell", "--row", "r1", "--col", "c3", "--value", "1", "--se", "1")["told"] == 1
+    assert answer("export")["entries"][-1]["se"] == 1.0
+    Path("errors.csv").write_text("row,col,value,error\nr2,c3,7,0.5\nr3,c3,8,\n")
+    assert answer("tell", "errors.csv", "--se", "error")["told"] == 2
+    good("export", "-o", "long.csv")
+    good("new", "copy", "--from", "long.csv", "--limits", "0,100")
+    errors = [line["se"] for line in answer("export", "--campaign", "copy")["entries"]]
+    assert errors[-3:] == [1.0, 0.5, None]
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "kind", "error"),
+    [
+        (["--kind", "yes/no"], "yes,no,no,yes,no,yes", "yes/no", "of the probability of yes"),
+        (["--kind", "grades", "--levels", "A,B,C"], "A,B,C,A,B,A", "grades A, B, C", "of the expected grade"),
+        (["--limits", "0,100"], "0,100,<5,20,30,40", "numbers from 0 to 100, 3 of 6 values at a limit", "your units"),
+        ([], "1,2,3,>4,5,6", "1 of 6 values at a limit", "against measurements"),
+    ],
+)  # fmt: skip
+def test_the_status_says_kind_and_limits(options: list[str], values: str, kind: str, error: str) -> None:
+    a, b, c, d, e, f = values.split(",")
+    Path("t.csv").write_text(f"row,x,y,z\na,{a},{b},{c}\nb,{d},{e},\nc,,,{f}\n")
+    good("new", "c", "--from", "t.csv", "--rank", "0", "--seed", "1", *options)
+    said = good("status").stdout
+    assert f"values          {kind} " in said
+    assert error in said.partition("expected error")[2].splitlines()[0]
+    assert ("your units" in said) == (not options or options[0] == "--limits")
+    document = answer("status", "--fast")
+    assert document["kind"] == (options[1] if options[:1] == ["--kind"] else "numbers")
+    assert {"levels", "limits", "at_limit"} < document.keys()

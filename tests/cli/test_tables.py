@@ -197,7 +197,7 @@ def test_what_excel_gets_is_read_back_the_same() -> None:
             ["Größe", "x;y", "n"],
             [["a.b", "c"], ["1,25", None], ["3", "4"]],
         )
-        assert table.decimal_comma == "always"
+        assert table.decimal_comma == "only"
 
 
 @pytest.mark.parametrize("name", ["plate.xlsx", "plate.XLS"])

@@ -280,7 +280,7 @@ def test_several_threads_may_use_one_campaign(connect: Any) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(250)
         assert failures == []
         assert (remote.state.version, len(remote.state.measurements)) == (31, 30)
 

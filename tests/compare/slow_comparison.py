@@ -1,6 +1,7 @@
 """A comparison in a process of its own, some of whose runs take for ever: slow_comparison.py FOLDER LOG SECONDS."""
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -34,6 +35,7 @@ case = Case("slow", Slow(LOG, SECONDS), 5, 5, 5, looks=2, model=(("rank", 1), ("
 CELLS = [Cell(case, BASELINE, seed) for seed in range(5)]
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is born deaf to it
     import evidence.__main__ as command
     from maxentry.compare.report import Outputs
 

@@ -61,6 +61,14 @@ class Working:
         until(lambda: not self.processes())
 
 
+def last_words(said: str) -> str:
+    """The last line of ours, "" if there is none: libraries may warn of something, but nothing may have gone wrong."""
+    assert "Traceback" not in said
+    assert "Exception ignored" not in said
+    lines = [line for line in said.splitlines() if line.startswith(("Interrupted", "A worker"))]
+    return lines[-1] if lines else ""
+
+
 def until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not holds():
@@ -94,9 +102,9 @@ def working(tmp_path: Path) -> Iterator[Working]:
 @pytest.mark.process
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(working: Working, tmp_path: Path) -> None:
     os.killpg(working.process.pid, signal.SIGINT)  # as a terminal does: to the workers too
-    assert working.ended() == (
-        130, "", "Interrupted: 2 of 5 runs are stored; run the same command again to continue.\n",
-    )  # fmt: skip
+    code, answered, said = working.ended()
+    assert (code, answered) == (130, "")
+    assert last_words(said) == "Interrupted: 2 of 5 runs are stored; run the same command again to continue."
     working.nobody_is_left()
     working.log.unlink()
     again = Working(tmp_path, 0)
@@ -127,8 +135,7 @@ def test_a_worker_that_was_killed_is_said_and_what_is_done_is_kept(working: Work
     os.kill(working.begun()[-1][0], signal.SIGKILL)
     code, _, said = working.ended()
     assert code == 1
-    assert said.startswith("A worker process was killed")
-    assert "Traceback" not in said
+    assert last_words(said).startswith("A worker process was killed")
     assert len(Store(working.folder)) == 2
     working.nobody_is_left()
 
@@ -139,7 +146,7 @@ def test_interrupted_with_json(tmp_path: Path) -> None:
     study.until_it_waits()
     os.killpg(study.process.pid, signal.SIGINT)
     code, answered, said = study.ended()
-    assert (code, said) == (130, "")
+    assert (code, last_words(said)) == (130, "")
     error = json.loads(answered)["error"]
     assert (error["code"], error["done"], error["total"]) == (130, 2, 5)
     study.nobody_is_left()
@@ -149,12 +156,12 @@ def test_interrupted_with_json(tmp_path: Path) -> None:
 def test_ctrl_c_while_workers_are_started_ends_quietly(tmp_path: Path) -> None:
     """No traceback of theirs, and none of them is left."""
     study = Working(tmp_path, 600)
-    until(lambda: (study.folder / "runs.jsonl").exists())  # the workers are started next
+    until(lambda: (study.folder / "runs.jsonl").exists() and len(study.processes()) > 1)  # the first is there
     os.killpg(study.process.pid, signal.SIGINT)
     code, answered, said = study.ended()
     assert (code, answered) == (130, "")
-    assert said in {
-        f"Interrupted: {n} of 5 runs are stored; run the same command again to continue.\n" for n in range(3)
+    assert last_words(said) in {
+        f"Interrupted: {n} of 5 runs are stored; run the same command again to continue." for n in range(3)
     }
     study.nobody_is_left()
 
@@ -178,4 +185,5 @@ resource_tracker.register("/loky-removed", "semlock")
         check=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT, SCRIPT.parent)))},
     )
-    assert ended.stderr == ""
+    assert "loky-removed" not in ended.stderr
+    assert "resource_tracker" not in ended.stderr

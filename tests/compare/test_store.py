@@ -82,7 +82,7 @@ def test_a_file_that_was_emptied_is_empty(tmp_path: Path) -> None:
 
 def _write(folder: str, name: str, together: Barrier) -> None:
     store = Store(folder)
-    together.wait(60)
+    together.wait(200)
     for k in range(20):
         run = made(f"{name}{k}")
         store.add(replace(run, looks=run.looks * 1000))  # longer than what is written in one piece anyway
@@ -96,7 +96,7 @@ def test_two_studies_may_write_at_once(tmp_path: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(200)
+        writer.join(250)
         assert writer.exitcode == 0
     assert {run.strategy for run in Store(tmp_path).runs()} == {
         f"{name}{k}" for name in "xy" for k in range(20)
@@ -117,7 +117,7 @@ def test_a_writer_waits_while_another_has_the_file(tmp_path: Path) -> None:
         writer.join(0.5)
         assert writer.is_alive()
         assert store.path.read_bytes() == b""
-    writer.join(60)
+    writer.join(250)
     assert [run.strategy for run in Store(tmp_path).runs()] == ["a"]
 
 

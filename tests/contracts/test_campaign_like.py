@@ -421,3 +421,34 @@ def test_the_posterior_the_outlook_and_the_choice_are_those_of_a_campaign_at_han
     assert ahead.advice == wanted.advice
     assert ahead.outlook == wanted.outlook
     assert same(asked(campaign, 3), asked(twin, 3))
+
+
+def test_goals_are_kept_chosen_for_and_answered(lab: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8, 1)) * rng.normal(size=6) + rng.normal(size=(8, 1))
+    i, j = np.nonzero(rng.random(X.shape) < 0.6)
+    campaign = lab.create("x", 8, 6, seed=1, rank=1, goal="Best per  column")
+    campaign.tell(row=i.tolist(), col=j.tolist(), value=X[i, j].tolist())
+    assert campaign.settings.goal == "best per column"
+    batch = campaign.ask(2, frame="columns")
+    assert campaign.history(frame="columns")["what"][-1].endswith("best per column")
+    assert len(batch["row"]) == 2
+    found = campaign.answer()
+    assert str(found).startswith("Best for 0: ")
+    assert found.to_dict() == campaign.posterior().answer("best per column").to_dict()
+    advice = campaign.outlook(3).advice
+    assert advice.startswith("go on: Expected regret: ")
+    assert "3 more measurements should lower it by" in advice
+    campaign.set(enough=found.at_stake + 1)
+    with pytest.raises(NothingToAskError, match="goal is reached: Expected regret"):
+        campaign.ask(1)
+    campaign.set(goal="rank rows", enough=None)
+    assert campaign.answer().goal.kind == "rank"
+    assert campaign.answer("threshold 0.5", level=0.5).level == 0.5
+    for wrong in ("bes", "fill"):
+        with pytest.raises(ParameterError, match="got"):
+            campaign.answer(wrong)
+    with pytest.raises(ParameterError, match="got 'bes'"):
+        campaign.set(goal="bes")
+    campaign.set(goal="fill")
+    assert "goal" not in campaign.settings.to_json()

@@ -8,8 +8,10 @@ from tests.acquisition.beliefs import belief, entries, problem
 
 from maxentry import acquisition
 from maxentry.acquisition import CRITERIA, Costs, Limits, Problem, Selection, greedy
+from maxentry.acquisition.targets import GoalCriterion
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError
+from maxentry.model.goal import Goal
 
 SHAPE = (8, 7)
 DESIGNS = ("uniform", "balanced")
@@ -32,10 +34,20 @@ def economise(economy, monkeypatch):
         monkeypatch.setattr(greedy, "FEW", 7)
 
 
-# Designs know neither tiles nor features.
-@pytest.fixture(params=[*DESIGNS, *((name, economy) for name in BY_BELIEF for economy in ECONOMIES)], ids=str)
+# Criteria of goals: the largest entries, one of each column, averages, and what is above a value.
+GOALS = [
+    GoalCriterion(Goal.parse(words), None)
+    for words in ("best 3", "smallest per column", "rank rows", "threshold 0.5")
+]
+
+
+# Designs and goals know neither tiles nor features.
+@pytest.fixture(
+    params=[*DESIGNS, *GOALS, *((name, economy) for name in BY_BELIEF for economy in ECONOMIES)],
+    ids=lambda x: str(getattr(x, "goal", x)),
+)
 def name(request, monkeypatch):
-    if isinstance(request.param, str):
+    if not isinstance(request.param, tuple):
         return request.param
     name, economy = request.param
     economise(economy, monkeypatch)

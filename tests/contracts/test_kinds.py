@@ -117,3 +117,67 @@ def test_settings_of_before_are_stored_as_ever() -> None:
     assert Settings.from_json(given.to_json()) == given
     limited = Settings(name="c", rows=2, cols=2, seed=1, limits=(0, np.inf))
     assert Settings.from_json(limited.to_json()).limits == (0.0, math.inf)
+
+
+def test_records_say_what_was_told_in_words(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("trials", ROWS, COLS, kind="yes/no", **QUICK)
+    campaign.tell(ENTRIES | {"value": ["yes", "no", "yes", "no"]})
+    campaign.correct(row="a", col="x", value="no", reason="a slip")
+    what = list(campaign.history(frame="columns")["what"])
+    assert what[-1] == "measurement 1 now no: a slip"
+
+
+def wide(campaign: Any) -> list[list[Any]]:
+    columns = campaign.export(wide=True, frame="columns")
+    return [columns["x"], columns["y"]]
+
+
+def test_a_wide_table_of_repeated_answers_shows_them_all(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("trials", ROWS, COLS, kind="yes/no", again=True, **QUICK)
+    campaign.tell(ENTRIES | {"value": ["yes", "no", "yes", "no"]})
+    campaign.tell(row=["a", "b"], col=["x", "x"], value=["no", "yes"], again=True)
+    assert wide(campaign)[0][:2] == ["yes | no", "yes"]
+    stars = lab.create("stars", ROWS, COLS, kind="grades", levels=[1, 2, 3], again=True, **QUICK)
+    stars.tell(ENTRIES | {"value": [1, 2, 3, 3]})
+    assert wide(stars)[0][:2] == [1.0, 3.0]
+    stars.tell(row="a", col="x", value=3, again=True)
+    assert wide(stars)[0][:2] == ["1 | 3", 3.0]
+
+
+def test_a_wide_table_of_repeated_limits_averages_numbers_alone(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("yields", ROWS, COLS, limits=(0, 100), again=True, **QUICK)
+    campaign.tell(ENTRIES | {"value": ["<0.5", 100, 3.0, 0]})
+    campaign.tell(ENTRIES | {"value": [0.75, 90, 4.0, 0]}, again=True)
+    x, y = wide(campaign)
+    assert x[:2] == ["<0.5 | 0.75", 3.5]
+    assert (y[0], y[2]) == ("100 | 90", 0.0)
+
+
+def test_a_column_may_be_called_row(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("rows", ROWS, ["row", "y"], **QUICK)
+    campaign.tell(row="a", col="row", value=1.5)
+    columns = campaign.export(wide=True, frame="columns")
+    assert (list(columns), columns["row_"], columns["row"][0]) == (["row_", "row", "y"], ROWS, 1.5)
+
+
+def test_the_status_says_what_values_are(lab: Any) -> None:  # noqa: F811
+    trials = lab.create("trials", ROWS, COLS, kind="yes/no", **QUICK).status()
+    assert (trials.kind, trials.levels, trials.limits, trials.at_limit) == ("yes/no", None, None, 0)
+    assert "\n  yes/no\n" in str(trials)
+    graded = lab.create("grades", ROWS, COLS, kind="grades", levels=["A", "B", 3 * "C"], **QUICK).status()
+    assert (graded.kind, graded.levels) == ("grades", ["A", "B", "CCC"])
+    assert "\n  grades A, B, CCC\n" in str(graded)
+
+
+def test_the_status_counts_values_at_a_limit(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("yields", ROWS, COLS, limits=(0, None), **QUICK)
+    campaign.tell(ENTRIES | {"value": [0, 100, "<5", 20]})
+    status = campaign.status()
+    assert (status.kind, status.limits, status.at_limit) == ("numbers", [0.0, None], 2)
+    assert "\n  numbers from 0 on, 2 of 4 values at a limit\n" in str(status)
+    campaign.set(limits=(None, 100))
+    assert campaign.status().limits == [None, 100.0]
+    assert list(campaign.history(frame="columns")["what"])[-1] == "limits = up to 100"
+    plain = lab.create("plain", ROWS, COLS, **QUICK).status()
+    assert (plain.kind, plain.limits, plain.at_limit) == ("numbers", None, 0)
+    assert len(str(plain).splitlines()) == 4

@@ -27,23 +27,26 @@ def values(campaign: Any) -> list[Any]:
 
 def test_ways_to_tell_limits(campaign: Any) -> None:
     campaign.tell(row="a", col="x", value="<0.5")
-    campaign.tell(row=["a", "b"], col=["y", "x"], value=[">100", 3.0])
+    campaign.tell(row=["a", "b"], col=["y", "x"], value=[">100", 3.0], se=[None, 0.2])
     campaign.tell({"row": ["b"], "col": ["y"], "low": [0.5], "high": [0.7]})
-    campaign.tell(io.StringIO("row;col;value\nc;x;≤ 1,5\n"))
-    campaign.tell(row="c", col="y", low=-inf, high=2.0)
+    campaign.tell(io.StringIO("row;col;value;error\nc;x;≤ 1,5;0,1\n"), se="error")
+    campaign.tell(row="c", col="y", low=-inf, high=2.0, se=0.3)
     assert values(campaign) == ["<0.5", ">100", 3.0, "0.5..0.7", "<1.5", "<2"]
+    assert campaign.export(frame="columns")["se"] == [None, None, 0.2, None, 0.1, 0.3]
     data = campaign.state.observations()
     assert data.low.tolist() == [-inf, 100.0, 3.0, 0.5, -inf, -inf]
     assert data.high.tolist() == [0.5, inf, 3.0, 0.7, 1.5, 2.0]
+    assert data.se.tolist() == [0.0, 0.0, 0.2, 0.0, 0.1, 0.3]
     wide = campaign.export(wide=True, frame="columns")
     assert (wide["x"], wide["y"]) == (["<0.5", 3.0, "<1.5"], [">100", "0.5..0.7", "<2"])
 
 
 def test_what_was_exported_can_be_told_again(campaign: Any, lab: Any) -> None:  # noqa: F811
-    campaign.tell({"row": ["a", "b"], "col": ["x", "y"], "value": ["<0.5", "1.25"]})
+    campaign.tell({"row": ["a", "b"], "col": ["x", "y"], "value": ["<0.5", "1.25"], "se": [0.1, None]})
     long = campaign.export(frame="pandas")
-    again = lab.create("again", ROWS, COLS, values=pd.DataFrame(long)[["row", "col", "value"]], **QUICK)
+    again = lab.create("again", ROWS, COLS, values=pd.DataFrame(long)[["row", "col", "value", "se"]], **QUICK)
     assert values(again) == values(campaign)
+    assert again.state.observations().se.tolist() == [0.1, 0.0]
 
 
 def test_plain_values_are_exported_as_ever(campaign: Any) -> None:
@@ -61,15 +64,18 @@ def test_the_same_limit_again_changes_nothing_and_another_one_is_refused(campaig
         CampaignError, match=r"expected the value <0.5 recorded for row 'a', column 'x', got 0.5"
     ):
         campaign.tell(row="a", col="x", value=0.5)
+    with pytest.raises(CampaignError, match=r"got <0.5 \(se 0.1\)"):
+        campaign.tell(row="a", col="x", value="<0.5", se=0.1)
     assert campaign.tell(row="a", col="x", value="<0.4", again=True).told == 1
     assert values(campaign) == ["<0.5", "<0.4"]
 
 
 def test_corrections(campaign: Any) -> None:
-    campaign.tell({"row": ["a", "b"], "col": ["x", "y"], "value": [0.5, "<2"]})
+    campaign.tell({"row": ["a", "b"], "col": ["x", "y"], "value": [0.5, "<2"], "se": [0.1, None]})
     campaign.correct(row="a", col="x", value="<0.4", reason="below the limit")
-    campaign.correct(row="b", col="y", value=3)
+    campaign.correct(row="b", col="y", value=3, se=0.2)
     assert values(campaign) == ["<0.4", 3.0]
+    assert campaign.export(frame="columns")["se"] == [0.1, 0.2]
     assert campaign.export(frame="columns")["corrected"] == [True, True]
     what = list(campaign.history(frame="columns")["what"])
     assert what[-2:] == ["measurement 1 now <0.4: below the limit", "measurement 2 now 3"]
@@ -105,19 +111,8 @@ def test_limits_beyond_the_range_are_refused(lab: Any) -> None:  # noqa: F811
     ranged.tell(row="a", col="x", value=">100")
     with pytest.raises(DataError, match="expected values from 0 to 100, got >101 at row 'a', column 'y'"):
         ranged.tell(row="a", col="y", value=">101")
-    with pytest.raises(DataError, match=r"expected positive values .* for the log scale"):
+    with pytest.raises(DataError, match="expected limits within the log scale, got <0 at row 'a'"):
         ranged.tell(row="a", col="y", value="<0")
-
-
-def test_standard_errors_are_refused_while_they_are_not_used(campaign: Any) -> None:
-    for given in ({"value": "<0.5", "se": 0.1}, {"value": 3.0, "se": 0.2}):
-        with pytest.raises(
-            DataError, match=r"without standard errors, which campaigns do not use yet, got .* \(se 0"
-        ):
-            campaign.tell(row="a", col="x", **given)
-    with pytest.raises(DataError, match="which campaigns do not use yet"):
-        campaign.tell(io.StringIO("row,col,value,error\na,x,1,0.1\n"), se="error")
-    assert values(campaign) == []
 
 
 def test_unused_columns_are_named(campaign: Any) -> None:
@@ -130,3 +125,24 @@ def test_readings_of_records(campaign: Any) -> None:
     first, second = campaign.state.measurements
     assert (first.value, first.limits, first.reading) == (0.5, (None, 0.5), Reading(-inf, 0.5))
     assert (second.limits, second.se, second.reading) == (None, None, None)
+
+
+def test_a_limit_struck_out_does_not_forbid_its_number(campaign: Any) -> None:
+    campaign.tell(row="a", col="x", value="<0.5")
+    campaign.correct(row="a", col="x", value=None)
+    with pytest.raises(CampaignError, match=r"expected a new value .*, got <0.5, which was removed"):
+        campaign.tell(row="a", col="x", value="<0.5")
+    assert campaign.tell(row="a", col="x", value=0.5).told == 1  # another statement
+    campaign.correct(row="a", col="x", value=None)
+    assert campaign.tell(row="a", col="x", value=">0.5").told == 1
+    with pytest.raises(CampaignError, match=r"got 0\.5"):
+        campaign.tell(row="a", col="x", value=0.5)
+    assert values(campaign) == [">0.5"]
+
+
+def test_a_record_knows_what_it_said_before(campaign: Any) -> None:
+    campaign.tell(row="a", col="x", value="<0.5")
+    campaign.correct(row="a", col="x", value=0.4)
+    campaign.correct(row="a", col="x", value="0.3..0.6")
+    (measurement,) = campaign.state.measurements
+    assert measurement.before == (Reading(-inf, 0.5), 0.4)

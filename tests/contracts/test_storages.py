@@ -156,7 +156,7 @@ def test_who_waits_for_the_lock_too_long_is_told_so(lasting: str, monkeypatch: p
             other.locked(key),
         ):
             pass
-        assert 0.5 <= time.monotonic() - began < 20
+        assert 0.5 <= time.monotonic() - began < 50  # seconds; without a limit it would wait for ever
         with other.locked(key) as log:
             log.append(EVENTS[:1], 1, START, None)
 
@@ -165,8 +165,8 @@ def test_postgresql_drops_who_holds_the_lock_and_is_not_heard_of(
     postgres: str,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(storage_module, "HELD", 0.3)
-    monkeypatch.setattr(storage_module, "PATIENCE", 10.0)
+    monkeypatch.setattr(storage_module, "HELD", 2.0)  # a busy machine may keep who is not silent waiting
+    monkeypatch.setattr(storage_module, "PATIENCE", 60.0)
 
     def silent() -> None:
         with one.locked(key) as held:

@@ -138,6 +138,8 @@ def test_whoever_is_quicker_than_the_page_does_no_harm(lab: Any, reader: Reader)
     page.locator(".stage").press("ArrowDown")
     page.locator(".stage").press("PageDown")
     assert page.locator(".map[data-loaded]").count() == 0
+    while not held:
+        page.wait_for_timeout(50)
     for route in held:
         route.continue_()
     page.locator(".map[data-loaded=value]").wait_for()

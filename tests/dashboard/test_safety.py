@@ -63,6 +63,8 @@ def test_nothing_of_ours_parses_html_or_code() -> None:
 
 
 def test_the_page_of_a_server_with_tokens(storage: str, reader: Reader) -> None:
+    from playwright.sync_api import expect
+
     with laboratory(storage, token=WRITE, tokens=TOKENS) as lab:
         path = campaign(lab, told=4, pending=2)
         someone = reader(lab.url)
@@ -74,7 +76,7 @@ def test_the_page_of_a_server_with_tokens(storage: str, reader: Reader) -> None:
         box.get_by_label("Token").fill(WRITE)
         box.get_by_role("button", name="Go on").click()
         fitted(page)
-        assert page.locator(".live").inner_text() == "live"  # the stream has the token too
+        expect(page.locator(".live")).to_have_text("live", timeout=60_000)  # the stream has the token too
         assert page.evaluate("Object.values(sessionStorage)") == [WRITE]
         assert WRITE not in page.evaluate(
             "JSON.stringify([{...localStorage}, document.cookie, location.href])"
@@ -117,8 +119,9 @@ def test_who_may_only_look_may_look_ahead(storage: str, reader: Reader, by: str)
         page.get_by_role("dialog").get_by_label("Token").fill(READ)
         page.keyboard.press("Enter")
         page.locator("#batch li[data-id='1']").wait_for()
-        page.get_by_label("How many").fill("3")
-        page.get_by_role("button", name="Preview").click() if by == "button" else page.keyboard.press("Enter")
+        many = page.get_by_label("How many")
+        many.fill("3")
+        page.get_by_role("button", name="Preview").click() if by == "button" else many.press("Enter")
         page.get_by_text("These are not asked for yet").wait_for()
         assert page.locator(".next .batch > li").count() == 3
         assert lab.get(path).json()["pending"] == 1

@@ -54,13 +54,15 @@ def test_another_process_tells_while_the_page_is_open(lab: Any, storage: str, re
     told = "id,value\n1,41\n2,52\n"
     environment = os.environ | {"MAXENTRY_STORAGE": storage}
     command = [sys.executable, "-m", "maxentry", "tell", "-"]
-    done = subprocess.run(command, input=told, env=environment, text=True, capture_output=True, timeout=120)
+    done = subprocess.run(command, input=told, env=environment, text=True, capture_output=True, timeout=250)
     assert done.returncode == 0, done.stderr
     page.locator("#batch li[data-id='2']").wait_for(state="detached")
     fact(page, "measured", "2")
 
 
 def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, reader: Reader) -> None:
+    from playwright.sync_api import expect
+
     path = campaign(lab, told=6, pending=2)
     events = lab.get(path).json()["events"]
     page = reader(lab.url).tab(address(path))
@@ -69,9 +71,9 @@ def test_an_open_page_holds_no_lock_and_writes_nothing(lab: Any, storage: str, r
     page.get_by_text("These are not asked for yet").wait_for()
     assert lab.get(path).json()["events"] == events
     # Nobody else writes while one has this: it is to be had at once.
-    with sqlite3.connect(storage, timeout=5, isolation_level=None) as alone:
+    with sqlite3.connect(storage, timeout=30, isolation_level=None) as alone:
         alone.execute("BEGIN IMMEDIATE")
-        assert page.locator(".live").inner_text() == "live"
+        expect(page.locator(".live")).to_have_text("live", timeout=60_000)
         page.get_by_role("button", name="Uncertainty").click()  # and the page looks on meanwhile
         page.locator(".map[data-loaded^=sd]").wait_for()
         alone.execute("ROLLBACK")
@@ -96,7 +98,7 @@ def test_what_runs_is_seen_while_it_runs(lab: Any, reader: Reader, monkeypatch: 
         running.wait_for()
         bar = running.locator("progress")
         expect(bar).to_have_js_property("value", 3, timeout=60_000)
-        expect(bar).to_have_js_property("max", 10)
+        expect(bar).to_have_js_property("max", 10, timeout=60_000)
         page.get_by_text("The first fit is running").wait_for()
     finally:
         go_on.set()
@@ -139,6 +141,8 @@ def test_news_that_come_late_take_no_preview_away(lab: Any, reader: Reader) -> N
     page.get_by_role("button", name="Preview").click()
     listed = page.locator(".next .batch > li")
     listed.nth(2).wait_for()
+    while not held:
+        page.wait_for_timeout(50)
     for route in held:
         route.continue_()
     shown(page, lab.get(path).json()["events"])

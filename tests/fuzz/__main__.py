@@ -82,7 +82,9 @@ def scratch_folder() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="maxentry-fuzz-"))
     compiled = shared_folder()
     if compiled is not None:
-        shutil.copytree(compiled, folder / ".cache" / "maxentry" / "kernels" / cache_version())
+        kernels = folder / ".cache" / "maxentry" / "kernels" / cache_version()
+        half_written = shutil.ignore_patterns("*.tmp.*")  # by others, and soon called otherwise
+        shutil.copytree(compiled, kernels, ignore=half_written)
     if os.geteuid() == 0:
         for each in (folder, *folder.rglob("*")):
             os.chown(each, NOBODY, NOBODY)

@@ -167,13 +167,13 @@ def test_a_job_of_an_earlier_request_is_no_change_after_a_refusal(tmp_path: Path
     release, order = threading.Event(), []
 
     def work(watch: object) -> None:
-        release.wait(30)
+        release.wait(120)
         order.append("job")
 
     way.jobs.start(Job("ask", "x", "x"), work)
     looking = threading.Thread(target=lambda: order.append(str(way.digest())))
     looking.start()
     release.set()
-    looking.join(30)
+    looking.join(250)
     assert order[0] == "job"
     assert len(order) == 2

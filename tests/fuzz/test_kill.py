@@ -39,7 +39,7 @@ def test_nothing_acknowledged_is_lost_or_there_twice(kind: str, kills: int, tmp_
         "-o",
         str(tmp_path),
     ]
-    subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=300, check=True)
+    subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=900, check=True)
     result = json.loads((tmp_path / f"kill-{kind}-1.json").read_text())
     assert result["tries"] == kills
     assert result["found"] == {"lost": 0, "twice": 0, "wrong": 0}

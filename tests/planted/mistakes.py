@@ -223,8 +223,8 @@ COMPLETION = [
 ACQUISITION = [
     Mistake(
         "acquisition/criteria.py",
-        "Gamma = gram_matrix(draws) / (draws.p * m1 * m2)",
-        "Gamma = gram_matrix(draws) / (m1 * m2)",
+        "Gamma = gram_matrix(draws.plain) / (draws.p * m1 * m2)",
+        "Gamma = gram_matrix(draws.plain) / (m1 * m2)",
         "the gain of integrated variance has the wrong size",
         "acquisition/test_twins.py",
     ),
@@ -485,8 +485,29 @@ CAMPAIGN = [
         "campaign/test_campaign.py",
     ),
     Mistake(
+        "acquisition/draw_field.py",
+        "        F *= np.sqrt(self._shares_at(rows, cols))[:, None]\n",
+        "",
+        "a measurement tells as much of every entry",
+        "acquisition/test_own_noise.py",
+    ),
+    Mistake(
+        "belief.py",
+        "told = sums[:, 0] - (p * np.log",
+        "told = -(p * np.log",
+        "an answer that is a toss-up is taken for one that tells much",
+        "acquisition/test_own_noise.py",
+    ),
+    Mistake(
         "campaign/fits.py",
-        "(misfit + float(missed.mean())) / 2 - repeat_variance(state, values)",
+        "    if not valued.all():\n        limited[",
+        "    if False:\n        limited[",
+        "a told limit counts as known in the expected error",
+        "campaign/test_limits.py",
+    ),
+    Mistake(
+        "campaign/fits.py",
+        "halfway - repeat_variance(state, values)",
         "0.0",
         "the expected error leaves out what the pattern misses",
         "campaign/test_outlook.py",

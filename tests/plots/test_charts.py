@@ -7,7 +7,7 @@ from scipy import stats
 from tests.plots.examples import asked, small
 from tests.posterior.examples import matrices
 
-from maxentry import complete, plots
+from maxentry import Observations, complete, plots
 from maxentry.errors import DataError
 from maxentry.model.entropy import coherence
 from maxentry.plots import charts, report
@@ -105,6 +105,49 @@ def test_held_out_values_are_read_by_label_and_judged() -> None:
     assert f"of {2 * m1} inside" in record(plots.calibration(posterior, unnamed)).note
     with pytest.raises(DataError, match="held-out values of a"):
         plots.calibration(posterior, unnamed[:2].reset_index(drop=True))
+
+
+def test_values_at_a_limit_are_judged_by_the_law_of_what_is_shown() -> None:
+    rng = np.random.default_rng(3)
+    Y = rng.normal(size=(30, 1)) @ rng.normal(size=(1, 20)) + 0.3 * rng.normal(size=(30, 20))
+    shown, known = np.maximum(Y, 0.0), rng.random(Y.shape) < 0.5
+    told, held = np.where(known, shown, np.nan), np.where(known, np.nan, shown)
+    posterior = complete(told, 1, limits=(0, None), seed=1, progress=False)
+    found, _ = charts._predictions(Subject.check(posterior), held, 0.9)
+    at_limit = found.value == 0
+    assert 0.3 < at_limit.mean() < 0.7
+    assert stats.kstest(found.place, "uniform").pvalue > 0.01
+    assert (
+        stats.kstest(found.place[~at_limit], "uniform").pvalue < 0.01
+    )  # those above the limit alone are not
+    assert np.nanmin(found.low) >= 0
+    fitted, _ = charts._predictions(Subject.check(posterior), None, 0.9)
+    assert len(fitted.value) == known.sum()
+    as_text = np.where(held == 0, "<0", held.astype(str)).astype(object)
+    said, _ = charts._predictions(Subject.check(posterior), np.where(known, "", as_text), 0.9)
+    np.testing.assert_allclose(np.sort(said.place), np.sort(found.place))
+    assert "held out" in record(plots.calibration(posterior, held)).note
+
+
+def test_standard_errors_of_held_out_values_are_noise_besides() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(30, 1)) @ rng.normal(size=(1, 20))
+    se = np.where(rng.random(X.shape) < 0.5, 0.1, 2.0)
+    known, Y = rng.random(X.shape) < 0.5, X + se * rng.normal(size=X.shape)
+
+    def part(which: np.ndarray) -> Observations:
+        i, j = np.nonzero(which)
+        return Observations(X.shape, i, j, Y[i, j], se=se[i, j])
+
+    posterior = complete(part(known), 1, seed=1, progress=False)
+    found, _ = charts._predictions(Subject.check(posterior), part(~known), 0.9)
+    assert stats.kstest(found.place, "uniform").pvalue > 0.01
+    drawn = ~np.isnan(found.low)
+    inside = (found.low <= found.value) & (found.value <= found.high)
+    assert 0.83 < np.mean(inside[drawn]) < 0.97
+    entries = found.entries
+    plain = charts.predict_by_posterior(posterior, entries, found.value, 0.9)
+    assert np.mean(np.abs(2 * plain.place - 1) <= 0.9) < 0.75
 
 
 def test_a_posterior_alone_is_judged_by_its_own_values_and_says_so() -> None:

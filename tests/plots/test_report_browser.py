@@ -64,7 +64,7 @@ def test_the_page_is_whole_without_a_network(browser: Any, page_file: Path, opti
     seen.page.wait_for_function(
         f"() => {SMALL_FIGURES} === 0"
     )  # interactive ones may be drawn after the page came
-    assert seen.page.evaluate(TOO_WIDE) <= 0
+    seen.page.wait_for_function(f"() => {TOO_WIDE} <= 0")
     assert seen.page.locator("figure").count() >= 8
     dark = options.get("color_scheme") == "dark"
     assert (seen.page.evaluate(PAPER) == "rgb(22, 22, 22)") is dark

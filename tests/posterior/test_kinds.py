@@ -258,6 +258,12 @@ def test_a_warm_start_keeps_latent_values_of_known_measurements(kind, fits):
         complete(np.where(SEEN, 1.0, NAN), start=old, kind="grades" if kind == "yes/no" else "yes/no")
 
 
+def test_another_kind_than_that_of_the_start_is_refused_whatever_the_noise():
+    start = complete(NUMBERS, 1, noise="student", sampling=SHORT, seed=1)
+    with pytest.raises(ParameterError, match="start= was fitted with kind='numbers', got 'yes/no'"):
+        complete(ANSWERS, start=start, kind="yes/no")
+
+
 def test_what_a_warm_start_moves(fits):
     from maxentry.posterior.complete import MeasurementMatch
 
@@ -325,7 +331,7 @@ def test_standard_errors_weigh_measurements(tmp_path):
     np.testing.assert_allclose(
         complete(scaled, 1, sampling=SHORT, seed=1).mean / 1e3, p.mean, rtol=1e-6, atol=1e-9
     )
-    with pytest.raises(ParameterError, match="got standard errors"):
+    with pytest.raises(ParameterError, match="got 261 with one; leave them out"):
         complete(given, 1, noise="student")
 
 

@@ -49,7 +49,7 @@ def digests(cache, *, threads=2, seed=7, code=None, **settings):
     arguments = ["-c", code] if code else [str(SCRIPT), str(threads), str(seed)]
     done = subprocess.run(
         [sys.executable, *arguments], env={**os.environ, "NUMBA_CACHE_DIR": str(cache), **settings},
-        capture_output=True, text=True, check=False, timeout=280,
+        capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return None if code else json.loads(done.stdout)

@@ -1,6 +1,8 @@
 """Choosing by dense covariances and exhaustive search: slow, obvious twins of `maxentry.acquisition`."""
 
 import numpy as np
+from scipy.special import xlogy
+from scipy.stats import norm, t
 
 from maxentry.belief import Entries
 
@@ -46,18 +48,49 @@ def prior(name, belief, question):
     return sigma2 * np.kron(P_U, P_V), question.observed.joined(question.pending)
 
 
-def given(cov, keys, eta2):
-    """The covariance of all entries once those with these keys are measured."""
+def given(cov, keys, noise):
+    """The covariance of all entries once those with these keys are measured; one noise for all, or one an entry."""
     if len(keys) == 0:
         return cov
-    return cov - cov[:, keys] @ np.linalg.solve(cov[np.ix_(keys, keys)] + eta2 * np.eye(len(keys)), cov[keys])
+    R = np.diag(np.broadcast_to(noise, len(cov))[keys])
+    return cov - cov[:, keys] @ np.linalg.solve(cov[np.ix_(keys, keys)] + R, cov[keys])
 
 
-def gain_of(name, before, more, eta2):
+def gain_of(name, before, more, noise):
     """What measuring `more` gains where all entries have the covariance `before`."""
     if name == "integrated_variance":
-        return np.mean(np.diag(before) - np.diag(given(before, more, eta2)))
-    return np.linalg.slogdet(np.eye(len(more)) + before[np.ix_(more, more)] / eta2)[1] / 2
+        return np.mean(np.diag(before) - np.diag(given(before, more, noise)))
+    R = np.diag(np.broadcast_to(noise, len(before))[more])
+    return (np.linalg.slogdet(R + before[np.ix_(more, more)])[1] - np.linalg.slogdet(R)[1]) / 2
+
+
+def noise_of(x, eta2, cuts, seen=None, nu=None):
+    """The noise of a value that tells as much of draws x (S,) as a measurement of which only the cell is seen.
+
+    cuts: between the cells; in the cell `seen` the value is seen, too.
+    """
+    law = norm() if nu is None else t(nu)
+    edges = (np.array([-np.inf, *cuts, np.inf]) - x[:, None]) / np.sqrt(eta2)
+    p = np.diff(law.cdf(edges), axis=1)
+    told = -xlogy(p.mean(0), p.mean(0)).sum() + xlogy(p, p).sum(1).mean()
+    if seen is not None:
+        w = p[:, seen] / p[:, seen].sum()
+        v = w @ (x - w @ x) ** 2
+        inside = [cut_information(law, nu, *edges[s, seen : seen + 2]) for s in range(len(x))]
+        told += 0.5 * p[:, seen].mean() * np.log1p(v * np.mean(inside) / p[:, seen].mean() / eta2)
+    return x.var() / np.expm1(2 * told)
+
+
+def cut_information(law, nu, a, b):
+    """What a value tells of the mean if it lies between a and b, times the probability that it does."""
+
+    def score(z):
+        return z if nu is None else (nu + 1) * z / (nu + z * z)
+
+    p, z = law.cdf(b) - law.cdf(a), np.linspace(max(a, -60.0), min(b, 60.0), 20_001)
+    squares, first = (np.trapezoid(score(z) ** k * law.pdf(z), z) for k in (2, 1))
+    whole = 1.0 if nu is None else (nu + 1) / (nu + 3)
+    return (squares - first**2 / p) / whole if p > 0 and z[0] < z[-1] else 0.0
 
 
 def available(question):
@@ -93,7 +126,7 @@ def choose(name, belief, question, n, eta2=None, follow=(), rounding=0.0):
 
     Where the best choice and the next one in `follow` gain the same but for rounding, that one is taken.
     """
-    eta2, m2 = float(np.mean(belief.noise_var)) if eta2 is None else eta2, question.shape[1]
+    eta2, m2 = np.mean(belief.noise_var) if eta2 is None else eta2, question.shape[1]
     cov, measured = prior(name, belief, question)
     known, batch, gains = list(measured.keys(m2)), [], []
     for _ in range(n):

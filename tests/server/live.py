@@ -30,7 +30,7 @@ TOKENS = Tokens(READ, WRITE)
 FAST = ServerLimits(rate=0)
 CONTEXT = httpx.create_ssl_context()  # once: to read the certificates takes longer than most requests
 # However busy the machine is:
-get, post = (partial(call, timeout=60, verify=CONTEXT) for call in (httpx.get, httpx.post))
+get, post = (partial(call, timeout=120, verify=CONTEXT) for call in (httpx.get, httpx.post))
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def running(storage: Storage | str = "sqlite://", **options: Any) -> Iterator[tu
     server = Server(app, given)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not server.started and thread.is_alive() and time.monotonic() < end:
         time.sleep(0.005)
     assert server.started
@@ -51,7 +51,7 @@ def running(storage: Storage | str = "sqlite://", **options: Any) -> Iterator[tu
         yield address(given, listening.getsockname()[1]), app
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(120)
         listening.close()
 
 
@@ -66,7 +66,7 @@ def serving(
         httpx.Client(
             base_url=f"{url}/api/v1",
             headers=headers,
-            timeout=90,
+            timeout=150,
             verify=CONTEXT,
             event_hooks={"request": [_patient]},
         ) as client,

@@ -115,12 +115,12 @@ def is_closed(connection: socket.socket) -> bool:
 
 def test_silent_connections_of_one_client_leave_room_for_others() -> None:
     """500 connections from one address: all but a few are closed at once, and another address is answered."""
-    limits = ServerLimits(rate=0, client_connections=20)
+    limits = ServerLimits(rate=0, client_connections=20, head_seconds=600)
     with running(limits=limits) as (url, _), ExitStack() as sockets:
         host, port = url.removeprefix("http://").split(":")
         silent = [sockets.enter_context(socket.create_connection((host, int(port)))) for _ in range(500)]
         assert all(is_closed(connection) for connection in silent[20:])
-        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2")) as other:
+        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.2"), timeout=60) as other:
             assert other.get(f"{url}/api/v1/health").status_code == 200
         refused = sockets.enter_context(socket.create_connection((host, int(port))))
         refused.settimeout(60)
@@ -161,9 +161,9 @@ def test_a_head_that_does_not_come_ends_the_connection(sent: bytes) -> None:
 
 
 def test_a_long_answer_is_not_cut_off_by_the_time_for_a_head() -> None:
-    with serving(limits=ServerLimits(rate=0, head_seconds=1)) as client:
+    with serving(limits=ServerLimits(rate=0, head_seconds=2)) as client:
         path = begin(client)
-        with client.stream("GET", f"{path}/changes?seconds=2") as stream:
+        with client.stream("GET", f"{path}/changes?seconds=3") as stream:
             assert "changed" in "".join(stream.iter_text())
         first = client.get(path)
         assert client.get(path).json() == first.json()

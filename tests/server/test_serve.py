@@ -59,11 +59,11 @@ def served(*words: str, **env: str) -> Iterator[tuple[str, subprocess.Popen[str]
         if process.poll() is None:
             process.terminate()
         process.wait(120)
-        reader.join(30)
+        reader.join(120)
 
 
 def ready(url: str, **headers: str) -> httpx.Response:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while True:
         try:
             return httpx.get(f"{url}/api/v1/campaigns", headers=headers, timeout=30)
@@ -80,7 +80,7 @@ def test_it_serves_and_ends_in_good_order(folder: Path) -> None:
         with maxentry.connect(url) as remote:
             campaign = remote.create("yields", 4, 5, seed=1, acquisition="balanced")
             campaign.tell(campaign.ask(2, frame="columns")["id"], [0.5, 0.25])
-        with httpx.stream("GET", f"{url}/api/v1/campaigns/yields/changes?seconds=600", timeout=30) as stream:
+        with httpx.stream("GET", f"{url}/api/v1/campaigns/yields/changes?seconds=600", timeout=120) as stream:
             lines = stream.iter_lines()
             assert next(lines).startswith("event: changed")
             process.send_signal(signal.SIGTERM)

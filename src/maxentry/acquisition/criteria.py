@@ -9,6 +9,7 @@
 | uniform, balanced | none: designs, at random or with even counts of rows and columns | no |
 
 All respect the mask, the limits and plates of the problem. The first three choose a greedy determinant (`greedy`).
+eta2 is each entry's own working noise (`Belief.noise_at`): a yes or no tells less where the answer is nearly sure.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from maxentry import design
 from maxentry._io import checkpoint
 from maxentry._types import Flags, Indices
-from maxentry.acquisition.draw_field import DrawField
+from maxentry.acquisition.draw_field import choice_field
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.plates import count_plates, first_plates, greedy_plates
 from maxentry.acquisition.problem import Criterion, Problem, Quota, Selection, check_belief
@@ -101,16 +102,16 @@ def predictive_variance(
     The entropy of the next observations under a Gaussian approximation of the posterior. The covariance is that of
     the draws, so it includes the uncertainty of the subspaces.
     """
-    return greedy_information(DrawField.from_belief(check_belief(belief, problem)), problem, n, rng)
+    return greedy_information(choice_field(check_belief(belief, problem)), problem, n, rng)
 
 
 def integrated_variance(
     belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator
 ) -> Selection:
     """Gain: the fall of the mean over all entries of the posterior variance, h_a / (v_a + eta2)."""
-    draws = DrawField.from_belief(check_belief(belief, problem))
+    draws = choice_field(check_belief(belief, problem))
     m1, m2 = draws.shape
-    Gamma = gram_matrix(draws) / (draws.p * m1 * m2)
+    Gamma = gram_matrix(draws.plain) / (draws.p * m1 * m2)
     if problem.limits.plates is not None:
         return greedy_plates(draws, problem, n, Gamma)
     return greedy_variance(draws, Gamma, problem, n, rng)

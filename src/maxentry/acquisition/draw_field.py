@@ -3,6 +3,7 @@
     f_a     p        features of entry a: Cov(x_a, x_b) = f_a . f_b before anything pending is measured
     W       k x p    directions of the entries measured since: K = I - W'W, Cov(x_a, x_b) = f_a' K f_b
     eta2    -        variance of the noise of one measurement, at least NOISE_FLOOR of the largest bound of a variance
+                     (where entries' noises differ, features are scaled so that it is the same for all: `WeightedField`)
 
 Measuring entry a, whatever its value, adds the direction w = K f_a / sqrt(v_a + eta2), v_a = f_a' K f_a.
 
@@ -62,6 +63,8 @@ SAME = 1e-13  # draws that differ by less than this share of their size differ b
 NOISE_FLOOR = 1e-10  # noise below this share of the variances would drown in their rounding
 CHUNK = 4096  # entries whose features are formed at once
 BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
+MOST_SHARES = 8_000_000  # entries whose shares of information are held
+SHARE_COST = 4  # a number of a single entry takes the time of so many multiplications of a block
 
 
 class Field(Protocol):
@@ -199,6 +202,11 @@ class DrawField:
             float(np.mean(belief.noise_var)),
             _longest(A) * _longest(B) + sum(_greatest(x) for x in (belief.row, belief.col, belief.mu)),
         )
+
+    @property
+    def plain(self) -> DrawField:
+        """Itself: all entries have the same noise."""
+        return self
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -340,6 +348,119 @@ class DrawField:
         """A variance and features are sums over R + 1 products for each draw."""
         R = self.A.shape[1]
         return Work(2 * (R + 1) * (R + 2), (R + 1) * self.p, (R + 1) * self.p)
+
+
+class WeightedField:
+    """A field in which a measurement of each entry has its own noise: what is measured is x_a sqrt(share_a).
+
+    An entry with working noise eta2 / share (`Belief.noise_at`) tells as much as x sqrt(share) with noise eta2: gains,
+    directions and what an entry takes off the variance of others are the same. So every criterion takes entries' own
+    noises by features, variances and bounds of x sqrt(share), and is otherwise as it was.
+    """
+
+    def __init__(self, field: Field, belief: Belief) -> None:
+        self.field, self.belief = field, belief
+        self.eta2, self.shape, self.p = field.eta2, field.shape, field.p
+        own = None if belief.information is None else belief.information.lines
+        self.most = 1.0 if own is None else float(own.max(initial=0.0))  # no share is greater
+
+    @property
+    def measured(self) -> Array:
+        """Those of the field, whose noise was known when it was made."""
+        return self.field.measured
+
+    @cached_property
+    def _held(self) -> Array | None:
+        """The shares of all entries; None where they are too many."""
+        m1, m2 = self.shape
+        if m1 * m2 > MOST_SHARES:
+            return None
+        shares = np.empty((m1, m2))
+
+        def fill(some: slice) -> None:
+            step = max(1, BLOCK_NUMBERS // (8 * m2))
+            for i in range(some.start, some.stop, step):
+                rows = np.arange(i, min(i + step, some.stop))
+                shares[rows] = self.belief.share_block(rows, np.arange(m2))
+
+        run_in_threads(fill, m1, m2)
+        return shares
+
+    def _shares_at(self, rows: Indices, cols: Indices) -> Array:
+        return self.belief.share_at(rows, cols) if self._held is None else self._held[rows, cols]
+
+    def features(self, rows: Indices, cols: Indices) -> Array:
+        """f_a sqrt(share_a) for each entry."""
+        F = self.field.features(rows, cols)
+        F *= np.sqrt(self._shares_at(rows, cols))[:, None]
+        return F
+
+    def variances(self, rows: Indices, cols: Indices) -> Array:
+        """Variances times shares, of a block."""
+        shares = self.belief.share_block(rows, cols) if self._held is None else self._held[np.ix_(rows, cols)]
+        return self.field.variances(rows, cols) * shares
+
+    def variances_at(self, rows: Indices, cols: Indices) -> Array:
+        """The same for some entries."""
+        return self.field.variances_at(rows, cols) * self._shares_at(rows, cols)
+
+    def upper(self, rows: Indices, cols: Indices) -> Array | None:
+        """Bounds of the variances at each entry of a block."""
+        upper = self.field.upper(rows, cols)
+        return None if upper is None else upper * self._most_at(rows, cols)
+
+    def _most_at(self, rows: Indices, cols: Indices) -> Array:
+        return np.array(self.most) if self._held is None else self._held[np.ix_(rows, cols)]
+
+    def bounds(self) -> list[tuple[Array, Array]]:
+        """Those of the field, times the greatest root of a share in the row, and likewise in the column."""
+        bounds = self.field.bounds()
+        if self._held is None or 0 in self.shape:
+            return [(np.sqrt(self.most) * P, Q) for P, Q in bounds]
+        by_row, by_col = (np.sqrt(self._held.max(axis))[:, None] for axis in (1, 0))
+        return [pair for P, Q in bounds for pair in ((P * by_row, Q), (P, Q * by_col))]
+
+    def estimates(self, rows: Indices, cols: Indices) -> NDArray[np.float32]:
+        """About v/eta2 at each entry of a block; where shares are too many to hold, without them."""
+        return self.field.estimates(rows, cols) * self._most_at(rows, cols).astype(np.float32)
+
+    @property
+    def work(self) -> Work:
+        """Those of the field; where shares are not held, each takes a product of R + 1 numbers a draw, one by one."""
+        work, R = self.field.work, self.belief.left.shape[2]
+        more = 0 if self._held is not None else SHARE_COST * (R + 2) * self.belief.n_draws
+        return Work(work.estimate, work.variance + more, work.features + more)
+
+
+class WeightedDraws(WeightedField):
+    """The same for the field of the draws."""
+
+    field: DrawField
+
+    @property
+    def plain(self) -> DrawField:
+        """The field with the same noise everywhere."""
+        return self.field
+
+    @property
+    def A(self) -> Array:
+        """The left factors."""
+        return self.field.A
+
+    def products(self, w: Array, keys: Indices) -> Array:
+        """f . w sqrt(share) for each row of w and each entry by its key."""
+        return self.field.products(w, keys) * np.sqrt(
+            self._shares_at(*Entries.from_keys(keys, self.shape[1]))
+        )
+
+
+ChoiceField = DrawField | WeightedDraws
+
+
+def choice_field(belief: Belief) -> ChoiceField:
+    """The field of a belief's draws to choose by, with each entry's own noise where they differ."""
+    field = DrawField.from_belief(belief)
+    return field if belief.information is None else WeightedDraws(field, belief)
 
 
 def _draws_last(factors: NDArray[np.floating]) -> Array:

@@ -14,10 +14,9 @@ import numpy as np
 
 from maxentry._types import Array, Flags, Indices
 from maxentry.belief import Belief, Entries, check_shape
-from maxentry.cells import align_matrix, align_vector
 from maxentry.errors import DataError, ParameterError, is_choice, is_flag, is_whole
 from maxentry.frames import Form, frame_library, parse_flags
-from maxentry.labels import Labels, as_array
+from maxentry.labels import Labels, align_matrix, align_vector, as_array
 from maxentry.wording import show
 
 LARGEST_DRAW = 1e70  # criteria compute fourth powers

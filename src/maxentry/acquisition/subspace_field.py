@@ -27,7 +27,13 @@ from scipy.linalg import eigh, solve_triangular
 
 from maxentry._io import checkpoint
 from maxentry._types import Array, Flags, Indices
-from maxentry.acquisition.draw_field import Work, cholesky_factor, measurement_directions, noise_floor
+from maxentry.acquisition.draw_field import (
+    WeightedField,
+    Work,
+    cholesky_factor,
+    measurement_directions,
+    noise_floor,
+)
 from maxentry.acquisition.greedy import greedy_information
 from maxentry.acquisition.problem import Problem, Selection, check_belief
 from maxentry.belief import Belief, Entries
@@ -57,8 +63,10 @@ def maximise_entropy(
     belief = check_belief(belief, problem)
     m1, m2 = problem.shape
     most = MOST_SMALL if m1 * m2 <= MOST_SMALL else MOST_FEATURES if m1 * m2 <= LARGE else MOST_LARGE
-    field = lemma2_field(subspaces(belief, most), float(np.mean(belief.noise_var)), problem.observed)
-    return greedy_information(field, problem, n, rng)
+    own = belief.information is not None
+    shares = belief.share_at(*problem.observed) if own else None
+    field = lemma2_field(subspaces(belief, most), float(np.mean(belief.noise_var)), problem.observed, shares)
+    return greedy_information(WeightedField(field, belief) if own else field, problem, n, rng)
 
 
 class Subspaces(NamedTuple):
@@ -150,20 +158,28 @@ def _affordable(left: Array, right: Array, most: int) -> tuple[int, int]:
     return int(q1[best]), int(q2[best])
 
 
-def lemma2_field(subspaces: Subspaces, eta2: float, observed: Entries) -> SubspaceField:
-    """x given the subspaces and the observed entries, in the cheaper of two equivalent forms (Lemma 2)."""
+def lemma2_field(
+    subspaces: Subspaces, eta2: float, observed: Entries, shares: Array | None = None
+) -> SubspaceField:
+    """x given the subspaces and the observed entries, in the cheaper of two equivalent forms (Lemma 2).
+
+    shares: each observed entry has noise eta2 / share; None where they have the same.
+    """
     q = subspaces.U.shape[1] * subspaces.V.shape[1]
     mu_i, mu_j = (np.sqrt(coherence(X))[:, None] for X in subspaces[:2])
     eta2 = max(eta2, noise_floor([(np.sqrt(subspaces.sigma2) * mu_i, mu_j)]))
     prior = SubspaceField(*subspaces, eta2, np.empty((0, q)))
     if q == 0 or len(observed.rows) < q:
-        return replace(prior, measured=measurement_directions(prior.features(*observed), eta2))
+        F = prior.features(*observed)
+        F = F if shares is None else F * np.sqrt(shares)[:, None]
+        return replace(prior, measured=measurement_directions(F, eta2))
     precision = eta2 * np.eye(q)
     step = max(1, BLOCK_NUMBERS // q)
     for start in range(0, len(observed.rows), step):
         checkpoint()
         some = slice(start, start + step)
         F = prior.features(observed.rows[some], observed.cols[some])
+        F = F if shares is None else F * np.sqrt(shares[some])[:, None]
         precision += F.T @ F
     return CoreField(*subspaces, eta2, prior.measured, cholesky_factor(precision))
 

@@ -35,12 +35,21 @@ would take more than MOST_WORK multiplications, the candidates are a sample (`gr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import eigh
 
 from maxentry._io import checkpoint
 from maxentry._types import Array, Indices
-from maxentry.acquisition.draw_field import DrawField, all_directions, measurement_direction
+from maxentry.acquisition.draw_field import (
+    ChoiceField,
+    DrawField,
+    all_directions,
+    choice_field,
+    measurement_direction,
+    measurement_directions,
+)
 from maxentry.acquisition.greedy import Sample, sample_candidates
 from maxentry.acquisition.problem import Problem, Quota, Selection
 from maxentry.belief import Belief, Entries
@@ -53,14 +62,34 @@ PRODUCTS = 10  # a number is read from memory in the time of so many multiplicat
 MOST_WORK = 1e11  # multiplications of a search among all entries; beyond, a sample is made
 LEADING = 48  # eigenvectors of K Gamma K in the bound of h
 CHUNK = 4096  # entries whose features are formed at once
+LEAST_NOISE = 1e-12  # of an answer that all draws are sure of
+
+
+# Draws (S, n) of what measurements of some entries show on average, and the variance of what is shown around it, (n,)
+Reading = Callable[[Entries], tuple[Array, Array]]
 
 
 class TotalVariance:
-    """The total variance of a belief, now and after any entries: G, the costly part, is computed once."""
+    """The total variance of a belief, now and after any entries: G, the costly part, is computed once.
 
-    def __init__(self, belief: Belief) -> None:
-        self._draws = DrawField.from_belief(belief)
-        self._G = gram_matrix(self._draws)
+    reading: where answers are probabilities or expected grades, the variance is theirs, that of a sample of entries in
+    place of all. What is shown is then a value of the answer with noise, and K that of the best linear prediction.
+    """
+
+    def __init__(self, belief: Belief, reading: Reading | None = None, sample: Entries | None = None) -> None:
+        self._draws, self._reading = choice_field(belief), reading
+        if reading is None or sample is None:
+            self._G = gram_matrix(self._draws.plain)
+            return
+        F = _centre(reading(sample)[0])
+        self._G = F.T @ F * (belief.shape[0] * belief.shape[1] * belief.n_draws / max(len(F), 1))
+
+    def _directions(self, entries: Entries) -> Array:
+        """The directions of measured entries, at most S."""
+        if self._reading is None or not len(entries.rows):
+            return all_directions(self._draws, entries)
+        y, noise = self._reading(entries)
+        return measurement_directions(_centre(y) / np.sqrt(np.maximum(noise, LEAST_NOISE))[:, None], 1.0)
 
     def now(self) -> float:
         """The sum over all entries of the variance of the draws (divisor S)."""
@@ -68,14 +97,14 @@ class TotalVariance:
 
     def after(self, entries: Entries) -> float:
         """The total variance once these entries are measured (whatever their values), tr(K G) / S."""
-        W = all_directions(self._draws, entries)
+        W = self._directions(entries)
         return float(np.trace(self._G) - np.einsum("ks,ks->", W @ self._G, W)) / self._draws.p
 
     def expected_after(self, entries: Entries, n_chains: int) -> float:
         """The same with a correction for few draws and several modes; the draws of a chain follow each other."""
         if not len(entries.rows):
             return self.now()
-        W, S = all_directions(self._draws, entries), self._draws.p
+        W, S = self._directions(entries), self._draws.p
         K = np.eye(S) - W.T @ W
         KG = K @ self._G
         KGK = KG @ K
@@ -86,6 +115,12 @@ class TotalVariance:
         fitted = float(np.trace(KG))
         left_out += fitted - float(np.trace(KGK))
         return min((fitted + left_out) / (2 * S), self.now())
+
+
+def _centre(y: Array) -> Array:
+    """Features (n, S) of draws (S, n)."""
+    features: Array = (y - y.mean(0)).T / np.sqrt(len(y))
+    return features
 
 
 def total_variance(belief: Belief) -> float:
@@ -142,7 +177,7 @@ def _products(A: Array, a: Array, part: slice, *, effects_first: bool) -> Array:
 
 
 def greedy_variance(
-    draws: DrawField, Gamma: Array, problem: Problem, n: int, rng: np.random.Generator | None = None
+    draws: ChoiceField, Gamma: Array, problem: Problem, n: int, rng: np.random.Generator | None = None
 ) -> Selection:
     """The greedy batch of n entries, with pending ones measured first.
 
@@ -177,7 +212,7 @@ def greedy_variance(
     return Selection(rows, cols, np.array(gains), cost, evaluated, len(sample.keys), sample.better)
 
 
-def _takes_too_long(draws: DrawField, n: int) -> bool:
+def _takes_too_long(draws: ChoiceField, n: int) -> bool:
     """Whether to bound all entries, and update as many as are held n times, is too much work."""
     (m1, m2), work = draws.shape, draws.work
     return m1 * m2 * (work.variance if m1 * m2 > MOST_MAPPED else n * work.features) > MOST_WORK
@@ -186,7 +221,7 @@ def _takes_too_long(draws: DrawField, n: int) -> bool:
 class VarianceBounds:
     """v, and a bound of h, of any entry given the directions W: from the leading part of K Gamma K."""
 
-    def __init__(self, draws: DrawField, Gamma: Array, W: Array) -> None:
+    def __init__(self, draws: ChoiceField, Gamma: Array, W: Array) -> None:
         self.draws, self.Gamma, self.W = draws, Gamma, W
         K = np.eye(draws.p) - W.T @ W
         values, vectors = eigh(K @ Gamma @ K, subset_by_index=[max(draws.p - LEADING - 1, 0), draws.p - 1])

@@ -10,7 +10,7 @@ import getpass
 import secrets
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from os import PathLike
@@ -30,11 +30,13 @@ from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
 from maxentry.campaign.tell import Line, Receipt
 from maxentry.campaign.views import FrameKind, Status
 from maxentry.errors import CampaignError, NothingToAskError, ParameterError, StorageError, is_whole
+from maxentry.observations import find_kind
 from maxentry.wording import as_text, show
 
 if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
     from maxentry.campaign.policy import Batch, Plates
+    from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
 
@@ -125,14 +127,20 @@ def check_new_labels(settings: Settings) -> None:
     cells.check_distinct(settings.cols, "column")
 
 
-def check_setting_names(settings: Iterable[str]) -> None:
-    """Refuse unknown settings, suggesting the nearest known one."""
+def read_settings(settings: Mapping[str, Any], values: Any) -> dict[str, Any]:
+    """Return the settings of a new campaign, with the kind that its first values have (see `complete`).
+
+    Refuse unknown settings, suggesting the nearest known one.
+    """
     known = [field.name for field in fields(Settings)]
     for name in settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ParameterError(f"expected settings of a campaign, got {show(name)}{hint}.")
+    kind, levels = find_kind(values, settings.get("kind"), settings.get("levels"))
+    found = ({} if kind == "numbers" else {"kind": kind}) | ({} if levels is None else {"levels": levels})
+    return {**settings, **found}
 
 
 def user_name(who: str | None) -> str | None:
@@ -217,7 +225,8 @@ class Campaign:
         seed: the same seed and the same events give the same entries; random if not given.
         settings: `rank`, `acquisition`, `costs`, `mask`, `transform`, `range`, `lease`, `budget`, `target_sd` and
             the others of `Settings`.
-        values: values known already, as a table that `tell` accepts. If they are not valid, no campaign is created.
+        values: values known already, as a table that `tell` accepts; of an entry there may be several. If they are not
+            valid, no campaign is created.
         exist_ok: open the campaign if there is one of this name with the same labels; its settings do not change.
         frame: the type of tables and maps that this object returns: "pandas", "polars", or "columns" (plain data); by
             default that of `values` (or of labels, costs, a mask). It is not stored: pass it to `open`, too.
@@ -225,14 +234,16 @@ class Campaign:
         if frame is None:
             frame = frames.frame_library(values, rows, cols, *settings.values())
         views.check_frame(frame)
-        check_setting_names(settings)
+        settings = read_settings(settings, values)
         seed = secrets.randbits(32) if seed is None else seed
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed, **settings))  # type: ignore[arg-type]
         if not exist_ok:
             check_new_labels(wanted)
         told = [] if values is None else tell.read_lines(values, words=wanted.words)
         created, at = Created(wanted), dt.datetime.now(dt.UTC)
-        news, _ = tell.judge_lines(told, replay([Record(1, at, None, created)]), False, at)
+        news, _ = tell.judge_lines(
+            told, replay([Record(1, at, None, created)]), True, at
+        )  # all are measurements
         with open_storage(storage, create=True) as opened:
             at = (clock or opened.now)()
             key, is_new = create_or_find(opened, wanted, [created, *news], at, user_name(who), exist_ok)
@@ -313,6 +324,14 @@ class Campaign:
             raise CampaignError("expected at least one measurement before there is a posterior, got none.")
         return views.convert_maps(fits.fit_posterior(state, self.cache, progress=progress), self._frame)
 
+    def answer(self, goal: str | None = None, *, level: float = 0.9, progress: bool | None = None) -> Answer:
+        """Answer the campaign's goal, or another one: "best", "best 3 per row", "rank columns", "threshold 6.5", ...
+
+        It prints as sentences; `to_frame` has estimates, intervals and probabilities, and `at_stake` what is at stake.
+        """
+        wanted = views.choose_goal(goal, self.settings)
+        return self.posterior(progress=progress).answer(wanted, level)
+
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """Return the expected error now, once pending entries are told, and after the next n entries; and advice."""
         from maxentry.campaign.outlook import look_ahead
@@ -334,7 +353,8 @@ class Campaign:
 
     def history(self, *, frame: FrameKind | None = None) -> Any:
         """Return the history, one line per event: event, at, who, kind, what."""
-        return views.as_frame(views.history(self._storage.events(self._key)), self._kind(frame))
+        told = views.history(self._storage.events(self._key), self.settings.words)
+        return views.as_frame(told, self._kind(frame))
 
     def export(self, *, wide: bool = False, everything: bool = False, frame: FrameKind | None = None) -> Any:
         """Return the measurements: long (number, id, row, col, value, told_at, who, corrected), or wide with means.
@@ -432,9 +452,10 @@ class Campaign:
         high (-inf and inf are open); se is its standard error.
 
         A table is a frame, a CSV or Parquet file, a text stream of CSV, or a mapping of columns: id, or row and col,
-        or both (then they must agree); and value, or low and high; and se (also for a table: se= names the column). An
-        empty value (None, NaN) is still awaited. "failed" in the column value or status, or a yes in the column failed,
-        records a failure, as `fail` does. Either all lines are recorded or none. A warning names unused columns.
+        or both (then they must agree); and value, or low and high (of yes and no: successes and trials, each trial one
+        measurement); and se (also for a table: se= names the column; an empty one: none is known). An empty value
+        (None, NaN) is still awaited. "failed" in the column value or status, or a yes in the column failed, records a
+        failure, as `fail` does. Either all lines are recorded or none. A warning names unused columns.
 
         A line with an id is about that id; ids that have expired, failed or been withdrawn are accepted. A line without
         an id is about its entry, which need not have been asked for. Telling the same value again changes nothing. A

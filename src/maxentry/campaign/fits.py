@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxentry._io import expand_home, user_cache
-from maxentry._types import Array
+from maxentry._types import Array, Flags
 from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
 from maxentry.errors import MaxentryError
@@ -324,14 +324,13 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
         return ErrorParts(_answer_variance(posterior, rng), 0.0)
     sample = entries if len(entries) <= SAMPLED else np.sort(rng.choice(entries, SAMPLED, replace=False))
     x = transform.inverse(belief.at(*Entries.from_keys(sample, m2)))
-    values = posterior.value_map.common(shown_values(state, posterior), *state.told)
-    missed, seen = (x.mean(0) - _mean_values(state, values, sample)) ** 2, x.var(0, ddof=min(1, len(x) - 1))
-    open_share = 1 - len(entries) / size
-    known = float(missed.mean()) * (1 - open_share)
+    values = posterior.value_map.common(state.values, *state.told)
+    means, valued = _mean_values(state, values, sample)
+    missed, seen = (x.mean(0) - means)[valued] ** 2, x.var(0, ddof=min(1, len(x) - 1))
+    open_share, noise = 1 - len(entries) / size, _noise_variances(posterior)
     if open_share == 0:
-        return ErrorParts(0.0, known)
-    noise = _noise_variances(posterior)
-    if transform == NONE:
+        pattern, misfit = 0.0, float(noise.mean())
+    elif transform == NONE:
         S = belief.n_draws
         total = total_variance(belief) * S / max(S - 1, 1) - float(seen.mean()) * len(entries)
         pattern, misfit = max(total, 0.0) / (size - len(entries)), float(noise.mean())
@@ -344,8 +343,47 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
             float(transform.inverse(y).var(0, ddof=min(1, len(z) - 1)).mean()) for y in (z, noisy)
         )
         misfit = max(both - pattern, 0.0)
-    misfit = max((misfit + float(missed.mean())) / 2 - repeat_variance(state, values), 0.0)
-    return ErrorParts(open_share * pattern, open_share * misfit + known)
+    halfway = (misfit + float(missed.mean())) / 2 if missed.size else misfit
+    limited = np.zeros((2, len(sample)))
+    if not valued.all():
+        limited[:, ~valued] = _limited_squares(
+            state, posterior, sample[~valued], noise * (halfway / misfit if misfit > 0 else 1.0), rng
+        )
+    between = limited.mean(1) * (1 - open_share)
+    known = float(missed.sum()) / len(sample) * (1 - open_share) + float(between[1])
+    misfit = max(halfway - repeat_variance(state, values), 0.0)
+    return ErrorParts(open_share * pattern + float(between[0]), open_share * misfit + known)
+
+
+def _limited_squares(
+    state: State, posterior: Posterior, keys: NDArray[np.int64], noise: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return the expected squared errors at entries of which only limits were told: of the pattern, and the rest.
+
+    What an instrument without limits would show is drawn given each draw of the entry, between the ends that were told.
+    """
+    told, ends = state.told.keys(state.shape[1]), np.array(state.ends)
+    order = np.argsort(told, kind="stable")
+    first = order[np.searchsorted(told[order], keys)]
+    at = state.told.rows[first], state.told.cols[first]
+    low, high = (posterior.value_map.forward_end(end[first], *at) for end in ends)
+    x, sd = posterior.belief.at(*at), np.sqrt(noise)[:, None]
+    z = x + sd * cut_normal((low - x) / sd, (high - x) / sd, rng)
+    entry, shown = posterior.transform.inverse(x), posterior.transform.inverse(z)
+    pattern = entry.var(0)
+    return pattern, np.maximum(((shown - entry.mean(0)) ** 2).mean(0) - pattern, 0.0)
+
+
+def cut_normal(a: Array, b: Array, rng: np.random.Generator) -> Array:
+    """Draw standard normal numbers between a and b."""
+    from scipy.special import log_ndtr, ndtri_exp
+
+    mirrored = a + b > 0  # so that both ends are in the lower tail, or about zero
+    low, high = log_ndtr(np.where(mirrored, -b, a)), log_ndtr(np.where(mirrored, -a, b))
+    u = rng.random(a.shape)
+    z = ndtri_exp(high + np.log(u + (1 - u) * np.exp(np.minimum(low - high, 0.0))))
+    drawn: Array = np.clip(np.where(mirrored, -z, z), a, b)
+    return drawn
 
 
 def _answer_variance(posterior: Posterior, rng: np.random.Generator) -> float:
@@ -360,37 +398,28 @@ def _answer_variance(posterior: Posterior, rng: np.random.Generator) -> float:
     return float(answers.var(0, ddof=min(1, len(answers) - 1)).mean())
 
 
-def shown_values(state: State, posterior: Posterior) -> Array:
-    """Return the values of the standing measurements; for a limit or a range what is predicted, within its ends."""
-    low, high = state.ends
-    limited = np.flatnonzero(low < high)
-    if not limited.size:
-        return state.values
-    at = state.told.rows[limited], state.told.cols[limited]
-    values = state.values.copy()
-    mean = posterior.value_map.inverse(posterior.belief.mean_at(*at), *at)
-    values[limited] = np.clip(mean, low[limited], high[limited])
-    return values
-
-
 def repeat_variance(state: State, values: Array) -> float:
-    """Return the noise variance that replicates tell, in the units of the values; too small while they are few."""
-    keys = state.told.keys(state.shape[1])
+    """Return the noise variance that replicates tell, in the units of the values; too small while they are few.
+
+    Limits and ranges tell none.
+    """
+    plain = np.equal(*state.ends)
+    keys = state.told.keys(state.shape[1])[plain]
     distinct, place = np.unique(keys, return_inverse=True)
     if len(distinct) == len(keys):
         return 0.0
-    squares = (values - _mean_values(state, values, distinct)[place]) ** 2
+    squares = (values[plain] - _mean_values(state, values, distinct)[0][place]) ** 2
     return float(squares.sum()) / (len(keys) - len(distinct) + FEW_REPEATS)
 
 
-def _mean_values(state: State, values: Array, keys: NDArray[np.int64]) -> Array:
-    """Return the mean of the values told of each entry, by sorted keys."""
+def _mean_values(state: State, values: Array, keys: NDArray[np.int64]) -> tuple[Array, Flags]:
+    """Return the mean of the plain values told of each entry, by sorted keys, and of which there are any."""
     told = state.told.keys(state.shape[1])
     place = np.minimum(np.searchsorted(keys, told), len(keys) - 1)
-    mine = keys[place] == told
+    mine = (keys[place] == told) & np.equal(*state.ends)
+    n = np.bincount(place[mine], minlength=len(keys))
     total = np.bincount(place[mine], values[mine], len(keys))
-    mean: Array = total / np.bincount(place[mine], minlength=len(keys))
-    return mean
+    return total / np.maximum(n, 1), n > 0
 
 
 def _noise_variances(posterior: Posterior) -> Array:

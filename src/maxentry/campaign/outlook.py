@@ -12,17 +12,18 @@ corrected by them, since on the suite's matrices what a batch fell short of says
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry.acquisition.total_variance import TotalVariance
+from maxentry._types import Array
+from maxentry.acquisition.total_variance import Reading, TotalVariance
 from maxentry.belief import Entries
 from maxentry.campaign import fits, policy
 from maxentry.campaign.fits import Cache
-from maxentry.campaign.state import State
+from maxentry.campaign.state import OUTLOOK, State, derive_rng
 from maxentry.posterior.posterior import Posterior
 from maxentry.wording import count, percent
 
@@ -34,6 +35,7 @@ LEAST_REST = (
 )
 
 
+SAMPLED = 8_000  # entries whose answers stand for all
 PAST = 3  # batches whose promises are shown, at most
 LATEST_TELLS = 50  # among which they are looked for
 
@@ -83,13 +85,27 @@ def compute_outlook(state: State, posterior: Posterior, batch: policy.Batch, now
 
 def expect_errors(state: State, posterior: Posterior, steps: list[Entries]) -> list[float]:
     """Return the expected error now and once the entries of each step, which has those before it, are measured."""
-    totals, parts = TotalVariance(posterior.belief), fits.error_parts(state, posterior)
+    totals, parts = TotalVariance(posterior.belief, *_reading(posterior)), fits.error_parts(state, posterior)
     total, shares = totals.now(), [1.0]  # of the variance now, on the scale of the model
     for entries in steps:
         left = totals.expected_after(entries, len(posterior.chains)) / total if total > 0 else 1.0
         shares.append(min(left, shares[-1]))
     errors: list[float] = np.sqrt(parts.pattern * np.array(shares) + parts.rest).tolist()
     return errors
+
+
+def _reading(posterior: Posterior) -> tuple[Reading | None, Entries | None]:
+    """Return how yes or no, or grades, are read, and entries evenly spread; None for numbers."""
+    if not posterior.likelihood.discrete:
+        return None, None
+
+    def read(entries: Entries) -> tuple[Array, Array]:
+        x, law = posterior.belief.at(*entries), posterior.noise_law
+        return posterior.likelihood.answers(x, law), posterior.likelihood.reading_variance(x, law)
+
+    m1, m2 = posterior.shape
+    keys = np.linspace(0, m1 * m2 - 1, min(m1 * m2, SAMPLED)).astype(np.int64)
+    return read, Entries.from_keys(keys, m2)
 
 
 class PastBatch(NamedTuple):
@@ -142,6 +158,15 @@ class Ahead:
         outlook = None if self.outlook is None else self.outlook.to_dict()
         return {"outlook": outlook, "advice": self.advice, "past": [batch._asdict() for batch in self.past]}
 
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Ahead:
+        """Read what `to_dict` gave; fields of a later version are left out."""
+        numbers, names = document["outlook"], {field.name for field in fields(Outlook)}
+        outlook = None if numbers is None else Outlook(**{k: x for k, x in numbers.items() if k in names})
+        past = document.get("past", ())
+        batches = tuple(PastBatch(*(batch[name] for name in PastBatch._fields)) for batch in past)
+        return cls(outlook, document["advice"], batches)
+
     def __str__(self) -> str:
         return self.advice if self.outlook is None else f"{self.outlook}; {self.advice}"
 
@@ -162,8 +187,29 @@ def look_ahead(
     outlook = compute_outlook(state, posterior, batch, now)
     past = find_past_batches(state, posterior, cache)
     enough = policy.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
+    if state.settings.goal != "fill":
+        advice = enough or describe_goal(state, posterior, batch)
+        return Ahead(outlook, advice, past)
     advice = enough or " ".join([give_advice(outlook, state.settings.target_sd), *describe_past(past)])
     return Ahead(outlook, advice, past)
+
+
+def describe_goal(state: State, posterior: Posterior, batch: policy.Batch) -> str:
+    """Say what is at stake for the goal now, and what the next batch would change."""
+    from maxentry.model.goal import Goal
+    from maxentry.posterior.decisions import expect_stake, say_stake
+
+    goal, enough = Goal.parse(state.settings.goal), state.settings.enough
+    entries, rng = Entries(batch.rows, batch.cols), derive_rng(state.settings.seed, OUTLOOK, state.version)
+    found = expect_stake(posterior.belief, posterior.answers, goal, entries, rng)
+    if found is None:
+        return f"go on: {posterior.answer(goal).summary[-1]}"
+    now, after = found
+    if now == 0:
+        return f"{say_stake(goal, now)} You can stop here."
+    fall = f"{count(len(batch.rows), 'more measurement')} should lower it by {percent(1 - after / now)}"
+    wanted = "" if enough is None else f" {enough:g} was asked for."
+    return f"go on: {say_stake(goal, now).rstrip('.')}; {fall}.{wanted}"
 
 
 def describe_past(past: tuple[PastBatch, ...]) -> list[str]:

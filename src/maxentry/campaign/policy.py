@@ -3,8 +3,9 @@
 First comes the initial design, balanced over rows and columns (with a mask: in proportion to what can be measured of
 them), except that a fifth of them is measured twice; then entries are chosen by an acquisition criterion from the
 posterior. With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this is
-its Algorithm 1 (MaxEnt). A campaign ends when no entry is left, the budget is spent, or the expected error
-(`fits.expected_error`) has reached the target.
+its Algorithm 1 (MaxEnt). With a goal other than filling, entries are chosen for it (`acquisition.targets`). A campaign
+ends when no entry is left, the budget is spent, the expected error (`fits.expected_error`) has reached the target, or
+what is at stake for the goal is small enough.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ def next_batch(
         return Batch.none(over)
     settings, phase = state.settings, explain_design_phase(state, now)
     criterion = settings.acquisition if phase is None else "balanced"
+    if settings.goal != "fill" and phase is None and criterion not in WITHOUT_MODEL:
+        criterion = settings.goal
     posterior = None
     if phase is None and (criterion not in WITHOUT_MODEL or _has_target(state)):
         posterior = fits.fit_posterior(state, cache, progress=progress)
@@ -78,7 +81,9 @@ def next_batch(
             return Batch.none(reached)
     problem = _build_problem(state, now, Limits(per_row, per_col, plates), replicates=phase is None)
     rng = derive_rng(settings.seed, CHOICE, state.version)
-    how = criterion if phase is None else partial(balanced, added=_plan_lines(state, problem))
+    how: Any = criterion if phase is None else partial(balanced, added=_plan_lines(state, problem))
+    if criterion == settings.goal and posterior is not None:
+        how = _choose_for_goal(settings.goal, posterior)
     chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
@@ -90,6 +95,15 @@ def next_batch(
     return Batch(
         rows, cols, mean, sd, chosen.gain[:k], chosen.cost[:k], phase or _explain_choice(criterion, chosen)
     )
+
+
+def _choose_for_goal(goal: str, posterior: Posterior) -> Any:
+    """Return the criterion of a goal other than filling, over values in the user's units."""
+    from maxentry.acquisition.targets import GoalCriterion
+    from maxentry.model.goal import Goal
+
+    answers = posterior.answers
+    return GoalCriterion(Goal.parse(goal), None if answers.plain else answers.entries)
 
 
 def _explain_choice(criterion: str, chosen: Selection) -> str:
@@ -251,7 +265,11 @@ def explain_end(state: State, now: dt.datetime) -> str | None:
 
 
 def explain_target(state: State, posterior: Posterior) -> str | None:
-    """Return a sentence if the campaign has reached its target; None if it has no target or not reached it."""
+    """Return a sentence if the campaign has reached its goal or target; None if it has none or not reached it."""
+    if state.settings.goal != "fill" and state.settings.enough is not None:
+        answer, enough = posterior.answer(state.settings.goal), state.settings.enough
+        if answer.at_stake <= enough:
+            return f"the goal is reached: {answer.summary[-1].rstrip('.')}; {enough:g} was asked for."
     target = state.settings.target_sd
     if target is None or (error := fits.expected_error(state, posterior)) > target:
         return None

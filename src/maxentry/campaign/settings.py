@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxentry.acquisition.problem import Costs
-    from maxentry.cells import Words
+    from maxentry.cells import Reading, Words
     from maxentry.labels import Labels
 
 WITHOUT_MODEL = WITHOUT_BELIEF
@@ -36,6 +36,8 @@ LATER = {
     "kind": "numbers",
     "levels": None,
     "limits": None,
+    "goal": "fill",
+    "enough": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -142,6 +144,16 @@ class Settings:
         "The ends of the scale, 0,100 or 0, or ,1: a value there means at or beyond.",
         metavar="LOW,HIGH",
     )
+    goal: str = _setting(
+        "fill",
+        "What is wanted: fill, best, best per row, smallest 3 per column, rank rows, rank columns, threshold 6.5.",
+        metavar="GOAL",
+    )
+    enough: float | None = _setting(
+        None,
+        "Good enough: the expected regret (best), or the share of pairs or entries that are wrong, to reach.",
+        positive=True,
+    )
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
@@ -156,6 +168,7 @@ class Settings:
         self._set("range", _read_range(self.range, "range"))
         self._set("limits", _read_range(self.limits, "limits"))
         self._set("levels", _read_levels(self.levels))
+        self._set("goal", _read_goal(self.goal))
         self._set("costs", read_costs(self.costs, self.rows, self.cols))
         self._set("mask", _read_mask(self.mask, self.rows, self.cols))
 
@@ -176,6 +189,50 @@ class Settings:
     def words(self) -> Words | None:
         """The words that stand for numbers in what is told."""
         return kind_words(self.kind, self.levels)
+
+    # Values that are told
+
+    def check_value(self, value: float | Reading, name: str) -> None:
+        """Raise unless a value is finite, in the range and valid for the transform; so the ends of a limit."""
+        import numpy as np
+
+        from maxentry.transform import Transform
+
+        if isinstance(value, float):
+            low, high, said = value, value, f"{value:g}"
+        else:
+            low, high, said = value.low, value.high, str(value)
+            if value.se and self.noise != "gaussian":
+                wanted = f"expected values without standard errors with noise={self.noise!r}"
+                raise DataError(f"{wanted}, got {said} at {name}; leave them out, or set noise to gaussian.")
+        if self.likelihood.discrete:
+            if not isinstance(value, float):
+                raise DataError(f"expected a value of the kind {self.likelihood}, got {said} at {name}.")
+            self.likelihood.check_value(value, name)
+        least, most = self.range or (-math.inf, math.inf)
+        for end in (low, high):
+            if not math.isfinite(end) and low == high:
+                raise DataError(f"expected finite numbers, got {end} at {name}.")
+            if math.isfinite(end) and not least <= end <= most:
+                raise DataError(f"expected values from {least:g} to {most:g}, got {said} at {name}.")
+        transform = Transform.parse(self.transform)
+        if low == high:
+            transform.forward([low], lambda _: name)
+        else:
+            transform.check_limits(np.array([low]), np.array([high]), lambda _: name)
+
+    def accepts(self, values: Iterable[float]) -> bool:
+        """Return whether `check_value` would accept all of these; False where it must be asked for each."""
+        import numpy as np
+
+        from maxentry.transform import Transform
+
+        if self.likelihood.discrete:
+            return False
+        told = np.array([*values], dtype=np.float64)
+        low, high = self.range or (-math.inf, math.inf)
+        valid = Transform.parse(self.transform).inside(told) & np.isfinite(told)
+        return bool((valid & (told >= low) & (told <= high)).all())
 
     # Changes
 
@@ -369,6 +426,14 @@ def _check_limits(declared: Field[Any], value: Any) -> Any:
     return value
 
 
+def _read_goal(value: Any) -> str:
+    if value == "fill" or value is None:
+        return "fill"
+    from maxentry.model.goal import Goal
+
+    return str(Goal.parse(value))
+
+
 def _read_levels(value: Any) -> tuple[Any, ...] | None:
     if value is None:
         return None
@@ -399,9 +464,8 @@ def _read_mask(mask: Any, rows: Labels, cols: Labels) -> NDArray[np.bool_] | Non
         return None
     import numpy as np
 
-    from maxentry.cells import align_matrix
     from maxentry.frames import parse_flags
-    from maxentry.labels import as_array
+    from maxentry.labels import align_matrix, as_array
 
     ordered, shape = align_matrix(mask, rows, cols, "mask"), (len(rows), len(cols))
     array = np.array(as_array(mask) if ordered is mask else parse_flags(ordered))

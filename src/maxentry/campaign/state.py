@@ -336,7 +336,7 @@ class _Draft:
         self._status: bytearray | None = None
         self._reasons: dict[int, str] | None = None
         self._values: Array | None = None
-        self._before: dict[int, tuple[float, ...]] | None = None
+        self._before: dict[int, tuple[float | Reading, ...]] | None = None
         self._readings: dict[int, Reading] | None = None
         self._standing: list[int] | None = None  # standing measurements by id
         self._steps: list[tuple[int, int]] = []  # asks until then, and the time, where a clock went back
@@ -528,7 +528,9 @@ class _Draft:
         id = int(self._measurements.column("id")[k]) if old_place else self._told["id"][k]
         assert self._before is not None
         before = self._before.get(event.number, ())
-        self._before[event.number] = before if math.isnan(old) else (*before, old)
+        readings = self._measurements.readings if self._readings is None else self._readings
+        said = readings.get(event.number, old)
+        self._before[event.number] = before if math.isnan(old) else (*before, said)
         standing = self._count_standing() if id else []
         values[k] = new
         self._correct_reading(event)

@@ -8,7 +8,6 @@ lines first, from ids, from entries or from a table.
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,11 +21,10 @@ from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, R
 from maxentry.campaign.ledger.tables import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.state import State
 from maxentry.cells import Reading, Words
-from maxentry.errors import CampaignError, DataError, is_flag, is_whole
+from maxentry.errors import CampaignError, DataError, ParameterError, is_flag, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, place
 from maxentry.tables import DecimalComma, Table
-from maxentry.transform import Transform
 from maxentry.wording import as_text, show
 
 Outcome = tuple[Sequence[Event], None]
@@ -57,7 +55,8 @@ def correct(
     reading = cells.check_reading(
         Reading(*statement, (old.se or 0.0) if error is None else error), "the correction"
     )
-    check_value(state, statement.value if reading.is_plain else reading, old.row, old.col)
+    name = place(state.row_axis, old.row, state.col_axis, old.col)
+    state.settings.check_value(statement.value if reading.is_plain else reading, name)
     if not old.struck and reading == (old.reading or Reading(old.value, old.value)):
         return [], None
     ends = {} if statement.is_value else {"low": reading.low, "high": reading.high}
@@ -92,6 +91,10 @@ def add_labels(state: State, kind: type[Added], labels: Iterable[Hashable], cost
 def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
     """Change settings; the event holds the checked values."""
     after = settings.change_settings(state.settings, changes)
+    beside = state.standing.beside
+    if after.noise != "gaussian" and beside and beside["se"].any():
+        got = f"{int((beside['se'] > 0).sum())} with one; keep noise='gaussian'"
+        raise ParameterError(f"noise={after.noise!r} is for values without standard errors, got {got}")
     return [Changed({name: getattr(after, name) for name in changes})] if changes else [], None
 
 
@@ -166,16 +169,23 @@ class Line(NamedTuple):
     reason: str = ""
     where: str = ""
     reading: Reading | None = None  # ends and standard error of what is more than a plain value
+    counts: tuple[int, int] | None = None  # successes and trials, where the line counts them
 
     @property
     def content(self) -> dict[str, Any]:
         """What the line says, wherever it came from; the same for the same line in all versions."""
-        said = self._asdict() | {"where": "", "reading": None if self.reading is None else list(self.reading)}
-        return said if self.reading is not None else {k: x for k, x in said.items() if k != "reading"}
+        said, later = self._asdict() | {"where": ""}, {"reading": self.reading, "counts": self.counts}
+        plain = {name: x for name, x in said.items() if name not in later}
+        return plain | {name: list(x) for name, x in later.items() if x is not None}
+
+    @property
+    def n(self) -> int:
+        """How many measurements the line tells of: one for each trial."""
+        return 1 if self.counts is None else self.counts[1]
 
 
 class Receipt(NamedTuple):
-    """The result of a report: how many lines were recorded, failed, known already, or are still awaited."""
+    """The result of a report: how many measurements were recorded, failed, known already, or are still awaited."""
 
     told: int
     failed: int
@@ -247,38 +257,37 @@ def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: An
     return lines_from_table(columns, words=words)
 
 
-def _find_columns(table: Table, se: str | None) -> dict[str, int]:
-    """Return the positions of the columns that are read, by role."""
+def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str, int]:
+    """Return the positions of the columns that are read, by role; counts of trials are of yes and no only."""
     places = {name: place for name in COLUMNS if (place := table.role_place(name)) is not None}
     beside = frames.find_beside(table.names, places.values(), se)
-    return places | {name: beside[name] for name in ("low", "high", "se") if name in beside}
+    counts = () if words is not cells.YES_NO else ("successes", "trials")
+    return places | {name: beside[name] for name in ("low", "high", "se", *counts) if name in beside}
 
 
-def find_unused(table: Table, se: str | None = None) -> list[Any]:
+def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
     """Return the names of the columns that `lines_from_table` does not read."""
-    return frames.find_unused(table.names, _find_columns(table, se).values())
+    return frames.find_unused(table.names, _find_columns(table, se, words).values())
 
 
 def lines_from_table(data: Any, se: str | None = None, words: Words | None = None) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
     Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
-    status and reason.
+    status and reason; of yes and no successes and trials in place of value.
     """
     table = tables.read(data)
-    places = _find_columns(table, se)
+    places = _find_columns(table, se, words)
     columns = {name: table.columns[place] for name, place in places.items()}
-    if not columns.keys() & {"value", "low", "high", "failed", "status"} or not (
+    if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
         "id" in columns or columns.keys() >= {"row", "col"}
     ):
         names = ", ".join(table.names) or "none"
         raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
-    if unused := find_unused(table, se):
+    if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
     return [
-        _line(
-            {name: column[k] for name, column in columns.items()}, table.where(k), table.decimal_comma, words
-        )
+        _line({name: x[k] for name, x in columns.items()}, table.where(k), table.decimal_comma, words)
         for k in range(table.n)
     ]
 
@@ -292,13 +301,15 @@ def _line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | 
     readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
     reading = readings[0] if readings else None
     known = None if reading is None else reading.statement.value
+    counts = (sum(r.low > 0 for r in readings), len(readings)) if len(readings) > 1 else None
     if failed and reading is not None:
         raise DataError(f"expected a value or a failure in {where}, got both: {reading} and failed.")
     if reading is not None and reading.is_plain:
         reading = None
     row, col = (None if cells.lower_text(cell.get(side)) == "" else cell[side] for side in ("row", "col"))
     reason = "" if cells.is_empty(cell.get("reason")) else as_text(cell["reason"]).strip()
-    return Line(cells.parse_id(cell.get("id"), where), row, col, known, failed, reason, where, reading)
+    id = cells.parse_id(cell.get("id"), where)
+    return Line(id, row, col, known, failed, reason, where, reading, counts)
 
 
 # Validating lines
@@ -309,7 +320,9 @@ class _Judge:
 
     def __init__(self, lines: Sequence[Line], state: State, again: bool, now: dt.datetime) -> None:
         self.state, self.again, self.now = state, check_flag(again, "again"), now
-        self.n_lines, self.valid = len(lines), _are_valid(state, lines)
+        plain = all(line.reading is None for line in lines)
+        values = [line.value for line in lines if line.value is not None]
+        self.n_lines, self.valid = len(lines), plain and state.settings.accepts(values)
         self.rows, self.cols = state.row_axis, state.col_axis
         self.told: list[tuple[int | None, int, int, float | Reading]] = []
         self.failed: dict[int, str] = {}
@@ -321,6 +334,8 @@ class _Judge:
     def take(self, line: Line) -> None:
         if line.failed:
             self.fail(line)
+        elif line.counts is not None:
+            self.tell_trials(line, *line.counts)
         elif line.value is not None:
             self.tell(line, line.value if line.reading is None else line.reading)
         else:
@@ -331,7 +346,7 @@ class _Judge:
     def tell(self, line: Line, value: float | Reading) -> None:
         row, col = entry = self.entry(line)
         if not self.valid:
-            check_value(self.state, value, row, col)
+            self.state.settings.check_value(value, self.name(entry))
         waited_for = line.id is None and bool(self.pending(entry))
         if line.id is None:
             self.by_labels.add(entry)
@@ -342,7 +357,7 @@ class _Judge:
                 return
             if earlier and not waited_for:
                 raise self.contradiction(line, entry, value, earlier[-1])
-            if line.value in removed:
+            if value in removed:
                 raise self.contradiction(line, entry, value, None)
         if line.id in self.failed or (line.id is None and entry in self.lost and not waited_for):
             which = self.name(entry) if line.id is None else f"id {line.id}"
@@ -351,6 +366,21 @@ class _Judge:
         for key in (id, entry):
             self.fresh.setdefault(key, []).append(value)
         self.told.append((id, row, col, value))
+
+    def tell_trials(self, line: Line, successes: int, trials: int) -> None:
+        """Record every trial of a line that counts them, or none where the same trials are recorded already."""
+        entry, again = self.entry(line), self.again
+        earlier = [] if again else self.values(line.id, entry)[0]
+        if earlier and (earlier.count(1.0), len(earlier)) == (successes, trials):
+            self.known += trials
+            return
+        if earlier and not (line.id is None and self.pending(entry)):
+            raise self.contradiction(line, entry, f"{successes} of {trials}", earlier[-1])
+        self.again = True
+        for value in [1.0] * successes + [0.0] * (trials - successes):
+            self.tell(line, value)
+            line = line._replace(id=self.told[-1][0])
+        self.again = again
 
     def entry(self, line: Line) -> Entry:
         """Return the entry of a line."""
@@ -386,14 +416,14 @@ class _Judge:
     def is_answered(self, id: int) -> bool:
         return id in self.fresh or id in self.failed
 
-    def values(self, id: int | None, entry: Entry) -> tuple[list[float | Reading], set[float]]:
+    def values(self, id: int | None, entry: Entry) -> tuple[list[float | Reading], set[float | Reading]]:
         """Return the values recorded, and those removed, for this id or, without an id, for this entry."""
         fresh = self.fresh.get(entry if id is None else id, [])
         places = self.by_entry.find(entry_keys(*entry)) if id is None else self.by_id.find(id)
         if not len(places):
             return fresh, set()
         known = self.state.measurements.select(places)
-        removed = {value for m in known if m.struck for value in m.before}
+        removed = {said for m in known if m.struck for said in m.before}
         standing: list[float | Reading] = [m.reading or m.value for m in known if not m.struck]
         return standing + fresh, removed
 
@@ -466,11 +496,10 @@ class _Judge:
         return sorted(id for entry in self.by_labels for id in self.pending(entry))
 
     def name(self, entry: Entry) -> str:
-        row, col = entry
-        return place(self.state.row_axis, row, self.state.col_axis, col)
+        return place(self.rows, entry[0], self.cols, entry[1])
 
     def contradiction(
-        self, line: Line, entry: Entry, value: float | Reading, earlier: float | Reading | None
+        self, line: Line, entry: Entry, value: float | Reading | str, earlier: float | Reading | None
     ) -> CampaignError:
         """Return the error for a value other than the earlier one, or (None) one that a correction has removed."""
         which = self.name(entry) if line.id is None else f"id {line.id} ({self.name(entry)})"
@@ -503,7 +532,7 @@ def judge_lines(
     return events, Receipt(len(judge.told), len(judge.failed), judge.known, judge.awaited)
 
 
-def _text(value: float | Reading, words: cells.Words | None = None) -> str:
+def _text(value: float | Reading | str, words: cells.Words | None = None) -> str:
     if not isinstance(value, float):
         return str(value)
     return words.show(value) if words else f"{value:g}"
@@ -517,39 +546,6 @@ def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) ->
     numbers = tuple(reading.statement.value for reading in readings)
     ends = {} if low == high else {"low": low, "high": high}
     return Told(ids, rows, cols, numbers, **ends, se=se if any(se) else None)
-
-
-def check_value(state: State, value: float | Reading, row: int, col: int) -> None:
-    """Raise unless the value is finite, in the campaign's range and valid for its transform; so the ends of a limit."""
-    name = place(state.row_axis, row, state.col_axis, col)
-    if isinstance(value, Reading) and value.se:
-        wanted = "expected values without standard errors, which campaigns do not use yet"
-        raise DataError(f"{wanted}, got {value} at {name}.")
-    ends = (
-        {value} if isinstance(value, float) else {x for x in value[:2] if value.is_value or math.isfinite(x)}
-    )
-    low, high = state.settings.range or (-math.inf, math.inf)
-    likelihood = state.settings.likelihood
-    if likelihood.discrete:
-        if isinstance(value, Reading):
-            raise DataError(f"expected a value of the kind {likelihood}, got {value} at {name}.")
-        likelihood.check_value(value, name)
-    for end in sorted(ends):
-        if not math.isfinite(end):
-            raise DataError(f"expected finite numbers, got {end} at {name}.")
-        if not low <= end <= high:
-            raise DataError(f"expected values from {low:g} to {high:g}, got {_text(value)} at {name}.")
-        Transform.parse(state.settings.transform).forward([end], lambda _: name)
-
-
-def _are_valid(state: State, lines: Sequence[Line]) -> bool:
-    """Return whether `check_value` would accept the values of all lines."""
-    if state.settings.likelihood.discrete or any(line.reading is not None for line in lines):
-        return False
-    values = np.array([line.value for line in lines if line.value is not None], dtype=np.float64)
-    low, high = state.settings.range or (-math.inf, math.inf)
-    valid = Transform.parse(state.settings.transform).inside(values) & np.isfinite(values)
-    return bool((valid & (values >= low) & (values <= high)).all())
 
 
 def check_flag(x: Any, name: str) -> bool:

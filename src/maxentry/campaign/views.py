@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,11 +16,15 @@ from maxentry.campaign import events
 from maxentry.campaign.events import Event, Record
 from maxentry.campaign.ledger.tables import Ask, Measurement
 from maxentry.campaign.state import State
-from maxentry.cells import Statement, Words
-from maxentry.errors import is_choice
+from maxentry.cells import Reading, Statement, Words
+from maxentry.errors import ParameterError, is_choice
 from maxentry.labels import show
+from maxentry.tables import cell_text
+from maxentry.wording import count
 
 if TYPE_CHECKING:
+    from maxentry.campaign.settings import Settings
+    from maxentry.model.goal import Goal
     from maxentry.posterior.posterior import Posterior
 
 Columns = dict[str, list[Any]]
@@ -29,6 +33,7 @@ ASK_COLUMNS = ("id", "row", "col", "mean", "sd", "gain", "cost")
 ASKED_COLUMNS = (*ASK_COLUMNS, "status", "asked_at", "expires_at", "who", "reason")
 MEASUREMENT_COLUMNS = ("number", "id", "row", "col", "value", "told_at", "who", "corrected")
 OPEN = (-math.inf, math.inf)
+SEVERAL = " | "  # between different measurements of one entry in a wide table
 HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
 
 
@@ -46,6 +51,20 @@ def check_frame(kind: FrameKind | None) -> None:
 def convert_maps(posterior: Posterior, kind: FrameKind | None) -> Posterior:
     """Return the posterior with maps as frames of this kind; unchanged for None and "columns"."""
     return posterior if kind is None or kind == "columns" else posterior.framed(kind)
+
+
+def choose_goal(given: str | None, settings: Settings) -> Goal:
+    """Return the goal that is asked about, or the campaign's own; refuse one that has no answer of its own."""
+    from maxentry.model.goal import Goal
+
+    goal = Goal.parse(settings.goal if given is None else given)
+    if goal.fills:
+        raise ParameterError(
+            "expected a goal with an answer of its own (best, rank or threshold), got fill.",
+            code="no_goal",
+            hint="Name one: answer('best per row'), or set(goal='best per row').",
+        )
+    return goal
 
 
 def asks(chosen: Iterable[Ask], state: State) -> Columns:
@@ -90,6 +109,30 @@ def _value_text(value: float, limits: Sequence[float | None] | None, words: Word
     return value if words is None or math.isnan(value) else words.show(value)
 
 
+def show_said(said: float | Reading, words: Words | None) -> str | None:
+    """Return a measurement as people write it, without its standard error: `0.5`, `<0.5`, `yes` or `B`."""
+    if isinstance(said, float):
+        return None if math.isnan(said) else words.show(said) if words else cell_text(said)
+    return show_said(said.low, words) if said.is_value else str(said.statement)
+
+
+def entry_measurements(state: State, row: int, col: int) -> list[dict[str, Any]]:
+    """Return the measurements of an entry as records: as they stand, and before corrections."""
+    here = (state.measurements.column("row") == row) & (state.measurements.column("col") == col)
+    return [
+        {name: getattr(m, name) for name in ("number", "id", "value", "told_at", "who", "corrected", "limits", "se")}
+        | {"before": [x if isinstance(x, float) else x.statement.value for x in m.before]}
+        | {"text": text_column([m], state)[0], "before_text": [show_said(x, state.settings.words) for x in m.before]}
+        for m in state.measurements.select(np.flatnonzero(here))
+    ]  # fmt: skip
+
+
+def text_column(lines: Iterable[Measurement], state: State) -> list[str | None]:
+    """Return these measurements as people write them; None for those that were struck out."""
+    said = (m.value if m.struck or m.reading is None else m.reading for m in lines)
+    return [show_said(x, state.settings.words) for x in said]
+
+
 def _columns(lines: Sequence[Ask | Measurement], names: tuple[str, ...], state: State) -> Columns:
     columns = {name: [getattr(line, name) for line in lines] for name in names}
     rows = [state.row_labels[i] for i in columns["row"]]
@@ -106,28 +149,46 @@ def mean_matrix(state: State) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def wide(state: State, kind: FrameKind | None) -> Any:
-    """Return the measured values as a wide table: replicates as their mean, a limit as text unless it has others."""
-    matrix: Any = mean_matrix(state)
-    beside, words = state.standing.beside, state.settings.words
-    shown = np.ones(len(state.values), dtype=bool)  # as text, where an entry has no other measurement
-    if words is None:
-        shown = beside["low"] < beside["high"] if beside else ~shown
-    if shown.any():
-        matrix, keys = matrix.astype(object), state.told.keys(state.shape[1])
-        distinct, times = np.unique(keys, return_counts=True)
-        single = times[np.searchsorted(distinct, keys)] == 1
-        for m in state.standing.select(np.flatnonzero(shown & single)):
-            matrix[m.row, m.col] = _value_text(m.value, m.limits, words)
+    """Return the measured values as a wide table; what a cell says of several measurements: `wide_matrix`."""
+    matrix = wide_matrix(state)
     if kind != "columns":
         return frames.Form(kind, state.row_labels, state.col_labels).frame(matrix)
     named = dict(zip(map(str, state.col_labels), matrix.T.tolist(), strict=True))
-    return {"row": list(state.row_labels)} | named
+    first = "row"
+    while first in named:  # a column of the matrix is called so
+        first += "_"
+    return {first: list(state.row_labels)} | named
 
 
-def history(records: Sequence[Record]) -> Columns:
-    """Return the events as columns, one line per event."""
-    created = [r.event.settings.words for r in records if isinstance(r.event, events.Created)]
-    words = created[0] if created else None
+def wide_matrix(state: State) -> Any:
+    """Return the measured values as an m1 x m2 array: numbers, and text for limits, yes and no, and named grades.
+
+    Repeated numbers are shown as their mean. Limits and classes have none: the same one repeatedly is shown once,
+    different ones are all shown, as in `<0.5 | 0.7`, which no reader takes for a measurement.
+    """
+    matrix: Any = mean_matrix(state)
+    low, high = state.ends
+    classes = (low < high) | state.settings.likelihood.discrete
+    if not classes.any():
+        return matrix
+    keys = state.told.keys(state.shape[1])
+    chosen = np.flatnonzero(np.isin(keys, keys[classes]))
+    said: dict[tuple[int, int], dict[Any, str | None]] = defaultdict(dict)
+    for m in state.standing.select(chosen):
+        shown = _value_text(m.value, m.limits, state.settings.words)
+        said[m.row, m.col].setdefault(shown, show_said(m.reading or m.value, state.settings.words))
+    cells = {
+        entry: next(iter(texts)) if len(texts) == 1 else SEVERAL.join(map(str, texts.values()))
+        for entry, texts in said.items()
+    }
+    matrix = matrix.astype(object) if any(isinstance(cell, str) for cell in cells.values()) else matrix
+    for entry, cell in cells.items():
+        matrix[entry] = cell
+    return matrix
+
+
+def history(records: Sequence[Record], words: Words | None) -> Columns:
+    """Return the events as columns, one line per event; words: those that stand for the values."""
     lines = [(r.number, r.at, r.who, r.event.kind, describe(r.event, words)) for r in records]
     return {name: [line[k] for line in lines] for k, name in enumerate(HISTORY_COLUMNS)}
 
@@ -136,7 +197,8 @@ def describe(event: Event, words: Words | None = None) -> str:
     """Describe an event in a few words; words: those that stand for the values."""
     match event:
         case events.Created(settings):
-            return f"{settings.shape[0]} x {settings.shape[1]}, seed {settings.seed}, {settings.acquisition}"
+            kind = f", {settings.likelihood}" if settings.likelihood.is_special else ""
+            return f"{settings.shape[0]} x {settings.shape[1]}, seed {settings.seed}, {settings.acquisition}{kind}"
         case events.Asked():
             return _with_reason(_ids(range(event.first, event.first + len(event.rows))), event.why)
         case events.Told():
@@ -176,6 +238,8 @@ def _with_reason(what: str, reason: str) -> str:
 
 
 def _setting(name: str, value: Any) -> str:
+    if name in ("range", "limits") and value is not None:
+        return f"{name} = {describe_range(value)}"
     return f"{name} given" if name in ("mask", "costs") and value is not None else f"{name} = {value}"
 
 
@@ -202,6 +266,10 @@ class Status:
     events: int
     created_at: dt.datetime
     changed_at: dt.datetime
+    kind: str = "numbers"
+    levels: list[str | int | float] | None = None  # the grades in their order
+    limits: list[float | None] | None = None  # the ends of the scale, None for an open one
+    at_limit: int = 0  # measurements that are limits or ranges, or lie at an end of the scale
 
     @classmethod
     def from_state(cls, state: State, now: dt.datetime) -> Status:
@@ -212,7 +280,10 @@ class Status:
             settings.name, *state.shape, len(state.standing), int(state.told_keys.size),
             counts["pending"], counts["expired"], counts["failed"], counts["withdrawn"], state.n_available(now),
             state.spent(now), settings.budget, settings.target_sd, settings.acquisition, settings.rank,
-            settings.transform, state.version, state.created_at, state.changed_at,
+            settings.transform, state.version, state.created_at, state.changed_at, settings.kind,
+            None if settings.levels is None else list(settings.levels),
+            None if settings.limits is None else [x if math.isfinite(x) else None for x in settings.limits],
+            int((state.ends[0] < state.ends[1]).sum()),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,10 +301,29 @@ class Status:
         lines = [
             f"{self.name}: {self.rows} x {self.cols}, {self.told} entries told ({share:.3g}%){replicates}",
             ", ".join([f"  {self.pending} pending", *lost, f"{self.available} left to ask"]),
+            *([f"  {kind}"] if (kind := describe_kind(self.to_dict())) else []),
             f"  spent {spent}, {self.acquisition}, rank {self.rank}, transform {self.transform}",
             f"  {events} from {_minute(self.created_at)} to {_minute(self.changed_at)}",
         ]
         return "\n".join(lines)
+
+
+def describe_kind(status: Mapping[str, Any]) -> str:
+    """Say what the values of a campaign are, by its status, and how many are at a limit; "" for plain numbers."""
+    kind, at = status["kind"], status["at_limit"]
+    if kind != "numbers":
+        return kind if status["levels"] is None else f"grades {', '.join(map(str, status['levels']))}"
+    scale = "" if status["limits"] is None else f"numbers {describe_range(status['limits'])}"
+    share = f"{at} of {count(status['measurements'], 'value')} at a limit" if at else ""
+    return ", ".join(filter(None, (scale, share)))
+
+
+def describe_range(ends: Sequence[float | None]) -> str:
+    """Say the ends of a scale, or of the values that are allowed: `from 0 to 100`, `from 0 on`, `up to 1`."""
+    low, high = (None if x is None or math.isinf(x) else f"{x:g}" for x in ends)
+    if low is None or high is None:
+        return f"from {low} on" if high is None else f"up to {high}"
+    return f"from {low} to {high}"
 
 
 def _minute(at: dt.datetime) -> str:

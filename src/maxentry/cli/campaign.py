@@ -172,9 +172,10 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
 @commands.command(
     rich_help_panel=PANEL,
     epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
-    "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, advice, outlook (null or "
-    "error_now, error_with_pending, error_after, entries, cost, error_at_start, gain_per_cost_so_far, entries_left, "
-    "gain_per_cost), and past (batches with measurements, entries, error_before, error_promised, error_after).",
+    "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, kind, levels, limits, at_limit, "
+    "advice, outlook (null or error_now, error_with_pending, error_after, entries, cost, error_at_start, "
+    "gain_per_cost_so_far, entries_left, gain_per_cost), and past (batches with measurements, entries, "
+    "error_before, error_promised, error_after).",
 )
 def status(
     n: Annotated[
@@ -210,6 +211,9 @@ def status(
 
 def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
     """The status in words: pairs of a name and a text."""
+    from maxentry.campaign.views import describe_kind
+    from maxentry.model.likelihood import ERROR_WORDS
+
     size = status["rows"] * status["cols"]
     again = status["measurements"] - status["told"]
     told = f"{count(status['told'], 'entry', 'entries')} ({100 * status['told'] / size:.3g}%)"
@@ -217,18 +221,22 @@ def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
     spent = f"{status['spent']:g}" + ("" if status["budget"] is None else f" of {status['budget']:g}")
     return [
         ("matrix", f"{status['rows']} rows, {status['cols']} columns"),
+        *([("values", kind)] if (kind := describe_kind(status)) else []),
         ("told", told + (f", and {again} again" if again else "")),
         ("pending", ", ".join([str(status["pending"]), *lost])),
         ("left to ask", str(status["available"])),
         ("spent", spent),
-        *_describe_outlook(status["outlook"]),
+        *_describe_outlook(status["outlook"], ERROR_WORDS[status["kind"]]),
         ("advice", status["advice"]),
         ("model", f"rank {status['rank']}, transform {status['transform']}, {status['acquisition']}"),
     ]
 
 
-def _describe_outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]:
-    """The expected error now, once all that is pending is told, and after the next batch; what that gains."""
+def _describe_outlook(outlook: dict[str, float] | None, words: str) -> list[tuple[str, str]]:
+    """The expected error now, once all that is pending is told, and after the next batch; what that gains.
+
+    words: what the error is of.
+    """
     if outlook is None:
         return []
     pending = [("… with pending", f"{outlook['error_with_pending']:.3g}")]
@@ -237,10 +245,7 @@ def _describe_outlook(outlook: dict[str, float] | None) -> list[tuple[str, str]]
         f"{outlook['gain_per_cost_so_far']:.3g} so far, from {outlook['error_at_start']:.3g} at the start"
     )
     return [
-        (
-            "expected error",
-            f"{outlook['error_now']:.3g} now (root mean square against measurements, your units)",
-        ),
+        ("expected error", f"{outlook['error_now']:.3g} now ({words})"),
         *(pending if outlook["error_with_pending"] != outlook["error_now"] else []),
         ("… after next", f"{outlook['error_after']:.3g} ({batch})"),
         (

@@ -1,4 +1,4 @@
-"""Results: `posterior`, `export` and `report` of a campaign; `complete` and `design` without one."""
+"""Results: `posterior`, `answer`, `export` and `report` of a campaign; `complete` and `design` without one."""
 
 from __future__ import annotations
 
@@ -58,6 +58,42 @@ def posterior(
 
 @commands.command(
     rich_help_panel="Results",
+    epilog="JSON: campaign, goal, at_stake, level, summary, and lines (row, col, place, estimate, low, high, "
+    "probability, regret, observed; of a ranking rank_low, rank_high, above_next) or, with -o, output.",
+)
+def answer(
+    goal: Annotated[
+        str | None,
+        typer.Argument(
+            help="'best', 'best per row', 'smallest 3 per column', 'rank rows', 'threshold 6.5'; the campaign's own if "
+            "not given."
+        ),
+    ] = None,
+    out: options.Output = None,
+    level: options.Level = 0.9,
+    force: options.Force = False,
+    form: options.OutputFormat = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """What is best, in which order, or above what; and how sure that is."""
+    output.check_writable(out, form, force=force)
+    with open_campaign(storage, name) as campaign:
+        found = campaign.answer(goal, level=level)
+    document = {"campaign": campaign.name} | {key: x for key, x in found.to_dict().items() if key != "lines"}
+    table = Table.from_columns({key: list(x) for key, x in found.table.items()})
+    if not as_json and tables.choose_format(out, form) is not Format.parquet:
+        table = Table(table.names, [tables.round_numbers(column) for column in table.columns])
+    output.deliver(
+        table, out, form, force=force, as_json=as_json, document=document, key="lines", title=campaign.name
+    )
+    if not as_json:
+        output.say(str(found))
+
+
+@commands.command(
+    rich_help_panel="Results",
     epilog="JSON: campaign, n, and entries (number, id, row, col, value, told_at, who, corrected; with --pending "
     "as of ask; with --asked id, row, col, mean, sd, gain, cost, status, asked_at, expires_at, who, reason) or, "
     "with -o, output.",
@@ -87,9 +123,18 @@ def export(
             table = Table.from_columns(campaign.asked(frame="columns"))
         else:
             wide = wide and not as_json
-            table = Table.from_columns(campaign.export(wide=wide, everything=everything, frame="columns"))
+            columns = campaign.export(wide=wide, everything=everything, frame="columns")
+            if form is Format.excel and campaign.settings.words is None:
+                columns = _use_commas(columns, wide)
+            table = Table.from_columns(columns)
         document = {"campaign": campaign.name, "n": table.n}
         output.deliver(table, out, form, force=force, as_json=as_json, document=document, title=campaign.name)
+
+
+def _use_commas(columns: dict[str, list[Any]], wide: bool) -> dict[str, list[Any]]:
+    """Return what was exported with decimal commas in its limits; numbers get theirs when they are written."""
+    cells = list(columns)[1:] if wide else ["value"]
+    return columns | {name: [tables.use_comma(cell) for cell in columns[name]] for name in cells}
 
 
 @commands.command(rich_help_panel="Results", epilog="JSON: campaign, output, bytes.")

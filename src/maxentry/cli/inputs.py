@@ -65,7 +65,7 @@ class Matrix:
     def columns(self) -> dict[str, list[Any]]:
         """The measurements as a table that `Campaign.tell` takes."""
         if self.counted:
-            raise DataError("expected one trial a line for a campaign, got successes of trials.")
+            return self._counts()
         columns: dict[str, list[Any]] = {"row": self.rows, "col": self.cols}
         if self.is_plain:
             return columns | {"value": self.values}
@@ -73,6 +73,16 @@ class Matrix:
             "value": [str(r.statement) for r in self.readings],
             "se": [r.se for r in self.readings],
         }
+
+    def _counts(self) -> dict[str, list[Any]]:
+        """The trials of each entry: how many, and how many of them were a success."""
+        entries = [*zip(self.rows, self.cols, strict=True)]
+        trials, successes = Counter(entries), Counter[tuple[str, str]]()
+        for entry, value in zip(entries, self.values, strict=True):
+            successes[entry] += int(value)
+        rows, cols = ([entry[side] for entry in trials] for side in (0, 1))
+        counts = {"successes": [successes[entry] for entry in trials], "trials": [*trials.values()]}
+        return {"row": rows, "col": cols} | counts
 
     def triples(self) -> dict[str, Any]:
         """The measurements as `Observations.from_triples` takes them."""
@@ -113,7 +123,7 @@ def parse_matrix(
     words: words that stand for numbers.
     """
     labelled = table.role("row") is not None and table.role("col") is not None
-    long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", "trials"))
+    long = labelled and any(table.role(name) is not None for name in ("value", "low", "high", *frames.COUNTS))
     if names is None and not long:
         if se is not None:
             raise DataError(
@@ -157,8 +167,10 @@ def _long_columns(
             at[role] = place
     at |= frames.find_beside(table.names, at.values(), se)
     if words is not YES_NO:
-        at = {role: place for role, place in at.items() if role not in ("successes", "trials")}
-    optional = {"value"} if names is None and at.keys() & {"low", "high", "trials"} else set()
+        if not at.keys() & {"value", "low", "high"} and at.keys() & {*frames.COUNTS}:
+            raise DataError(f"{table.source}: {frames.COUNTED}")
+        at = {role: place for role, place in at.items() if role not in frames.COUNTS}
+    optional = {"value"} if names is None and at.keys() & {"low", "high", *frames.COUNTS} else set()
     missing = [
         name
         for role, name in zip(("row", "col", "value"), wanted, strict=True)

@@ -211,6 +211,9 @@ def _parse_rank(text: str) -> int | Literal["auto"]:
 def _parse_levels(text: str) -> tuple[str | float, ...]:
     """Grades in their order: numbers if all are, else names."""
     levels = [part.strip() for part in text.split(",")]
+    if len(levels) == 1:
+        wanted = "the grades in their order with commas between them, like A,B,C"
+        raise typer.BadParameter(f"expected {wanted}, got {text!r}.", param_hint="--levels")
     try:
         return tuple(int(x) if x.lstrip("+-").isdecimal() else float(x) for x in levels)
     except ValueError:

@@ -165,6 +165,7 @@ def describe_error(error: MaxentryError) -> str:
     hints = {
         "no_storage": "Create a campaign with `maxentry new`, or name another file with --storage or MAXENTRY_STORAGE.",
         "no_campaigns": "Begin one with `maxentry new`.",
+        "no_goal": "Name one: `maxentry answer 'best per row'`, or `maxentry set --goal 'best per row'`.",
         "name_missing": "Name one by --campaign (-c) or MAXENTRY_CAMPAIGN.",
         "has_value": f"`maxentry correct {id} --strike` removes the value.",
         "other_value": f"Use `maxentry {correct}` to replace the value, or --again to add another measurement.",

@@ -17,7 +17,6 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import fields
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +26,7 @@ from urllib.parse import quote
 from maxentry import cells, errors, frames
 from maxentry.acquisition.problem import Costs
 from maxentry.campaign import events, views
-from maxentry.campaign.campaign import check_count, check_setting_names, user_name
+from maxentry.campaign.campaign import check_count, read_settings, user_name
 from maxentry.campaign.events import Record
 from maxentry.campaign.settings import Settings, change_settings, check_settings
 from maxentry.campaign.state import State, replay
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
 
     from maxentry.campaign.outlook import Ahead
     from maxentry.campaign.policy import Plates
+    from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
 API = "/api/v1"
@@ -117,7 +117,7 @@ class RemoteCampaign:
         """Create a campaign on this server."""
         frame = frame or frames.frame_library(values, rows, cols, *settings.values()) or self._frame
         views.check_frame(frame)
-        check_setting_names(settings)
+        settings = read_settings(settings, values)
         wanted = check_settings(Settings(name=name, rows=rows, cols=cols, seed=seed or 0, **settings))  # type: ignore[arg-type]
         told = None if values is None else [_line(line) for line in read_lines(values, words=wanted.words)]
         body = _settings(wanted, ("name", "rows", "cols", *settings))
@@ -192,9 +192,14 @@ class RemoteCampaign:
             file.write_bytes(response.content)
             return views.convert_maps(Posterior.load(file), self._frame)
 
+    def answer(self, goal: str | None = None, *, level: float = 0.9, progress: bool | None = None) -> Answer:
+        """The answer to the campaign's goal, or to another one."""
+        wanted = views.choose_goal(goal, self.settings)
+        return self.posterior(progress=progress).answer(wanted, level)
+
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""
-        from maxentry.campaign.outlook import Ahead, Outlook, PastBatch
+        from maxentry.campaign.outlook import Ahead
 
         params, document = {"n": check_count(n), "wait": WAIT}, None
         while document is None:
@@ -202,14 +207,7 @@ class RemoteCampaign:
             document = _parse(response)
             if response.status_code == 202:
                 document = self._session.wait_for(document, progress)
-        numbers = document["outlook"]
-        if numbers is not None:
-            names = {field.name for field in fields(Outlook)}
-            numbers = {name: x for name, x in numbers.items() if name in names}
-        past = tuple(
-            PastBatch(*(batch[name] for name in PastBatch._fields)) for batch in document.get("past", ())
-        )
-        return Ahead(None if numbers is None else Outlook(**numbers), document["advice"], past)
+        return Ahead.from_dict(document)
 
     def asked(self, *, pending: bool = False, frame: FrameKind | None = None) -> Any:
         """All entries that were asked for and their status, or only the pending ones, as a frame."""
@@ -563,7 +561,8 @@ def _line(line: Line) -> dict[str, Any]:
     """A measurement."""
     body = {name: getattr(line, name) for name in ("id", "failed", "reason")}
     body |= {"row": _label(line.row), "col": _label(line.col), "value": _number(line.value)}
-    read = line.reading
+    read, counts = line.reading, line.counts
+    body |= {} if counts is None else {"value": None, "successes": counts[0], "trials": counts[1]}
     return body if read is None else body | {"value": str(read.statement), "se": read.se or None}
 
 

@@ -324,13 +324,14 @@ def run_in_processes(cells: Sequence[Cell], workers: int | None = None) -> Outco
     for source in {id(cell.case.source): cell.case.source for cell in cells}.values():
         source.prepare()  # here, so that a refusal or a licence is shown once and at once
     processes = min(workers or int(loky.cpu_count()), len(cells))
-    with _hold_interrupts():  # inherited by the workers: Ctrl-C on a terminal reaches only this process
-        _start_tracker()
-        executor = loky.ProcessPoolExecutor(
-            processes, initializer=start_worker, initargs=(os.getpid(),), env=ONE_THREAD
-        )
-        futures = {executor.submit(perform, cell): k for k, cell in enumerate(cells)}
+    executor: Any = None
     try:
+        with _hold_interrupts():  # inherited by the workers: Ctrl-C on a terminal reaches only this process
+            _start_tracker()
+            executor = loky.ProcessPoolExecutor(
+                processes, initializer=start_worker, initargs=(os.getpid(),), env=ONE_THREAD
+            )
+            futures = {executor.submit(perform, cell): k for k, cell in enumerate(cells)}
         with warnings.catch_warnings():
             # loky replaces a worker whose memory has grown, and warns about it.
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given")
@@ -343,7 +344,8 @@ def run_in_processes(cells: Sequence[Cell], workers: int | None = None) -> Outco
         ) from None
     finally:
         with _hold_interrupts():
-            executor.shutdown(kill_workers=True)
+            if executor is not None:
+                executor.shutdown(kill_workers=True)
 
 
 def _start_tracker() -> None:

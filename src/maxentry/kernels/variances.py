@@ -36,6 +36,7 @@ from maxentry.kernels.simd import (
 
 CLOSED = -1.0  # the score of a candidate that may not be chosen; other scores are at least zero
 EQUAL = 1e-10  # scores that differ by less than this share are a tie
+REACH = 9.0  # sds that tables of distribution functions go from zero
 SIDE = 4  # of a register block, in entries
 
 
@@ -103,6 +104,57 @@ def entry_variances(
     d = np.empty(A.shape[2])
     for n in range(rows.size):
         v[n] = centre_entry(A, B, a, b, rows[n], cols[n], least, d)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def look_up(t: float, table: Array) -> float:
+    """The value at t of a table from -REACH to REACH, between its knots by a straight line."""
+    last = table.size - 1
+    place = min(max((t + REACH) * (last / (2 * REACH)), 0.0), float(last))
+    k = min(int(place), last - 1)
+    found: float = table[k] + (place - k) * (table[k + 1] - table[k])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def add_cells(
+    x: Array, origin: Array, line: Indices, root: float, cuts: Array, cdf: Array, loss: Array, seen: int, p: Array,
+    sums: Array,
+) -> None:  # fmt: skip
+    """Add one draw x of some entries: p[n] += probabilities of the cells between the cuts of their lines.
+
+    root is 1 / sd of the noise; distances are from the origin. sums[n] += entropy of the cells, distance, its square;
+    then, for the cell that is seen, its probability, this times the distance and its square, and what a value there
+    tells of x, in units of 1 / variance of the noise.
+    """
+    K = cuts.shape[1]
+    for n in range(x.size):
+        d, below = x[n] - origin[n], 0.0
+        sums[n, 1] += d
+        sums[n, 2] += d * d
+        for k in range(K + 1):
+            up_to = 1.0
+            if k < K:
+                cut = cuts[line[n], k]
+                if math.isfinite(cut):
+                    up_to = look_up(root * (cut - x[n]), cdf)
+                elif cut < 0:
+                    up_to = 0.0
+            q = up_to - below
+            below = up_to
+            if q > 0.0:
+                p[n, k] += q
+                sums[n, 0] += q * math.log(q)
+                if k == seen:
+                    told = 1.0
+                    if k > 0 and math.isfinite(cuts[line[n], k - 1]):
+                        told -= look_up(root * (cuts[line[n], k - 1] - x[n]), loss)
+                    if k < K and math.isfinite(cuts[line[n], k]):
+                        told -= look_up(root * (x[n] - cuts[line[n], k]), loss)
+                    sums[n, 3] += q
+                    sums[n, 4] += q * d
+                    sums[n, 5] += q * d * d
+                    sums[n, 6] += max(told, 0.0)
 
 
 @njit(cache=True, nogil=True)

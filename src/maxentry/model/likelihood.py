@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from maxentry.belief import Information
     from maxentry.cells import Words
     from maxentry.observations import Observations
     from maxentry.transform import Transform
@@ -45,6 +46,12 @@ Noise = Literal["gaussian", "student", "columns", "rows"]
 NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
 DataKind = Literal["numbers", "yes/no", "grades"]
 KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
+# What the expected error is of, in words
+ERROR_WORDS: dict[str, str] = {
+    "numbers": "root mean square against measurements, your units",
+    "yes/no": "root mean square, of the probability of yes",
+    "grades": "root mean square, of the expected grade",
+}
 # Degrees of freedom that may be drawn; 100 is Gaussian to the eye.
 NU_VALUES = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0)
 # The same where columns or rows have a noise of their own; at the last the noises are equal within 1.5%.
@@ -52,6 +59,7 @@ LINE_NU_VALUES = (10.0, 30.0, 100.0, 300.0, 1000.0, 10000.0)
 COPIES = 4  # noisy copies of each draw in a predictive interval
 FEWEST_GRADES, MOST_GRADES = 3, 100
 LEAST = 1e-300  # of a probability whose logarithm is taken
+KNOTS = 2305  # of the tables by which criteria know the noise
 
 
 def check_noise(name: str) -> Noise:
@@ -68,8 +76,22 @@ def kind_words(kind: Any, levels: Any) -> Words | None:
 
     if is_choice(kind, ("yes/no",)):
         return YES_NO
-    named = is_choice(kind, ("grades",)) and isinstance(levels, list | tuple)
-    return Words.grades(levels) if named and len(levels) > 1 and isinstance(levels[0], str) else None
+    if not is_choice(kind, ("grades",)) or levels is None:
+        return None
+    known = _check_levels(read_levels(levels))
+    return Words.grades(known) if isinstance(known[0], str) else None
+
+
+def read_levels(levels: Any) -> tuple[Any, ...]:
+    """Return the grades of a list, an array or a series as a tuple; refuse text and what has no items."""
+    from maxentry.frames import is_sequence, to_list
+
+    given = tuple(to_list(levels)) if is_sequence(levels) else ()
+    if not given:
+        raise ParameterError(
+            f"levels must be a list of the grades in their order, like ['A', 'B', 'C'], got {show(levels)}"
+        )
+    return given
 
 
 class NoiseLaw(NamedTuple):
@@ -205,18 +227,21 @@ class Likelihood:
         """Build the likelihood of these observations; grades without levels are 1 to the highest one told."""
         if is_choice(kind, ["grades"]) and levels is None:
             levels = range(1, max(FEWEST_GRADES, int(min(observations.values.max(), MOST_GRADES))) + 1)
-        try:
-            given = () if levels is None or isinstance(levels, str) else tuple(levels)
-        except TypeError:
-            given = ()
-        if levels is not None and not given:
-            raise ParameterError(f"levels must be a list of the grades in their order, got {show(levels)}")
-        return cls(kind, noise, given, limits)
+        return cls(kind, noise, () if levels is None else read_levels(levels), limits)
+
+    def same_kind(self, other: Likelihood) -> bool:
+        """Whether measurements say the same of their entries, whatever the noise."""
+        return (self.kind, self.levels, self.limits) == (other.kind, other.levels, other.limits)
 
     @property
     def known_noise(self) -> bool:
         """Whether the noise is 1 by convention: yes and no leave the scale of the latent values open."""
         return self.kind == "yes/no"
+
+    @property
+    def is_special(self) -> bool:
+        """Whether values are more than plain numbers: yes and no, grades, or numbers of a scale with ends."""
+        return self.discrete or self.limits is not None
 
     @property
     def first_cuts(self) -> tuple[float, ...]:
@@ -316,6 +341,19 @@ class Likelihood:
             expected += step * law.cdf(x - beside(law.cuts[..., k], x))
         return expected
 
+    def reading_variance(self, x: Floats, law: NoiseLaw) -> Floats:
+        """Return the variance of a yes or no, or of a grade, about its answer: the mean over draws x (S, ...)."""
+        import numpy as np
+
+        if self.kind == "yes/no":
+            p = law.cdf(x)
+            return np.asarray((p * (1 - p)).mean(0))
+        squares = np.full(x.shape, float(self.scores[0]) ** 2)
+        assert law.cuts is not None
+        for k, step in enumerate(np.diff(np.square(self.scores))):
+            squares += step * law.cdf(x - beside(law.cuts[..., k], x))
+        return np.asarray(np.maximum(squares - self.answers(x, law) ** 2, 0.0).mean(0))
+
     def probabilities(self, x: Floats, law: NoiseLaw) -> Floats:
         """Return the probability of each grade, (K, ...), averaged over the draws x (S, ...)."""
         import numpy as np
@@ -341,6 +379,31 @@ class Likelihood:
         for k in range(len(self.levels) - 1):
             grade += z > beside(law.cuts[..., k], z)
         return np.asarray(self.scores)[grade]
+
+    # How much a measurement tells
+
+    def information(
+        self, law: NoiseLaw, ends: tuple[Floats, Floats] | None, by_row: bool = False
+    ) -> Information | None:
+        """Return what is seen of a measurement; None where that is a value, with the same noise for all.
+
+        ends: of the scale, as the model has them, (1,), or one a column or row.
+        """
+        import numpy as np
+
+        from maxentry.belief import Information
+
+        none = np.empty((0, 0))
+        if law.spread is not None:
+            return Information(none, none, none, 0, law.by_row, (1 / law.spread**2).mean(0))
+        if self.kind == "numbers" and ends is None:
+            return None
+        tables = cut_tables(None if law.nu is None else float(np.median(law.nu)))
+        if ends is None:
+            cuts = np.zeros((1, 1)) if law.cuts is None else law.cuts.mean(0)[None]
+            return Information(cuts, *tables, -1)
+        finite = [end for end in ends if np.isfinite(end).any()]
+        return Information(np.stack(finite, axis=-1), *tables, int(finite[0] is ends[0]), by_row)
 
     # How probable
 
@@ -374,6 +437,30 @@ class Likelihood:
         return f"numbers with limits {low} and {high}".replace("-inf and", "up to").replace(
             " and inf", " and above"
         )
+
+
+def cut_tables(nu: float | None) -> tuple[Floats, Floats]:
+    """Return the noise's distribution function at even distances t, and what a cut at t takes off a value above it.
+
+    That is a share of Fisher's information about the mean: of a whole law, less that of the same law cut at t times the
+    probability of being above, P (E[score^2 | above] - E[score | above]^2).
+    """
+    import numpy as np
+
+    from maxentry.kernels.variances import REACH
+
+    t, far = np.linspace(-REACH, REACH, KNOTS), REACH * np.geomspace(1e5, 1, 2000)
+    grid = np.concatenate([-far[:-1], np.linspace(-REACH, REACH, 16 * KNOTS)])
+    law, df = NoiseLaw(np.ones(1), None if nu is None else np.array([nu])), np.inf if nu is None else nu
+    density, cdf = law.density(grid[None])[0], law.cdf(t[None])[0]
+    score = grid if nu is None else (df + 1) * grid / (df + grid**2)
+    area = np.concatenate(
+        [[0.0], np.cumsum(np.diff(grid) * np.convolve(score**2 * density, [0.5, 0.5], "valid"))]
+    )
+    whole = 1.0 if nu is None else (df + 1) / (df + 3)
+    above = law.cdf(-t[None])[0]
+    lost = np.interp(t, grid, area) + law.density(t[None])[0] ** 2 / np.maximum(above, LEAST)
+    return cdf, np.clip(lost / whole, 0.0, 1.0)
 
 
 def _check_levels(levels: tuple[Any, ...]) -> tuple[Any, ...]:

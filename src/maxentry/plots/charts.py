@@ -3,6 +3,7 @@
 Calibration. Each value has a place u from 0 to 1 in the distribution predicted for it; the share of values with
 |2u - 1| <= level is the coverage of intervals of that level. Predictions come from the most telling source there is:
 values held out of the fit; in a campaign, the prediction stored when an entry was asked for; else the fitted values.
+The place of a limit is drawn between those of its ends: without limits the values left would not be evenly placed.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtr
+from scipy.special import ndtr, ndtri
 from threadpoolctl import threadpool_limits
 
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
 from maxentry.errors import DataError, ParameterError
-from maxentry.plots.plot import Plot, Subject, plain_values
+from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
@@ -29,10 +30,13 @@ from maxentry.posterior.draws import singular_values as spectrum
 from maxentry.posterior.intervals import check_level, predict, quantiles
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
+from maxentry.transform import ValueMap
 from maxentry.wording import count, one_line
 
 if TYPE_CHECKING:
+    from maxentry.campaign.ledger.tables import Measurement
     from maxentry.campaign.state import State
+    from maxentry.observations import Observations
     from maxentry.plots.plot import Source
     from maxentry.posterior.posterior import Posterior
 
@@ -81,26 +85,27 @@ def calibration(source: Source, held_out: Any = None, *, level: float = 0.9, uni
 
 def _predictions(subject: Subject, held_out: Any, level: float) -> tuple[Predictions, str]:
     if held_out is not None:
-        entries, values = _read_held_out(subject, held_out)
-        return predict_by_posterior(subject.posterior, entries, values, level), "values held out of the fit"
+        entries, data = _read_held_out(subject, held_out)
+        return _predict_data(subject.posterior, entries, data, level), "values held out of the fit"
     if isinstance(subject.source, tuple):
         stored = predictions_from_asks(subject, level)
         if len(stored.value) >= FEWEST:
             return stored, "measured values against the predictions stored when they were asked for"
-    data, posterior = subject.posterior.observations, subject.posterior
-    plain = plain_values(posterior)
-    entries = Entries.from_lists(data.rows[plain], data.cols[plain])
-    predictions = predict_by_posterior(posterior, entries, data.values[plain], level)
+    data = subject.posterior.observations
+    predictions = _predict_data(subject.posterior, Entries.from_lists(data.rows, data.cols), data, level)
     return predictions, "values that were fitted, so they look better than new ones would"
 
 
-def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
+def _predict_data(posterior: Posterior, entries: Entries, data: Observations, level: float) -> Predictions:
+    ends = None if data.low is None or data.high is None else (data.low, data.high)
+    return predict_by_posterior(posterior, entries, data.values, level, ends, data.se)
+
+
+def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Observations]:
     """Held-out values by label, in any form that `complete` takes; labels that the matrix lacks are refused."""
     from maxentry.observations import Observations
 
     data = held_out if isinstance(held_out, Observations) else Observations.of(held_out)
-    if data.low is not None:
-        raise DataError("expected held-out values to compare with, got limits.")
     fitted = subject.posterior.observations
     for k, labels in enumerate((data.row_labels, data.col_labels)):
         if labels is None and data.shape[k] != fitted.shape[k]:
@@ -108,33 +113,84 @@ def _read_held_out(subject: Subject, held_out: Any) -> tuple[Entries, Array]:
     by_row, by_col = data.row_labels, data.col_labels
     rows = data.rows if by_row is None else fitted.row_index([by_row[i] for i in data.rows])
     cols = data.cols if by_col is None else fitted.col_index([by_col[j] for j in data.cols])
-    return Entries.from_lists(rows, cols), data.values
+    return Entries.from_lists(rows, cols), data
 
 
-def predict_by_posterior(posterior: Posterior, entries: Entries, values: Array, level: float) -> Predictions:
-    """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function."""
+def predict_by_posterior(
+    posterior: Posterior,
+    entries: Entries,
+    values: Array,
+    level: float,
+    ends: tuple[Array, Array] | None = None,
+    se: Array | None = None,
+) -> Predictions:
+    """Places in the posterior predictive distribution: the mean over the draws of the noise's distribution function.
+
+    ends: of limits and ranges, the value itself at plain ones. Values at the ends of the scale are limits, too. A limit
+    has a place at random between those of its ends, so that places are even if predictions are right.
+    se: standard errors, which are noise besides.
+    """
     belief, value_map = posterior.belief, posterior.value_map
-    law, nu = posterior.noise_law, posterior.noise_law.nu
-    z = value_map.forward(values, entries.rows, entries.cols)
-    place = np.empty(len(z))
-    step = max(1, BLOCK_NUMBERS // belief.n_draws)
-    for start in range(0, len(z), step):
-        part = slice(start, start + step)
-        at = entries.rows[part], entries.cols[part]
-        distance = (z[part] - belief.at(*at)) / (np.sqrt(law.var)[:, None] * law.spread_at(*at))
-        place[part] = (ndtr(distance) if nu is None else stdtr(nu[:, None], distance)).mean(0)
-    shown = _spread(len(z))
+    values = np.asarray(values, dtype=np.float64)
+    low, high = state_ends(values, ends, posterior.likelihood.limits)
+    limited, n = np.flatnonzero(low < high), len(values)
+    error = None if se is None or not se.any() else se * value_map.slope(values, *entries)
+
+    def places(end: Array, which: Indices) -> Array:
+        found = np.empty(len(which))
+        step = max(1, BLOCK_NUMBERS // belief.n_draws)
+        for start in range(0, len(which), step):
+            some = which[start : start + step]
+            at = entries.rows[some], entries.cols[some]
+            law = posterior.noise_law.at(*at)
+            if error is not None:
+                var = law.var if law.var.ndim == 2 else law.var[:, None]
+                law = law._replace(var=var + error[some] ** 2)
+            z = value_map.forward_end(end[some], *at)
+            found[start : start + step] = law.cdf(z - belief.at(*at)).mean(0)
+        return found
+
+    place = places(high, np.arange(n))
+    if limited.size:
+        below = places(low, limited)
+        place[limited] = below + np.random.default_rng(0).random(limited.size) * (place[limited] - below)
+    shown = _spread(n)
     rows, cols = entries.rows[shown], entries.cols[shown]
     prediction = predict(belief, rows, cols, level, posterior.answers, posterior.observations)
-    ends = np.full((3, len(z)), np.nan)
-    ends[:, shown] = prediction.mean, prediction.new_low, prediction.new_high
-    return Predictions(entries, np.asarray(values, dtype=np.float64), place, *ends)
+    shown_ends = prediction.new_low, prediction.new_high
+    if error is not None:
+        shown_ends = _ends_with_errors(posterior, rows, cols, error[shown], level)
+    columns = np.full((3, n), np.nan)
+    columns[:, shown] = prediction.mean, *shown_ends
+    return Predictions(entries, values, place, *columns)
+
+
+def state_ends(
+    values: Array, ends: tuple[Array, Array] | None, limits: tuple[float, float] | None
+) -> tuple[Array, Array]:
+    """What values say: themselves, their own ends, or no more than that they are at an end of the scale."""
+    low, high = (values.copy() if ends is None else ends[k].copy() for k in (0, 1))
+    plain, (least, most) = low == high, limits or (-np.inf, np.inf)
+    low[plain & (values <= least)], high[plain & (values >= most)] = -np.inf, np.inf
+    return low, high
+
+
+def _ends_with_errors(
+    posterior: Posterior, rows: Indices, cols: Indices, error: Array, level: float
+) -> tuple[Array, Array]:
+    """Intervals of measurements with standard errors of their own, on the scale of the model."""
+    answers, extra = posterior.answers, posterior.noise_law.stratified()
+    x = posterior.belief.at(rows, cols)
+    noisy = answers.add_noise(x, extra, rows, cols)
+    noisy += error * np.random.default_rng(0).standard_normal((len(noisy), 1))
+    low, high = (posterior.value_map.inverse(end, rows, cols) for end in quantiles(noisy, level))
+    return posterior.likelihood.readings(low, answers.law), posterior.likelihood.readings(high, answers.law)
 
 
 def predictions_from_asks(subject: Subject, level: float) -> Predictions:
     """Measured values in the normal distribution predicted when they were asked for, with today's noise."""
     _, state = subject.require_campaign("has asked for entries")
-    pairs = pair_predictions(state)
+    pairs = pair_predictions(state, limits=True)
     entries = Entries.from_lists([m.row for m, _ in pairs], [m.col for m, _ in pairs])
     value, mean, sd = (np.array(x, dtype=np.float64) for x in (
         [m.value for m, _ in pairs], [ask.mean for _, ask in pairs], [ask.sd for _, ask in pairs]
@@ -142,14 +198,32 @@ def predictions_from_asks(subject: Subject, level: float) -> Predictions:
     if not pairs:
         return Predictions(entries, value, value, value, value, value)
     transform = subject.transform
-    z, centre = transform.forward(value), transform.forward(mean)
+    centre = transform.forward(mean)
     # To first order: the sd is in the user's units, the noise on the scale of the model.
     slope = transform.slope(centre)
     noise_sd = subject.posterior.noise_sd * subject.posterior.value_map.factor(entries.rows, entries.cols)
-    spread = np.sqrt((sd / slope) ** 2 + noise_sd**2)
-    reach = ndtri(0.5 + level / 2) * spread
-    ends = transform.inverse(centre - reach), transform.inverse(centre + reach)
-    return Predictions(entries, value, ndtr((z - centre) / spread), mean, *ends)
+    errors = np.array([m.se or 0.0 for m, _ in pairs]) / slope
+    spread = np.sqrt((sd / slope) ** 2 + noise_sd**2 + errors**2)
+    reach, likelihood = ndtri(0.5 + level / 2) * spread, state.settings.likelihood
+    law = subject.posterior.noise_law
+    ends = (likelihood.readings(transform.inverse(centre + side * reach), law) for side in (-1, 1))
+    own = np.array([_own_ends(m) for m, _ in pairs]).T
+    below, place = (
+        ndtr((ValueMap(transform).forward_end(end, *entries) - centre) / spread)
+        for end in state_ends(value, (own[0], own[1]), likelihood.limits)
+    )
+    place = below + np.where(below < place, np.random.default_rng(0).random(len(value)), 1.0) * (
+        place - below
+    )
+    return Predictions(entries, value, place, mean, *ends)
+
+
+def _own_ends(measurement: Measurement) -> tuple[float, float]:
+    """The ends of a limit or a range; of a value itself."""
+    if measurement.limits is None:
+        return measurement.value, measurement.value
+    low, high = measurement.limits
+    return -np.inf if low is None else low, np.inf if high is None else high
 
 
 def _spread(n: int) -> Indices:

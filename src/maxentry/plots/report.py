@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from maxentry import plots
+from maxentry.campaign.views import describe_kind
+from maxentry.model.likelihood import ERROR_WORDS
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, FigureRecord
@@ -119,6 +121,7 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
     budget = "" if status.budget is None else f" of {status.budget:g}"
     facts = [
         ("matrix", f"{status.rows:,} x {status.cols:,}"),
+        *([("values", kind)] if (kind := describe_kind(status.to_dict())) else []),
         ("measured", f"{count(status.told, 'entry', 'entries')} ({share:.3g}%)"),
         ("pending", str(status.pending)),
         *((name, str(n)) for name, n in (("failed", status.failed), ("expired", status.expired)) if n),
@@ -127,8 +130,9 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
     ]
     if ahead.outlook is not None:
         unit = f" {subject.unit}" if subject.unit else ""
+        about = ERROR_WORDS[status.kind].removeprefix("root mean square").removesuffix(", your units")
         facts += [
-            ("expected error now, against measurements", f"{ahead.outlook.error_now:.3g}{unit}"),
+            (f"expected error now{about}", f"{ahead.outlook.error_now:.3g}{unit}"),
             (f"after {ahead.outlook.entries} more", f"{ahead.outlook.error_after:.3g}{unit}"),
         ]
     first, last, now = (f"{t:%Y-%m-%d %H:%M}" for t in (status.created_at, status.changed_at, subject.now))

@@ -22,7 +22,7 @@ import numpy as np
 
 from maxentry._io import max_threads
 from maxentry._types import Array
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.labels import place
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, Noise
@@ -128,14 +128,8 @@ def model_values(value_map: ValueMap, observations: Observations) -> Observation
     if o.low is None or o.high is None:
         z = value_map.forward(o.values, o.rows, o.cols, where)
         return replace(o, values=z, se=errors(o.values))
+    value_map.transform.check_limits(o.low, o.high, where)
     low, high = (value_map.forward_end(end, o.rows, o.cols) for end in (o.low, o.high))
-    impossible = ~((low < np.inf) & (high > -np.inf))
-    if impossible.any():
-        k = int(np.argmax(impossible))
-        raise DataError(
-            f"expected limits within the {value_map.transform} scale, got {o.low[k]:g} to {o.high[k]:g} at {where(k)}; "
-            "use another transform, or none"
-        )
     limited, inside = o.low < o.high, value_map.transform.inside(o.values)
     told = np.where(limited & ~inside, np.where(np.isfinite(low), o.low, o.high), o.values)
     z = value_map.forward(told, o.rows, o.cols, where)

@@ -18,7 +18,7 @@ from maxentry._types import Array, Indices
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
 from maxentry.model.priors import Priors
-from maxentry.observations import Observations
+from maxentry.observations import Observations, find_kind
 from maxentry.posterior import chains
 from maxentry.posterior.archive import REST
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units
@@ -55,7 +55,7 @@ def complete(
     rank: int | Literal["auto"] = "auto",
     *,
     noise: Noise = "gaussian",
-    kind: DataKind = "numbers",
+    kind: DataKind | None = None,
     levels: Sequence[Any] | None = None,
     limits: tuple[float | None, float | None] | None = None,
     effects: bool = True,
@@ -88,8 +88,10 @@ def complete(
     rank: of the matrix without its row and column effects; "auto" stacks 0, 1, 2, 4, 8, … by held-out prediction.
     noise: "gaussian", or "student" for data with outliers (not for values piled up at a limit: see benchmarks);
         "columns" or "rows" where each of them has a noise of its own (`posterior.noise_sds`).
-    kind: "numbers", "yes/no" (told as 1 and 0; answers are probabilities) or "grades" (answers are expected grades).
-    levels: the grades in their order, numbers or names; names are told as 1, 2, ...; by default 1 to the highest told.
+    kind: "numbers", "yes/no" (told as 1 and 0; answers are probabilities) or "grades" (answers are expected grades);
+        by default "yes/no" for booleans, and "numbers" for all else.
+    levels: the grades in their order, numbers or names; names are told as 1, 2, ...; by default the categories of a
+        frame where these have an order, else 1 to the highest told.
     limits: (low, high), the ends of the scale of numbers, None for an open one: a value at or beyond an end says no
         more than that. Single values with limits are in `data` ("Limits" in docs/kinds.md).
     effects: whether rows and columns have means of their own.
@@ -114,6 +116,7 @@ def complete(
     progress: show a progress bar; by default on a terminal only.
     threads: the most threads to use; by default MAXENTRY_THREADS of the environment, or one for each processor.
     """
+    kind, levels = find_kind(data, kind, levels, value, row_column)
     observations = Observations.of(
         data, shape=shape, row_labels=row_labels, col_labels=col_labels,
         row=row, col=col, value=value, row_column=row_column, se=se,
@@ -128,7 +131,8 @@ def complete(
     likelihood = Likelihood.of(kind, noise, levels, limits, observations)
     if likelihood.weighted and observations.se is not None:
         raise ParameterError(
-            f"noise={likelihood.noise!r} goes with values without standard errors, got standard errors"
+            f"noise={likelihood.noise!r} is for values without standard errors, got "
+            f"{int((observations.se > 0).sum())} with one; leave them out, or use noise='gaussian'"
         )
     likelihood.check_scale(transform, scale)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale)
@@ -253,7 +257,7 @@ def _check_options(
         raise ParameterError(
             "start= was fitted with other priors than these; leave priors= out to keep its own"
         )
-    if start.fit.likelihood != replace(fit.likelihood, noise=start.fit.noise):
+    if not start.fit.likelihood.same_kind(fit.likelihood):
         raise ParameterError(f"start= was fitted with kind='{start.fit.likelihood}', got '{fit.likelihood}'")
     if (start.fit.noise, start.fit.effects) != (fit.noise, fit.effects):
         raise ParameterError(
@@ -295,10 +299,11 @@ def _choose_rank(
     """Choose by prediction on the scale of the model, where the noise has one size.
 
     Plain numbers are judged by squared error, by which the means of ranks are stacked. Where there are limits, yes and
-    no, or grades, squared error means little, and statements are judged by the log of their probability.
+    no, or grades, squared error means little, and where there are standard errors it is ruled by the poor measurements:
+    there they are judged by the log of their probability.
     """
     z = fit.statements(observations)
-    by_log_score = z.low is not None
+    by_log_score = not z.is_plain
     if not by_log_score:
         observations, fit = z, replace(fit, transform=NONE, scales=None)
 

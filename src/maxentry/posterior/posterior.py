@@ -19,13 +19,15 @@ import numpy as np
 
 from maxentry import frames
 from maxentry._types import Array
-from maxentry.belief import Belief
+from maxentry.belief import Belief, Information
 from maxentry.errors import MissingDependencyError, ParameterError, is_choice
+from maxentry.model.goal import OVERALL, Goal, Line
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.observations import Observations
-from maxentry.posterior import archive, intervals
+from maxentry.posterior import archive, decisions, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values, run_chains
+from maxentry.posterior.decisions import Answer
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
 from maxentry.posterior.intervals import Answers, Maps, Prediction
@@ -168,7 +170,23 @@ class Posterior:
         """The pooled draws of all chains, on the scale of the transform: the input of `acquisition`."""
         d = self.draws
         left, right, row, col = (array.reshape(d.mu.size, *array.shape[2:]) for array in d[:4])
-        return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel())
+        plain = (
+            not self.likelihood.discrete and self.likelihood.limits is None and not self.likelihood.by_line
+        )
+        inform = None if plain else self._inform
+        return Belief(left, right, row, col, d.mu.ravel(), d.eta2.ravel(), inform)
+
+    def _inform(self) -> Information:
+        """How much a measurement tells of its entry."""
+        limits, scales, ends = self.likelihood.limits, self.fit.scales, None
+        by_row = scales is not None and scales.side == "rows"
+        if limits is not None:
+            lines = np.arange(1 if scales is None else scales.factor.size)
+            low, high = (self.value_map.forward_end(np.full(lines.size, end), lines, lines) for end in limits)
+            ends = low, high
+        found = self.likelihood.information(self.noise_law, ends, by_row)
+        assert found is not None
+        return found
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
@@ -290,6 +308,56 @@ class Posterior:
         i, j = np.divmod(np.arange(m1 * m2), m2)
         return data.form.entries(i, j, measures)
 
+    # What people want to know
+
+    def best(
+        self, k: int | None = None, per: Line | None = None, *, smallest: bool = False, level: float = 0.9
+    ) -> Any:
+        """The largest (or smallest) entries as a frame: of all (10, unless k says how many), or of each row or column.
+
+        place: 1, 2, ... by the mean, 0 for others that may be better; probability: of being among the k best; regret:
+        by how much those with a place are expected to fall short of the k best, on average.
+        """
+        usual = OVERALL if per is None else 1
+        return self.answer(
+            Goal("best", -1 if smallest else 1, per, usual if k is None else k), level
+        ).to_frame()
+
+    def ranking(
+        self,
+        of: Literal["rows", "columns"] = "rows",
+        *,
+        weights: Any = None,
+        smallest: bool = False,
+        level: float = 0.9,
+    ) -> Any:
+        """The rows (or columns) by their average, the best first, as a frame.
+
+        probability: of being the best; rank_low, rank_high: the interval of the rank; above_next: the probability of
+        a better average than the next one's. weights: how much each column (row) counts, by label or in order.
+        """
+        if not is_choice(of, ("rows", "columns")):
+            raise ParameterError(f"of must be 'rows' or 'columns', got {show(of)}")
+        goal = Goal("rank", -1 if smallest else 1, "row" if of == "rows" else "column")
+        return self.answer(goal, level, weights).to_frame()
+
+    def exceeds(self, threshold: float) -> Any:
+        """The probability that each entry is greater than the threshold, m1 x m2, in the form of the mean."""
+        goal = Goal("threshold", threshold=threshold)
+        self.arrays.check_size()
+        return self._in_form(decisions.chances_to_exceed(self.belief, self.answers, goal.threshold))
+
+    def answer(self, goal: Goal | str, level: float = 0.9, weights: Any = None) -> Answer:
+        """Answer a goal: "best", "best 3 per row", "rank columns", "threshold 6.5", ...; prints as sentences."""
+        intervals.check_level(level)
+        data, wanted = self.observations, Goal.parse(goal)
+        keys = data.rows.astype(np.int64) * data.shape[1] + data.cols
+        names = decisions.Names(data.row_labels, data.col_labels, keys)
+        axis = data.col_axis if wanted.per == "row" else data.row_axis
+        w = None if weights is None else decisions.read_weights(weights, axis)
+        found = decisions.answer(self.belief, self.answers, wanted, level, names, w)
+        return replace(found, frame_kind=data.frame_kind)
+
     # Continue, save, show
 
     def more(self, draws: int, *, progress: bool | None = None, threads: int | None = None) -> Posterior:
@@ -381,6 +449,8 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if p.noise_sds:
         low, high = min(p.noise_sds.values()), max(p.noise_sds.values())
         noise += f" for a typical one of the {p.fit.noise}, {low:.4g} to {high:.4g} for each"
+    if data.se is not None:
+        noise += f", beside the standard errors of {int((data.se > 0).sum())} measurements"
     transform = []
     if p.transform != NONE:
         noise += f", on the {p.transform} scale"

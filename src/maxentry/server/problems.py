@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -13,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from maxentry.errors import MaxentryError, refusal
+from maxentry.wording import shorten
 
 LOG = logging.getLogger("maxentry.server")
 MEDIA_TYPE = "application/problem+json"
@@ -162,13 +165,80 @@ def _from_validation(error: RequestValidationError) -> HttpProblem:
     mistakes = error.errors()
     if mistakes[0]["type"] == "json_invalid":
         return no_json()
-    lines = [
-        {"where": ".".join(map(str, mistake["loc"])) or "the request", "expected": str(mistake["msg"])}
-        for mistake in mistakes[:20]
-    ]
-    expected = lines[0]["expected"]
-    detail = refusal(f"{lines[0]['where']}: {expected[:1].lower()}{expected[1:]}.")
+    lines = [{"where": _place(mistake), "expected": _expect(mistake)} for mistake in mistakes[:20]]
+    detail = refusal(_describe_mistake(mistakes))
     return HttpProblem("invalid-request", detail, error="ParameterError", errors=lines)
+
+
+# Parts of a place that name the alternatives of a type, as "float" or "dict[…]", not a part of the request
+_ALTERNATIVE = re.compile(
+    r"(float|int|str|bool|constrained-\w+|\[key\])|(function-|dict\[|list\[|union\[|nullable).*"
+)
+_TYPES = {
+    "float": "a number", "int": "a whole number", "string": "text", "bool": "true or false", "list": "a list",
+    "dict": "an object", "model": "an object", "none": "null",
+}  # fmt: skip
+
+
+_BOUNDS = {
+    "ge": "at least", "gt": "more than", "le": "at most", "lt": "less than",
+    "min_length": "at least", "max_length": "at most",
+}  # fmt: skip
+
+
+def _place(mistake: Any) -> str:
+    parts = [str(part) for part in mistake["loc"]]
+    return ".".join(part for part in parts if not _ALTERNATIVE.fullmatch(part)) or "the request"
+
+
+def _expect(mistake: Any) -> str:
+    """What was expected at a place, in a few words."""
+    kind, about = str(mistake["type"]), mistake.get("ctx", {})
+    if kind == "extra_forbidden":
+        return "a known name"
+    if kind == "missing":
+        return "a value"
+    if kind == "value_error":
+        return str(about.get("error", mistake["msg"])).removeprefix("expected ")
+    if kind == "literal_error":
+        return str(about["expected"])
+    for name, words in _BOUNDS.items():
+        if name in about:
+            items = "characters" if kind.startswith("string") else "items"
+            return f"{words} {about[name]}{f' {items}' if name.endswith('length') else ''}"
+    known = (
+        _TYPES.get(kind.partition("_")[0]) if kind.endswith(("_type", "_parsing", "_from_float")) else None
+    )
+    return known or str(mistake["msg"]).removeprefix("Input should be ").lower()
+
+
+def _describe_mistake(mistakes: Sequence[Any]) -> str:
+    """The first mistake as a sentence. Where a value may be of several types, there is one for each of them."""
+    first = _place(mistakes[0])
+    here = [m for m in mistakes if f"{_place(m)}.".startswith(f"{first}.")]
+    place = max(
+        map(_place, here), key=lambda name: name.count(".")
+    )  # of an object with parts, the wrong part
+    same = [m for m in here if _place(m) == place]
+    mistake = next((m for m in same if m["type"] == "literal_error"), same[0])
+    kinds = [mistake] if mistake["type"] == "literal_error" else same
+    expected = list(dict.fromkeys(map(_expect, kinds)))
+    if "a number" in expected and "a whole number" in expected:
+        expected.remove("a whole number")
+    wanted = " or ".join(filter(None, (", ".join(expected[:-1]), expected[-1])))
+    if mistake["type"] == "value_error":
+        return f"{place}: expected {wanted}."
+    return f"{place}: expected {wanted}, got {_show_input(place, mistake)}."
+
+
+def _show_input(place: str, mistake: Any) -> str:
+    if mistake["type"] == "missing":
+        return "none"
+    got = place.rpartition(".")[2] if mistake["type"] == "extra_forbidden" else mistake["input"]
+    try:
+        return shorten(json.dumps(got, ensure_ascii=False), 60)
+    except (TypeError, ValueError):
+        return "something else"
 
 
 def _from_framework(error: HTTPException) -> HttpProblem:

@@ -143,14 +143,15 @@ class Surprises(NamedTuple):
     expected: Array
 
 
-def pair_predictions(state: State) -> list[tuple[Measurement, Ask]]:
+def pair_predictions(state: State, *, limits: bool = False) -> list[tuple[Measurement, Ask]]:
     """The values of entries that had a prediction when they were asked for, each with its ask.
 
-    Limits are left out, and so are yes and no and grades: their predictions are probabilities and expected grades.
+    Yes and no and grades are left out: their predictions are probabilities and expected grades. limits: whether these,
+    and values at the ends of the scale, are included.
     """
     if state.settings.likelihood.discrete:
         return []
-    plain = state.ends[0] == state.ends[1]
+    plain = (state.ends[0] == state.ends[1]) | limits
     known = (m for m, is_plain in zip(state.standing, plain, strict=True) if is_plain)
     asked = ((m, state.asked[m.id]) for m in known if m.id is not None)
     return [(m, ask) for m, ask in asked if np.isfinite(ask.sd)]

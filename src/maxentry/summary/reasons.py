@@ -86,7 +86,7 @@ def _model_figures(posterior: Posterior, rows: Indices, cols: Indices) -> tuple[
         sd_ratio,
         unknown if of_rows is None else of_rows[rows],
         unknown if of_cols is None else of_cols[cols],
-        *information_gain(field, rows, cols),
+        *information_gain(field, rows, cols, posterior.belief.share_at(rows, cols)),
     )
 
 
@@ -97,8 +97,12 @@ def _typical_sd(field: DrawField) -> float:
     return float(np.median(np.sqrt(field.variances_at(*np.divmod(keys, m2)))))
 
 
-def information_gain(field: DrawField, rows: Indices, cols: Indices) -> list[Array]:
+def information_gain(
+    field: DrawField, rows: Indices, cols: Indices, told: Array | float = 1.0
+) -> list[Array]:
     """What each of these entries would teach if it alone were measured.
+
+    told: the noise over each entry's own (`Belief.share_at`).
 
     By which share the variance of the matrix falls, and which parts of that are the entry's own, of the rest of its
     row, and of the rest of its column.
@@ -108,7 +112,7 @@ def information_gain(field: DrawField, rows: Indices, cols: Indices) -> list[Arr
     G, S = total_variance.gram_matrix(field), field.p
     F = field.features(rows, cols)
     own = np.einsum("ns,ns->n", F, F)
-    noisy = own + field.eta2
+    noisy = own + field.eta2 / told
     everywhere = np.einsum("ns,st,nt->n", F, G / S, F) / noisy
     m1, m2 = field.shape
     itself = own**2 / noisy

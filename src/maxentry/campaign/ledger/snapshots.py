@@ -29,7 +29,7 @@ from maxentry.campaign.state import State
 from maxentry.cells import Reading
 
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
-WITH_READINGS = 2  # where there are limits or standard errors, which format 1 does not know
+WITH_READINGS = 3  # where there are or were limits or standard errors, which format 1 does not know
 
 
 def save(state: State, file: Path, mark: str) -> None:
@@ -37,7 +37,7 @@ def save(state: State, file: Path, mark: str) -> None:
     if state.digest is None:
         return
     about = {
-        "format": WITH_READINGS if state.measurements.readings else FORMAT,
+        "format": WITH_READINGS if _has_readings(state.measurements) else FORMAT,
         "uuid": mark,
         "version": state.version,
         "digest": state.digest,
@@ -85,13 +85,21 @@ def _read(arrays: dict[str, Any], mark: str) -> State | None:
         Asks(asks, {int(id): str(reason) for id, reason in about["reasons"]}, authors),
         Measurements(
             told,
-            {int(k): tuple(map(float, values)) for k, values in about["before"]},
+            {int(k): tuple(map(_said, values)) for k, values in about["before"]},
             authors,
             {int(k): Reading(*map(float, reading)) for k, *reading in about.get("readings", ())},
         ),
         about["digest"],
         tuple((moment(before), moment(after)) for before, after in about["leaps"]),
     )
+
+
+def _has_readings(known: Measurements) -> bool:
+    return bool(known.readings) or any(isinstance(x, Reading) for said in known.before.values() for x in said)
+
+
+def _said(stored: Any) -> float | Reading:
+    return Reading(*map(float, stored)) if isinstance(stored, list) else float(stored)
 
 
 def _offset(zone: dt.tzinfo) -> float:

@@ -71,7 +71,7 @@ class Measurement(NamedTuple):
     told_at: dt.datetime
     who: str | None = None
     corrected: bool = False
-    before: tuple[float, ...] = ()  # its values before corrections, oldest first
+    before: tuple[float | Reading, ...] = ()  # what it said before corrections, oldest first
     reading: Reading | None = None  # its ends and standard error; None for a plain value without one
 
     @property
@@ -307,14 +307,14 @@ MEASUREMENT_TYPES: dict[str, type] = {
 class Measurements(Sequence[Measurement]):
     """Measurements in the order of recording; id 0 stands for none, the value NaN for one that was removed.
 
-    before: the values before corrections, by the number of the measurement.
+    before: what measurements said before corrections, by their numbers: a plain value, or ends and standard error.
     readings: ends and standard errors, by number, of those that are more than plain values.
     """
 
     def __init__(
         self,
         columns: Columns,
-        before: Mapping[int, tuple[float, ...]],
+        before: Mapping[int, tuple[float | Reading, ...]],
         authors: Authors,
         readings: Mapping[int, Reading] | None = None,
     ) -> None:

@@ -13,11 +13,13 @@ from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.events import Failed, Told
 from maxentry.campaign.tell import Line, Receipt, find_unused, read_lines
+from maxentry.cells import Statement
 from maxentry.errors import DataError
 from maxentry.progress import Watch
-from maxentry.server import idempotency, schemas
+from maxentry.server import idempotency, requests, schemas
 from maxentry.server.idempotency import Claim, EventSpan, Repeated
 from maxentry.server.problems import HttpProblem
+from maxentry.server.requests import parse_label
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
     CampaignDep,
@@ -27,7 +29,7 @@ from maxentry.server.routes.dependencies import (
     Wait,
     apply_change,
 )
-from maxentry.server.schemas import parse_label, to_records
+from maxentry.server.schemas import to_records
 from maxentry.server.service import OpenCampaign, Service
 from maxentry.tables import decode
 
@@ -44,7 +46,7 @@ CSV_BODY = {
 async def ask(
     service: ServiceDep,
     here: CampaignDep,
-    body: schemas.AskRequest,
+    body: requests.AskRequest,
     key: IdempotencyKey = None,
     wait: Wait = 5.0,
 ) -> schemas.BatchResponse:
@@ -101,7 +103,7 @@ def batch(
 
 @router.post("/campaigns/{campaign}/tell")
 def tell(
-    service: ServiceDep, here: CampaignDep, body: schemas.TellRequest, key: IdempotencyKey = None
+    service: ServiceDep, here: CampaignDep, body: requests.TellRequest, key: IdempotencyKey = None
 ) -> schemas.ReceiptResponse:
     """Tell values. All lines are recorded or none; a line that is known already changes nothing."""
     return _tell(service, here, tell_columns(body.lines), body.again, body.who, key)
@@ -114,7 +116,7 @@ async def tell_csv(
     here: CampaignDep,
     key: IdempotencyKey = None,
     again: Annotated[bool, Query()] = False,
-    who: Annotated[schemas.Person, Query()] = None,
+    who: Annotated[requests.Person, Query()] = None,
 ) -> schemas.FileReceiptResponse:
     """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
     text = decode(await request.body(), "the body")
@@ -126,19 +128,29 @@ def _tell_file(
 ) -> schemas.FileReceiptResponse:
     table = tables.read(io.StringIO(text))
     receipt = _tell(service, here, table, again, who, key)
-    return schemas.FileReceiptResponse(**receipt.model_dump(), unused=find_unused(table))
+    return schemas.FileReceiptResponse(
+        **receipt.model_dump(), unused=find_unused(table, words=here.campaign.settings.words)
+    )
 
 
-def tell_columns(lines: list[schemas.TellLine]) -> dict[str, list[Any]]:
+def tell_columns(lines: list[requests.TellLine]) -> dict[str, list[Any]]:
     """The lines of a request as the columns that `Campaign.tell` takes."""
-    names = ("id", "row", "col", "reason", "failed", "se")
+    names = ("id", "row", "col", "reason", "failed", "se", "successes", "trials")
     columns = {name: [getattr(line, name) for line in lines] for name in names}
     columns |= {side: [parse_label(x) for x in columns[side]] for side in ("row", "col")}
-    return columns | {"value": [value_text(line.value) for line in lines]}
+    columns |= {"value": [value_text(line.value) for line in lines]}
+    optional = ("se", "successes", "trials")  # without one they are no columns, so that none is not used
+    return {
+        name: column
+        for name, column in columns.items()
+        if name not in optional or any(x is not None for x in column)
+    }
 
 
 def value_text(value: Any) -> Any:
-    """Return a limit or a range of a request as a cell holds it; anything else as it is."""
+    """Return a limit or a range of a request, and true or false, as a cell holds them; anything else as it is."""
+    if isinstance(value, bool):
+        return str(value).lower()
     if not isinstance(value, dict):
         return value
     given = {name: float(x) for name, x in value.items() if x is not None}
@@ -149,7 +161,7 @@ def value_text(value: Any) -> Any:
         given.get("low", given.get("above", -math.inf)),
         given.get("high", given.get("below", math.inf)),
     )
-    return f"{low}..{high}"
+    return str(Statement(low, high))
 
 
 def _tell(
@@ -163,7 +175,7 @@ def _tell(
         return schemas.ReceiptResponse(**_past_receipt(here, lines, span)._asdict())
     try:
         receipt = idempotency.with_claim(here.campaign, claim).tell_lines(
-            lines, again, who or schemas.ANONYMOUS
+            lines, again, who or requests.ANONYMOUS
         )
     except Repeated as repeated:
         receipt = _past_receipt(here, lines, repeated.span)
@@ -177,12 +189,12 @@ def _past_receipt(here: OpenCampaign, lines: list[Line], span: EventSpan) -> Rec
     told = sum(len(event.ids) for event in events if isinstance(event, Told))
     failed = sum(len(event.ids) for event in events if isinstance(event, Failed))
     awaited = sum(line.value is None and not line.failed for line in lines)
-    return Receipt(told, failed, len(lines) - told - failed - awaited, awaited)
+    return Receipt(told, failed, sum(line.n for line in lines) - told - failed - awaited, awaited)
 
 
 @router.post("/campaigns/{campaign}/fail")
 def fail(
-    service: ServiceDep, here: CampaignDep, body: schemas.FailRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.FailRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Say that measuring was tried and gave no value."""
     given = body.model_dump()
@@ -191,7 +203,7 @@ def fail(
 
 @router.post("/campaigns/{campaign}/withdraw")
 def withdraw(
-    service: ServiceDep, here: CampaignDep, body: schemas.WithdrawRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.WithdrawRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Say that entries will not be measured; they may be asked for again."""
     given = body.model_dump()
@@ -200,7 +212,7 @@ def withdraw(
 
 @router.post("/campaigns/{campaign}/correct")
 def correct(
-    service: ServiceDep, here: CampaignDep, body: schemas.CorrectRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.CorrectRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Correct a value; null strikes it out."""
     which = body.model_dump() | {"row": parse_label(body.row), "col": parse_label(body.col)}

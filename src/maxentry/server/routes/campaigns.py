@@ -14,11 +14,13 @@ from maxentry import tables
 from maxentry.campaign import views
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import Record, write
-from maxentry.campaign.state import replay
+from maxentry.campaign.ledger.tables import Measurement
+from maxentry.campaign.state import State, replay
 from maxentry.campaign.views import Columns, Status
 from maxentry.errors import SizeError
-from maxentry.server import schemas
+from maxentry.server import requests, schemas
 from maxentry.server.idempotency import EventSpan
+from maxentry.server.requests import parse_label
 from maxentry.server.routes.ask_tell import tell_columns
 from maxentry.server.routes.dependencies import (
     CampaignDep,
@@ -28,7 +30,7 @@ from maxentry.server.routes.dependencies import (
     StateDep,
     apply_change,
 )
-from maxentry.server.schemas import parse_label, to_records
+from maxentry.server.schemas import to_records
 from maxentry.server.security import API
 from maxentry.server.service import OpenCampaign
 
@@ -51,7 +53,7 @@ def list_campaigns(
 
 @router.post("/campaigns", status_code=201)
 def create(
-    service: ServiceDep, body: schemas.CreateRequest, response: Response, claim: ClaimDep
+    service: ServiceDep, body: requests.CreateRequest, response: Response, claim: ClaimDep
 ) -> schemas.StatusResponse:
     """Create a campaign; with `values` it begins with these measurements, or not at all."""
     here, span = service.create(
@@ -99,7 +101,7 @@ def settings(state: StateDep) -> dict[str, Any]:
 
 @router.patch("/campaigns/{campaign}/settings")
 def change(
-    service: ServiceDep, here: CampaignDep, body: schemas.ChangeRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.ChangeRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Change settings from now on; null takes one back."""
     given = body.settings()
@@ -114,7 +116,7 @@ def labels(state: StateDep) -> schemas.LabelsResponse:
 
 @router.post("/campaigns/{campaign}/rows")
 def add_rows(
-    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.AddLabelsRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Add rows after the existing ones."""
     labels = _labels(body.labels)
@@ -129,7 +131,7 @@ def add_rows(
 
 @router.post("/campaigns/{campaign}/cols")
 def add_cols(
-    service: ServiceDep, here: CampaignDep, body: schemas.AddLabelsRequest, claim: ClaimDep
+    service: ServiceDep, here: CampaignDep, body: requests.AddLabelsRequest, claim: ClaimDep
 ) -> schemas.VersionResponse:
     """Add columns after the existing ones."""
     labels = _labels(body.labels)
@@ -146,7 +148,7 @@ def add_cols(
 def history(here: CampaignDep, state: StateDep, page: PageDep) -> dict[str, Any]:
     """What happened, one line an event."""
     records, following = _records(here, page)
-    return page.body(to_records(views.history(records)), state.version, following)
+    return page.body(to_records(views.history(records, state.settings.words)), state.version, following)
 
 
 @router.get("/campaigns/{campaign}/events", response_model=schemas.EventPage)
@@ -185,8 +187,7 @@ def measurements(
     """The measurements, in the order in which they were told."""
     chosen = state.measurements if everything else state.standing
     lines, following = page.cut(chosen, lambda m: m.number)
-    columns = views.measurement_columns(lines, state)
-    return page.body(to_records(columns), len(chosen), following)
+    return page.body(_measurement_records(lines, state), len(chosen), following)
 
 
 @router.get(
@@ -205,7 +206,7 @@ def measurements(
 def export(
     state: StateDep,
     wide: Annotated[
-        bool, Query(description="One line for each row of the matrix, replicates as their mean.")
+        bool, Query(description="One line for each row of the matrix; repeated numbers as their mean.")
     ] = False,
     everything: Annotated[bool, Query(description="Those struck out, too (long).")] = False,
     form: Annotated[Literal["csv", "json"], Query()] = "csv",
@@ -220,12 +221,17 @@ def export(
         headers = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
         return Response(_to_csv(columns), media_type="text/csv", headers=headers)
     if wide:
-        body = labels(state).model_dump() | {"values": views.mean_matrix(state).tolist()}
+        body = labels(state).model_dump() | {"values": views.wide_matrix(state).tolist()}
     else:
         chosen = state.measurements if everything else state.standing
-        lines = to_records(views.measurement_columns(chosen, state))
+        lines = _measurement_records(chosen, state)
         body = {"lines": [schemas.MeasurementLine(**line) for line in lines]}
     return Response(to_json(body, inf_nan_mode="null"), media_type="application/json")
+
+
+def _measurement_records(lines: Sequence[Measurement], state: State) -> list[dict[str, Any]]:
+    columns = views.measurement_columns(lines, state) | {"text": views.text_column(lines, state)}
+    return to_records(columns)
 
 
 def _to_csv(columns: Columns) -> bytes:

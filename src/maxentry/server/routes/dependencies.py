@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
-from maxentry.server import idempotency, schemas
+from maxentry.server import idempotency, requests, schemas
 from maxentry.server.idempotency import Claim
 from maxentry.server.problems import HttpProblem
 from maxentry.server.security import READING
@@ -119,7 +119,7 @@ class Pagination:
         self,
         request: Request,
         response: Response,
-        after: Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Lines after this number.")] = 0,
+        after: Annotated[int, Query(ge=0, le=requests.LARGEST, description="Lines after this number.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000, description="At most so many lines.")] = 100,
     ) -> None:
         self.after, self.limit = after, limit

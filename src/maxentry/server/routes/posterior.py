@@ -21,7 +21,8 @@ from maxentry.errors import DataError, ParameterError
 from maxentry.labels import Axis
 from maxentry.posterior.diagnostics import NOTHING_TO_DO, advice_at
 from maxentry.progress import Watch
-from maxentry.server import schemas
+from maxentry.server import requests, schemas
+from maxentry.server.requests import parse_label
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
     CampaignDep,
@@ -32,18 +33,18 @@ from maxentry.server.routes.dependencies import (
     StateDep,
     Wait,
 )
-from maxentry.server.schemas import parse_label, to_records
+from maxentry.server.schemas import to_records
 from maxentry.server.service import OpenCampaign, VersionedPosterior
 from maxentry.summary import maps
 from maxentry.summary.maps import BinnedMap, MapName, PosteriorMap, StateMap, Window
 from maxentry.summary.reasons import reasons as find_reasons
 
 router = APIRouter(tags=["what is believed, and what is next"])
-Position = Annotated[int, Query(ge=0, le=schemas.LARGEST, description="Counted from 0.")]
+Position = Annotated[int, Query(ge=0, le=requests.LARGEST, description="Counted from 0.")]
 MOST_REASONS = 200  # entries of one answer whose reasons are computed
 MOST_ENTRIES = 10_000  # entries of one answer
 HowMany = Annotated[int, Query(ge=1, le=100_000)]
-Size = Annotated[int | None, Query(ge=1, le=schemas.LARGEST)]
+Size = Annotated[int | None, Query(ge=1, le=requests.LARGEST)]
 
 
 @router.get("/campaigns/{campaign}/posterior", response_model=schemas.PosteriorResponse, responses=ACCEPTED)
@@ -130,7 +131,7 @@ def _describe_entry(here: OpenCampaign, state: State, i: int, j: int, level: flo
         "col": state.col_labels[j],
         "may_be_measured": bool(mask is None or mask[i, j]),
         "cost": float(state.costs.at(np.array([i]), np.array([j]))[0]),
-        "measurements": [m for m in state.measurements if (m.row, m.col) == (i, j)],
+        "measurements": views.entry_measurements(state, i, j),
         "asks": to_records(views.asks_in_full(asks, state, here.campaign.now(state))),
         "fit": fit,
         "believed": None if fit is None else _predict(fit, state, [i], [j], level)[0],
@@ -142,7 +143,7 @@ async def lookup(
     service: ServiceDep,
     here: CampaignDep,
     state: StateDep,
-    body: schemas.LookupRequest,
+    body: requests.LookupRequest,
     wait: Wait = 5.0,
     stale: Stale = False,
 ) -> dict[str, Any]:
@@ -210,6 +211,20 @@ async def heat_map(
         "col_labels": [state.col_labels[j] for j in body["col_starts"] if j < state.shape[1]],
     }
     return body | labels | {"fit": fit}
+
+
+@router.get("/campaigns/{campaign}/answer", response_model=schemas.AnswerResponse, responses=ACCEPTED)
+def answer(
+    fit: FitDep,
+    state: StateDep,
+    goal: Annotated[
+        str | None, Query(examples=["best per row"], description="The campaign's own if not given.")
+    ] = None,
+    level: Level = 0.9,
+) -> dict[str, Any]:
+    """What is best, in which order, or above what, and how sure that is."""
+    wanted = views.choose_goal(goal, state.settings)
+    return fit.posterior.answer(wanted, level).to_dict() | {"fit": fit}
 
 
 @router.get("/campaigns/{campaign}/outlook", response_model=schemas.OutlookResponse, responses=ACCEPTED)

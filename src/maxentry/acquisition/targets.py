@@ -1,0 +1,355 @@
+"""Entries for a goal other than filling the whole matrix: the best ones, a ranking, what exceeds a threshold.
+
+Both rules work on draws at candidates: t_sa, entry a in draw s, in the user's units (times -1 where small is good).
+
+**Best**: the expected improvement of the k best that are measured, of each line or of all. In draw s let q_s be the
+k-th best of what is measured, pending or chosen. Entry a gains E_s max(t_sa - q_s, 0) for a unit of cost; then q_s is
+that of the batch with a, and so on. Entries that are good in the same draws do not gain twice, so that a batch looks in
+several places while the draws differ.
+
+**Rank and threshold**: targets f_b of the draws are to be known well: the averages of the lines, or whether each of
+some entries exceeds the threshold. Measuring a lowers the sum of their variances by
+
+    sum_b Cov(f_b, x_a)^2 / (v_a + eta2),
+
+with the covariances of the draws; all are then conditioned on a, whatever its value. With every entry as a target this
+is integrated variance.
+
+The candidates are all available entries, or on a large matrix a sample: for the best, those that are among the best of
+some draws; else at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxentry._io import checkpoint
+from maxentry._types import Array, Flags, Indices
+from maxentry.acquisition.problem import Problem, Quota, Selection, check_belief
+from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
+from maxentry.errors import ParameterError
+from maxentry.model.goal import Goal, Line
+
+# Draws x of a block of rows and columns, of one draw or of all, in the user's units: (x, rows, cols, draws) -> values
+Convert = Callable[[Array, Any, Any, Any], Array]
+MOST_CANDIDATES = 20_000
+MOST_TARGETS = 2_000  # entries whose side of the threshold is followed
+SCREENS = 48  # draws whose best entries are the candidates of a large matrix
+MOST_MEASURED = 20_000  # measured entries among which the best so far are looked for
+LEAST_GAIN = 1e-12  # relative to the first: below it, what is left is chosen by its variance
+
+
+@dataclass(frozen=True)
+class GoalCriterion:
+    """Chooses entries for a goal; `choose` is a `Criterion`."""
+
+    goal: Goal
+    convert: Convert | None  # None: draws are in the user's units
+    weights: Array | None = None  # of the columns in averages of rows, or of the rows in those of columns
+
+    def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
+        """Choose n entries (or plates) for the goal, each given those before it."""
+        belief = check_belief(belief, problem)
+        if self.goal.fills:
+            raise ParameterError("expected a goal of best, rank or threshold, got fill")
+        gain: _Improvement | _Knowledge
+        if self.goal.kind == "best":
+            candidates = screen_best(belief, problem, self.goal, self.convert, n)
+            gain = _Improvement.begin(belief, problem, self.goal, self.convert, candidates)
+        else:
+            candidates = sample_available(problem, rng)
+            gain = _Knowledge.begin(belief, problem, self.target_draws(belief, rng), candidates)
+        if problem.limits.plates is not None:
+            return _choose_plates(problem, candidates, gain, n)
+        return _choose_greedily(problem, candidates, gain, n)
+
+    def target_draws(self, belief: Belief, rng: np.random.Generator) -> Array:
+        """Return what is to be known, in every draw: averages of lines, or which entries exceed the threshold."""
+        if self.goal.kind == "rank":
+            return average_lines(belief, self.convert, self.goal.per, self.weights)
+        m1, m2 = belief.shape
+        keys = np.arange(m1 * m2)
+        if len(keys) > MOST_TARGETS:
+            keys = np.sort(rng.choice(m1 * m2, MOST_TARGETS, replace=False))
+        x = _draws_at(belief, self.convert, Entries.from_keys(keys, m2))
+        return np.asarray(x > self.goal.threshold, dtype=np.float64)
+
+
+def average_lines(
+    belief: Belief, convert: Convert | None, per: Line | None, weights: Array | None = None
+) -> Array:
+    """Return the (weighted) average of every row or column in every draw, (S, m); convert None: x is as it is."""
+    m1, m2 = belief.shape
+    by_row = per == "row"
+    m, length = (m1, m2) if by_row else (m2, m1)
+    w = np.full(length, 1 / length) if weights is None else np.asarray(weights) / np.sum(weights)
+    if convert is None:  # linear: no entry is formed
+        ours, own, theirs, other = belief.left, belief.row, belief.right, belief.col
+        if not by_row:
+            ours, own, theirs, other = theirs, other, ours, own
+        product = np.einsum("smr,sr->sm", ours, np.einsum("snr,n->sr", theirs, w))
+        return np.asarray(belief.mu[:, None] + own + (other @ w)[:, None] + product, dtype=np.float64)
+    averages = np.empty((belief.n_draws, m))
+    step = max(1, BLOCK_NUMBERS // length)
+    for start in range(0, m, step):
+        part = slice(start, min(start + step, m))
+        rows, cols = (part, slice(0, m2)) if by_row else (slice(0, m1), part)
+        for s in range(belief.n_draws):
+            x = convert(belief.block(s, rows, cols), rows, cols, s)
+            averages[s, part] = x @ w if by_row else w @ x
+        checkpoint()
+    return averages
+
+
+# Candidates
+
+
+def available_blocks(problem: Problem) -> Iterator[tuple[slice, Flags]]:
+    """Yield blocks of rows and which of their entries may be chosen."""
+    m1, m2 = problem.shape
+    step = max(1, BLOCK_NUMBERS // m2)
+    for start in range(0, m1, step):
+        rows = slice(start, min(start + step, m1))
+        yield rows, problem.available(np.arange(rows.start, rows.stop), np.arange(m2))
+
+
+def sample_available(problem: Problem, rng: np.random.Generator) -> Entries:
+    """Return all available entries, or a sample of MOST_CANDIDATES of them."""
+    m1, m2 = problem.shape
+    if m1 * m2 <= MOST_CANDIDATES or problem.limits.plates is not None:
+        return Entries.from_keys(_all_available(problem), m2)
+    found: Indices = np.empty(0, dtype=np.int64)
+    for _ in range(20):  # a mask may leave few
+        keys = np.unique(np.concatenate([found, rng.integers(m1 * m2, size=2 * MOST_CANDIDATES)]))
+        found = keys[_is_available(problem, keys)]
+        if len(found) >= MOST_CANDIDATES:
+            return Entries.from_keys(np.sort(rng.permutation(found)[:MOST_CANDIDATES]), m2)
+    return Entries.from_keys(_all_available(problem), m2)
+
+
+def _all_available(problem: Problem) -> Indices:
+    m2 = problem.shape[1]
+    parts = [np.flatnonzero(free) + rows.start * m2 for rows, free in available_blocks(problem)]
+    return np.concatenate(parts)
+
+
+def _is_available(problem: Problem, keys: Indices) -> Flags:
+    m2 = problem.shape[1]
+    taken = problem.taken.keys(m2)
+    free = (
+        np.ones(len(keys), dtype=bool)
+        if problem.mask is None
+        else np.asarray(problem.mask)[keys // m2, keys % m2]
+    )
+    return free & ~np.isin(keys, taken)
+
+
+def screen_best(belief: Belief, problem: Problem, goal: Goal, convert: Convert | None, n: int) -> Entries:
+    """Return all available entries, or those that are among the best of their line in some of the draws."""
+    m1, m2 = problem.shape
+    if m1 * m2 <= MOST_CANDIDATES or problem.limits.plates is not None:
+        return Entries.from_keys(_all_available(problem), m2)
+    draws = np.linspace(0, belief.n_draws - 1, min(SCREENS, belief.n_draws)).round().astype(int)
+    lines = {None: 1, "row": m1, "column": m2}[goal.per]
+    depth = max(1, min(MOST_CANDIDATES // (len(draws) * lines), n + goal.k))
+    found = []
+    for s in draws:
+        found.append(_best_available(belief, problem, goal, convert, int(s), depth))
+        checkpoint()
+    return Entries.from_keys(np.unique(np.concatenate(found)), m2)
+
+
+def _best_available(
+    belief: Belief, problem: Problem, goal: Goal, convert: Convert | None, s: int, depth: int
+) -> Indices:
+    """Return the best `depth` available entries of each line in draw s, as keys."""
+    m2 = problem.shape[1]
+    kept, values = np.empty(0, dtype=np.int64), np.empty(0)
+    for rows, free in available_blocks(problem):
+        every = slice(0, m2)
+        x = belief.block(s, rows, every)
+        x = np.where(free, goal.sign * (x if convert is None else convert(x, rows, every, s)), -np.inf)
+        axis = {None: None, "row": 1, "column": 0}[goal.per]
+        x = x.reshape(-1) if axis is None else x
+        size = x.shape[axis or 0]
+        place = np.argpartition(x, max(size - depth, 0), axis=axis or 0)
+        if axis is None:
+            key = place[-depth:] + rows.start * m2
+        elif axis == 1:
+            key = (np.arange(rows.start, rows.stop)[:, None] * m2 + place[:, -depth:]).ravel()
+        else:
+            key = ((place[-depth:] + rows.start) * m2 + np.arange(m2)).ravel()
+        best = x.reshape(-1)[key - rows.start * m2]
+        kept = np.concatenate([kept, key[np.isfinite(best)]])
+        values = np.concatenate([values, best[np.isfinite(best)]])
+    if goal.per == "row":
+        return kept
+    line = 0 * kept if goal.per is None else kept % m2  # lines that lie in several blocks
+    order = np.lexsort((-values, line))
+    first = np.searchsorted(line[order], line[order])
+    return kept[order][np.arange(len(kept)) - first < depth]
+
+
+def _draws_at(belief: Belief, convert: Convert | None, entries: Entries) -> Array:
+    x = belief.at(*entries)
+    return x if convert is None else convert(x, entries.rows, entries.cols, slice(None))
+
+
+# The gains of candidates, given what is chosen
+
+
+class _Improvement:
+    """The expected improvement of the k best of each line by each candidate."""
+
+    def __init__(self, draws: Array, line: Indices, tops: Array) -> None:
+        self.draws, self.line = draws, line
+        self.tops = tops  # (S, L, k): the best so far, in no order
+        self.least = tops.min(2)  # (S, L)
+
+    @classmethod
+    def begin(
+        cls, belief: Belief, problem: Problem, goal: Goal, convert: Convert | None, candidates: Entries
+    ) -> _Improvement:
+        """Start from what is measured and pending."""
+        draws = goal.sign * _draws_at(belief, convert, candidates)
+        known = _best_measured(belief, problem, goal, convert)
+        x = goal.sign * _draws_at(belief, convert, known)
+        number = _line_numbers(problem, goal)
+        lines = {None: 1, "row": problem.shape[0], "column": problem.shape[1]}[goal.per]
+        floor = np.minimum(draws.min(1, initial=np.inf), x.min(1, initial=np.inf))
+        tops = np.repeat(floor, lines * goal.k).reshape(len(draws), lines, goal.k)
+        line = number(known)
+        for which in np.unique(line):
+            mine = np.sort(x[:, line == which], axis=1)[:, -goal.k :]
+            tops[:, which, : mine.shape[1]] = mine
+        return cls(draws, number(candidates), tops)
+
+    def now(self) -> Array:
+        """Return the gain of every candidate."""
+        better = self.draws - self.least[:, self.line]
+        return np.asarray(np.maximum(better, 0.0, out=better).mean(0))
+
+    def take(self, a: int) -> None:
+        """Count a candidate as measured."""
+        which, x, s = self.line[a], self.draws[:, a], np.arange(len(self.draws))
+        worst = self.tops[:, which].argmin(1)
+        self.tops[s, which, worst] = np.maximum(self.tops[s, which, worst], x)
+        self.least[:, which] = self.tops[:, which].min(1)
+
+    def spread(self) -> Array:
+        """Return the sd of the candidates, by which to choose where none improves anything."""
+        return np.asarray(self.draws.std(0))
+
+
+def _best_measured(belief: Belief, problem: Problem, goal: Goal, convert: Convert | None) -> Entries:
+    m2 = problem.shape[1]
+    keys = np.unique(problem.observed.joined(problem.pending).keys(m2))
+    if len(keys) <= MOST_MEASURED:
+        return Entries.from_keys(keys, m2)
+    at = Entries.from_keys(keys, m2)
+    x = belief.draw_at(0, *at) if convert is not None else belief.mean_at(*at)
+    value = goal.sign * (x if convert is None else convert(x[None], at.rows, at.cols, slice(0, 1))[0])
+    return Entries.from_keys(np.sort(keys[np.argsort(-value)[:MOST_MEASURED]]), m2)
+
+
+def _line_numbers(problem: Problem, goal: Goal) -> Callable[[Entries], Indices]:
+    return lambda at: 0 * at.rows if goal.per is None else at.rows if goal.per == "row" else at.cols
+
+
+class _Knowledge:
+    """The fall of the sum of the targets' variances by each candidate; all are conditioned on what is chosen."""
+
+    def __init__(self, x: Array, f: Array, eta2: Array) -> None:
+        self.x, self.f = x, f  # deviations from the means over the draws, over sqrt(S)
+        self.eta2 = eta2  # the working noise of each candidate
+
+    @classmethod
+    def begin(cls, belief: Belief, problem: Problem, targets: Array, candidates: Entries) -> _Knowledge:
+        """Start from the draws, conditioned on what is pending."""
+        S, n = belief.n_draws, len(candidates.rows)
+        both = candidates.joined(problem.pending)
+        x, eta2 = belief.at(*both), belief.noise_at(*both)
+        x, f = (y - y.mean(0) for y in (x, targets))
+        field = cls(x / np.sqrt(S), f / np.sqrt(S), eta2)
+        for a in range(n, x.shape[1]):
+            field.take(a)
+        return cls(field.x[:, :n], field.f, eta2[:n])
+
+    def now(self) -> Array:
+        """Return the gain of every candidate."""
+        v = (self.x**2).sum(0)
+        return np.asarray(((self.f.T @ self.x) ** 2).sum(0) / (v + self.eta2))
+
+    def take(self, a: int) -> None:
+        """Condition on a measurement of a candidate: x'x falls by x'd d'x / (d'd + eta2)."""
+        d = self.x[:, a].copy()
+        v = float(d @ d)
+        if v > 0:
+            share = (1 - np.sqrt(self.eta2[a] / (v + self.eta2[a]))) / v
+            self.x -= np.outer(d, share * (d @ self.x))
+            self.f -= np.outer(d, share * (d @ self.f))
+
+    def spread(self) -> Array:
+        """Return the sd of the candidates."""
+        return np.asarray(np.sqrt((self.x**2).sum(0)))
+
+
+def _choose_greedily(
+    problem: Problem, candidates: Entries, gain: _Improvement | _Knowledge, n: int
+) -> Selection:
+    """Take the candidate with the greatest gain for its cost, n times, within the limits of the batch."""
+    cost = problem.costs.at(*candidates) if len(candidates.rows) else np.empty(0)
+    quota, free = Quota(problem.shape, problem.limits), np.ones(len(cost), dtype=bool)
+    chosen: list[int] = []
+    gains: list[float] = []
+    first = 0.0
+    while len(chosen) < n:
+        free &= (quota.row[candidates.rows] > 0) & (quota.col[candidates.cols] > 0)
+        if not free.any():
+            break
+        now = gain.now()
+        score = np.where(free, now / cost, -np.inf)
+        if score.max() <= LEAST_GAIN * first:
+            score = np.where(free, gain.spread() / cost, -np.inf)
+        a = int(score.argmax())
+        first = max(first, float(score[a]))
+        chosen.append(a)
+        gains.append(float(now[a]))
+        quota.take(int(candidates.rows[a]), int(candidates.cols[a]))
+        gain.take(a)
+        free[a] = problem.again
+        checkpoint()
+    which = np.array(chosen, dtype=np.int64)
+    return Selection(
+        candidates.rows[which], candidates.cols[which], np.array(gains), cost[which], evaluated=len(cost)
+    )
+
+
+def _choose_plates(
+    problem: Problem, candidates: Entries, gain: _Improvement | _Knowledge, n: int
+) -> Selection:
+    """Take whole rows or columns: those whose entries' gains add up to most for their cost, given the plates before."""
+    by_row = problem.limits.plates == "rows"
+    line, m = (candidates.rows, problem.shape[0]) if by_row else (candidates.cols, problem.shape[1])
+    each = problem.costs.at(*candidates)
+    cost, open_lines = np.bincount(line, each, m), np.bincount(line, minlength=m) > 0
+    which, gains = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    while len(which) <= n and open_lines.any():
+        now = gain.now()
+        total = np.bincount(line, now, m)
+        best = int(np.where(open_lines, total / np.where(open_lines, cost, 1.0), -np.inf).argmax())
+        mine = np.flatnonzero(line == best)
+        for a in mine:
+            gain.take(int(a))
+        which.append(mine)
+        gains.append(now[mine])
+        open_lines[best] = False
+        checkpoint()
+    at = np.concatenate(which)
+    return Selection(
+        candidates.rows[at], candidates.cols[at], np.concatenate(gains), each[at], evaluated=len(each)
+    )

@@ -1,0 +1,448 @@
+"""What the draws say of a goal: which entries are best, in which order rows come, what exceeds a value, and how sure.
+
+Every answer is a count over draws of the whole matrix: the probability of being best is the share of the draws in which
+an entry is. Draws are formed a block of lines at a time, and none is kept. What is at stake (`Answer.at_stake`) says
+when to stop:
+
+| goal | recommended | at stake |
+|---|---|---|
+| best | the k entries of a line with the greatest mean | E[mean of the k best - mean of the recommended], the regret |
+| rank | lines by their mean average | the share of the pairs that are in the wrong order, E min(p, 1 - p) |
+| threshold | what exceeds it with probability above 1/2 | the share of entries on the wrong side, E min(p, 1 - p) |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxentry import frames
+from maxentry._io import checkpoint
+from maxentry._types import Array, Indices
+from maxentry.acquisition.targets import average_lines
+from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
+from maxentry.errors import ParameterError
+from maxentry.labels import Axis
+from maxentry.model.goal import Goal, Line
+from maxentry.posterior.intervals import Answers, quantiles
+from maxentry.wording import count, number, one_line, percent, show
+
+MOST_NUMBERS = 400_000_000  # entries of draws that are formed for an answer: a second for each 10^8
+FEWEST_DRAWS = 100
+MOST_TOPS = 50_000_000  # best entries of all draws and lines that are kept
+OTHERS = 2  # entries of a line that are shown beside the recommended ones, where they may be better
+LEAST_SHARE = 0.05  # the probability from which they are shown
+MOST_LOOKED_AHEAD = 20_000_000  # entries of all draws for which a batch is looked ahead
+TRUTHS = 16  # draws that are taken for the truth then
+MOST_LINES = 12  # of a printed answer
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A table, one line an entry (or a row or column that is ranked), the best first, and what is at stake.
+
+    level: that of the intervals `low` to `high`. stake: in the user's units (best), or a share of pairs or entries.
+    """
+
+    goal: Goal
+    table: dict[str, Any]
+    at_stake: float
+    level: float
+    summary: tuple[str, ...] = ()
+    frame_kind: str | None = field(default=None, repr=False)
+
+    def to_frame(self) -> Any:
+        """The table as a frame."""
+        return frames.make_frame(self.table, self.frame_kind)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain data."""
+        columns = {name: x if isinstance(x, list) else x.tolist() for name, x in self.table.items()}
+        lines = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+        stake = {"at_stake": self.at_stake, "level": self.level}
+        return {"goal": str(self.goal), **stake, "summary": list(self.summary), "lines": lines}
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary)
+
+
+class Names(NamedTuple):
+    """Labels of rows and columns (positions where there are none), and what was measured, as keys."""
+
+    rows: tuple[Any, ...] | None
+    cols: tuple[Any, ...] | None
+    measured: Indices = np.empty(0, dtype=np.int64)
+
+    def at(self, entries: Entries) -> dict[str, Any]:
+        """Return columns `row` and `col` of a table of entries."""
+        return {"row": self.of("row", entries.rows), "col": self.of("column", entries.cols)}
+
+    def times(self, keys: Indices) -> Indices:
+        """Return how often each entry was measured."""
+        found, times = np.unique(self.measured, return_counts=True)
+        return _look_up(found, times, keys).astype(np.int64)
+
+    def of(self, line: Line, which: Indices) -> list[Any]:
+        """Return the labels of some rows or columns."""
+        labels = self.rows if line == "row" else self.cols
+        return [int(k) if labels is None else labels[k] for k in which]
+
+
+def say_stake(goal: Goal, stake: float) -> str:
+    """What is at stake, in a sentence."""
+    if goal.kind == "rank":
+        return f"Pairs in the wrong order: {percent(stake)} expected."
+    if goal.kind == "threshold":
+        return f"Entries on the wrong side: {percent(stake)} expected."
+    return f"Expected regret: {number(stake, 3)}."
+
+
+# Best entries
+
+
+class Tops(NamedTuple):
+    """The k best entries of each line in some draws, as keys i m2 + j, and the best by their mean."""
+
+    draws: list[int]
+    keys: Indices  # (S, L, k)
+    values: Array  # (S, L, k), times the sign
+    best: Indices  # (L, k) by the mean over the draws, the best first
+
+
+def find_tops(belief: Belief, answers: Answers, goal: Goal) -> Tops:
+    """Find the best entries of every line in every draw; of some draws where the matrix is large."""
+    m1, m2 = belief.shape
+    length = {None: m1 * m2, "row": m2, "column": m1}[goal.per]
+    k, lines = min(goal.k, length), m1 * m2 // length
+    draws = choose_draws(belief, lines * k)
+    S = len(draws)
+    keys, values = np.empty((S, lines, k), dtype=np.int64), np.full((S, lines, k), -np.inf)
+    best, means = np.empty((1, lines, k), dtype=np.int64), np.full((1, lines, k), -np.inf)
+    for rows, cols, which in line_blocks(belief.shape, goal.per):
+        total = np.zeros(())
+        block = _block_keys(rows, cols, m2, goal.per)
+        for place, s in enumerate(draws):
+            x = _by_line(goal.sign * answers.entries(belief.block(s, rows, cols), rows, cols, s), goal.per)
+            total = total + x
+            _keep_greatest(keys, values, place, which, block, x)
+        _keep_greatest(best, means, 0, which, block, total / S)
+        checkpoint()
+    order = np.argsort(-means[0], axis=1, kind="stable")
+    return Tops(draws, keys, values, np.take_along_axis(best[0], order, 1))
+
+
+def choose_draws(belief: Belief, kept: int = 1) -> list[int]:
+    """Return evenly spread draws: all, or so many that forming each whole matrix takes seconds."""
+    entries = belief.shape[0] * belief.shape[1]
+    most = max(FEWEST_DRAWS, min(MOST_NUMBERS // entries, MOST_TOPS // kept))
+    S = min(belief.n_draws, most)
+    return [int(s) for s in np.linspace(0, belief.n_draws - 1, S).round()]
+
+
+def line_blocks(shape: tuple[int, int], per: Line | None) -> Iterator[tuple[slice, slice, slice]]:
+    """Yield slices of rows and columns that hold whole lines, and which lines; parts of the one line if per is None."""
+    m1, m2 = shape
+    m, length = (m2, m1) if per == "column" else (m1, m2)
+    step = max(1, BLOCK_NUMBERS // length)
+    for start in range(0, m, step):
+        part = slice(start, min(start + step, m))
+        if per == "column":
+            yield slice(0, m1), part, part
+        else:
+            yield part, slice(0, m2), slice(0, 1) if per is None else part
+
+
+def _by_line(x: Any, per: Line | None) -> Any:
+    return x.reshape(1, -1) if per is None else x.T if per == "column" else x
+
+
+def _block_keys(rows: slice, cols: slice, m2: int, per: Line | None) -> Indices:
+    keys = np.arange(rows.start, rows.stop)[:, None] * m2 + np.arange(cols.start, cols.stop)
+    return np.asarray(_by_line(keys, per))
+
+
+def _keep_greatest(keys: Indices, values: Array, s: int, which: slice, block: Indices, x: Array) -> None:
+    """Keep the k greatest of those kept and the block's, for the lines of the block."""
+    k, n = keys.shape[2], x.shape[1]
+    if n > k:
+        place = x.argmax(1)[:, None] if k == 1 else np.argpartition(x, n - k, axis=1)[:, n - k :]
+        x, block = np.take_along_axis(x, place, 1), np.take_along_axis(block, place, 1)
+    old = values[s, which]
+    if np.isneginf(old).all() and x.shape[1] == k:
+        keys[s, which], values[s, which] = block, x
+        return
+    both, at = np.concatenate([old, x], 1), np.concatenate([keys[s, which], block], 1)
+    place = np.argpartition(both, both.shape[1] - k, axis=1)[:, -k:]
+    keys[s, which] = np.take_along_axis(at, place, 1)
+    values[s, which] = np.take_along_axis(both, place, 1)
+
+
+def answer_best(
+    belief: Belief, answers: Answers, goal: Goal, level: float, names: Names, others: int = OTHERS
+) -> Answer:
+    """Return the entries with the greatest mean, of each line or of all, and others that may be better."""
+    m2 = belief.shape[1]
+    tops = find_tops(belief, answers, goal)
+    S, L, k = tops.keys.shape
+    found, times = np.unique(tops.keys, return_counts=True)
+    keys, place = _add_others(tops.best, found, times / S, goal.per, m2, others)
+    entries = Entries.from_keys(keys, m2)
+    x = answers.entries(belief.at(*entries), *entries)
+    chosen = goal.sign * x[np.ix_(np.array(tops.draws), np.flatnonzero(place))].mean(0).reshape(L, k)
+    regret = np.maximum(tops.values.mean((0, 2)) - chosen.mean(1), 0.0)
+    line = _line_number(keys, goal.per, m2)
+    low, high = quantiles(x.copy(), level)
+    share = _look_up(found, times / S, keys)
+    table = names.at(entries) | {
+        "place": place, "estimate": x.mean(0), "low": low, "high": high, "probability": share,
+        "regret": regret[line], "observed": names.times(keys),
+    }  # fmt: skip
+    stake = float(regret.mean())
+    return Answer(goal, table, stake, level, tuple(_say_best(goal, table, line, stake)))
+
+
+def _add_others(
+    best: Indices, found: Indices, share: Array, per: Line | None, m2: int, others: int
+) -> tuple[Indices, Indices]:
+    """Return the recommended entries of each line (places 1, 2, ...), then those that may be better (place 0)."""
+    L, k = best.shape
+    keys, place = [best.ravel()], [np.tile(np.arange(1, k + 1), L)]
+    order = np.argsort(-share, kind="stable")
+    rest = found[order][(share[order] >= LEAST_SHARE) & ~np.isin(found[order], best)]
+    line = _line_number(rest, per, m2)
+    by_line = np.argsort(line, kind="stable")
+    first = np.searchsorted(line[by_line], line[by_line])  # where its line begins
+    kept = rest[by_line][np.arange(len(rest)) - first < others]
+    keys.append(kept)
+    place.append(np.zeros(len(kept), dtype=np.int64))
+    all_keys, places = np.concatenate(keys), np.concatenate(place)
+    later = np.lexsort((np.arange(len(all_keys)), _line_number(all_keys, per, m2)))
+    return all_keys[later], places[later]
+
+
+def _line_number(keys: Indices, per: Line | None, m2: int) -> Indices:
+    return 0 * keys if per is None else keys // m2 if per == "row" else keys % m2
+
+
+def _look_up(found: Indices, share: Any, keys: Indices) -> Array:
+    if not len(found):
+        return np.zeros(len(keys))
+    place = np.minimum(np.searchsorted(found, keys), len(found) - 1)
+    return np.where(found[place] == keys, share[place], 0.0)
+
+
+def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float) -> Iterator[str]:
+    what = "best" if goal.sign > 0 else "smallest"
+    share, rows, cols = table["probability"], table["row"], table["col"]
+    if goal.per is None:
+        named = [
+            f"{one_line(r)}, {one_line(c)} ({percent(p)})" for r, c, p in zip(rows, cols, share, strict=True)
+        ]
+        yield f"The {count(goal.k, what, what)} of all entries, each with the probability that it is one:"
+        yield from named[:MOST_LINES]
+        if len(named) > MOST_LINES:
+            yield f"and {len(named) - MOST_LINES} more"
+    else:
+        lines, inside = (rows, cols) if goal.per == "row" else (cols, rows)
+        for start in np.flatnonzero(np.diff(line, prepend=-1))[:MOST_LINES]:
+            of = np.flatnonzero(line == line[start])
+            named = [f"{one_line(inside[a])} ({percent(share[a])})" for a in of]
+            sure, maybe = ", ".join(named[: goal.k]), " or ".join(named[goal.k :])
+            yield f"{what.capitalize()} for {one_line(lines[start])}: {sure}" + (
+                f", or {maybe}" if maybe else ""
+            )
+        if (more := len(np.unique(line)) - MOST_LINES) > 0:
+            yield f"and {more} more {goal.per}s"
+    yield say_stake(goal, stake)
+
+
+# Ranking
+
+
+def read_weights(given: Any, axis: Axis) -> Array:
+    """Read how much each line of an axis counts: in order, or by label, where those that are not named count once."""
+    from narwhals import dependencies
+
+    if dependencies.is_pandas_series(given):
+        given = given.to_dict() if axis.labels is not None else given.to_numpy()
+    try:
+        if isinstance(given, Mapping):
+            weights = np.ones(axis.size)
+            for label, weight in given.items():
+                weights[axis.find(label)] = float(weight)
+        else:
+            weights = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"weights must be numbers, got {show(given)}") from None
+    good = weights.shape == (axis.size,) and np.isfinite(weights).all() and (weights >= 0).all()
+    if not good or not np.isfinite(weights.sum()) or not weights.sum() > 0:
+        raise ParameterError(
+            f"weights must be {axis.size} numbers from zero on, one for each {axis.name}, got {show(given)}"
+        )
+    return weights
+
+
+def chances_above(averages: Array) -> Array:
+    """Return P(line i has a greater average than line j), (m, m)."""
+    m = averages.shape[1]
+    above = np.empty((m, m))
+    for i in range(m):
+        above[i] = (averages[:, i : i + 1] > averages).mean(0)
+    return above
+
+
+def answer_ranking(averages: Array, goal: Goal, level: float, names: Names) -> Answer:
+    """Return the rows (or columns) by their average, with intervals of average and rank, and P(best)."""
+    assert goal.per is not None
+    x = goal.sign * averages
+    order = np.argsort(-x.mean(0), kind="stable")
+    x = x[:, order]
+    S, m = x.shape
+    rank = np.empty((S, m))
+    np.put_along_axis(rank, np.argsort(-x, axis=1, kind="stable"), np.arange(1.0, m + 1)[None], 1)
+    above = chances_above(x)
+    p_best = np.bincount(x.argmax(1), minlength=m) / S
+    low, high = quantiles(averages[:, order].copy(), level)
+    tail = (1 - level) / 2
+    rank_low, rank_high = np.quantile(rank, [tail, 1 - tail], axis=0, method="inverted_cdf")
+    pairs = np.triu_indices(m, 1)
+    stake = float(np.minimum(above, above.T)[pairs].mean()) if m > 1 else 0.0
+    table: dict[str, Any] = {
+        goal.per if goal.per == "row" else "col": names.of(goal.per, order),
+        "place": np.arange(1, m + 1), "estimate": averages[:, order].mean(0), "low": low, "high": high,
+        "probability": p_best, "rank_low": rank_low.astype(int), "rank_high": rank_high.astype(int),
+        "above_next": np.append(np.diagonal(above, 1), np.nan),
+        "regret": np.maximum(x.max(1).mean() - x.mean(0), 0.0),
+    }  # fmt: skip
+    return Answer(goal, table, stake, level, tuple(_say_ranking(goal, table, stake)))
+
+
+def _say_ranking(goal: Goal, table: dict[str, Any], stake: float) -> Iterator[str]:
+    labels = table["row" if goal.per == "row" else "col"]
+    best = np.argsort(-table["probability"], kind="stable")[:3]
+    named = [
+        f"{one_line(labels[a])} ({percent(table['probability'][a])})" for a in best if table["probability"][a]
+    ]
+    first, *others = named
+    yield f"Best {goal.per} by average: {first}" + (f", or {' or '.join(others)}" if others else "")
+    for a in range(min(len(labels), MOST_LINES)):
+        ranks = f"{table['rank_low'][a]} to {table['rank_high'][a]}"
+        interval = f"{number(table['low'][a])} to {number(table['high'][a])}"
+        yield f"{a + 1}. {one_line(labels[a])}: {number(table['estimate'][a])} ({interval}; rank {ranks})"
+    if len(labels) > MOST_LINES:
+        yield f"and {len(labels) - MOST_LINES} more {goal.per}s"
+    yield say_stake(goal, stake)
+
+
+# Above a threshold
+
+
+def chances_to_exceed(belief: Belief, answers: Answers, threshold: float) -> Array:
+    """Return P(x_ij > threshold), m1 x m2."""
+    p = np.zeros(belief.shape)
+    draws = choose_draws(belief)
+    for rows, cols in belief.blocks():
+        for s in draws:
+            p[rows, cols] += answers.entries(belief.block(s, rows, cols), rows, cols, s) > threshold
+        checkpoint()
+    p /= len(draws)
+    return p
+
+
+def answer_threshold(
+    belief: Belief, answers: Answers, goal: Goal, level: float, names: Names, most: int = 1000
+) -> Answer:
+    """Return the entries that exceed the threshold with probability above 1/2 and those in doubt, surest first."""
+    p = chances_to_exceed(belief, answers, goal.threshold).ravel()
+    doubt = np.minimum(p, 1 - p)
+    listed = np.flatnonzero((p > 0.5) | (doubt >= LEAST_SHARE))
+    keys = listed[np.argsort(-p[listed], kind="stable")][:most]
+    entries = Entries.from_keys(keys, belief.shape[1])
+    x = answers.entries(belief.at(*entries), *entries)
+    low, high = quantiles(x.copy(), level) if len(keys) else (np.empty(0), np.empty(0))
+    table = names.at(entries) | {
+        "estimate": x.mean(0) if len(keys) else np.empty(0), "low": low, "high": high, "probability": p[keys],
+        "observed": names.times(keys),
+    }  # fmt: skip
+    stake = float(doubt.mean())
+    above, unsure = int((p > 0.5).sum()), int((doubt >= LEAST_SHARE).sum())
+    summary = (
+        f"{count(above, 'entry', 'entries')} of {p.size:,} probably above {goal.threshold:g}, "
+        f"{unsure:,} in doubt (5% to 95%).",
+        say_stake(goal, stake),
+    )
+    return Answer(goal, table, stake, level, summary)
+
+
+def expect_stake(
+    belief: Belief,
+    answers: Answers,
+    goal: Goal,
+    batch: Entries,
+    rng: np.random.Generator,
+    weights: Array | None = None,
+) -> tuple[float, float] | None:
+    """Return what is at stake now, and on average once a batch is measured; None where the matrix is too large.
+
+    Some draws in turn are taken for the truth, and all draws are conditioned on what would then be measured, as if they
+    were jointly Gaussian.
+    """
+    S, (m1, m2) = belief.n_draws, belief.shape
+    if S * m1 * m2 > MOST_LOOKED_AHEAD:
+        return None
+    X = np.stack([belief.draw(s).ravel() for s in range(S)])
+    at = batch.keys(m2)
+
+    def stake(x: Array) -> float:
+        whole = slice(None)
+        units = answers.entries(x.reshape(S, m1, m2), whole, whole)
+        return measure_stake(goal.sign * units, goal, weights)
+
+    D = X - X.mean(0)
+    working = belief.noise_at(*batch)
+    gain = np.linalg.solve(D[:, at].T @ D[:, at] / S + np.diag(working), D[:, at].T @ D / S)
+    after = []
+    for s in rng.choice(S, min(S, TRUTHS), replace=False):
+        told = X[s, at] + np.sqrt(working) * rng.standard_normal(len(at))
+        shown = X[:, at] + np.sqrt(working) * rng.standard_normal((S, len(at)))
+        after.append(stake(X + (told - shown) @ gain))
+        checkpoint()
+    now = stake(X)
+    return now, min(float(np.mean(after)), now)
+
+
+def measure_stake(x: Array, goal: Goal, weights: Array | None = None) -> float:
+    """Return what is at stake, from whole matrices (S, m1, m2) times the sign."""
+    S = len(x)
+    if goal.kind == "threshold":
+        p = (x > goal.threshold).mean(0)
+        return float(np.minimum(p, 1 - p).mean())
+    if goal.kind == "rank":
+        averages = np.average(x, axis=2 if goal.per == "row" else 1, weights=weights)
+        above = chances_above(averages)
+        pairs = np.triu_indices(len(above), 1)
+        return float(np.minimum(above, above.T)[pairs].mean()) if len(above) > 1 else 0.0
+    lines = x.reshape(S, 1, -1) if goal.per is None else x if goal.per == "row" else x.transpose(0, 2, 1)
+    k = min(goal.k, lines.shape[2])
+    best = np.argpartition(lines.mean(0), -k, axis=1)[:, -k:]
+    chosen = np.take_along_axis(lines.mean(0), best, 1).mean()
+    return float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean() - chosen)
+
+
+def answer(
+    belief: Belief, answers: Answers, goal: Goal, level: float, names: Names, weights: Array | None = None
+) -> Answer:
+    """Answer a goal from the draws."""
+    if goal.kind == "best":
+        return answer_best(belief, answers, goal, level, names)
+    if goal.kind == "rank":
+        convert = None if answers.plain else answers.entries
+        return answer_ranking(average_lines(belief, convert, goal.per, weights), goal, level, names)
+    if goal.kind == "threshold":
+        return answer_threshold(belief, answers, goal, level, names)
+    raise ParameterError(
+        f"expected a goal with an answer of its own (best, rank or threshold), got {show(str(goal))}"
+    )

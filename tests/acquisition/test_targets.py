@@ -1,0 +1,192 @@
+"""Choosing for a goal, against the rules written out entry by entry; candidates of large matrices; a wrong mode."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.acquisition.beliefs import belief, problem
+
+from maxentry.acquisition import Costs, Limits, Problem, targets
+from maxentry.acquisition.targets import GoalCriterion
+from maxentry.belief import Belief, Entries
+from maxentry.errors import ParameterError
+from maxentry.model.goal import Goal
+from maxentry.model.likelihood import Likelihood, NoiseLaw
+
+SHAPE = (6, 5)
+
+
+def choose(words, b, q, n, convert=None, weights=None):
+    criterion = GoalCriterion(Goal.parse(words), convert, weights)
+    return criterion.choose(b, q, n, np.random.default_rng(0))
+
+
+def keys(chosen, m2=SHAPE[1]):
+    return (chosen.rows * m2 + chosen.cols).tolist()
+
+
+def free_keys(q):
+    return np.flatnonzero(q.available(np.arange(q.shape[0]), np.arange(q.shape[1])))
+
+
+def slow_improvement(goal, X, q, n):
+    """Greedy expected improvement of the k best of each line, a draw and an entry at a time."""
+    S, m2 = len(X), q.shape[1]
+    flat = goal.sign * X.reshape(S, -1)
+    line = {None: lambda a: 0, "row": lambda a: a // m2, "column": lambda a: a % m2}[goal.per]
+    known = sorted({*q.observed.keys(m2).tolist(), *q.pending.keys(m2).tolist()})
+    free = free_keys(q).tolist()
+    cost = dict(zip(free, q.costs.at(np.array(free) // m2, np.array(free) % m2), strict=True))
+    lowest = flat[:, known + free].min(1)
+    chosen, gains = [], []
+    for _ in range(n):
+        score = {}
+        for a in free:
+            if a in chosen:
+                continue
+            better = 0.0
+            for s in range(S):
+                mine = sorted((flat[s, b] for b in known + chosen if line(b) == line(a)), reverse=True)[
+                    : goal.k
+                ]
+                bar = mine[-1] if len(mine) == goal.k else lowest[s]
+                better += max(flat[s, a] - bar, 0.0) / S
+            score[a] = better / cost[a]
+        best = max(score, key=score.get)
+        gains.append(score[best] * cost[best])
+        chosen.append(best)
+    return chosen, gains
+
+
+@pytest.mark.parametrize("words", ["best 1", "best 3", "best per row", "smallest 2 per column"])
+@pytest.mark.parametrize("user_units", [False, True])
+def test_best_entries_by_expected_improvement(words, user_units):
+    b, q, goal = belief(SHAPE, S=12, seed=5), problem(SHAPE, seed=2, observed=6), Goal.parse(words)
+    convert = (lambda x, *_: np.exp(x)) if user_units else None
+    X = np.stack([b.draw(s) for s in range(b.n_draws)])
+    chosen = choose(words, b, q, 4, convert)
+    expected, gains = slow_improvement(goal, np.exp(X) if user_units else X, q, 4)
+    assert keys(chosen) == expected
+    np.testing.assert_allclose(chosen.gain, gains)
+
+
+def slow_knowledge(F, X, q, n, eta2):
+    """Greedy fall of the sum of the targets' variances, with covariances of a joint Gaussian of entries and targets."""
+    S, m2 = len(X), q.shape[1]
+    joint = np.cov(np.column_stack([X.reshape(S, -1), F]).T, bias=True)
+    size = X[0].size
+    free, chosen, gains = free_keys(q).tolist(), [], []
+    cost = dict(zip(free, q.costs.at(np.array(free) // m2, np.array(free) % m2), strict=True))
+
+    def condition(C, a):
+        return C - np.outer(C[:, a], C[a]) / (C[a, a] + eta2)
+
+    for a in q.pending.keys(m2).tolist():
+        joint = condition(joint, a)
+    for _ in range(n):
+        gain = {
+            a: np.trace(joint[size:, size:] - condition(joint, a)[size:, size:])
+            for a in free
+            if a not in chosen
+        }
+        best = max(gain, key=lambda a: gain[a] / cost[a])
+        gains.append(gain[best])
+        chosen.append(best)
+        joint = condition(joint, best)
+    return chosen, gains
+
+
+@pytest.mark.parametrize("words", ["rank rows", "rank columns", "threshold 0.2"])
+def test_targets_by_the_fall_of_their_variance(words):
+    b, q = belief(SHAPE, S=40, seed=5), problem(SHAPE, seed=2, observed=6)
+    X = np.stack([b.draw(s) for s in range(b.n_draws)])
+    targets_of = {"rank rows": X.mean(2), "rank columns": X.mean(1)}
+    F = targets_of.get(words, X.reshape(40, -1) > 0.2)
+    chosen = choose(words, b, q, 4)
+    expected, gains = slow_knowledge(F, X, q, 4, b.noise_var.mean())
+    assert keys(chosen) == expected
+    np.testing.assert_allclose(chosen.gain, gains, rtol=1e-6)
+
+
+def test_entries_whose_measurement_tells_little_gain_little():
+    """Averages of rows where the answers of one row are nearly sure: it is not asked about."""
+    b = belief(SHAPE, S=40, seed=5, spread=0.3)
+    sure = Belief(b.left, b.right, b.row + np.array([9.0, 0, 0, 0, 0, 0]), b.col, b.mu, np.ones(40))
+    law = NoiseLaw(np.ones(40))
+    yes_no = replace(sure, inform=lambda: Likelihood("yes/no").information(law, None))
+    plain = choose("rank rows", sure, Problem(SHAPE), 30)
+    aware = choose("rank rows", yes_no, Problem(SHAPE), 30)
+    assert np.flatnonzero(aware.rows == 0).mean() > 25
+    assert np.flatnonzero(plain.rows == 0).mean() < 20
+
+
+def test_weights_say_which_columns_count():
+    b = belief(SHAPE, S=40, seed=5)
+    b = Belief(b.left * 0.01, b.right, b.row, b.col, b.mu, b.noise_var)
+    weights = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
+    X = np.stack([b.draw(s) for s in range(b.n_draws)])
+    np.testing.assert_allclose(targets.average_lines(b, None, "row", weights), X[:, :, 2])
+    np.testing.assert_allclose(
+        targets.average_lines(b, lambda x, *_: np.exp(x), "row", weights), np.exp(X)[:, :, 2]
+    )
+
+
+@pytest.mark.parametrize(
+    "words", ["best 2", "best per row", "smallest 2 per column", "rank rows", "threshold 0"]
+)
+def test_candidates_of_a_large_matrix_are_a_part_with_the_best_in_it(words, monkeypatch):
+    b, q = belief(SHAPE, S=30, seed=1), problem(SHAPE, seed=2)
+    monkeypatch.setattr(targets, "MOST_CANDIDATES", 20)
+    monkeypatch.setattr(targets, "BLOCK_NUMBERS", 2 * SHAPE[1])
+    few = choose(words, b, q, 3)
+    free = set(free_keys(q).tolist())
+    assert set(keys(few)) <= free
+    assert len(set(keys(few))) == 3
+    if words.startswith(("best", "smallest")):
+        goal = Goal.parse(words)
+        found = targets.screen_best(b, q, goal, None, 3)
+        x = goal.sign * np.where(q.available(np.arange(6), np.arange(5)), b.draw(0), np.nan)
+        listed = set(found.keys(SHAPE[1]).tolist())
+        best = {None: [np.nanargmax(x)], "row": np.arange(6) * 5 + np.nanargmax(x, 1),
+                "column": np.nanargmax(x, 0) * 5 + np.arange(5)}[goal.per]  # fmt: skip
+        assert {int(a) for a in best} <= listed
+
+
+def test_few_entries_left_of_a_large_matrix_are_all_candidates(monkeypatch):
+    monkeypatch.setattr(targets, "MOST_CANDIDATES", 4)
+    mask = np.zeros(SHAPE, dtype=bool)
+    mask[1, :3] = True
+    q = Problem(SHAPE, observed=Entries.from_lists([1], [0]), mask=mask)
+    assert sorted(keys(choose("rank rows", belief(SHAPE), q, 5))) == [6, 7]
+
+
+def test_a_batch_looks_in_several_places_while_modes_differ():
+    """Half of the draws say that the first row is best, the others the last one: both are tried at once."""
+    S, (m1, m2) = 20, SHAPE
+    row = np.zeros((S, m1))
+    row[:10, 0], row[10:, -1] = 5.0, 4.0
+    rng = np.random.default_rng(0)
+    b = Belief(
+        np.zeros((S, m1, 1)),
+        np.zeros((S, m2, 1)),
+        row,
+        0.01 * rng.normal(size=(S, m2)),
+        np.zeros(S),
+        np.ones(S),
+    )
+    chosen = choose("best 1", b, Problem(SHAPE), 2)
+    assert set(chosen.rows.tolist()) == {0, m1 - 1}
+    greatest = np.argsort(-b.mean().ravel())[:2] // m2
+    assert set(greatest.tolist()) == {0}  # by the mean alone, both would be of the same row
+
+
+def test_whole_plates_by_the_sum_of_gains():
+    b = belief(SHAPE, S=30, seed=1)
+    q = Problem(SHAPE, limits=Limits(plates="rows"), costs=Costs(row=np.arange(1.0, 7.0)))
+    chosen = choose("best 5", b, q, 2)
+    assert np.bincount(chosen.rows, minlength=6)[chosen.rows].tolist() == [5] * 10
+
+
+def test_filling_has_criteria_of_its_own():
+    with pytest.raises(ParameterError, match="got fill"):
+        choose("fill", belief(SHAPE), Problem(SHAPE), 1)

@@ -1,0 +1,77 @@
+"""Goals in words: read, written, refused."""
+
+import math
+
+import pytest
+
+from maxentry.errors import ParameterError
+from maxentry.model.goal import OVERALL, Goal
+
+WORDS = {
+    "fill": Goal(),
+    "best": Goal("best", k=OVERALL),
+    "best 20": Goal("best", k=20),
+    "best per row": Goal("best", per="row"),
+    "best 3 per column": Goal("best", per="column", k=3),
+    "smallest": Goal("best", -1, k=OVERALL),
+    "smallest per column": Goal("best", -1, "column"),
+    "rank rows": Goal("rank", per="row"),
+    "rank columns": Goal("rank", per="column"),
+    "rank rows smallest": Goal("rank", -1, "row"),
+    "threshold 6.5": Goal("threshold", threshold=6.5),
+    "threshold -1000": Goal("threshold", threshold=-1000.0),
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_goals_are_read_and_written_in_the_same_words(words: str) -> None:
+    assert Goal.parse(words) == WORDS[words]
+    assert str(WORDS[words]) == words
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("Best  per Row", "best per row"),
+        ("largest, 5", "best 5"),
+        ("best per col", "best per column"),
+        ("rank cols largest", "rank columns"),
+        ("above 1e-3", "threshold 0.001"),
+    ],
+)
+def test_other_ways_to_say_it(words: str, meant: str) -> None:
+    assert str(Goal.parse(words)) == meant
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            "",
+            "bes",
+            "best per",
+            "best per cell",
+            "best -1",
+            "best 0",
+            "rank",
+            "rank rows per row",
+            "threshold",
+        ),
+        *("threshold x", "threshold e", "threshold nan", "threshold 1e999", None, 3, ["best"], b"best"),
+    ],
+)
+def test_what_is_no_goal_is_refused_with_examples(words: object) -> None:
+    with pytest.raises(ParameterError) as refused:
+        Goal.parse(words)
+    assert "got" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"kind": "most"}, {"per": "cell"}, {"k": 0}, {"k": 1.5}, {"k": 10**9}, {"kind": "threshold"},
+     {"kind": "threshold", "threshold": math.inf}, {"kind": "threshold", "threshold": True}],
+    ids=str,
+)  # fmt: skip
+def test_wrong_parts_are_refused(fields: dict) -> None:
+    with pytest.raises(ParameterError, match="got"):
+        Goal(**fields)

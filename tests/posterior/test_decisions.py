@@ -1,0 +1,259 @@
+"""Answers to goals against counting by hand over whole matrices, and the probabilities against simulated truths."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.acquisition.beliefs import belief
+
+import maxentry
+from maxentry import Sampling, complete
+from maxentry.belief import Belief, Entries
+from maxentry.errors import MaxentryError, ParameterError
+from maxentry.labels import Axis
+from maxentry.model.goal import Goal
+from maxentry.model.likelihood import Likelihood, NoiseLaw
+from maxentry.posterior import decisions
+from maxentry.posterior.decisions import Names
+from maxentry.posterior.intervals import Answers
+from maxentry.transform import Transform, ValueMap
+
+SHAPE = (7, 5)
+NAMES = Names(None, None)
+GOALS = ["best 4", "best per row", "best 3 per column", "smallest 2 per row", "smallest 40"]
+
+
+def matrices(b, answers):
+    """All draws in the user's units, m1 x m2 each."""
+    whole = slice(None)
+    return np.stack([answers.entries(b.draw(s), whole, whole, s) for s in range(b.n_draws)])
+
+
+@pytest.fixture(params=["plain", "log", "yes/no"])
+def drawn(request):
+    b = belief(SHAPE, S=60, seed=3)
+    value_map = ValueMap(Transform.parse("log" if request.param == "log" else "none"))
+    kind = Likelihood("yes/no") if request.param == "yes/no" else Likelihood()
+    noise = np.ones(60) if request.param == "yes/no" else b.noise_var
+    return b, Answers(NoiseLaw(noise), value_map, kind)
+
+
+@pytest.fixture(params=["at once", "in blocks"])
+def blocks(request, monkeypatch):
+    if request.param == "in blocks":
+        monkeypatch.setattr(decisions, "BLOCK_NUMBERS", 2 * SHAPE[1])
+
+
+def slow_best(X, goal):
+    """For each line: the probability of each entry to be among its k best, those of greatest mean, and the regret."""
+    X = goal.sign * X
+    keys = np.arange(X[0].size).reshape(SHAPE)
+    lines = {None: [keys.ravel()], "row": list(keys), "column": list(keys.T)}[goal.per]
+    flat, share, best, regret = X.reshape(len(X), -1), {}, [], []
+    for line in lines:
+        k = min(goal.k, len(line))
+        counts, short = dict.fromkeys(line.tolist(), 0), 0.0
+        chosen = line[np.argsort(-flat[:, line].mean(0), kind="stable")[:k]]
+        for x in flat:
+            top = line[np.argsort(-x[line])[:k]]
+            short += (x[top].mean() - x[chosen].mean()) / len(flat)
+            for key in top.tolist():
+                counts[key] += 1 / len(flat)
+        share |= counts
+        best.append(chosen.tolist())
+        regret.append(short)
+    return share, best, regret
+
+
+@pytest.mark.parametrize("words", GOALS)
+@pytest.mark.usefixtures("blocks")
+def test_best_entries_as_counted_by_hand(drawn, words):
+    b, answers = drawn
+    goal = Goal.parse(words)
+    share, best, regret = slow_best(matrices(b, answers), goal)
+    found = decisions.answer(b, answers, goal, 0.9, NAMES)
+    table = {name: np.asarray(column) for name, column in found.table.items()}
+    keys = table["row"] * SHAPE[1] + table["col"]
+    for key, p in zip(keys.tolist(), table["probability"], strict=True):
+        assert p == pytest.approx(share[key])
+    chosen = keys[table["place"] > 0].reshape(len(best), -1)
+    assert [sorted(line) for line in chosen.tolist()] == [sorted(line) for line in best]
+    assert found.at_stake == pytest.approx(np.mean(regret))
+    line = {None: 0 * keys, "row": table["row"], "column": table["col"]}[goal.per]
+    np.testing.assert_allclose(table["regret"], np.array(regret)[line], atol=1e-12)
+    others = keys[table["place"] == 0]
+    assert all(share[key] >= decisions.LEAST_SHARE for key in others.tolist())
+
+
+@pytest.mark.parametrize("words", ["rank rows", "rank columns", "rank rows smallest"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rankings_as_counted_by_hand(drawn, words, weighted):
+    b, answers = drawn
+    goal = Goal.parse(words)
+    n = SHAPE[1] if goal.per == "row" else SHAPE[0]
+    w = np.arange(1.0, n + 1) if weighted else None
+    X = matrices(b, answers)
+    X = X if goal.per == "row" else X.transpose(0, 2, 1)
+    averages = np.average(X, axis=2, weights=w)
+    table = decisions.answer(b, answers, goal, 0.9, NAMES, w).table
+    order = np.argsort(-goal.sign * averages.mean(0))
+    assert table["row" if goal.per == "row" else "col"] == order.tolist()
+    np.testing.assert_allclose(table["estimate"], averages.mean(0)[order])
+    signed = goal.sign * averages[:, order]
+    np.testing.assert_allclose(
+        table["probability"], [(signed.argmax(1) == i).mean() for i in range(len(order))]
+    )
+    above = [(signed[:, i] > signed[:, i + 1]).mean() for i in range(len(order) - 1)]
+    np.testing.assert_allclose(table["above_next"][:-1], above)
+    ranks = np.array([[1 + (x > x[i]).sum() for i in range(len(x))] for x in signed])
+    assert (table["rank_low"] <= np.median(ranks, axis=0)).all()
+    assert (table["rank_high"] >= np.median(ranks, axis=0)).all()
+    assert set(table["rank_low"]) <= set(range(1, len(order) + 1))
+
+
+@pytest.mark.parametrize("threshold", [-0.5, 0.3, 0.9, 4.0])
+def test_what_exceeds_a_threshold_as_counted_by_hand(drawn, threshold):
+    b, answers = drawn
+    p = (matrices(b, answers) > threshold).mean(0)
+    np.testing.assert_allclose(decisions.chances_to_exceed(b, answers, threshold), p)
+    found = decisions.answer(b, answers, Goal("threshold", threshold=threshold), 0.9, NAMES)
+    assert found.at_stake == pytest.approx(np.minimum(p, 1 - p).mean())
+    listed = {(i, j) for i, j in zip(found.table["row"], found.table["col"], strict=True)}
+    assert listed == set(zip(*np.nonzero((p > 0.5) | (np.minimum(p, 1 - p) >= 0.05)), strict=True))
+
+
+def test_large_matrices_are_answered_from_fewer_draws(monkeypatch):
+    monkeypatch.setattr(decisions, "MOST_NUMBERS", 20 * SHAPE[0] * SHAPE[1])
+    monkeypatch.setattr(decisions, "FEWEST_DRAWS", 10)
+    b = belief(SHAPE, S=60)
+    assert decisions.choose_draws(b) == sorted(set(decisions.choose_draws(b)))
+    assert len(decisions.choose_draws(b)) == 20
+    found = decisions.answer(b, Answers(NoiseLaw(b.noise_var)), Goal.parse("best per row"), 0.9, NAMES)
+    assert found.at_stake >= 0
+    assert set(np.round(20 * found.table["probability"], 9) % 1) == {0.0}
+
+
+@pytest.mark.parametrize("words", [*GOALS, "rank rows", "rank columns smallest", "threshold 0.4"])
+def test_what_is_at_stake_is_that_of_the_answer_and_falls_with_measurements(drawn, words):
+    b, answers = drawn
+    goal, rng = Goal.parse(words), np.random.default_rng(0)
+    found = decisions.answer(b, answers, goal, 0.9, NAMES)
+    batch = Entries.from_keys(np.arange(0, 35, 2), SHAPE[1])
+    now, after = decisions.expect_stake(b, answers, goal, batch, rng)
+    assert now == pytest.approx(found.at_stake, abs=1e-12)
+    assert after < now or now == pytest.approx(0, abs=1e-12)
+
+
+def test_the_look_ahead_is_that_of_a_gaussian_posterior():
+    """Two entries, one measured: the expected regret after it, by simulation of the exact conditional law."""
+    rng, S, v, eta2 = np.random.default_rng(0), 20_000, 1.0, 0.25
+    row = np.sqrt(v) * rng.normal(size=(S, 2))
+    b = Belief(np.zeros((S, 2, 1)), np.zeros((S, 1, 1)), row, np.zeros((S, 1)), np.zeros(S), np.full(S, eta2))
+    answers = Answers(NoiseLaw(b.noise_var))
+    now, after = decisions.expect_stake(
+        b, answers, Goal("best", k=1), Entries.from_lists([0], [0]), np.random.default_rng(1)
+    )
+    assert now == pytest.approx(np.sqrt(v / np.pi), rel=0.03)  # E max of two
+    known = v**2 / (v + eta2)  # the variance of the mean of the first, once it is measured
+    expected = np.sqrt(v / np.pi) - np.sqrt(known / (2 * np.pi))
+    assert after == pytest.approx(expected, abs=4 * 0.15 / np.sqrt(decisions.TRUTHS))
+
+
+def test_large_matrices_are_not_looked_ahead(monkeypatch):
+    monkeypatch.setattr(decisions, "MOST_LOOKED_AHEAD", 10)
+    b = belief(SHAPE)
+    batch = Entries.from_lists([0], [0])
+    rng = np.random.default_rng(0)
+    assert decisions.expect_stake(b, Answers(NoiseLaw(b.noise_var)), Goal.parse("best"), batch, rng) is None
+
+
+# The posterior's own
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9, 1)) * rng.normal(size=6) + rng.normal(size=(9, 1))
+    Y = X + 0.1 * rng.normal(size=X.shape)
+    Y[rng.random(Y.shape) < 0.4] = np.nan
+    frame = pd.DataFrame(Y, [f"L{i}" for i in range(9)], [f"S{j}" for j in range(6)])
+    return complete(frame, rank=1, seed=1, progress=False, sampling=Sampling(chains=4, draws=30))
+
+
+def test_a_posterior_answers_by_label_and_in_frames(fitted):
+    best = fitted.best(per="column")
+    assert list(best.columns) == [
+        *("row", "col", "place", "estimate", "low", "high", "probability", "regret", "observed"),
+    ]
+    assert best[best.place == 1].col.tolist() == [f"S{j}" for j in range(6)]
+    assert best[best.place == 1].row.tolist() == fitted.mean.idxmax().tolist()
+    ranking = fitted.ranking("rows")
+    assert ranking.row.tolist() == fitted.mean.mean(axis=1).sort_values(ascending=False).index.tolist()
+    assert fitted.ranking("columns", smallest=True).col.tolist() == (
+        fitted.mean.mean(axis=0).sort_values().index.tolist()
+    )
+    above = fitted.exceeds(0.5)
+    assert (above.index.tolist(), above.columns.tolist()) == (
+        fitted.mean.index.tolist(),
+        fitted.mean.columns.tolist(),
+    )
+    assert isinstance(
+        maxentry.complete(fitted.mean.to_numpy(), 1, seed=1, progress=False).exceeds(0.5), np.ndarray
+    )
+    told = fitted.observations
+    times = np.bincount(told.rows * 6 + told.cols, minlength=54)
+    for row, col, n in zip(best.row, best.col, best.observed, strict=True):
+        assert n == times[int(row[1:]) * 6 + int(col[1:])]
+
+
+def test_answers_print_as_sentences(fitted):
+    said = str(fitted.answer("best per column")).splitlines()
+    assert said[0].startswith("Best for S0: L")
+    assert said[-1].startswith("Expected regret: ")
+    assert "Best row by average: L" in str(fitted.answer("rank rows"))
+    assert "probably above 0.5" in str(fitted.answer("threshold 0.5"))
+    assert fitted.answer("best 3").to_dict()["lines"][0]["place"] == 1
+
+
+def test_weights_are_read_by_label_or_in_order(fitted):
+    order = fitted.ranking(weights=[1, 1, 1, 1, 1, 2])
+    pd.testing.assert_frame_equal(order, fitted.ranking(weights={"S5": 2}))
+    pd.testing.assert_frame_equal(order, fitted.ranking(weights=pd.Series({"S5": 2.0})))
+    axis = Axis.from_labels("column", 2, None)
+    for wrong in ([1], [1, -1], [0, 0], [1, np.nan], ["a", 1], {5: 1}, "ab", {0: "x"}, [[1, 2]]):
+        with pytest.raises(MaxentryError, match="got"):
+            decisions.read_weights(wrong, axis)
+
+
+def test_odd_questions_are_refused(fitted):
+    for ask in (
+        lambda: fitted.best(per="cell"), lambda: fitted.best(0), lambda: fitted.ranking("cells"),
+        lambda: fitted.exceeds("much"), lambda: fitted.answer("fill"), lambda: fitted.best(level=2),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match="got"):
+            ask()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["best per column", "rank rows", "threshold 0.5"])
+def test_probabilities_are_right_as_often_as_they_say(words):
+    """On simulated matrices, among all that has probability about p a share p is true; and a control."""
+    goal, pairs = Goal.parse(words), []
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 15])
+        X = rng.normal(size=(10, 1)) * rng.normal(size=6) + 0.7 * rng.normal(size=(10, 1))
+        Y = np.where(rng.random(X.shape) < 0.5, X + 0.3 * rng.normal(size=X.shape), np.nan)
+        p = complete(Y, rank=1, seed=seed, progress=False, sampling=Sampling(chains=8, draws=50))
+        if goal.kind == "threshold":
+            pairs.append((p.exceeds(0.5).ravel(), (X > 0.5).ravel()))
+            continue
+        table = p.answer(goal).table
+        best = X.argmax(0)[table["col"]] if goal.kind == "best" else X.mean(1).argmax()
+        pairs.append((table["probability"], np.array(table["row"]) == best))
+    assert abs(excess([came - said for said, came in pairs], pairs)) < 3.5
+    assert abs(excess([came - said**0.5 for said, came in pairs], pairs)) > 3.5  # probabilities too large
+
+
+def excess(differences, pairs):
+    """The mean over matrices of came - said, where middling probabilities count most, over its standard error."""
+    sums = [(said * (1 - said) * d).sum() for d, (said, _) in zip(differences, pairs, strict=True)]
+    return np.mean(sums) / (np.std(sums, ddof=1) / len(sums) ** 0.5)
