@@ -4,10 +4,12 @@
     python -m benchmarks.kinds limits --again     # one check, computed anew; stopped, it goes on without --again
     python -m benchmarks.kinds limits --quick     # small; prints only
     KINDS_SEEDS=2 python -m benchmarks.kinds      # fewer seeds (5 and 3 by default)
+    KINDS_SEEDS=0 python -m benchmarks.kinds limits grades yes_no    # the page of what was computed so far
 
 Each line has the likelihood made for the data, and the plain Gaussian one (or a peer) on the same entries, in one run.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -22,9 +24,10 @@ CHECKS = {
 }  # fmt: skip
 
 if __name__ == "__main__":
-    if "--again" in sys.argv and "before" not in sys.argv:
-        named = [name for name in CHECKS if name in sys.argv] or list(CHECKS)
-        scores.forget(named)
+    named = [name for name in CHECKS if name in sys.argv] or list(CHECKS)
+    so_far, again = os.environ.get("KINDS_SEEDS") == "0", "--again" in sys.argv
+    if (so_far or again) and "before" not in sys.argv:
+        scores.forget(named if again else [])
         for name in named:
             (HERE / "results" / f"{name}.now.json").unlink(missing_ok=True)
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`."

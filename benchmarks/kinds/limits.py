@@ -5,7 +5,7 @@ import os
 import numpy as np
 from benchmarks import matrices
 from benchmarks.checks import Line
-from benchmarks.kinds.scores import crps, remember
+from benchmarks.kinds.scores import choose_seeds, crps, remember
 
 import maxentry
 from maxentry import Observations
@@ -26,11 +26,12 @@ COPIES = 4  # noisy copies of each draw
 def limits(quick: bool) -> list[Line]:
     """CRPS of held-out measurements, error of the clipped mean, coverage inside, and P(at the limit)."""
     lines = []
-    for name, (low, high, least) in TABLES.items():
-        for fraction in FRACTIONS[:1] if quick else FRACTIONS:
-            found = np.array(
-                [_cell(name, fraction, low, high, seed, quick) for seed in range(1 if quick else SEEDS)]
-            )
+    for fraction in FRACTIONS[:1] if quick else FRACTIONS:
+        for name, (low, high, least) in TABLES.items():
+            seeds = [0] if quick else choose_seeds("limits", f"{name}, {fraction:.0%}", SEEDS)
+            if not seeds:
+                continue
+            found = np.array([_cell(name, fraction, low, high, seed, quick) for seed in seeds])
             plain, ours = found.mean(0)
             ratio = ours[0] / plain[0]
             text = (

@@ -22,6 +22,14 @@ def remember(check: str, cell: str, compute: Callable[[], Any]) -> Any:
     return known[check][cell]
 
 
+def choose_seeds(check: str, cell: str, wanted: int) -> list[int]:
+    """Return the seeds of a line, whose cells are named `cell` and then the seed; wanted 0: those computed so far."""
+    if wanted:
+        return list(range(wanted))
+    known = json.loads(CELLS.read_text()).get(check, {}) if CELLS.is_file() else {}
+    return [seed for seed in range(100) if f"{cell}, seed {seed}" in known]
+
+
 def forget(checks: list[str]) -> None:
     """Drop the scores of some checks, which are to be computed anew."""
     if CELLS.is_file():

@@ -3,7 +3,8 @@
     z_n ~ N(x_n, eta2 / (beta w_n)),   low_n < z_n <= high_n       (a limit, a yes or no, a grade)
 
 Each sweep draws z_n given x_n and writes it in place of the measurement; the rest of the sweep is that of plain values.
-Truncated normals are drawn by rejection, from the tail where the ends lie there (Robert 1995): exact however far out.
+Truncated normals are drawn by inverting their law, eight at a time; far out and in narrow intervals by rejection, from
+the tail where the ends lie there (Robert 1995). Both are exact to rounding.
 
 **Scales without z.** Where most measurements are limits, eta2 given z creeps: z follows eta2 and eta2 follows z. So
 now and then eta2 is drawn with z integrated out, by a slice step on
