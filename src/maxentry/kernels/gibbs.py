@@ -537,7 +537,7 @@ def update_latent(
     """Draw the latent values of limits, yes or no, and grades; now and then eta2 and the cuts without them before."""
     beta, scales = scratch.state[BETA], rng.random() < latent.often[0]
     entry_means(
-        latent.indptr, latent.index, left.factors, right.factors, left.effect, right.effect, scalars[MU], latent.mean,
+        latent.indptr, latent.rows, left.factors, right.factors, left.effect, right.effect, scalars[MU], latent.mean,
     )  # fmt: skip
     if scales:
         if latent.every.size > 0:

@@ -77,7 +77,7 @@ class Latent(NamedTuple):
     place: NDArray[np.int32]  # (L,) the position among all measurements of the right side
     source: NDArray[np.int32]  # (L,) the same of the left side
     indptr: NDArray[np.int64]  # where the measurements of each column begin
-    index: NDArray[np.int32]  # (L,) their rows
+    rows: NDArray[np.int32]  # (L,) of the measurements
     ends: Array  # (P + 1, 2) low and high, in standard units; those of grades move with the cuts
     mean: Array  # the entries, before z is drawn
     every: Array  # (N,) the entries of all measurements; empty where all have ends
@@ -433,7 +433,7 @@ def log_probability(latent: Latent, ends: Array, weights: Array, precision: floa
             else:
                 for q in range(g, g + GROUP):
                     total += log_between(lower[q], upper[q])
-    return total + horizontal_sum(logs) - 0.5 * horizontal_sum(squares)
+    return float(total + horizontal_sum(logs) - 0.5 * horizontal_sum(squares))
 
 
 @njit(cache=True, nogil=True)

@@ -393,7 +393,8 @@ class Lanes:
 
     def most(self, x: Any) -> "Lanes":
         """The smaller of self and x."""
-        return (self - x).where_positive(x, self)
+        more: Lanes = self - x
+        return more.where_positive(x, self)
 
     def exp_minus(self) -> "Lanes":
         """exp(-self) for 0 <= self <= 700, to the last digit or two."""

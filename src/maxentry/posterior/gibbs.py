@@ -80,8 +80,8 @@ class Limits(NamedTuple):
     def workspace(self) -> Latent:
         """Return the arrays for the kernel; each chain has its own ends, where cuts move."""
         same, often = self.shared, np.array([self.often])
-        own = {"ends": same.ends.copy(), "mean": np.zeros(same.mean.size), "every": np.zeros(same.every.size)}
-        return same._replace(**own, often=often)
+        mean, every = np.zeros(same.mean.size), np.zeros(same.every.size)
+        return same._replace(ends=same.ends.copy(), mean=mean, every=every, often=often)
 
 
 class GibbsState(NamedTuple):
