@@ -1,15 +1,31 @@
 """The promises about chains: how many are stuck, and whether warnings are rare and true."""
 
+import time
 from typing import Any
 
 import numpy as np
 from benchmarks.checks import Check, Line
 from benchmarks.matrices import MATRICES, load
+from benchmarks.peers.problems import simulated
 
 import maxentry
 from maxentry.posterior import chains
 
+try:
+    from maxentry.posterior.rhat_ess import ess_bulk, split_rhat
+except ImportError:  # its name in commit b121af5
+    from maxentry.posterior.convergence import ess_bulk, split_rhat
+
 STUCK_RATIO, STUCK_NATS = 2.0, 30.0  # a chain is stuck if its noise is that large and its mode has no mass
+
+SCALES = {
+    "sigma2": 1,
+    "eta2": 2,
+    "tau2 of rows": 3,
+    "tau2 of columns": 4,
+    "s2 of rows": 6,
+    "s2 of columns": 7,
+}
 
 
 def planted(
@@ -23,7 +39,7 @@ def planted(
     return np.where(rng.random(shape) < 0.5, Y, np.nan)
 
 
-def fit_all_chains(Y: np.ndarray, rank: int, **options: Any) -> maxentry.Posterior:
+def fit_all_chains(Y: Any, rank: int, **options: Any) -> maxentry.Posterior:
     """A fit that keeps its stuck chains; the second name is that of commit b121af5."""
     for name in ("drop_stuck_chains", "without_stuck"):
         if hasattr(chains, name):
@@ -101,4 +117,54 @@ def convergence_warnings(quick: bool) -> list[Line]:
     return [*lines, Line(what, f"{in_truth} of {len(told['too short'])}")]
 
 
-CHECKS: dict[str, Check] = {"stuck_chains": stuck_chains, "convergence_warnings": convergence_warnings}
+def mixing(quick: bool) -> list[Line]:
+    """1,000 x 1,000, 50,000 entries, rank 8: sweeps an effective sample after 20 sweeps of annealing and 80 more."""
+    problem, lines = simulated((1000, 1000), 8, 50_000, 20_000, 0.3), []
+    i = np.concatenate([problem["watched_rows"], problem["rows"][:200]])
+    j = np.concatenate([problem["watched_cols"], problem["cols"][:200]])
+    data = problem["rows"], problem["cols"], problem["values"]
+    plan = maxentry.Sampling("long", 4, anneal=20, settle=80, draws=60 if quick else 300, thin=1)
+    for effects in (True, False):
+        what = "with effects" if effects else "without effects"
+        traces: dict[str, list[np.ndarray]] = {"entries": [], "eta2": [], "sigma2": [], "weakest": []}
+        seconds = []
+        for seed in range(1 if quick else 3):
+            begin = time.process_time()
+            fit = fit_all_chains(data, 8, shape=(1000, 1000), sampling=plan, effects=effects, seed=seed)
+            seconds.append(time.process_time() - begin)
+            d = fit.draws
+            X = np.einsum("cdkr,cdkr->cdk", d.left[:, :, i], d.right[:, :, j])
+            traces["entries"].append(X + d.row[:, :, i] + d.col[:, :, j] + d.mu[:, :, None])
+            traces["eta2"].append(d.eta2)
+            traces["sigma2"].append(d.sigma2)
+            squares = [np.einsum("cir,cis->crs", A[:, -1], A[:, -1]) for A in (d.left, d.right)]
+            traces["weakest"].append(np.sqrt(np.linalg.eigvals(squares[0] @ squares[1]).real.min(axis=1)))
+        joined = {name: np.concatenate(parts) for name, parts in traces.items()}
+        n = len(joined["eta2"])
+        times = {name: n * plan.draws / ess_bulk(joined[name]) for name in ("entries", "eta2", "sigma2")}
+        unseen, seen = times["entries"][:200], times["entries"][200:]
+        missing = int((joined["weakest"] < 0.3 * joined["weakest"].max()).sum())
+        lines += [
+            Line(
+                f"sweeps an effective sample of 200 unobserved entries, {what}",
+                f"{np.median(unseen):.2f} (worst {unseen.max():.1f})",
+                "below 3",
+            ),
+            Line(
+                f"the same of 200 observed entries, {what}", f"{np.median(seen):.2f} (worst {seen.max():.1f})"
+            ),
+            Line(f"the same of eta2 and of sigma2, {what}", f"{times['eta2']:.1f}, {times['sigma2']:.1f}"),
+            Line(
+                f"median R-hat of X, {what}", f"{np.median(split_rhat(joined['entries'])):.3f}", "below 1.01"
+            ),
+            Line(f"chains that lack a component, {what}", f"{missing} of {n}", "0"),
+            Line(f"processor time of a fit, least, {what}", f"{min(seconds):.1f} s"),
+        ]
+    return lines
+
+
+CHECKS: dict[str, Check] = {
+    "stuck_chains": stuck_chains,
+    "mixing": mixing,
+    "convergence_warnings": convergence_warnings,
+}

@@ -1,6 +1,6 @@
 """Choosing what to measure where measurements are limits, or yes or no: by each entry's own working noise.
 
-`bald`: gains of single entries beside the exact information of an answer, H(mean p) - mean H(p); and campaigns of three
+`bald`: gains of single entries beside the exact information of an answer, H(mean p) - mean H(p); and campaigns of two
 batches on two real tables, by the default, by the entries of greatest exact information, and at random.
 `campaigns`: on tables with limits, the default over uniform entries, with limits and as if all were values.
 KINDS_SEEDS is the number of replicates (2).
@@ -31,7 +31,7 @@ SIMULATED = (
     (40, 30, 3, 200, 0.7),
     (30, 30, 2, 400, 3.0),
 )
-PART, BATCHES = (50, 30), 3
+PART, BATCHES = (50, 30), 2
 
 
 def exact_information(belief: Belief, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ def run_limits(
     name: str, limits: tuple[float | None, float | None], way: str | None, seed: int, with_limits: bool
 ) -> float:
     M, rng = matrices.load(name, seed), np.random.default_rng([seed, 21])
-    i, j = (np.sort(rng.choice(m, min(m, n), replace=False)) for m, n in zip(M.shape, (80, 40), strict=True))
+    i, j = (np.sort(rng.choice(m, min(m, n), replace=False)) for m, n in zip(M.shape, PART, strict=True))
     M = M[np.ix_(i, j)]
     known, (m1, m2) = ~np.isnan(M), M.shape
     settings = {"limits": limits} if with_limits else {}

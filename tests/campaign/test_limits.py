@@ -265,3 +265,19 @@ def test_trials_are_told_in_one_line_and_told_again_harmlessly():
         lines = {name: told[name] for name in ("row", "col", "value")}
         with Campaign.create("sqlite://", "d", 2, 3, seed=1, kind="yes/no", values=lines) as copy:
             assert copy.state.values.tolist() == campaign.state.values.tolist()
+
+
+def test_what_was_measured_with_large_errors_is_asked_for_again():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(10, 1)) @ rng.normal(size=(1, 8))
+    i, j = np.indices(X.shape).reshape(2, -1)
+    asked = []
+    for poor in (1, 6):
+        se = np.where(i == poor, 5.0, 0.05)
+        told = {"row": i, "col": j, "value": X[i, j] + se * rng.normal(size=i.size), "se": se}
+        with Campaign.create(
+            "sqlite://", "c", 10, 8, seed=1, rank=1, again=True, frame="columns"
+        ) as campaign:
+            campaign.tell(told)
+            asked += campaign.ask(1, progress=False)["row"]
+    assert asked == [1, 6]

@@ -17,7 +17,7 @@ from tests.campaign.conftest import cache  # noqa: E402, F401
 from tests.server.live import READ, TOKENS, WRITE, running  # noqa: E402
 
 import maxentry  # noqa: E402
-from maxentry.client import client  # noqa: E402
+from maxentry.client import session  # noqa: E402
 from maxentry.client.client import HttpSession, RemoteCampaign  # noqa: E402
 from maxentry.errors import (  # noqa: E402
     CampaignError,
@@ -30,7 +30,7 @@ from maxentry.errors import (  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client.time, "sleep", lambda _: None)
+    monkeypatch.setattr(session.time, "sleep", lambda _: None)
     monkeypatch.delenv("MAXENTRY_TOKEN", raising=False)
 
 
@@ -105,7 +105,7 @@ def test_whether_a_write_was_done_is_not_known_when_every_answer_is_lost(connect
     with running() as (url, _):
         campaign = connect(url).create("x", 4, 5)
         with (
-            RemoteCampaign(HttpSession(url, transport=Losing(client.TRIES, "/rows"))) as remote,
+            RemoteCampaign(HttpSession(url, transport=Losing(session.TRIES, "/rows"))) as remote,
             pytest.raises(StorageError, match="whether it was done is not known"),
         ):
             remote.add_rows(["new"])
@@ -294,7 +294,7 @@ def test_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> None:
         raise ImportError
 
-    monkeypatch.setattr(client, "import_module", missing)
+    monkeypatch.setattr(session, "import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"maxentry\[client\]"):
         maxentry.connect("http://127.0.0.1:9")
 

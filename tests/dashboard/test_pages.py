@@ -15,6 +15,7 @@ from tests.server.live import CONTEXT, TOKENS, httpx, running
 import maxentry.server
 from maxentry.acquisition import CRITERION_NAMES
 from maxentry.campaign.settings import Settings
+from maxentry.model.likelihood import KIND_NAMES
 from maxentry.server.routes import dashboard
 from maxentry.transform import Transform
 
@@ -100,6 +101,7 @@ def test_the_form_offers_every_criterion_and_scale_and_the_default_first() -> No
     assert next(iter(choices["acquisition"])) == Settings.acquisition
     assert next(iter(choices["transform"])) == "none"
     assert all(Transform.parse(name) for name in choices["transform"])
+    assert list(choices["kind"]) == list(KIND_NAMES)
 
 
 def test_the_policy_allows_nothing_from_elsewhere_and_nothing_inside_the_page() -> None:

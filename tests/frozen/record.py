@@ -34,6 +34,11 @@ def _campaigns(folder: Path) -> Any:
     return files.campaign_answers(files.copied("lab.db", folder), folder / "cache")
 
 
+def _events(folder: Path) -> Any:
+    files.write_campaigns(folder / "new.db")
+    return files.payloads(files.events_in(folder / "new.db"))
+
+
 def _posterior(folder: Path, name: str) -> Any:
     return files.posterior_answers(files.copied(name, folder))
 
@@ -47,6 +52,7 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "names": surfaces.names,
     "schema": lambda: _in_a_folder(lambda folder: files.schema(folder / "new.db")),
     "campaigns": lambda: _in_a_folder(_campaigns),
+    "events": lambda: _in_a_folder(_events),
     "posteriors": lambda: {
         "machine": machine(),
         "cases": _in_a_folder(lambda folder: {name: _posterior(folder, name) for name in files.POSTERIORS}),

@@ -36,8 +36,18 @@ def test_events_of_before(tmp_path):
 
 
 def test_the_same_calls_write_the_same_events(tmp_path):
+    """Entries are chosen with today's draws, so their record is of today; all else is as version 0.1.0 wrote it."""
     files.write_campaigns(tmp_path / "new.db")
-    check(files.payloads(EVENTS), files.payloads(files.events_in(tmp_path / "new.db")))
+    events = files.payloads(files.events_in(tmp_path / "new.db"))
+    check(read("events"), events)
+    assert [without_values(event) for event in events] == [
+        without_values(event) for event in files.payloads(EVENTS)
+    ]
+
+
+def without_values(event):
+    """An event with the keys of its payload in place of the payload."""
+    return event | {"payload": sorted(event["payload"])}
 
 
 def test_the_tables_of_a_new_database(tmp_path):

@@ -8,7 +8,7 @@ from tests.plots.examples import asked, small
 from tests.posterior.examples import matrices
 
 from maxentry import Observations, complete, plots
-from maxentry.errors import DataError
+from maxentry.errors import DataError, ParameterError
 from maxentry.model.entropy import coherence
 from maxentry.plots import charts, report
 from maxentry.plots.plot import Subject
@@ -207,3 +207,34 @@ def test_reasons_can_be_checked_on_the_maps() -> None:
 def test_only_labels_that_are_none_are_positions() -> None:
     posterior = complete(np.array([[1.0, 2], [3, np.nan], [2, 2]]), 0, seed=1, progress=False)
     assert plots.mean(posterior).record.rows.names == ("0", "1", "2")  # type: ignore[union-attr]
+
+
+def test_best_entries_and_those_that_may_be_better() -> None:
+    posterior = small()
+    found = posterior.answer("best per column")
+    (panel,) = record(plots.best(posterior, per="column")).panels
+    assert len(panel.names) == len(found.table["row"])
+    chosen, *others = panel.series
+    place = np.asarray(found.table["place"])
+    np.testing.assert_allclose(chosen.x, found.table["estimate"][place > 0])
+    np.testing.assert_allclose(chosen.low, found.table["low"][place > 0])
+    assert sum(len(s.y) for s in others) == (place == 0).sum()
+    assert "Expected regret" in record(plots.best(posterior, per="column")).note
+    for plot in (plots.best(posterior, 3), plots.best(posterior, smallest=True)):
+        assert plot.matplotlib() is not None
+        assert plot.plotly() is not None
+
+
+def test_a_ranking_has_the_best_first_and_marks_those_that_may_be_it() -> None:
+    posterior = small()
+    found = posterior.ranking("columns")
+    (panel,) = record(plots.ranking(posterior, "columns")).panels
+    leading, *others = panel.series
+    assert len(leading.y) == (found.rank_low == 1).sum()
+    assert len(leading.y) + sum(len(s.y) for s in others) == 9
+    np.testing.assert_allclose(leading.x, found.estimate[found.rank_low == 1])
+    assert plots.ranking(posterior).matplotlib() is not None
+    assert plots.ranking(posterior, smallest=True).plotly() is not None
+    assert len(record(plots.ranking(small(shape=(50, 4)))).panels[0].names) == charts.LISTED
+    with pytest.raises(ParameterError, match="got 'cells'"):
+        plots.ranking(posterior, "cells")  # type: ignore[arg-type]

@@ -19,7 +19,8 @@ from maxentry.plots.style import MATPLOTLIB, PLOTLY
 from maxentry.wording import shorten
 
 OF_BOTH = [
-    "observed", "mean", "sd", "width", "singular_values", "coherence", "calibration", "trace", "rhat",
+    "observed", "mean", "sd", "width", "singular_values", "coherence", "calibration", "trace", "rhat", "best",
+    "ranking",
 ]  # fmt: skip
 # What is drawn is a record, whatever it is of: each library draws each of them once.
 FIGURES = [*((name, "posterior") for name in OF_BOTH), ("next_batch", "campaign"), ("history", "campaign")]

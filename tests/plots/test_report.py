@@ -137,3 +137,24 @@ def test_a_library_that_is_not_installed_is_named_before_any_fit(
     monkeypatch.setattr(Campaign, "posterior", lambda *_, **__: pytest.fail("a fit was begun"))
     with pytest.raises(MissingDependencyError, match=f"expected {module} for reports.*maxentry.plots"):
         report.render_report(asked(), points=0, interactive=interactive)
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ("best per row", "Best for 0: "),
+        ("rank columns", "Best column by average"),
+        ("threshold 0.5", "probably above"),
+    ],
+)
+def test_the_answer_comes_first(goal: str, said: str) -> None:
+    campaign = begun(storage="sqlite://")
+    campaign.set(goal=goal)
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(rng.random((12, 9)) < 0.5)
+    rows, cols = campaign.state.row_labels, campaign.state.col_labels
+    campaign.tell(row=[rows[k] for k in i], col=[cols[k] for k in j], value=truth()[i, j].tolist())
+    page = report.render_report(campaign, n=2, points=0)
+    check_self_contained(page)
+    assert headings(page)[0] == f"The answer: {goal}"
+    assert said in page

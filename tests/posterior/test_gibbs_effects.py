@@ -8,6 +8,7 @@ from tests.reference.laws import ACCEPT, REJECT, ks
 
 from maxentry.kernels import gauge
 from maxentry.kernels import gibbs as kernel
+from maxentry.kernels.rng import log_marginal
 from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.priors import InverseGamma, Priors
 from maxentry.observations import Observations
@@ -20,6 +21,7 @@ PRIORS = Priors(
 
 # Free effects
 
+NOTHING = np.empty(0)
 N_OF = np.array([0.0, 1.0, 2.5, 7.0])  # sums of weights of four rows, one of them without measurements
 
 
@@ -34,8 +36,26 @@ def test_the_marginal_of_the_variance_of_the_effects_is_the_dense_one():
 
     points = np.linspace(-4, 3, 8)
     n, s, ones = Z.sum(axis=0), Z.T @ y, np.ones(4)
-    ours = [kernel.log_marginal(x, n, ones, s**2, precision, 3.0, 0.8) for x in points]
+    ours = [log_marginal(x, n, ones, s**2, precision, 3.0, 0.8, NOTHING) for x in points]
     np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-10)
+
+
+def test_the_marginal_of_an_eigenvalue_is_the_dense_one():
+    """The joint density of L and A, the rows' coordinates along an eigenvector integrated out as a dense Gaussian."""
+    rng, (m, R, sigma2) = np.random.default_rng(9), (7, 3, 2.0)
+    P, c, others = rng.gamma(2.0, 1.0, m) + 1 / sigma2, rng.standard_normal(m), np.array([0.3, 5.0])
+
+    def dense(x, choice=1):  # x = log(1/l)
+        value, n = np.exp(-x), m - R
+        # the integral of exp(-P a^2/2 + c a) is one over the density of N(c/P, 1/P) at zero
+        gaussian = multivariate_normal.logpdf(np.zeros(m), c / (P + value), np.diag(1 / (P + value)))
+        total = (n - R - 1) / 2 * np.log(value) + np.log(np.abs(value - others)).sum() - x - gaussian
+        return total + choice * np.log(value / (value + others.sum()))
+
+    points, shape = np.linspace(-3, 3, 8), -0.5
+    ours = [log_marginal(x, P, np.ones(m), c**2, 1.0, shape, 0.0, others) for x in points]
+    np.testing.assert_allclose(np.diff(ours), np.diff([dense(x) for x in points]), rtol=1e-9)
+    assert np.abs(np.diff(ours) - np.diff([dense(x, 0) for x in points])).max() > 0.1  # control
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -48,10 +68,10 @@ def test_rows_alike_are_one_to_the_marginal(weighted):
     alike = kernel.group_equal_counts(n, s)
     assert len(alike[0]) == (50 if weighted else 3)
     for x in (-2.0, 0.5):
-        apart = kernel.log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8)
-        assert kernel.log_marginal(x, *alike, 1.7, 3.0, 0.8) == pytest.approx(apart, rel=1e-12)
+        apart = log_marginal(x, n, np.ones(50), s**2, 1.7, 3.0, 0.8, NOTHING)
+        assert log_marginal(x, *alike, 1.7, 3.0, 0.8, NOTHING) == pytest.approx(apart, rel=1e-12)
     counted_once = alike[0], np.ones(len(alike[0])), alike[2]
-    assert weighted or kernel.log_marginal(0.5, *counted_once, 1.7, 3.0, 0.8) != pytest.approx(
+    assert weighted or log_marginal(0.5, *counted_once, 1.7, 3.0, 0.8, NOTHING) != pytest.approx(
         apart, rel=1e-3
     )
 

@@ -277,6 +277,21 @@ def test_small_sums_of_squares_are_taken_from_the_residuals_themselves(monkeypat
     assert np.abs(out / rss[:8] - 1).max() > 0.01
 
 
+@pytest.mark.parametrize("R", [1, 2, 5, 12])
+def test_a_symmetric_matrix_is_diagonalised(R):
+    rng = np.random.default_rng(R)
+    Q = np.linalg.qr(rng.standard_normal((R, R)))[0]
+    wanted = 10.0 ** rng.uniform(-6, 6, R)
+    S, E = Q @ np.diag(wanted) @ Q.T, np.empty((R, R))
+    S = (S + S.T) / 2
+    values = S.copy()
+    gauge.diagonalise(values, R, E)
+    assert np.abs(values - np.diag(np.diag(values))).max() <= 1e-12 * wanted.max()
+    np.testing.assert_allclose(np.sort(np.diag(values)), np.sort(wanted), atol=1e-13 * wanted.max())
+    np.testing.assert_allclose(E.T @ E, np.eye(R), atol=1e-13)
+    np.testing.assert_allclose(E @ np.diag(np.diag(values)) @ E.T, S, atol=1e-12 * wanted.max())
+
+
 # Pieces, in law
 
 

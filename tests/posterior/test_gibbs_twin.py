@@ -7,7 +7,9 @@ from tests.reference.chains import z_between
 from tests.reference.gibbs_compiled import Compiled
 from tests.reference.gibbs_slow import Model, State
 
+from maxentry.model.likelihood import GAUSSIAN
 from maxentry.model.priors import InverseGamma, Priors
+from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 
 PRIORS = Priors(
@@ -81,3 +83,24 @@ def test_long_chains_of_every_model_agree_with_the_slow_twin(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_negative_control_every_model_shows_its_mistake(name):
     assert compare(name, 6_000, seed=10, mistakes=(MISTAKE[name],)) > FAIL
+
+
+@pytest.mark.parametrize("effects", [False, True])
+def test_a_component_that_vanished_comes_back(effects):
+    """Given L alone its strength would change by a few per cent a sweep."""
+    rng, (m1, m2, R, N) = np.random.default_rng(11), (300, 200, 3, 6_000)
+    U, V = rng.standard_normal((m1, R)), rng.standard_normal((m2, R))
+    i, j = np.divmod(rng.permutation(m1 * m2)[:N], m2)
+    y = (U @ V.T)[i, j] + 0.3 * rng.standard_normal(N)
+    data = gibbs.prepare(Observations((m1, m2), i, j, y), effects, GAUSSIAN, False, None)
+    start = gibbs.init(data, R, PRIORS, rng)
+    for array, factors in ((start.left, U), (start.right, V)):
+        array[:] = 0.0
+        array[:, :R] = factors
+    start.left[:, 0] = 1e-3 * rng.standard_normal(m1)
+    start.right[:, 0] = 1e-2 * rng.standard_normal(m2)
+    nothing = gibbs.DrawBuffers(*(np.empty((0,) * d) for d in (3, 3, 2, 2, 2)))
+    hyper = gibbs.hyperparameters(PRIORS)
+    end = gibbs.step(start, data, R, hyper, rng, np.ones(150), nothing, 0)
+    strengths = np.linalg.svd(end.left[:, :R] @ end.right[:, :R].T, compute_uv=False)[:R]
+    assert strengths[-1] > 0.5 * np.sqrt(m1 * m2)

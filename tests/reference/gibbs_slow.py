@@ -22,6 +22,8 @@ MISTAKES = {
     "tau2 shape": "m instead of m/2 in the variances of the effects",
     "rss unweighted": "the weights of Student noise forgotten in the draw of eta2",
     "beta forgotten": "the likelihood of the rows not tempered",
+    "eigenvalues forgotten": "the density of an eigenvalue of L without its distances from the others",
+    "choice forgotten": "an eigenvalue of L drawn as if it had been chosen whatever its size",
     "line once": "the weight of a column drawn as if it had one measurement",
     "replicates once": "an entry measured again counted once in the sums over a row",
 }
@@ -154,6 +156,45 @@ def side(own, other, y, precision, X, p, offset, tau2, s2, sigma2, model, rng, m
     return G[:, :R] @ V.T, G[:, R] if model.effects else np.zeros(m), G[:, :R] @ slope
 
 
+def redraw_strength(own, other, y, precision, X, r, p, offset, s2, sigma2, model, rng, mistakes):
+    """An eigenvalue of L | A, and with it the coordinates of all rows along its eigenvector e: new (X, p).
+
+    In eigenvalues and eigenvectors the law of L has the density |L|^((n-R-1)/2) prod |l_a - l_b|. Eigenvalue k is
+    chosen with probability l_k / sum l, then moved by a Metropolis step with the coordinates integrated out.
+    """
+    m, R = X.shape[0], model.R
+    V = random_basis(X.T, R, rng)
+    A = X @ V
+    slope = np.linalg.lstsq(A, p, rcond=None)[0]
+    n = m - R - model.aligned
+    values, vectors = np.linalg.eigh(draw_wishart(n, A, rng))
+    k = rng.choice(R, p=values / values.sum())
+    e, rest = vectors[:, k], np.delete(values, k)
+    F, a = V + slope, A @ e
+    f, residuals = (F @ e)[other], y - offset[other] - r[own] - (A @ F.T)[own, other]
+    # of row i: exp(-P_i a^2 / 2 + c_i a) as a function of its coordinate a, for an eigenvalue of zero
+    P = 1 / sigma2 + (slope @ e) ** 2 / s2 + np.bincount(own, precision * f**2, m)
+    c = np.bincount(own, precision * f * (residuals + a[own] * f), m)
+    c -= (slope @ e) * (p - a * (slope @ e)) / s2
+
+    def log_density(x):  # of x = log l
+        value = np.exp(x)
+        total = (n - R - 1) / 2 * x + x - np.log(P + value).sum() / 2 + (c**2 / (P + value)).sum() / 2
+        if "eigenvalues forgotten" not in mistakes:
+            total += np.log(np.abs(value - rest)).sum()
+        if "choice forgotten" not in mistakes:
+            total += np.log(value / (value + rest.sum()))
+        return total
+
+    old = np.log(values[k])
+    new = old + rng.standard_normal()
+    if np.log(rng.random()) > log_density(new) - log_density(old):
+        new = old
+    P = P + np.exp(new)
+    A = A + np.outer(c / P + rng.standard_normal(m) / np.sqrt(P) - a, e)
+    return A @ V.T, A @ slope
+
+
 def redraw_aligned(own, e, precision, X, s2, R, rng):
     """p = U omega given residuals e that leave it out, in a random orthonormal frame U of X."""
     U = random_basis(X, R, rng)
@@ -171,8 +212,14 @@ def sweep(s, i, j, y, model, rng, mistakes=()):
     k = beta * s.w / s.eta2
     k_rows = s.w / s.eta2 if "beta forgotten" in mistakes else k
     shared = (s.sigma2, model, rng, mistakes)
+    if R:
+        X, aligned = redraw_strength(i, j, y - s.mu, k, s.X, s.r, s.p, s.c + s.q, s.s2_row, *shared)
+        s = s._replace(X=X, p=aligned)
     X, r, aligned = side(i, j, y - s.mu, k_rows, s.X, s.p, s.c + s.q, s.tau2_row, s.s2_row, *shared)
     s = s._replace(X=X, r=r, p=aligned)
+    if R:
+        X, aligned = redraw_strength(j, i, y - s.mu, k, s.X.T, s.c, s.q, s.r + s.p, s.s2_col, *shared)
+        s = s._replace(X=X.T, q=aligned)
     X, c, aligned = side(j, i, y - s.mu, k, s.X.T, s.q, s.r + s.p, s.tau2_col, s.s2_col, *shared)
     s = s._replace(X=X.T, c=c, q=aligned)
     if model.effects:

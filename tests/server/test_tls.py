@@ -54,7 +54,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
     ours: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither by default nor for another's; and no token goes out then."""
-    monkeypatch.setattr(maxentry.client.client.time, "sleep", lambda _: None)
+    monkeypatch.setattr(maxentry.client.session.time, "sleep", lambda _: None)
     other, _ = certified(tmp_path, "other")
     with running(certificate=ours, tokens=TOKENS) as (url, _):
         for trusted in (None, other):

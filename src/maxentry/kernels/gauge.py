@@ -1,7 +1,8 @@
 """The change of gauge before a half-sweep: one side becomes orthonormal, and what the other side's laws need of that.
 
 X = A B' with B = V T' and V'V = I is (A T) V'. Of A T only its Gram matrix and the slope of its aligned effects are
-needed, since A is about to be redrawn: both follow from A'A and A'p, without forming A T.
+needed, since A is about to be redrawn: both follow from A'A and A'p, without forming A T. The strength of a component
+is drawn here, too, before its rows are.
 
     A    m x padded R    factors of a side, with columns of zeros up to a multiple of eight
     T    R x R           lower triangular
@@ -18,11 +19,14 @@ import numpy as np
 from numba import njit
 
 from maxentry._types import Array
+from maxentry.kernels.rng import draw_variance
 from maxentry.kernels.simd import LANES, broadcast, fma, load, multiply, store
 
 MAX_JITTERS = (
     700  # from 1e-290 tenfold each: beyond every number; only NaN gets there, and is found after the sweeps
 )
+
+MAX_ROTATIONS = 30  # of every pair of directions, to diagonalise; five or six are enough
 
 
 @njit(cache=True, nogil=True)
@@ -183,6 +187,109 @@ def solve_slope(G: Array, h: Array, R: int, m: Array) -> None:
     cholesky(C, R)
     solve_lower(C, m, R)
     solve_upper(C, m, R)
+
+
+@njit(cache=True, nogil=True)
+def diagonalise(S: Array, R: int, E: Array) -> None:
+    """S[:R, :R] <- its eigenvalues, on the diagonal, and E[:R, :R] <- its eigenvectors, in columns (cyclic Jacobi)."""
+    for a in range(R):
+        for b in range(R):
+            E[a, b] = 1.0 if a == b else 0.0
+    for _ in range(MAX_ROTATIONS):
+        left = False
+        for a in range(R):
+            for b in range(a + 1, R):
+                if abs(S[a, b]) <= 1e-15 * math.sqrt(abs(S[a, a] * S[b, b])):
+                    continue
+                left = True
+                half = 0.5 * (S[b, b] - S[a, a]) / S[a, b]
+                t = math.copysign(1.0, half) / (abs(half) + math.hypot(1.0, half))
+                c = 1.0 / math.hypot(1.0, t)
+                s = t * c
+                for k in range(R):
+                    x, y = S[k, a], S[k, b]
+                    S[k, a], S[k, b] = c * x - s * y, s * x + c * y
+                    x, y = E[k, a], E[k, b]
+                    E[k, a], E[k, b] = c * x - s * y, s * x + c * y
+                for k in range(R):
+                    x, y = S[a, k], S[b, k]
+                    S[a, k], S[b, k] = c * x - s * y, s * x + c * y
+                S[a, b], S[b, a] = 0.0, 0.0
+        if not left:
+            return
+
+
+@njit(cache=True, nogil=True)
+def redraw_strength(
+    indptr: Array, index: Array, values: Array, weights: Array, factors: Array, free: Array, F: Array, offset: Array,
+    mu: float, precision: float, R: int, T: Array, slope: Array, s2: float, aligned: bool, ridge: float, sigma2: float,
+    Q: Array, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Draw an eigenvalue of L, Q = L + I / sigma2, given y with the rows' parts along its eigenvector integrated out.
+
+    L given A pins the strength of a component to what it is, up to a factor: one near zero would stay there for
+    hundreds of sweeps. `factors` are in the old gauge, A T in the new one. The weaker a component, the more often it
+    is chosen.
+    """
+    m, E, S = free.size, np.empty((R, R)), Q[:R, :R].copy()
+    diagonalise(S, R, E)
+    total = 0.0
+    for a in range(R):
+        S[a, a] -= 1.0 / sigma2
+        total += S[a, a]
+    u, k = rng.random() * total, 0
+    while k < R - 1 and u >= S[k, k]:
+        u -= S[k, k]
+        k += 1
+    others, count, along = np.empty(R - 1), 0, 0.0
+    for a in range(R):
+        along += slope[a] * E[a, k]
+        if a != k:
+            others[count] = S[a, a]
+            count += 1
+    feature = np.empty(offset.size)
+    for j in range(offset.size):
+        f = 0.0
+        for a in range(R):
+            f += F[j, a] * E[a, k]
+        feature[j] = f
+    n, s, ones, row = np.empty(m), np.empty(m), np.ones(m), np.empty(R)
+    length = F.shape[1]
+    g = np.empty(length)  # sum w f (V_j + m) with f the feature of the eigenvector
+    for i in range(m):
+        own, p = 0.0, 0.0
+        for b in range(R):
+            x = 0.0
+            for a in range(b, R):
+                x += factors[i, a] * T[a, b]
+            row[b] = x
+            own += x * E[b, k]
+            p += x * slope[b]
+        sum_w, sum_we, known = 0.0, 0.0, mu + free[i]
+        for q in range(0, length, LANES):
+            store(g, q, broadcast(0.0))
+        for o in range(indptr[i], indptr[i + 1]):
+            j = index[o]
+            f = feature[j] * weights[o] if weights.size > 0 else feature[j]
+            sum_w += f * feature[j]
+            sum_we += f * (values[o] - known - offset[j])
+            for q in range(0, length, LANES):
+                store(g, q, fma(broadcast(f), load(F, j * length + q), load(g, q)))
+        for a in range(R):
+            sum_we -= row[a] * g[a]
+        n[i] = 1.0 / sigma2 + precision * sum_w
+        s[i] = precision * (sum_we + own * sum_w)
+        if aligned:
+            n[i] += along * along / s2
+            s[i] -= along * (p - along * own) / s2
+        s[i] *= s[i]
+    shape = -0.5 * (1 + int(aligned))
+    old = S[k, k]
+    if old > 0.0:
+        new = 1.0 / draw_variance(1.0 / old, n, ones, s, 1.0, shape, 0.5 * ridge, others, rng)
+        for a in range(R):
+            for b in range(R):
+                Q[a, b] += (new - old) * E[a, k] * E[b, k]
 
 
 @njit(cache=True, nogil=True)

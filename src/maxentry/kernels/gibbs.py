@@ -42,6 +42,7 @@ from maxentry.kernels.gauge import (
     cholesky,
     matvec,
     orthonormalise,
+    redraw_strength,
     solve_lower,
     solve_slope,
     solve_upper,
@@ -49,7 +50,7 @@ from maxentry.kernels.gauge import (
     weighted_gram,
 )
 from maxentry.kernels.latent import Errors, Latent, entry_means, fill_latent, redraw_excess, redraw_scales
-from maxentry.kernels.rng import draw_from_grid, draw_inverse_gamma, fill_bartlett, fill_normal
+from maxentry.kernels.rng import draw_from_grid, draw_inverse_gamma, draw_variance, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
 from maxentry.kernels.simd import fetch_and_increment
 
@@ -60,9 +61,7 @@ N_SCALARS = 8
 H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
 SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
 
-# The slice sampler of a variance of effects
-STEP = 1.0  # width of the first bracket, in log tau2
-MAX_STEPS = 30
+RATE = 0.25  # of half-sweeps that redraw the strength of a component
 FIXED = 1e40  # shape of an inverse gamma without spread
 MAX_COUNT = 4096  # observations of a row up to which rows of equal count are grouped
 
@@ -106,49 +105,6 @@ BY_COL, BY_ROW = 1.0, 2.0  # which lines have a noise of their own; 0: none
 
 
 @njit(cache=True, nogil=True)
-def log_marginal(
-    log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float
-) -> float:
-    """log p(log tau2 | y) up to a constant; a group of `rows` rows has the same n, and s2 is the sum of their s^2."""
-    tau2 = math.exp(log_tau2)
-    total = -shape * log_tau2 - scale / tau2
-    for k in range(n.size):
-        d = 1.0 + precision * n[k] * tau2
-        total += 0.5 * (tau2 * precision * precision * s2[k] / d - rows[k] * math.log(d))
-    return total
-
-
-@njit(cache=True, nogil=True)
-def draw_variance(
-    tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float,
-    rng: np.random.Generator,
-) -> float:  # fmt: skip
-    """One slice-sampling step (Neal 2003: stepping out, shrinking) on log tau2."""
-    x = math.log(tau2)
-    height = log_marginal(x, n, rows, s2, precision, shape, scale) - rng.standard_exponential()
-    low = x - STEP * rng.random()
-    high = low + STEP
-    # Neal's J and K: a random split of the steps keeps the move reversible where their number is limited.
-    down = int(rng.random() * MAX_STEPS)
-    up = MAX_STEPS - 1 - down
-    while down > 0 and log_marginal(low, n, rows, s2, precision, shape, scale) > height:
-        low -= STEP
-        down -= 1
-    while up > 0 and log_marginal(high, n, rows, s2, precision, shape, scale) > height:
-        high += STEP
-        up -= 1
-    for _ in range(1000):  # a few dozen are enough for numbers; NaN would shrink for ever
-        new = low + (high - low) * rng.random()
-        if log_marginal(new, n, rows, s2, precision, shape, scale) >= height:
-            return math.exp(new)
-        if new < x:
-            low = new
-        else:
-            high = new
-    return tau2
-
-
-@njit(cache=True, nogil=True)
 def group_equal_counts(n: Array, s: Array) -> tuple[Array, Array, Array]:
     """Group rows of equal n > 0: return n, the number of rows and the sum of s^2 of each group."""
     m, top = n.size, 0
@@ -185,7 +141,7 @@ def redraw_effects(
         n[i] = sums[i, 0]
         s[i] = sums[i, 1] + n[i] * (effect[i] - mu_shift)
     counts, rows, s2 = group_equal_counts(n, s)
-    tau2 = draw_variance(tau2, counts, rows, s2, precision, shape, scale, rng)
+    tau2 = draw_variance(tau2, counts, rows, s2, precision, shape, scale, np.empty(0), rng)
     for i in range(m):
         p = 1.0 / tau2 + precision * n[i]
         effect[i] = precision * s[i] / p + rng.standard_normal() / math.sqrt(p)
@@ -267,8 +223,8 @@ def change_gauge(this: Side, other: Side, scratch: Scratch, R: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def set_prior(
-    this: Side, other: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, sigma2: float, tau2: float,
-    s2: float, rng: np.random.Generator,
+    this: Side, other: Side, scratch: Scratch, R: int, effects: bool, aligned: bool, which: int, scalars: Array,
+    rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Draw the prior precision of a row of this side, and set the features that the other side gives it.
 
@@ -277,6 +233,8 @@ def set_prior(
     On the plain path of annealing the determinant of the prior is |A'A + ridge I|, so that no component vanishes.
     """
     Q, m = scratch.Q, scratch.slope
+    sigma2, tau2, s2 = scalars[SIGMA2], scalars[SIDES[which][0]], scalars[SIDES[which][1]]
+    ridge = 0.0
     if R > 0:
         ridge = scratch.state[RIDGE] * (1.0 - scratch.state[BETA]) * sigma2
         for a in range(R):
@@ -284,13 +242,19 @@ def set_prior(
         draw_augmented_precision(scratch.G, R, this.free.size - R - int(aligned), sigma2, rng, Q)
     if aligned:
         solve_slope(scratch.G, scratch.h, R, m)
-        for a in range(R):
-            for b in range(R):
-                Q[a, b] += m[a] * m[b] / s2
     for j in range(other.free.size):
         for a in range(R):
             other.F[j, a] = other.factors[j, a] + m[a]
         other.effect[j] = other.free[j] + other.aligned[j]
+    if R > 0 and rng.random() < RATE:
+        redraw_strength(
+            this.indptr, this.positions, this.values, this.weights, this.factors, this.free, other.F, other.effect,
+            scalars[MU], scratch.state[BETA] / scalars[ETA2], R, scratch.T, m, s2, aligned, ridge, sigma2, Q, rng,
+        )  # fmt: skip
+    if aligned:
+        for a in range(R):
+            for b in range(R):
+                Q[a, b] += m[a] * m[b] / s2
     if effects:
         Q[R, R] = 1.0 / tau2
 
@@ -448,9 +412,7 @@ def begin_sweep(
     """Toss which side's effects this sweep redraws, and set the prior of the rows."""
     scratch.state[BETA] = beta
     scratch.state[COIN] = 1.0 if effects and rng.random() < 0.5 else 0.0
-    set_prior(
-        left, right, scratch, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_ROW], scalars[S2_ROW], rng
-    )
+    set_prior(left, right, scratch, R, effects, aligned, 0, scalars, rng)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -463,9 +425,7 @@ def switch_sides(
     if effects and scratch.state[COIN] == 0.0:
         redraw_side(left, 0, scratch, R, aligned, hyper, scalars, rng)
     change_gauge(right, left, scratch, R)
-    set_prior(
-        right, left, scratch, R, effects, aligned, scalars[SIGMA2], scalars[TAU2_COL], scalars[S2_COL], rng
-    )
+    set_prior(right, left, scratch, R, effects, aligned, 1, scalars, rng)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -1,4 +1,4 @@
-"""Random draws inside compiled loops: normal, inverse gamma, from a grid, Wishart (Bartlett 1933)."""
+"""Random draws in compiled loops: normal, inverse gamma, grid, Wishart (Bartlett 1933), a variance given row sums."""
 
 import math
 
@@ -57,7 +57,7 @@ def fill_bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
 # Then s[POINT] is the new point.
 
 POINT, START, HEIGHT, LOW, HIGH, STEP, DOWN, UP, LEAST, MOST, STAGE, TRIES = range(12)
-STEPS = 20  # of a bracket
+STEPS = 30  # of a bracket
 MOST_TRIES = 1000  # numbers need a few dozen; NaN would shrink for ever
 
 
@@ -119,3 +119,50 @@ def _next_point(s: Array, rng: np.random.Generator) -> None:
         s[STAGE] = 2.0
     s[LOW], s[HIGH] = max(s[LOW], s[LEAST]), min(s[HIGH], s[MOST])
     s[POINT] = s[LOW] + (s[HIGH] - s[LOW]) * rng.random()
+
+
+# The variance of effects
+
+FIRST_STEP = 1.0  # width of the first bracket, in log tau2
+
+
+@njit(cache=True, nogil=True)
+def log_marginal(
+    log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array
+) -> float:  # fmt: skip
+    """log p(log tau2 | y) up to a constant; a group of `rows` rows has the same n, and s2 is the sum of their s^2.
+
+    `others` are the other eigenvalues of L where 1/tau2 is one, and empty otherwise (`redraw_strength`).
+    """
+    tau2 = math.exp(log_tau2)
+    total, weight = -shape * log_tau2 - scale / tau2, 1.0
+    for j in range(others.size):
+        total += math.log(abs(1.0 - tau2 * others[j]))
+        weight += tau2 * others[j]
+    total -= math.log(weight)
+    quadratic, product = 0.0, 1.0
+    for k in range(n.size):
+        d = 1.0 + precision * n[k] * tau2
+        quadratic += s2[k] / d
+        if rows[k] == 1.0 and d < 1e100:  # one logarithm for many factors
+            product *= d
+            if product > 1e200:
+                total -= 0.5 * math.log(product)
+                product = 1.0
+        else:
+            total -= 0.5 * rows[k] * math.log(d)
+    return total + 0.5 * (tau2 * precision * precision * quadratic - math.log(product))
+
+
+@njit(cache=True, nogil=True)
+def draw_variance(
+    tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array,
+    rng: np.random.Generator,
+) -> float:  # fmt: skip
+    """One slice step on log tau2."""
+    x = math.log(tau2)
+    height = log_marginal(x, n, rows, s2, precision, shape, scale, others)
+    s = begin_slice(x, height, FIRST_STEP, -np.inf, np.inf, rng)
+    while not move_slice(s, log_marginal(s[POINT], n, rows, s2, precision, shape, scale, others), rng):
+        pass
+    return math.exp(s[POINT])

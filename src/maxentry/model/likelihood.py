@@ -46,6 +46,12 @@ Noise = Literal["gaussian", "student", "columns", "rows"]
 NOISE_NAMES: tuple[Noise, ...] = get_args(Noise)
 DataKind = Literal["numbers", "yes/no", "grades"]
 KIND_NAMES: tuple[DataKind, ...] = get_args(DataKind)
+# What the model says of an entry, in words
+ANSWER_WORDS: dict[str, str] = {
+    "numbers": "posterior mean",
+    "yes/no": "probability of yes",
+    "grades": "expected grade",
+}
 # What the expected error is of, in words
 ERROR_WORDS: dict[str, str] = {
     "numbers": "root mean square against measurements, your units",
@@ -242,6 +248,13 @@ class Likelihood:
     def is_special(self) -> bool:
         """Whether values are more than plain numbers: yes and no, grades, or numbers of a scale with ends."""
         return self.discrete or self.limits is not None
+
+    @property
+    def words(self) -> tuple[tuple[float, str], ...]:
+        """The numbers that stand for yes and no, or for grades, in rising order, each with its word."""
+        if self.kind == "yes/no":
+            return (0.0, "no"), (1.0, "yes")
+        return tuple(zip(self.scores, map(str, self.levels), strict=True))
 
     @property
     def first_cuts(self) -> tuple[float, ...]:

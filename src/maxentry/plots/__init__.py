@@ -7,11 +7,11 @@
 `pip install 'maxentry[plots]'` installs both. Neither is loaded before it draws.
 """
 
-from maxentry.plots.charts import calibration, coherence, history, rhat, singular_values, trace
+from maxentry.plots.charts import best, calibration, coherence, history, ranking, rhat, singular_values, trace
 from maxentry.plots.heatmaps import mean, next_batch, observed, sd, width
 from maxentry.plots.plot import Plot
 
 __all__ = [
-    "Plot", "calibration", "coherence", "history", "mean", "next_batch", "observed", "rhat", "sd", "singular_values",
-    "trace", "width",
+    "Plot", "best", "calibration", "coherence", "history", "mean", "next_batch", "observed", "ranking", "rhat", "sd",
+    "singular_values", "trace", "width",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Charts: are intervals right, did the sampler converge, what is the low-rank part, how did the campaign go.
+"""Charts: are intervals right, did the sampler converge, what is best, what is the low-rank part, how did it go.
 
 Calibration. Each value has a place u from 0 to 1 in the distribution predicted for it; the share of values with
 |2u - 1| <= level is the coverage of intervals of that level. Predictions come from the most telling source there is:
@@ -11,18 +11,20 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 from threadpoolctl import threadpool_limits
 
-from maxentry._types import Array, Indices
+from maxentry._types import Array, Flags, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, is_choice
+from maxentry.model.goal import OVERALL, Goal, Line
+from maxentry.model.likelihood import ANSWER_WORDS
 from maxentry.plots.plot import Plot, Subject
-from maxentry.plots.records import Chart, Panel, Series
+from maxentry.plots.records import LONGEST, Chart, Panel, Series
 from maxentry.plots.style import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION
 from maxentry.posterior.diagnostics import LONG_RHAT, POPULATION_RHAT
 from maxentry.posterior.draws import gram_matrices
@@ -31,13 +33,14 @@ from maxentry.posterior.intervals import check_level, predict, quantiles
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.transform import ValueMap
-from maxentry.wording import count, one_line
+from maxentry.wording import count, one_line, percent, show
 
 if TYPE_CHECKING:
     from maxentry.campaign.ledger.tables import Measurement
     from maxentry.campaign.state import State
     from maxentry.observations import Observations
     from maxentry.plots.plot import Source
+    from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
 LEVELS = np.concatenate([np.arange(0.05, 0.96, 0.05), [0.99]])
@@ -45,6 +48,7 @@ SHOWN = 200  # values with their intervals
 FEWEST = 10  # predictions from which on a campaign is judged by them alone
 CHAINS = 32  # lines of a trace
 NAMED = 25  # rows or columns of a panel of coherences
+LISTED = 40  # lines of an answer
 RHAT_LIMITS = {"population": POPULATION_RHAT, "long": LONG_RHAT}
 RANK_0 = "the posterior has rank 0, row and column means alone: there is no low-rank part to show"
 
@@ -290,7 +294,8 @@ def trace(source: Source, *, unit: str = "") -> Plot:
     )
     chains = len(draws.mu)
     number = f"{CHAINS} of {chains}" if chains > CHAINS else f"{chains}"
-    scale = f"; on the {subject.transform} scale" if subject.scale_note else ""
+    latent = "of the latent numbers" if subject.likelihood.discrete else f"on the {subject.transform} scale"
+    scale = f"; {latent}" if subject.scale_note else ""
     advice = "those of one rank should cover the same range and not drift"
     note = f"{number} chains, a line each: {advice}; {rank_shares(posterior)}{scale}"
     return Plot(Chart(subject.title("Traces"), note, panels))
@@ -421,6 +426,75 @@ def _coherence_panel(
     return Panel(f"{side}, {which}", x_label, "", series, names, from_zero=True)
 
 
+# Answers to goals
+
+
+def best(
+    source: Source, k: int | None = None, per: Line | None = None, *, smallest: bool = False, level: float = 0.9,
+    unit: str = "",
+) -> Plot:  # fmt: skip
+    """The largest (or smallest) entries, of all or of each row or column, and those that may be better."""
+    subject = Subject.check(source, unit)
+    goal = Goal("best", -1 if smallest else 1, per, (OVERALL if per is None else 1) if k is None else k)
+    found = subject.posterior.answer(goal, level)
+    which = "smallest" if smallest else "best"
+    pairs = zip(found.table["row"], found.table["col"], strict=True)
+    named = ((one_line(i), one_line(j)) for i, j in pairs)
+    names = tuple(f"{j}: {i}" if per == "column" else f"{i}: {j}" for i, j in named)
+    chosen = np.asarray(found.table["place"]) > 0
+    groups = (which, chosen, BLUE), ("may be better", ~chosen, GREY)
+    panel = _answer_panel(subject, found, names, groups, f"P({which})")
+    of = "all entries" if per is None else f"each {per}"
+    note = f"the {which} of {of}, with {100 * level:g}% intervals. {found.summary[-1]}"
+    return Plot(Chart(subject.title(which.capitalize()), note, (panel,)))
+
+
+def ranking(
+    source: Source, of: Literal["rows", "columns"] = "rows", *, weights: Any = None, smallest: bool = False,
+    level: float = 0.9, unit: str = "",
+) -> Plot:  # fmt: skip
+    """Rows (or columns) by their average, the best first, with intervals; those that may be the best are marked."""
+    subject = Subject.check(source, unit)
+    if not is_choice(of, ("rows", "columns")):
+        raise ParameterError(f"of must be 'rows' or 'columns', got {show(of)}")
+    goal = Goal("rank", -1 if smallest else 1, "row" if of == "rows" else "column")
+    found = subject.posterior.answer(goal, level, weights)
+    names = tuple(map(one_line, found.table["row" if of == "rows" else "col"]))
+    leading = np.asarray(found.table["rank_low"]) == 1
+    groups = ("may be the best", leading, VERMILLION), ("others", ~leading, BLUE)
+    panel = _answer_panel(subject, found, names, groups, "P(best)")
+    note = f"averages with {100 * level:g}% intervals. {found.summary[-1]}"
+    return Plot(Chart(subject.title(f"Ranking of {of}"), note, (panel,)))
+
+
+def _answer_panel(
+    subject: Subject,
+    found: Answer,
+    names: tuple[str, ...],
+    groups: Sequence[tuple[str, Flags, str]],
+    what: str,
+) -> Panel:
+    """A line for each name from the top, groups in colours of their own."""
+    columns = ("estimate", "low", "high", "probability")
+    middle, low, high, share = (np.asarray(found.table[name], dtype=np.float64)[:LISTED] for name in columns)
+    hints = [
+        f"{name}: {m:.4g} ({a:.4g} to {b:.4g}), {what} {p:.0%}"
+        for name, m, a, b, p in zip(names, middle, low, high, share, strict=False)
+    ]
+    y, series = np.arange(len(middle), dtype=np.float64), []
+    for name, whole, color in groups:
+        mine = np.flatnonzero(whole[:LISTED])
+        if len(mine):
+            labels = tuple(hints[a] for a in mine)
+            series.append(
+                Series(name, middle[mine], y[mine], low[mine], high[mine], "dots", color, labels=labels)
+            )
+    told = [f"{name} ({percent(p)})" if p >= 0.005 else name for name, p in zip(names, share, strict=False)]
+    shown = tuple(text if len(text) <= LONGEST else name for text, name in zip(told, names, strict=False))
+    title = f"the first {LISTED} of {len(names):,}" if len(names) > LISTED else ""
+    return Panel(title, subject.with_unit("estimate"), "", tuple(series), shown)
+
+
 # History
 
 
@@ -456,10 +530,12 @@ def _error_panel(subject: Subject, state: State, curve: ErrorCurve, points: int)
     if state.settings.target_sd is not None and known:
         target = np.full(2, state.settings.target_sd)
         series.append(Series("target", x[[0, -1]], target, color=GREY, dashes="dotted"))
+    likelihood = state.settings.likelihood
+    about = f" of the {ANSWER_WORDS[likelihood.kind]}" if likelihood.discrete else ""
     return Panel(
         "expected error and predictions",
         "measurements",
-        subject.with_unit("error") if subject.unit else "error (root mean square)",
+        subject.with_unit("error") if subject.unit else f"error{about} (root mean square)",
         tuple(s for s in series if len(s.y)),
         from_zero=True,
     )

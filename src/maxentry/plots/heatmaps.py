@@ -11,6 +11,7 @@ import numpy as np
 from maxentry._types import Array, Indices
 from maxentry.belief import Belief, Entries
 from maxentry.errors import ParameterError, is_choice
+from maxentry.model.likelihood import ANSWER_WORDS
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import AxisLabels, HeatMap, Kind, Marks
 from maxentry.plots.style import Scale
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Order = Literal["clustered"] | None
 BinPair = tuple[Bins, Bins]  # of the rows, of the columns
 
+SHARES = tuple((k / 4, f"{25 * k}%") for k in range(5))  # along the colours of probabilities
 SAMPLED = 3  # rows (and columns) of a large cell that are evaluated at least
 DOTTED = 2500  # cells of a map on which each measured entry can have a dot
 PROFILE = 200  # columns by which rows are compared, evenly spread; and rows for columns
@@ -48,6 +50,8 @@ def _measurement_map(subject: Subject, bins: BinPair) -> HeatMap:
         return _heat_map(subject, "Measured entries", note, "% of entries measured", shares, bins, "share")
     values = maps.mean_values(subject.measured, subject.values, rows, cols)
     unit = subject.with_unit("measured value")
+    if subject.likelihood.discrete:
+        unit = subject.with_unit("grade" if subject.likelihood.levels else "answer")
     record = _heat_map(subject, "Measured entries", note, unit, values, bins, "value")
     failed = _failure_marks(subject, bins)
     return record._replace(marks=(failed,) if len(failed.rows) else ())
@@ -91,14 +95,16 @@ def _posterior_map(subject: Subject, what: PosteriorMap, bins: BinPair, level: f
     elif rows.n * cols.n <= DOTTED:
         measured = Entries.from_keys(subject.measured_keys, subject.shape[1])
         marks.append(_marks(subject, "measured", measured, ["measured"] * len(measured.rows), bins))
+    answer = ANSWER_WORDS[subject.likelihood.kind]
     title, unit = {
-        "mean": ("Posterior mean", "posterior mean"),
-        "sd": ("Uncertainty", "posterior sd"),
+        "mean": (f"{answer[0].upper()}{answer[1:]}", answer),
+        "sd": ("Uncertainty", f"sd of the {answer}" if subject.likelihood.discrete else "posterior sd"),
         "width": ("Interval width", f"width of {100 * level:g}% interval"),
     }[what]
     note, unit = "; ".join(filter(None, notes)), subject.with_unit(unit)
     scale: Scale = "value" if what == "mean" else "uncertainty"
-    return _heat_map(subject, title, note, unit, values, bins, scale)._replace(marks=tuple(marks))
+    record = _heat_map(subject, title, note, unit, values, bins, scale)._replace(marks=tuple(marks))
+    return record._replace(ticks=SHARES) if what == "mean" and subject.likelihood.kind == "yes/no" else record
 
 
 def next_batch(campaign: Source, n: int = 8, *, order: Order = None, unit: str = "") -> Plot:
@@ -111,7 +117,8 @@ def next_batch(campaign: Source, n: int = 8, *, order: Order = None, unit: str =
     base = _posterior_map(subject, "sd", bins) if with_model else _measurement_map(subject, bins)
     waiting = subject.pending
     pending = Entries.from_lists([a.row for a in waiting], [a.col for a in waiting])
-    hints = [_prediction(batch, k) for k in range(many)]
+    words = ANSWER_WORDS[subject.likelihood.kind] if subject.likelihood.discrete else "predicted"
+    hints = [_prediction(batch, k, words) for k in range(many)]
     marks = [
         *(m for m in base.marks if m.kind == "measured"),
         _marks(subject, "pending", pending, [f"pending, id {a.id}" for a in waiting], bins),
@@ -126,19 +133,21 @@ def next_batch(campaign: Source, n: int = 8, *, order: Order = None, unit: str =
     return Plot(base._replace(title=title, note=note, marks=tuple(m for m in marks if len(m.rows))))
 
 
-def _prediction(batch: Batch, k: int) -> str:
+def _prediction(batch: Batch, k: int, words: str) -> str:
     place = f"{k + 1} of the next {len(batch.rows)}"
     if not np.isfinite(batch.mean[k]):
         return place
-    return f"{place}, predicted {batch.mean[k]:.4g} ± {batch.sd[k]:.3g}"
+    return f"{place}, {words} {batch.mean[k]:.4g} ± {batch.sd[k]:.3g}"
 
 
 def _heat_map(
     subject: Subject, title: str, note: str, unit: str, values: Array, bins: BinPair, scale: Scale
 ) -> HeatMap:
     known = values[np.isfinite(values)]
-    logarithmic = False
-    if scale == "share":
+    logarithmic, ticks = False, subject.likelihood.words if scale == "value" else ()
+    if ticks:
+        limits = ticks[0][0], ticks[-1][0]
+    elif scale == "share":
         limits = 0.0, max(float(values.max()), 1e-9)
     elif subject.transform.kind == "log" and known.size and known.min() > 0:
         low, high = colour_limits(np.log(values))
@@ -146,7 +155,9 @@ def _heat_map(
     else:
         limits = colour_limits(values)
     rows, cols = map(side, bins, subject.axis_titles, (subject.row_labels, subject.col_labels))
-    return HeatMap(subject.title(title), note, unit, values, rows, cols, scale, limits, logarithmic)
+    return HeatMap(
+        subject.title(title), note, unit, values, rows, cols, scale, limits, logarithmic, ticks=ticks
+    )
 
 
 def colour_limits(values: Array) -> tuple[float, float]:

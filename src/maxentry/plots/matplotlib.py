@@ -84,6 +84,9 @@ def _heat_map(record: HeatMap) -> Figure:
     bar.ax.tick_params(labelsize=SMALLER, colors=INK, which="both")
     if record.logarithmic:
         _plain_numbers(bar.ax.yaxis, low, high)
+    if record.ticks:
+        at, names = record.named
+        bar.set_ticks(at, labels=names, parse_math=False)
     bar.outline.set_visible(False)
     _add_title(fig, record.title, record.note)
     if [m for m in record.marks if len(m.rows)]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from maxentry.campaign.ledger.tables import Ask
     from maxentry.campaign.policy import Batch
     from maxentry.campaign.state import State
+    from maxentry.model.likelihood import Likelihood
     from maxentry.posterior.posterior import Posterior
 
     Source: TypeAlias = "Posterior | Campaign | Subject"
@@ -134,10 +135,18 @@ class Subject:
         )  # fmt: skip
 
     @property
+    def likelihood(self) -> Likelihood:
+        """What a measurement says of its entry."""
+        return (
+            self.source[1].settings.likelihood
+            if isinstance(self.source, tuple)
+            else self.source.answers.likelihood
+        )
+
+    @property
     def has_numbers(self) -> bool:
         """Whether there are measured numbers to judge intervals by, not only limits, yes and no, or grades."""
-        discrete = self.posterior.fit.likelihood.discrete
-        return not discrete and bool(plain_values(self.posterior).any())
+        return not self.likelihood.discrete and bool(plain_values(self.posterior).any())
 
     def require_campaign(self, why: str) -> tuple[Campaign, State]:
         """The campaign and its state; a posterior is refused."""
@@ -209,6 +218,8 @@ class Subject:
     @property
     def scale_note(self) -> str:
         """On which scale values were modelled, where it is not their own."""
+        if self.likelihood.discrete:
+            return "modelled by latent numbers"
         return (
             "" if self.transform == NONE else f"modelled on the {self.transform} scale, shown in your units"
         )

@@ -20,7 +20,7 @@ from maxentry.plots.records import (
     log_ticks,
 )
 from maxentry.plots.style import GREY, INK, MARK, MARK_BLUE, MARK_SIZES, PLOTLY
-from maxentry.wording import number, shorten
+from maxentry.wording import shorten
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -86,12 +86,15 @@ def _heat_map(record: HeatMap) -> Figure:
         z, ends = np.log10(z), np.log10([low, high]).tolist()
         at = log_ticks(low, high)
         bar |= {"tickvals": np.log10(at).tolist(), "ticktext": [f"{x:g}" for x in at]}
+    if record.ticks:
+        at, names = record.named
+        bar |= {"tickvals": at, "ticktext": [escape(name) for name in names]}
     rows, cols = (np.array([escape(name) for name in side.names]) for side in (record.rows, record.cols))
     fig = go.Figure(
         go.Heatmap(
             z=z, zmin=ends[0], zmax=ends[1], colorscale=PLOTLY[record.scale], colorbar=bar, hoverongaps=False,
             customdata=np.stack(np.broadcast_arrays(rows[:, None], cols), axis=-1),
-            text=[[number(x) for x in line] for line in record.values.tolist()],
+            text=[[escape(record.text(x)) for x in line] for line in record.values.tolist()],
             hovertemplate="%{customdata[0]}, %{customdata[1]}: %{text}<extra></extra>",
         )
     )  # fmt: skip

@@ -14,10 +14,11 @@ import numpy as np
 
 from maxentry._types import Array, Indices
 from maxentry.plots.style import BLUE, Dashes, Scale
-from maxentry.wording import shorten
+from maxentry.wording import number, shorten
 
 Kind = Literal["measured", "pending", "next", "failed"]
 LONGEST = 18  # characters of a label on an axis
+NAMED = 12  # words along the colours
 NUMBERED = 30  # entries of a next batch that can have their number written in
 
 
@@ -71,6 +72,17 @@ class HeatMap(NamedTuple):
     limits: tuple[float, float]  # values beyond have the colour of the end
     logarithmic: bool = False
     marks: tuple[Marks, ...] = ()
+    ticks: tuple[tuple[float, str], ...] = ()  # numbers along the colours that stand for words, and these
+
+    def text(self, x: float) -> str:
+        """A value in words: that of the number it is, or the number itself."""
+        return dict(self.ticks).get(x) or number(x)
+
+    @property
+    def named(self) -> tuple[list[float], list[str]]:
+        """The places along the colours that are named, and their names; at most so many as there is space for."""
+        some = self.ticks[:: -(-len(self.ticks) // NAMED)] if self.ticks else ()
+        return [x for x, _ in some], [shorten(name, LONGEST) for _, name in some]
 
 
 class Series(NamedTuple):

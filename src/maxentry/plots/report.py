@@ -14,7 +14,8 @@ import numpy as np
 
 from maxentry import plots
 from maxentry.campaign.views import describe_kind
-from maxentry.model.likelihood import ERROR_WORDS
+from maxentry.model.goal import Goal
+from maxentry.model.likelihood import ANSWER_WORDS, ERROR_WORDS
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, FigureRecord
@@ -59,6 +60,7 @@ def render_report(
         title=campaign.name,
         script=plotly.script() if interactive else "",
         advice=sentence(ahead.advice),
+        answer=_answer(subject, draw),
         **_standing(subject, ahead),
         maps=_map_cards(subject, draw),
         **next_section(subject, n, draw),
@@ -140,6 +142,24 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
     return {"standing": facts, "period": period}
 
 
+def _answer(subject: Subject, draw: Draw) -> dict[str, Any] | None:
+    """Return the answer to the campaign's goal: sentences and a figure; None where the table is to be filled."""
+    _, state = subject.require_campaign("has a goal")
+    goal = Goal.parse(state.settings.goal)
+    if goal.fills or not len(subject.measured_keys):
+        return None
+    figure = None
+    if goal.kind == "best":
+        figure = plots.best(subject, goal.k, goal.per, smallest=goal.sign < 0)
+    elif goal.kind == "rank":
+        figure = plots.ranking(subject, "rows" if goal.per == "row" else "columns", smallest=goal.sign < 0)
+    return {
+        "goal": str(goal),
+        "said": list(subject.posterior.answer(goal).summary),
+        "figure": None if figure is None else _card(figure, draw, kind="whole"),
+    }
+
+
 def _map_cards(subject: Subject, draw: Draw) -> list[Card]:
     cards = [_card(plots.observed(subject), draw)]
     if len(subject.measured_keys):
@@ -164,7 +184,8 @@ def next_section(subject: Subject, n: int, draw: Draw) -> dict[str, Any]:
     _, state = subject.require_campaign("knows what comes next")
     with_model, with_costs = bool(np.isfinite(batch.sd).any()), state.costs.given
     posterior = subject.posterior if with_model else None
-    columns = ["", "row", "column", *(["predicted", "sd", "gain"] if with_model else []),
+    predicted = ANSWER_WORDS[subject.likelihood.kind] if subject.likelihood.discrete else "predicted"
+    columns = ["", "row", "column", *([predicted, "sd", "gain"] if with_model else []),
                *(["cost"] if with_costs else []), "why"]  # fmt: skip
     rows = []
     for k, reason in enumerate(reasons(state, posterior, batch.rows, batch.cols)):

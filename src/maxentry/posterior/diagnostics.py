@@ -356,12 +356,18 @@ def find_stuck_chains(
     eta2: (chains, draws), the noise variance. n: the number of observations.
     By Laplace's approximation the log mass of a mode is about -(N - p) log eta, p the degrees of freedom. A chain with
     twice the noise sd of the median chain, worth 30 nats or more, has no weight in the posterior; pooled with the
-    others it would get one. With N <= p no chain is stuck: there every mode may interpolate the data.
+    others it would get one. A chain is judged by all of its draws, and by the first quarter of them: one that gets
+    out of such a mode while its draws are stored has draws without weight, too. With N <= p no chain is stuck: there
+    every mode may interpolate the data.
     """
-    log_eta, (m1, m2) = 0.5 * np.log(eta2).mean(1), shape
+    m1, m2 = shape
     free = n - (ranks * (m1 + m2 - ranks) + effects * (m1 + m2))
-    above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])
-    return np.asarray((above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS))
+    stuck = np.zeros(len(eta2), dtype=bool)
+    for part in (eta2, eta2[:, : max(1, eta2.shape[1] // 4)]):
+        log_eta = 0.5 * np.log(part).mean(1)
+        above = log_eta - np.array([np.median(log_eta[ranks == rank]) for rank in ranks])
+        stuck |= (above > np.log(STUCK_RATIO)) & (free * above > STUCK_NATS)
+    return stuck
 
 
 def median(values: Array) -> float:

@@ -45,6 +45,8 @@ CRITERIA = {
     "balanced": "spread evenly over rows and columns",
     "uniform": "at random",
 }
+# The kinds of values in the words of the form, the default first.
+KINDS = {"numbers": "numbers", "yes/no": "yes or no, pass or fail", "grades": "grades in an order"}
 # From which values on the page says that a row, a column or an sd stands out, and that a fit rests on rank 0.
 THRESHOLDS = {"stands_out": STANDS_OUT, "mostly_means": MOSTLY_MEANS}
 # Style sheets for geographic maps that plotly.js puts into a page unless it finds an element of their name.
@@ -54,7 +56,11 @@ SHEETS = re.compile(rb'document\.getElementById\("([0-9a-f]{64})"\)')
 def add_pages(app: FastAPI) -> None:
     """Serve the page at `/`, its files at `/static`, and plotly.js from the installed package."""
     words = [(name, f"{name.replace('_', ' ')}: {said}") for name, said in CRITERIA.items()]
-    choices = {"acquisition": words, "transform": [(name, name) for name in (*get_args(Kind), PERCENT)]}
+    choices = {
+        "acquisition": words,
+        "transform": [(name, name) for name in (*get_args(Kind), PERCENT)],
+        "kind": list(KINDS.items()),
+    }
     plotly = _find_plotly()
     address = "" if plotly is None else f"/static/lib/plotly-{version('plotly')}.min.js"
     page = (STATIC / "index.html").read_text(encoding="utf-8").replace("{{plotly}}", address)

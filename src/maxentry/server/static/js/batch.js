@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
-import { believed, count, csvCell, label, number, several } from "./format.js";
+import { count, csvCell, label, number, several } from "./format.js";
 import { why } from "./reasons.js";
 import { name, nameField } from "./author.js";
 
@@ -10,8 +10,8 @@ const LISTED = 200; // entries that would be next, with their reasons
 
 export class Batch {
   /** `changed()` after something was written; `picked(entry)` when an entry is to be shown on the map. */
-  constructor(path, { changed, picked, previewed }) {
-    Object.assign(this, { path, changed, picked, previewed });
+  constructor(path, kind, { changed, picked, previewed }) {
+    Object.assign(this, { path, kind, changed, picked, previewed });
     this.lines = new Map(); // by id, so that what is typed survives what others do
     this.total = 0;
     this.version = -1; // the latest heard of
@@ -31,7 +31,7 @@ export class Batch {
     this.next = h("div", { class: "next" });
     this.form = h("form", { noValidate: true, onsubmit: (event) => this.tell(event) }, this.body,
       h("div", { class: "actions" }, this.summary, h("button", { type: "button", onclick: () => this.download() }, "Plate as CSV"), this.save));
-    this.drop = h("div", { class: "drop" }, field("Results as a file (CSV)", this.file, "Columns id (or row and col) and value: a number, a limit like <0.5 or 0.5..0.7, “failed” if measuring gave no value, empty while it is awaited. Either all lines are saved or none."));
+    this.drop = h("div", { class: "drop" }, field("Results as a file (CSV)", this.file, `Columns id (or row and col) and value: ${this.kind.words.length ? this.kind.hint : "a number, a limit like <0.5 or 0.5..0.7"}, “failed” if measuring gave no value, empty while it is awaited. Either all lines are saved or none.`));
     this.listenForFiles();
     this.element = h("section", { class: "card", id: "batch", "aria-labelledby": "batch-title" },
       h("h2", { id: "batch-title" }, "Next batch"),
@@ -72,7 +72,7 @@ export class Batch {
     }
     items.forEach((item, k) => {
       const line = this.lines.get(item.id) ?? this.add(item);
-      put(line.expected, expected(item));
+      put(line.expected, this.expected(item));
       put(line.why, why(item, most));
       if (this.body.children[k] !== line.row) this.body.insertBefore(line.row, this.body.children[k] ?? null);
     });
@@ -84,7 +84,7 @@ export class Batch {
   add(item) {
     const { id } = item;
     const entry = `id ${id}, row ${label(item.row)}, column ${label(item.col)}`;
-    const value = h("input", { type: "text", inputMode: "decimal", size: 7, placeholder: "value", autocomplete: "off", "data-id": id, "aria-label": `value of ${entry}` });
+    const value = this.kind.box({ size: 7, placeholder: "value", "data-id": id, title: this.kind.hint, "aria-label": `value of ${entry}` });
     const act = (text, title, kind) => h("button", { type: "button", class: "small", "aria-label": `${title}: ${entry}`, title, onclick: () => this.giveUp(item, kind) }, text);
     const place = h("button", { type: "button", class: "link", "aria-label": `show ${entry} on the map`, onclick: () => this.picked([item.i, item.j]) }, String(id));
     const line = { item, value, expected: h("span", { class: "expected" }), why: h("div", { class: "reason" }) };
@@ -92,6 +92,12 @@ export class Batch {
     line.row = h("li", { "data-id": id }, h("span", { class: "id" }, place), title(item), line.expected, acts, line.why);
     this.lines.set(id, line);
     return line;
+  }
+
+  /** The prediction of the last fit; without one, that of the time of asking. */
+  expected(line) {
+    const [mean, sd] = line.mean_now === null ? [line.mean, line.sd] : [line.mean_now, line.sd_now];
+    return mean === null ? "" : `${this.kind.yesNo ? this.kind.guessName : "expected"} ${this.kind.guess(mean, sd)}`;
   }
 
   async ask(event) {
@@ -230,7 +236,7 @@ export class Batch {
     const most = Math.max(0, ...found.entries.map((line) => line.teaches ?? 0));
     const lines = found.entries.slice(0, LISTED).map((line, k) => {
       const place = h("button", { type: "button", class: "link", "aria-label": `show row ${label(line.row)}, column ${label(line.col)} on the map`, onclick: () => this.picked([line.i, line.j]) }, `${k + 1}.`);
-      return h("li", {}, h("span", { class: "id" }, place), title(line), h("span", { class: "expected" }, expected(line)), h("span", { class: "acts note" }, `cost ${number(line.cost)}`), h("div", { class: "reason" }, why(line, most)));
+      return h("li", {}, h("span", { class: "id" }, place), title(line), h("span", { class: "expected" }, this.expected(line)), h("span", { class: "acts note" }, `cost ${number(line.cost)}`), h("div", { class: "reason" }, why(line, most)));
     });
     const rest = found.total - lines.length;
     const said = lines.length ? `Chosen by ${found.why.replaceAll("_", " ")}. These are not asked for yet.` : found.why;
@@ -239,12 +245,6 @@ export class Batch {
 }
 
 const title = (line) => h("strong", { class: "name" }, h("span", { class: "unseen" }, "row "), label(line.row), " · ", h("span", { class: "unseen" }, "column "), label(line.col));
-
-/** The prediction of the last fit; without one, that of the time of asking. */
-function expected(line) {
-  const [mean, sd] = line.mean_now === null ? [line.mean, line.sd] : [line.mean_now, line.sd_now];
-  return mean === null ? "" : `expected ${believed(mean, sd)}`;
-}
 
 /** Download a text as a file. */
 export function save(filename, text, type = "text/csv") {

@@ -7,6 +7,7 @@ import { h, isTyping, put, toast } from "./dom.js";
 import { Entries, Panel, Tooltip } from "./entry.js";
 import { Budget, facts, History, Work } from "./status.js";
 import { label } from "./format.js";
+import { Kind } from "./kind.js";
 import { HeatMap, KINDS } from "./map.js";
 import { verdict } from "./convergence.js";
 
@@ -40,20 +41,21 @@ export class CampaignPage {
   build() {
     const changed = () => this.changed();
     this.entries = new Entries(this.path);
-    this.tooltip = new Tooltip(this.entries);
-    this.panel = new Panel(this.path, this.entries, { changed, closed: () => this.map.leave() });
-    this.map = new HeatMap(this.path, {
+    this.kind = new Kind(this.status); // it never changes
+    this.tooltip = new Tooltip(this.entries, this.kind);
+    this.panel = new Panel(this.path, this.entries, this.kind, { changed, closed: () => this.map.leave() });
+    this.map = new HeatMap(this.path, this.kind, {
       chosen: (pointed) => this.tooltip.show(pointed),
       pinned: (entry) => this.panel.show(entry),
       failed: (error) => toast(error.message, "bad"),
     });
     this.map.element.querySelector(".stage-box").append(this.tooltip.element);
-    this.batch = new Batch(this.path, {
+    this.batch = new Batch(this.path, this.kind, {
       changed,
       picked: (entry) => this.map.goTo(entry),
       previewed: (found) => this.expect(found),
     });
-    this.curve = new Curve(this.path);
+    this.curve = new Curve(this.path, this.kind);
     this.budget = new Budget(this.path, changed);
     this.history = new History(this.path);
     this.work = new Work();
@@ -160,7 +162,7 @@ export class CampaignPage {
   /** Update everything; keep inputs, selection and zoom. */
   async refresh() {
     this.status = await api.get(this.path);
-    put(this.facts, facts(this.status, this.curve.error));
+    put(this.facts, facts(this.status, this.curve.error, this.kind));
     this.budget.update(this.status);
     await Promise.all([this.history.update(this.status.events), this.refitted()]);
   }
@@ -171,7 +173,7 @@ export class CampaignPage {
     const shape = [this.status.rows, this.status.cols];
     const reasons = async () => this.batch.update(await api.get(`${this.path}/reasons`));
     await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status.measurements), this.judge()]);
-    put(this.facts, facts(this.status, this.curve.error));
+    put(this.facts, facts(this.status, this.curve.error, this.kind));
     if (this.panel.entry) await this.panel.show(this.panel.entry);
     this.main.dataset.version = `${this.seen.version} ${this.seen.fit ?? "none"}`;
   }
@@ -184,7 +186,7 @@ export class CampaignPage {
 
   async recurve() {
     await this.curve.update(this.status.measurements);
-    put(this.facts, facts(this.status, this.curve.error));
+    put(this.facts, facts(this.status, this.curve.error, this.kind));
   }
 
   /** Start a fit if there are new values, one at a time; for small matrices then the outlook and the curve. */

@@ -1,7 +1,7 @@
 // What a map shows, in words: its colours, its rows and columns, and why it is empty.
 
 import { h, put } from "./dom.js";
-import { count, number, several } from "./format.js";
+import { count, several } from "./format.js";
 import { drawScale } from "./scale.js";
 
 export const SHOWN = {
@@ -22,7 +22,8 @@ const CELL = {
 };
 
 export class Caption {
-  constructor() {
+  constructor(kind) {
+    this.kind = kind;
     this.where = h("span", { class: "note" });
     this.empty = h("p", { class: "empty", hidden: true });
     this.legend = h("canvas", { width: 160, height: 10, "aria-hidden": "true" });
@@ -38,12 +39,12 @@ export class Caption {
     this.empty.textContent = main || !shown.fit ? "" : nothing;
     this.empty.hidden = this.empty.textContent === "";
     const known = main !== null && main.least !== null;
-    put(this.ends[0], known ? number(least) : "");
-    put(this.ends[1], known ? number(greatest) : "");
+    put(this.ends[0], known ? this.kind.end(what, least) : "");
+    put(this.ends[1], known ? this.kind.end(what, greatest) : "");
     this.legend.hidden = !known;
     drawScale(this.legend, shown.scale);
     const stale = main?.fit && !main.fit.current ? " (of the last fit; a new one is running)" : "";
-    put(this.says, shown.says + stale);
+    put(this.says, this.kind.says(what, shown.says) + stale);
     const side = (first, n, m, name) => (n === m ? `all ${several(m, name)}` : `${name}s ${count(first + 1)}–${count(first + n)} of ${count(m)}`);
     const cells = main?.binned ? `; ${CELL[main.what] ?? "each cell is the average of several entries"}` : "";
     put(this.where, `${side(row, rows, shape[0], "row")}, ${side(col, cols, shape[1], "column")}${cells}`);

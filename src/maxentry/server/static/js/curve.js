@@ -19,8 +19,8 @@ function plotly() {
 }
 
 export class Curve {
-  constructor(path) {
-    this.path = path;
+  constructor(path, kind) {
+    Object.assign(this, { path, kind });
     this.axis = "measurements";
     this.found = null;
     this.outlook = null;
@@ -119,6 +119,8 @@ export class Curve {
     const last = points[points.length - 1];
     const now = last.measurements === this.told ? "now" : `after ${last.measurements} measurements`;
     const ahead = this.outlook?.entries ? `, and after the ${this.outlook.entries} that would be next ${number(this.outlook.error_after)}` : "";
-    put(this.note, `The completed table is expected to be off by ${number(last.error)} (root mean square) from what measurements would show ${now}${ahead}.`);
+    const off = `expected to be off by ${number(last.error)} (root mean square)`;
+    const said = { numbers: `The completed table is ${off} from what measurements would show`, "yes/no": `The probabilities of yes are ${off}`, grades: `The expected grades are ${off}` };
+    put(this.note, `${said[this.kind.name]} ${now}${ahead}.`);
   }
 }

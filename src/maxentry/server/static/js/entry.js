@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { dialog, field, h, put, toast } from "./dom.js";
-import { believed, count, label, limits, measured, moment, number, several } from "./format.js";
+import { count, label, moment, number, several } from "./format.js";
 import { name } from "./author.js";
 
 const KEPT = 300; // entries that need not be asked for again
@@ -41,8 +41,8 @@ function state(found) {
 
 /** The summary at the pointer. */
 export class Tooltip {
-  constructor(entries) {
-    this.entries = entries;
+  constructor(entries, kind) {
+    Object.assign(this, { entries, kind });
     this.element = h("div", { class: "tooltip", role: "tooltip", hidden: true });
   }
 
@@ -58,7 +58,7 @@ export class Tooltip {
     put(this.element, cell.single ? this.title(cell.row, cell.col) : this.several(cell));
     this.place();
     if (!cell.single) return;
-    this.element.append(h("p", {}, `${cell.name}: ${number(cell.value)}`));
+    this.element.append(h("p", {}, `${cell.name}: ${this.kind.shown(cell.what, cell.value)}`));
     this.soon = setTimeout(async () => {
       try {
         const found = await this.entries.get(entry);
@@ -77,18 +77,18 @@ export class Tooltip {
     const n = (cell.rows[1] - cell.rows[0] + 1) * (cell.cols[1] - cell.cols[0] + 1);
     return [
       this.title(`${cell.row} …`, `${cell.col} …`),
-      h("p", {}, `${cell.name}: ${number(cell.value)}`),
+      h("p", {}, `${cell.name}: ${this.kind.shown(cell.what, cell.value)}`),
       h("p", { class: "note" }, `${count(n)} entries (rows ${count(cell.rows[0] + 1)}–${count(cell.rows[1] + 1)}, columns ${count(cell.cols[0] + 1)}–${count(cell.cols[1] + 1)}); zoom in for each`),
     ];
   }
 
   fill(found) {
-    const told = found.measurements.slice(-4).map((m) => h("li", {}, `${measured(m, 4)}, ${m.who ?? "?"}, ${moment(m.told_at)}`));
+    const told = found.measurements.slice(-4).map((m) => h("li", {}, `${this.kind.measured(m, 4)}, ${m.who ?? "?"}, ${moment(m.told_at)}`));
     const more = found.measurements.length > 4 ? h("li", {}, `and ${found.measurements.length - 4} before`) : null;
     put(
       this.element,
       this.title(label(found.row), label(found.col)),
-      found.believed ? h("p", {}, `mean ± sd: ${believed(found.believed.mean, found.believed.sd)}`) : null,
+      found.believed ? h("p", {}, `${this.kind.guessName}: ${this.kind.guess(found.believed.mean, found.believed.sd)}`) : null,
       told.length ? h("ul", {}, told, more) : h("p", { class: "note" }, "not measured"),
       state(found) ? h("p", { class: "note" }, state(found)) : null,
     );
@@ -109,15 +109,15 @@ export class Tooltip {
 
 /** The panel beside the map: the selected entry, its history, and what can be done about it. */
 export class Panel {
-  constructor(path, entries, { changed, closed }) {
-    Object.assign(this, { path, entries, changed, closed });
+  constructor(path, entries, kind, { changed, closed }) {
+    Object.assign(this, { path, entries, kind, changed, closed });
     this.entry = null;
     this.element = h("section", { class: "panel card", "aria-label": "Selected entry", hidden: true });
   }
 
   async show(entry) {
     const same = entry && this.entry && entry.every((x, k) => x === this.entry[k]);
-    if (!same) this.value = h("input", { type: "text", inputMode: "decimal", size: 8, required: true, autocomplete: "off" }); // what is typed outlives a fit
+    if (!same) this.value = this.kind.box({ size: 8, required: true }); // what is typed outlives a fit
     this.entry = entry;
     this.element.hidden = entry === null;
     if (entry === null) return;
@@ -132,13 +132,13 @@ export class Panel {
   fill(found) {
     const known = found.believed;
     const facts = known
-      ? [["mean ± sd", believed(known.mean, known.sd)], ["90% interval", `${number(known.low)} to ${number(known.high)}`],
-         ["a new measurement", `${number(known.new_low)} to ${number(known.new_high)}`], ["cost", number(found.cost)]]
+      ? [[this.kind.guessName, this.kind.guess(known.mean, known.sd)], ["90% interval", this.kind.interval(known.low, known.high)],
+         ["a new measurement", this.kind.reading(known.new_low, known.new_high)], ["cost", number(found.cost)]]
       : [["believed", "nothing yet"], ["cost", number(found.cost)]];
     const { value } = this;
     const typing = document.activeElement === value;
     const tell = h("form", { class: "inline write", onsubmit: (event) => this.tell(event, found, value) },
-      field(found.measurements.length ? "Measured again" : "Measured value", value, "A number, or a limit: <0.5, >100, 0.5..0.7."), h("button", {}, "Tell"));
+      field(found.measurements.length ? "Measured again" : "Measured value", value, `${this.kind.hint}.`), h("button", {}, "Tell"));
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close", onclick: () => this.closed() }, "✕");
     put(
       this.element,
@@ -155,7 +155,7 @@ export class Panel {
 
   story(found) {
     const asked = found.asks.map((ask) => [ask.asked_at, `asked for as id ${ask.id}, ${ask.who ?? "?"}${ask.status === "told" ? "" : `: ${ask.status}`}${ask.reason ? ` (${ask.reason})` : ""}`, null]);
-    const told = found.measurements.map((m) => [m.told_at, `${measured(m, 6)}${m.corrected ? ` (was ${m.before.map((x) => number(x, 4)).join(", ")})` : ""}, told by ${m.who ?? "?"}`, m]);
+    const told = found.measurements.map((m) => [m.told_at, `${this.kind.measured(m, 6)}${m.corrected ? ` (was ${m.before_text.join(", ")})` : ""}, told by ${m.who ?? "?"}`, m]);
     const all = [...asked, ...told].sort((a, b) => a[0].localeCompare(b[0]));
     if (!all.length) return h("p", { class: "note" }, "Neither asked for nor measured.");
     return h("ol", { class: "story" }, all.map(([at, text, m]) => h("li", {}, text, h("small", { class: "note" }, moment(at)), m && m.value !== null ? this.corrector(m) : null)));
@@ -166,7 +166,7 @@ export class Panel {
   }
 
   correct(m) {
-    const value = h("input", { type: "text", inputMode: "decimal", value: m.limits ? limits(m.limits) : String(m.value), autocomplete: "off" });
+    const value = this.kind.box({ value: m.text });
     const reason = h("input", { type: "text", maxLength: 2000, autocomplete: "off" });
     const problem = h("p", { class: "problem", role: "alert", hidden: true });
     const send = async (to) => {
@@ -181,7 +181,7 @@ export class Panel {
       }
     };
     const form = h("form", { onsubmit: (event) => (event.preventDefault(), send(value.value.trim())) },
-      field("The right value", value), field("Reason", reason, "For the history, which keeps the old value too."), problem,
+      field("The right value", value, `${this.kind.hint}.`), field("Reason", reason, "For the history, which keeps the old value too."), problem,
       h("div", { class: "actions" }, h("button", { type: "button", onclick: () => send(null) }, "Strike out"), h("button", { class: "primary" }, "Correct")));
     const box = dialog(`Correct ${several(1, "measurement")} (number ${m.number})`, form);
     value.select();

@@ -16,13 +16,6 @@ export function limits([low, high], show = String) {
   return high === null ? `>${show(low)}` : `${show(low)}..${show(high)}`;
 }
 
-/** A measurement: its value or limits, with its standard error where it has one. */
-export function measured(m, digits) {
-  if (m.value === null) return "struck out";
-  const show = (x) => number(x, digits);
-  return (m.limits ? limits(m.limits, show) : show(m.value)) + (m.se ? ` ± ${show(m.se)}` : "");
-}
-
 /** A whole number with thousands apart. */
 export const count = (n) => n.toLocaleString("en");
 

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { dialog, embedded, field, h, put, toast } from "./dom.js";
 import { ago, count } from "./format.js";
-import { inShort } from "./status.js";
+import { endsOf, inShort } from "./status.js";
 import { colour } from "./scale.js";
 import { name, nameField } from "./author.js";
 
@@ -88,6 +88,12 @@ export function labelsIn(text, letter) {
   return lines;
 }
 
+/** Grades with commas between them; numbers where all are numbers. */
+export function gradesIn(text) {
+  const names = text.split(",").map((name) => name.trim()).filter(Boolean);
+  return names.every((name) => Number.isFinite(Number(name))) ? names.map(Number) : names;
+}
+
 /** A select element for a setting: its values, each with its description. */
 function choose(setting) {
   const choices = embedded("choices")[setting];
@@ -110,7 +116,21 @@ function begin() {
     high: h("input", { type: "number", step: "any" }),
     n_initial: h("input", { type: "number", min: 1, step: 1 }),
     again: h("input", { type: "checkbox" }),
+    kind: choose("kind"),
+    levels: text({ placeholder: "poor, fair, good" }),
+    lower: h("input", { type: "number", step: "any" }),
+    upper: h("input", { type: "number", step: "any" }),
   };
+  const grades = field("Grades in their order", inputs.levels, "The lowest first, with commas between them: names, or numbers that rise.");
+  const ends = h("div", { class: "two" }, field("Lower end of the scale", inputs.lower, "A value there means at or below: a detection limit, 0%."),
+    field("Upper end of the scale", inputs.upper, "A value there means at or above: a time-out, 100%."));
+  const turn = () => {
+    grades.hidden = inputs.kind.value !== "grades";
+    inputs.levels.required = !grades.hidden;
+    ends.hidden = inputs.kind.value !== "numbers";
+  };
+  inputs.kind.addEventListener("change", turn);
+  turn();
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const send = async (event) => {
     event.preventDefault();
@@ -128,12 +148,14 @@ function begin() {
   const form = h("form", { onsubmit: send },
     field("Name", inputs.name),
     h("div", { class: "two" }, field("Rows", inputs.rows, "One label per line, or a number."), field("Columns", inputs.cols, "One label per line, or a number.")),
+    field("Values are", inputs.kind), grades,
     h("details", {}, h("summary", {}, "More"),
       h("div", { class: "two" }, field("How entries are chosen", inputs.acquisition), field("Rank", inputs.rank, "auto, or a whole number."),
         field("Scale of the model", inputs.transform, "For values that vary by factors, or that are shares."), field("Seed", inputs.seed, "The same seed gives the same entries."),
         field("Budget", inputs.budget, "Entries, or their costs."), field("Target: expected error", inputs.target_sd, "Ends the campaign when it is reached."),
         field("Least value", inputs.low, "Below it values are refused."), field("Greatest value", inputs.high, "Above it values are refused."),
         field("Initial entries", inputs.n_initial, "Of the balanced design; the longer side by default."), nameField()),
+      ends,
       h("label", { class: "check" }, inputs.again, " entries may be measured repeatedly")),
     problem,
     h("div", { class: "actions" }, h("button", { class: "primary" }, "Begin")));
@@ -152,5 +174,10 @@ function body(inputs) {
   for (const key of ["seed", "budget", "target_sd", "n_initial"]) if (number(inputs[key]) !== null) given[key] = number(inputs[key]);
   if (number(inputs.low) !== null || number(inputs.high) !== null) given.range = [number(inputs.low), number(inputs.high)];
   if (inputs.again.checked) given.again = true;
+  const kind = inputs.kind.value;
+  if (kind !== "numbers") given.kind = kind;
+  if (kind === "grades") given.levels = gradesIn(inputs.levels.value);
+  const limits = kind === "numbers" ? endsOf(inputs.lower, inputs.upper) : null;
+  if (limits) given.limits = limits;
   return given;
 }

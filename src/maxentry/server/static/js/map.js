@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { Caption, SHOWN } from "./caption.js";
 import { h, put } from "./dom.js";
-import { label, number } from "./format.js";
+import { label } from "./format.js";
 import { cellSize, DOTTED, frame, grid, inks, paintCells, paintCursor, paintMarks, paintNames } from "./paint.js";
 import { Pointer } from "./pointer.js";
 import { cellOf, moved, showing, whole, zoomed } from "./view.js";
@@ -14,8 +14,8 @@ const MARKED = ["pending", "failed"];
 
 export class HeatMap {
   /** `chosen(entry)` hears of the entry that is pointed at (null: none), `pinned(entry)` of the one that is picked. */
-  constructor(path, { chosen, pinned, failed }) {
-    Object.assign(this, { path, chosen, pinned, failed });
+  constructor(path, kind, { chosen, pinned, failed }) {
+    Object.assign(this, { path, kind, chosen, pinned, failed });
     this.what = "mean";
     this.shape = [1, 1];
     this.view = null;
@@ -37,10 +37,10 @@ export class HeatMap {
       this.marks,
     );
     this.buttons = KINDS.map((what, k) =>
-      h("button", { type: "button", "aria-pressed": String(what === this.what), "data-what": what, title: `${SHOWN[what].says} (${k + 1})`,
+      h("button", { type: "button", "aria-pressed": String(what === this.what), "data-what": what, title: `${this.kind.says(what, SHOWN[what].says)} (${k + 1})`,
         onclick: () => this.show(what) }, SHOWN[what].name),
     );
-    this.caption = new Caption();
+    this.caption = new Caption(this.kind);
     const zoom = (text, name, act) => h("button", { type: "button", "aria-label": name, title: name, onclick: act }, text);
     this.said = h("p", { class: "unseen", "aria-live": "polite" });
     this.element = h(
@@ -142,6 +142,8 @@ export class HeatMap {
   limits() {
     const { main, what } = this.layers;
     if (!main || main.least === null) return [0, 1];
+    const range = this.kind.range(what);
+    if (range) return range;
     return SHOWN[what].scale === "value" ? [main.least, main.greatest] : [0, Math.max(main.greatest, 1e-12)];
   }
 
@@ -334,7 +336,7 @@ export class HeatMap {
     this.redraw();
     const here = this.cell(this.cursor);
     this.hovered = this.cursor;
-    put(this.said, here ? `row ${here.row}, column ${here.col}: ${here.name} ${number(here.value)}` : "");
+    put(this.said, here ? `row ${here.row}, column ${here.col}: ${here.name} ${this.kind.shown(here.what, here.value)}` : "");
     this.chosen({ entry: this.cursor, cell: here, place: this.place(this.cursor) });
   }
 

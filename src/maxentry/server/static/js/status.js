@@ -5,22 +5,41 @@ import { dialog, field, h, put, toast } from "./dom.js";
 import { ago, count, moment, number, percent } from "./format.js";
 import { name } from "./author.js";
 
-const ERROR = "how far the completed table is from what a measurement of each entry would show: the root mean square over all entries";
-
 /** The figures at the top. */
-export function facts(status, error) {
+export function facts(status, error, kind) {
+  const [short, full] = kind.error;
   const all = status.told + status.pending + status.available + status.failed;
   const lost = [[status.failed, "failed"], [status.withdrawn, "withdrawn"], [status.expired, "expired"]].filter(([n]) => n > 0);
   const again = status.measurements - status.told;
   const lines = [
     ["measured", `${count(status.told)}`, `${percent(all ? status.told / (status.rows * status.cols) : 0)} of ${count(status.rows * status.cols)}${again > 0 ? `, ${again} again` : ""}`],
-    ["expected error", number(error), status.target_sd === null ? "root mean square" : `target ${number(status.target_sd)}`, ERROR],
+    ["expected error", number(error), status.target_sd === null ? short : `target ${number(status.target_sd)}`, full],
+    ...values(status),
     ["pending", count(status.pending), status.pending ? "to be measured" : "none"],
     ["left to ask", count(status.available), status.acquisition.replaceAll("_", " ")],
     ["failed or withdrawn", count(status.failed + status.withdrawn), lost.map(([n, word]) => `${count(n)} ${word}`).join(", ") || "none"],
     status.budget === null ? ["spent", number(status.spent), "no budget set"] : ["budget left", number(Math.max(0, status.budget - status.spent)), `${number(status.spent)} of ${number(status.budget)} spent`],
   ];
   return h("dl", { class: "facts" }, lines.map(([title, figure, note, meaning]) => h("div", { title: meaning }, h("dt", {}, title), h("dd", {}, figure), h("dd", { class: "note" }, note))));
+}
+
+/** What the values are, and how many are at a limit; nothing for plain numbers. */
+function values({ kind, levels, limits, measurements, at_limit: at }) {
+  if (kind !== "numbers") return [["values", kind === "grades" ? `${levels.length} grades` : kind, kind === "grades" ? levels.join(", ") : "answers are probabilities"]];
+  if (!limits && !at) return [];
+  return [["at a limit", count(at), `of ${count(measurements)} values${limits ? `; ${scale(limits)}` : ""}`]];
+}
+
+/** The ends of the scale. */
+function scale([low, high]) {
+  if (low === null) return `scale up to ${number(high)}`;
+  return high === null ? `scale from ${number(low)} on` : `scale from ${number(low)} to ${number(high)}`;
+}
+
+/** The two ends of a scale in boxes, or null where both are empty. */
+export function endsOf(low, high) {
+  const ends = [low, high].map((input) => (input.value.trim() === "" ? null : Number(input.value)));
+  return ends.every((end) => end === null) ? null : ends;
 }
 
 /** The budget and target, with a form to change them. */
@@ -43,6 +62,7 @@ export class Budget {
            h("progress", { max: Math.max(budget, 1e-12), value: Math.min(spent, budget), "aria-label": "spent of the budget" })],
       h("p", { class: "note" }, target === null ? "No target for the expected error." : `Ends when the expected error is ${number(target)}.`),
       h("p", { class: "note" }, "Pending entries count as spent."),
+      status.limits ? h("p", { class: "note" }, `Values: ${scale(status.limits)}; a value at an end means at or beyond it.`) : null,
     );
   }
 
@@ -50,12 +70,15 @@ export class Budget {
     const text = (x) => (x === null ? "" : String(x));
     const budget = h("input", { type: "number", min: 0, step: "any", value: text(this.status.budget) });
     const target = h("input", { type: "number", min: 0, step: "any", value: text(this.status.target_sd) });
+    const [low, high] = (this.status.limits ?? [null, null]).map((end) => h("input", { type: "number", step: "any", value: text(end) }));
+    const numbers = this.status.kind === "numbers";
     const problem = h("p", { class: "problem", role: "alert", hidden: true });
     const send = async (event) => {
       event.preventDefault();
       const of = (input) => (input.value.trim() === "" ? null : Number(input.value));
       try {
-        await api.write(`${this.path}/settings`, { budget: of(budget), target_sd: of(target), who: name() }, { method: "PATCH" });
+        const limits = numbers ? { limits: endsOf(low, high) } : {};
+        await api.write(`${this.path}/settings`, { budget: of(budget), target_sd: of(target), ...limits, who: name() }, { method: "PATCH" });
         box.close();
         toast("Changed.");
         this.changed();
@@ -64,7 +87,8 @@ export class Budget {
         problem.hidden = false;
       }
     };
-    const form = h("form", { onsubmit: send }, field("Budget", budget, "Empty: no limit."), field("Target: expected error", target, "Empty: none."), problem,
+    const form = h("form", { onsubmit: send }, field("Budget", budget, "Empty: no limit."), field("Target: expected error", target, "Empty: none."),
+      numbers ? h("div", { class: "two" }, field("Lower end of the scale", low, "A value there means at or below. Empty: none."), field("Upper end of the scale", high, "A value there means at or above. Empty: none.")) : null, problem,
       h("div", { class: "actions" }, h("button", { class: "primary" }, "Change")));
     const box = dialog("Budget and target", form);
   }

@@ -1,0 +1,170 @@
+"""Yes and no, grades and limits on the page: words instead of codes, boxes that offer them, legends, forms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.dashboard.browser import Watched
+from tests.dashboard.lab import COLS, ROWS, address, campaign, fact, fitted, shown
+
+Reader = Callable[..., Watched]
+KINDS = {
+    "yes/no": ({"kind": "yes/no"}, ["yes", "no"]),
+    "grades": ({"kind": "grades", "levels": ["poor", "fair", "good"]}, ["poor", "fair", "good"]),
+}
+
+
+def expect(found: Any) -> Any:
+    """Playwright's assertions, which wait."""
+    from playwright.sync_api import expect as assertions
+
+    return assertions(found)
+
+
+def begin(lab: Any, kind: str) -> str:
+    """A campaign of this kind, each value the next word in turn; the path to it."""
+    settings, words = KINDS[kind]
+    path = campaign(lab, kind.replace("/", " or "), **settings)
+    entries = [(row, col) for row in ROWS for col in COLS][::2]
+    lines = [{"row": r, "col": c, "value": words[k % len(words)]} for k, (r, c) in enumerate(entries)]
+    assert lab.post(f"{path}/tell", json={"lines": lines, "who": "ann"}).status_code == 200
+    return path
+
+
+def pick(page: Any, row: str, col: str) -> Any:
+    """The panel of an entry."""
+    page.get_by_label("row to go to").fill(row)
+    page.get_by_label("column to go to").fill(col)
+    page.get_by_role("button", name="Go", exact=True).click()
+    panel = page.get_by_role("region", name="Selected entry")
+    panel.get_by_role("heading", name=f"{row} · {col}").wait_for()
+    return panel
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "guess", "other"),
+    [("yes/no", "yes", "probability of yes", "no"), ("grades", "poor", "expected grade", "good")],
+)
+def test_an_entry_is_shown_and_corrected_in_words(
+    lab: Any, reader: Reader, kind: str, first: str, guess: str, other: str
+) -> None:
+    path = begin(lab, kind)
+    page = reader(lab.url).tab(address(path))
+    fitted(page, 2)
+    panel = pick(page, "L1", "S1")
+    panel.get_by_text(f"{first}, told by ann").wait_for()
+    expect(panel.locator("dt").first).to_have_text(guess)
+    panel.get_by_role("button", name="correct …").click()
+    box = page.get_by_role("dialog")
+    value = box.get_by_label("The right value")
+    assert value.input_value() == first  # not a code
+    value.fill(other)
+    box.get_by_role("button", name="Correct", exact=True).click()
+    panel.get_by_text(f"{other} (was {first}), told by ann").wait_for()
+    page.locator(".events li", has_text=f"measurement 1 now {other}").wait_for()
+    (line, *_) = lab.get(f"{path}/measurements").json()["items"]
+    assert line["text"] == other
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_map_has_a_legend_in_words(lab: Any, reader: Reader, kind: str) -> None:
+    path = begin(lab, kind)
+    page = reader(lab.url).tab(address(path))
+    fitted(page, 2)
+    words = KINDS[kind][1]
+    ends = page.locator(".legend .scale span")
+    mean = ["0%", "100%"] if kind == "yes/no" else [words[0], words[-1]]
+    expect(ends).to_have_text(mean)
+    said = {
+        "yes/no": "probability of yes of every entry",
+        "grades": "expected grade of every entry: poor, fair, good",
+    }
+    page.locator(".legend").get_by_text(said[kind]).wait_for()
+    page.get_by_role("button", name="Measured", exact=True).click()
+    expect(page.locator(".map")).to_have_attribute("data-loaded", re.compile("^value"))
+    expect(ends).to_have_text(["no", "yes"] if kind == "yes/no" else mean)
+    area = page.evaluate("document.querySelector('.map').area")
+    at = {"x": area["x"] + 0.5 * area["width"] / 5, "y": area["y"] + 0.5 * area["height"] / 7}
+    page.locator(".stage").hover(position=at)
+    tip = page.get_by_role("tooltip")
+    tip.get_by_text(re.compile(f"(Measured: {words[0]}$|^{words[0]}, ann)")).first.wait_for()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_boxes_offer_the_words_and_take_them_by_keys(lab: Any, reader: Reader, kind: str) -> None:
+    settings, words = KINDS[kind]
+    path = campaign(lab, pending=2, **settings)
+    page = reader(lab.url).tab(address(path))
+    shown(page, 2)
+    value = page.locator("#batch li[data-id='1'] input")
+    offered = "input => [...input.list.options].map((option) => option.value)"
+    assert value.evaluate(offered) == words
+    value.focus()
+    page.keyboard.type(words[1])
+    save = page.get_by_role("button", name="Save values")
+    save.press("Enter")
+    page.locator("#batch li[data-id='1']").wait_for(state="detached")
+    (line,) = lab.get(f"{path}/measurements").json()["items"]
+    assert (line["id"], line["text"]) == (1, words[1])
+    page.locator("#batch li[data-id='2'] input").fill("perhaps")
+    save.press("Enter")
+    page.locator("#batch > .problem").filter(has_text="'perhaps'").wait_for()
+
+
+def test_figures_of_kinds_and_limits(lab: Any, reader: Reader) -> None:
+    path = begin(lab, "grades")
+    page = reader(lab.url).tab(address(path))
+    fitted(page, 2)
+    fact(page, "values", "3 grades")
+    page.get_by_text("of the expected grade", exact=True).wait_for()
+    page.get_by_text("The expected grades are expected to be off by").wait_for()
+    path = campaign(lab, "limits", limits=[0, None])
+    lines = [{"row": "L1", "col": "S1", "value": 0}, {"row": "L2", "col": "S2", "below": 3}]
+    lines += [{"row": row, "col": "S3", "value": 5} for row in ROWS]
+    assert lab.post(f"{path}/tell", json={"lines": lines}).status_code == 200
+    page.goto(lab.url + address(path))
+    fact(page, "at a limit", "2")
+    page.get_by_role("button", name="Change …").click()
+    box = page.get_by_role("dialog")
+    assert box.get_by_label("Lower end of the scale").input_value() == "0"
+    box.get_by_label("Lower end of the scale").fill("")
+    box.get_by_label("Upper end of the scale").fill("5")
+    box.get_by_role("button", name="Change", exact=True).click()
+    fact(page, "at a limit", "8")
+    assert lab.get(path).json()["limits"] == [None, 5.0]
+
+
+def test_a_campaign_of_grades_is_created(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Name", exact=True).fill("grades")
+    form.get_by_label("Rows").fill("4")
+    form.get_by_label("Columns").fill("3")
+    expect(form.get_by_label("Grades in their order")).to_be_hidden()
+    form.get_by_label("Values are").select_option("grades")
+    form.get_by_label("Grades in their order").fill("poor, fair ,good")
+    form.get_by_role("button", name="Begin").click()
+    page.get_by_role("heading", name="grades", level=1).wait_for()
+    (made,) = lab.get("/campaigns").json()["items"]
+    status = lab.get(f"/campaigns/{made['id']}").json()
+    assert (status["kind"], status["levels"]) == ("grades", ["poor", "fair", "good"])
+
+
+def test_a_campaign_with_limits_is_created(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Name", exact=True).fill("yields")
+    form.get_by_label("Rows").fill("4")
+    form.get_by_label("Columns").fill("3")
+    form.get_by_text("More", exact=True).click()
+    form.get_by_label("Lower end of the scale").fill("0")
+    form.get_by_role("button", name="Begin").click()
+    page.get_by_role("heading", name="yields", level=1).wait_for()
+    (made,) = lab.get("/campaigns").json()["items"]
+    status = lab.get(f"/campaigns/{made['id']}").json()
+    assert (status["kind"], status["limits"]) == ("numbers", [0.0, None])
