@@ -106,7 +106,7 @@ def check_line(program: Path, line: Line, folder: Path) -> str:
         run([program, *line.words.split()], cwd=folder)
         return f"{line.words}: done"
     done = subprocess.run(
-        [program, *line.words.split()], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [program, *line.words.split()], cwd=folder, capture_output=True, text=True, timeout=900, check=False
     )
     problem = find_problem(done.returncode, done.stderr, line.extra)
     if problem:

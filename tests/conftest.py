@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Before NumPy is loaded: threads of linear algebra on small matrices only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-settings.register_profile("same", derandomize=True, deadline=None)
-settings.register_profile("search", deadline=None, max_examples=1000)
+# However busy the machine is: no example is too slow.
+PATIENT: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, **PATIENT)
+settings.register_profile("search", max_examples=1000, **PATIENT)
 # Property tests draw the same examples every time; MAXENTRY_HYPOTHESIS=search looks for new ones, and for long.
 settings.load_profile(os.environ.get("MAXENTRY_HYPOTHESIS", "same"))
 

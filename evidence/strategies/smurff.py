@@ -64,7 +64,7 @@ def check_available() -> None:
     """Raise if SMURFF cannot be run here."""
     python = find_interpreter()
     try:
-        probe = subprocess.run([python, "-c", "import smurff"], capture_output=True, timeout=60)
+        probe = subprocess.run([python, "-c", "import smurff"], capture_output=True, timeout=250)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingDependencyError(
             f"expected a Python with SMURFF in {INTERPRETER}, got {error}."

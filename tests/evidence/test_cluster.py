@@ -17,7 +17,14 @@ from maxentry.errors import MissingDependencyError
 distributed = pytest.importorskip("distributed")
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, the scheduler that is there is found."""
+    monkeypatch.setattr(cluster, "PATIENCE_S", 120.0)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(("workers", "threads"), [(2, 1), (1, 2)])
 def test_a_cluster_gives_the_same_results(tmp_path: Path, workers: int, threads: int) -> None:
     here = run_all(CELLS, store=tmp_path / "here", workers=1)
@@ -33,6 +40,7 @@ def test_a_cluster_gives_the_same_results(tmp_path: Path, workers: int, threads:
 
 
 @pytest.mark.process
+@pytest.mark.usefixtures("patient")
 def test_a_cluster_without_workers_is_refused(tmp_path: Path) -> None:
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,

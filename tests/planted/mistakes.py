@@ -39,7 +39,7 @@ KERNELS = [
         "design/test_latin.py",
     ),
     Mistake(
-        "kernels/gibbs.py",
+        "kernels/rng.py",
         "d = 1.0 + precision * n[k] * tau2",
         "d = 1.0 + precision * tau2",
         "the variance of the effects does not count the measurements of a row",
