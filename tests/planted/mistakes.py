@@ -323,8 +323,8 @@ POSTERIOR = [
     ),
     Mistake(
         "kernels/latent.py",
-        "kept += 1 - int((x > a[k]) & (x <= b[k]))",
-        "kept += 1 - int(x > a[k])",
+        "0.5 * (x - rate) * (x - rate)) & (x <= b[k]))",
+        "0.5 * (x - rate) * (x - rate)))",
         "latent values lie beyond their upper ends",
         "distributions/test_truncated_normal.py",
     ),
