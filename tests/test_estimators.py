@@ -241,3 +241,55 @@ def test_scikit_learn_is_asked_for_only_where_needed():
         "except MissingDependencyError as error:\n    print(error)\n"
     )
     assert "pip install 'maxentry[sklearn]'" in in_a_new_interpreter(without)
+
+
+# Words and limits in cells of text
+
+
+def test_words_and_limits_in_cells():
+    _, Y = rank_two(20, 5)
+    cut = float(np.nanquantile(Y, 0.3))
+    cells = np.array(
+        [[None if np.isnan(y) else f"<{cut}" if y < cut else y for y in row] for row in Y], dtype=object
+    )
+    below = np.less(Y, cut)
+    ends = np.where(below, -np.inf, Y), np.where(below, cut, Y)
+    completer = BayesianCompleter(rank=1, sampling=QUICK, random_state=0).fit(cells)
+    expected = maxentry.complete(ends, 1, sampling=QUICK, seed=0)
+    np.testing.assert_array_equal(completer.posterior_.mean, expected.mean)
+    filled = completer.transform(cells)
+    assert filled.dtype == np.float64
+    seen = ~below & ~np.isnan(Y)
+    np.testing.assert_array_equal(filled[seen], Y[seen])
+    assert (filled[below] != cut).all()  # a limit is filled, like what is missing
+    assert not np.isnan(filled).any()
+    frame = pd.DataFrame(cells, columns=list("abcde"))
+    np.testing.assert_array_equal(completer.fit(frame).transform(frame), filled)
+    assert completer.predict_sd(frame).shape == Y.shape
+    with pytest.raises(DataError, match="limits"):
+        NuclearNormCompleter().fit(cells)
+    with pytest.raises(DataError, match="expected plain values for the nuclear norm, got limits"):
+        NuclearNormCompleter().fit(Y).transform(cells)
+
+
+@pytest.mark.parametrize("library", [pd, pl, None])
+def test_words_of_yes_and_no_and_of_grades(library):
+    words = {
+        "a": ["yes", "no", None, "yes"],
+        "b": ["no", "no", "yes", None],
+        "c": ["pass", "fail", "fail", "+"],
+    }
+    X = np.array([*words.values()], dtype=object).T if library is None else library.DataFrame(words)
+    filled = np.asarray(BayesianCompleter(0, kind="yes/no", sampling=QUICK, random_state=0).fit_transform(X))
+    assert filled[:, 2].tolist() == [1.0, 0.0, 0.0, 1.0]
+    assert 0 < filled[2, 0] < 1
+    flags = pd.DataFrame({"a": [True, False, None], "b": [False, None, True]})
+    recognised = BayesianCompleter(0, sampling=QUICK, random_state=0).fit(flags)
+    assert recognised.posterior_.likelihood.kind == "yes/no"
+    assert 0 < recognised.transform(flags).loc[2, "a"] < 1
+    graded = pd.DataFrame({"a": ["poor", "good", None], "b": ["fair", None, "good"]})
+    levels = ["poor", "fair", "good"]
+    completer = BayesianCompleter(0, kind="grades", levels=levels, sampling=QUICK, random_state=0)
+    assert completer.fit_transform(graded)["a"].tolist()[:2] == [1.0, 3.0]
+    with pytest.raises(DataError, match="expected one of poor, fair, good, got 'best'"):
+        completer.transform(graded.replace("good", "best"))

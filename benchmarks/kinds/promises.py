@@ -120,10 +120,8 @@ def summarise(found: dict[tuple[str, str], list[np.ndarray]]) -> list[Line]:
     for (kind, name), runs in found.items():
         looks = np.array(runs)
         ratio = (looks[:, 1:, 2] / looks[:, 1:, 0]).mean(0)
-        value = f"{ratio.min():.2f} to {ratio.max():.2f}"
-        lines.append(
-            Line(f"{kind}, {name}, {len(runs)} runs: true over expected error", value, "0.85 to 1.2")
-        )
+        value = f"{ratio.min():.2f} to {ratio.max():.2f} ({len(runs)} run{'s' * (len(runs) > 1)})"
+        lines.append(Line(f"{kind}, {name}: true over expected error", value, "0.85 to 1.2"))
         promised = looks[:, :-1, 0] - looks[:, :-1, 1]
         falls = [(looks[:, :-1, which] - looks[:, 1:, which]) / promised for which in (0, 2)]
         ratios.setdefault(kind, []).append(np.reshape(falls, (2, -1)))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, is_flag
 from maxentry.frames import is_missing, to_float
 from maxentry.labels import NOTHING as NO_MEASUREMENT
 from maxentry.labels import as_array, floats, label_text
@@ -77,6 +77,13 @@ def parse_flag(cell: Any, where: str) -> bool:
     if text not in (*YES, *NO):
         raise DataError(f"{where}: expected yes or no (1 or 0), got {show(cell)}.")
     return text in YES
+
+
+def check_flag(x: Any, name: str) -> bool:
+    """Return x as True or False; raise if it is neither."""
+    if not is_flag(x):
+        raise DataError(f"expected {name} to be True or False, got {show(x)}.")
+    return bool(x)
 
 
 def parse_id(cell: Any, where: str) -> int | None:

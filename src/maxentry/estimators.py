@@ -22,12 +22,13 @@ from scipy.sparse import issparse
 
 from maxentry import frames
 from maxentry._types import Array
+from maxentry.cells import Words, read_cells
 from maxentry.completion import Completion, nuclear_norm
 from maxentry.completion.result import fold_in as fold_in_completion
 from maxentry.errors import DataError, MissingDependencyError, ParameterError, is_whole
-from maxentry.model.likelihood import DataKind, Noise
+from maxentry.model.likelihood import DataKind, Noise, kind_words
 from maxentry.model.priors import Priors
-from maxentry.observations import Observations
+from maxentry.observations import Observations, find_kind
 from maxentry.posterior.complete import complete
 from maxentry.posterior.fold_in import fold_in, fold_in_mean
 from maxentry.posterior.posterior import Posterior
@@ -54,18 +55,25 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         """Learn the columns of X."""
 
     @abstractmethod
-    def _new_rows(self, Y: Array) -> Array:
-        """The estimate of every entry of these rows."""
+    def _new_rows(self, Y: Array, ends: Sequence[Array] | None) -> Array:
+        """The estimate of every entry of these rows; ends: of what was observed, where some are limits."""
+
+    def _words(self) -> Words | None:
+        """The words that stand for numbers in cells of text."""
+        return None
 
     def transform(self, X: Any) -> Any:
-        """X with its NaN replaced, each row from what is observed of it and the fitted columns."""
+        """X with its NaN and limits replaced, each row from what is observed of it and the fitted columns."""
         check_is_fitted(self, "rank_")
-        Y = self._read(X, reset=False)
-        missing = np.isnan(Y)
-        rows = missing.any(axis=1)
+        Y, ends = self._read(X, reset=False)
+        unknown = np.isnan(Y) if ends is None else np.isnan(Y) | (ends[0] < ends[1])
+        rows = unknown.any(axis=1)
         filled = Y.copy()
         if rows.any():
-            filled[rows] = np.where(missing[rows], self._new_rows(Y[rows].astype(np.float64)), Y[rows])
+            of_rows = None if ends is None else [end[rows] for end in ends]
+            filled[rows] = np.where(
+                unknown[rows], self._new_rows(Y[rows].astype(np.float64), of_rows), Y[rows]
+            )
         return self._like(X, filled)
 
     def _like(self, X: Any, values: NDArray[np.floating]) -> Any:
@@ -73,26 +81,36 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
         output = getattr(self, "_sklearn_output_config", {}).get("transform")
         return values if output == "default" else frames.frame_like(X, values)
 
-    def _read(self, X: Any, *, reset: bool) -> NDArray[np.floating]:
-        """X as floats, checked as scikit-learn's users expect; on fit (reset) it needs 2 rows and 2 columns."""
+    def _read(self, X: Any, *, reset: bool) -> tuple[NDArray[np.floating], Any]:
+        """X as floats, checked as scikit-learn's users expect; on fit (reset) it needs 2 rows and 2 columns.
+
+        Cells of text may be words and limits: then the ends of what was observed are returned, too.
+        """
         if issparse(X):
             raise DataError(
                 f"{type(self).__name__} expected a dense array or frame with NaN where missing, got a sparse matrix; "
                 "use maxentry.complete for those (unstored is missing there)"
             )
+        ends, text = None, _text_cells(X)
+        if text is not None:
+            values, *limits = read_cells(
+                text, lambda k: f"row {k // text.shape[1]}, column {k % text.shape[1]}", self._words()
+            )
+            X, ends = frames.frame_like(X, values), None if limits[0] is None else limits
         least = {"ensure_min_samples": 2, "ensure_min_features": 2} if reset else {}
         Y: NDArray[np.floating] = validate_data(
             self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite="allow-nan", **least
         )
-        return Y
+        return Y, ends
 
     def _observations(self, X: Any) -> Observations:
         """The observations to fit, by the labels of a frame; where its index repeats itself, rows by position."""
-        Y = self._read(X, reset=True)
+        Y, ends = self._read(X, reset=True)
         index: Any = getattr(X, "index", None)
         kind = frames.frame_library(X)
         rows = frames.index_labels(index) if kind == "pandas" and index.is_unique else None
-        observations = Observations.from_array(Y, rows, getattr(self, "feature_names_in_", None))
+        given: Any = Y if ends is None else _text_cells(X)
+        observations = Observations.from_array(given, rows, getattr(self, "feature_names_in_", None))
         return replace(observations, frame_kind=kind, row_name=None if rows is None else index.name)
 
     def __sklearn_tags__(self) -> Any:
@@ -107,6 +125,8 @@ class BayesianCompleter(_Completer):
 
     rank, noise, kind, levels, limits, effects, priors, scale, sampling, effort, progress, threads: as in
         `maxentry.complete`; no progress bar by default. Filled values are probabilities of yes, or expected grades.
+        Cells of text may be words (of yes and no, or names in `levels`), which become numbers, and limits like `<0.5`,
+        which are filled like what is missing.
     random_state: an integer gives the draws of `maxentry.complete(X, ..., seed=random_state)`.
 
     A column without any observation is kept, and filled by the overall mean and the rows' effects; a row without
@@ -121,7 +141,7 @@ class BayesianCompleter(_Completer):
         rank: int | Literal["auto"] = "auto",
         *,
         noise: Noise = "gaussian",
-        kind: DataKind = "numbers",
+        kind: DataKind | None = None,
         levels: Sequence[Any] | None = None,
         limits: tuple[float | None, float | None] | None = None,
         effects: bool = True,
@@ -149,8 +169,10 @@ class BayesianCompleter(_Completer):
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Sample the posterior of the matrix X; y is ignored."""
+        kind, levels = find_kind(X, self.kind, self.levels)
+        self._kind = kind, levels
         self.posterior_: Posterior = complete(
-            self._observations(X), self.rank, noise=self.noise, kind=self.kind, levels=self.levels,
+            self._observations(X), self.rank, noise=self.noise, kind=kind, levels=levels,
             limits=self.limits, effects=self.effects, priors=self.priors, scale=self.scale, sampling=self.sampling,
             effort=self.effort, seed=_seed(self.random_state), progress=self.progress, threads=self.threads,
         )  # fmt: skip
@@ -163,10 +185,13 @@ class BayesianCompleter(_Completer):
         At observed entries it is that of the true value behind the measurement.
         """
         check_is_fitted(self, "rank_")
-        return self._like(X, fold_in(self.posterior_, self._read(X, reset=False)).sd)
+        return self._like(X, fold_in(self.posterior_, *self._read(X, reset=False)).sd)
 
-    def _new_rows(self, Y: Array) -> Array:
-        return fold_in_mean(self.posterior_, Y)
+    def _words(self) -> Words | None:
+        return kind_words(*self._kind)
+
+    def _new_rows(self, Y: Array, ends: Sequence[Array] | None) -> Array:
+        return fold_in_mean(self.posterior_, Y, ends)
 
 
 class NuclearNormCompleter(_Completer):
@@ -210,8 +235,25 @@ class NuclearNormCompleter(_Completer):
         self.n_iter_ = self.completion_.iterations
         return self
 
-    def _new_rows(self, Y: Array) -> Array:
+    def _new_rows(self, Y: Array, ends: Sequence[Array] | None) -> Array:
+        if ends is not None:
+            raise DataError("expected plain values for the nuclear norm, got limits.")
         return fold_in_completion(self.completion_, Y)
+
+
+def _text_cells(X: Any) -> NDArray[Any] | None:
+    """The cells of an array or frame as objects, where one of them is text; else None."""
+    cells = (
+        X.to_numpy()
+        if frames.frame_library(X) is not None
+        else np.asarray(X)
+        if frames.is_sequence(X)
+        else None
+    )
+    if cells is None or cells.dtype.kind not in "OUS" or cells.ndim != 2:
+        return None
+    cells = cells.astype(object)
+    return cells if any(isinstance(cell, str) for cell in cells.flat) else None
 
 
 def _seed(random_state: Any) -> int:

@@ -551,10 +551,11 @@ class Form(NamedTuple):
         )
         return library.DataFrame(array, index=index, columns=columns, copy=True)
 
-    def stack(self, matrices: NDArray[Any]) -> Any:
+    def stack(self, matrices: NDArray[Any], name: str = "draw", names: Sequence[Any] | None = None) -> Any:
         """Several matrices, (n, m1, m2): as they are, or below each other in a frame.
 
         Its index is (draw, row) in pandas; its first columns are draw and row in polars.
+        names: those of the matrices, where they are not numbered; name: what these are.
         """
         if self.kind is None:
             return matrices
@@ -562,12 +563,14 @@ class Form(NamedTuple):
         labels: Sequence[Any] = range(m1) if self.row_labels is None else self.row_labels
         frame = self._replace(row_labels=None, row_name=None).frame(matrices.reshape(n * m1, m2))
         if self.kind == "pandas":
-            sides = [library.RangeIndex(n), _pandas_index(library, labels)]
-            names = ["draw", "row" if self.row_name is None else self.row_name]
-            return frame.set_axis(library.MultiIndex.from_product(sides, names=names), axis="index")
+            outer = library.RangeIndex(n) if names is None else _pandas_index(library, names)
+            sides = [outer, _pandas_index(library, labels)]
+            titles = [name, "row" if self.row_name is None else self.row_name]
+            return frame.set_axis(library.MultiIndex.from_product(sides, names=titles), axis="index")
         rows = _polars_column(library, _free_name(frame.columns, self.row_name), list(labels) * n)
-        draw = library.Series(_free_name([*frame.columns, rows.name], "draw"), np.repeat(np.arange(n), m1))
-        return frame.insert_column(0, draw).insert_column(1, rows)
+        title = _free_name([*frame.columns, rows.name], name)
+        first = library.Series(title, [x for x in (names or range(n)) for _ in range(m1)])
+        return frame.insert_column(0, first).insert_column(1, rows)
 
     def entries(self, rows: NDArray[Any], cols: NDArray[Any], measures: Mapping[str, ArrayLike]) -> Any:
         """A long frame, one line an entry by position: its labels as "row" and "col", then the measures."""

@@ -443,6 +443,14 @@ def align_matrix(
     return ordered
 
 
+def label_columns(frame: Any) -> tuple[list[Any], list[list[Any]]]:
+    """Return the names and columns of a wide frame, the column of row labels first; these may be pandas' index."""
+    form, columns, *_ = read_wide(frame)
+    rows = range(len(columns[0])) if form.row_labels is None else form.row_labels
+    cols = range(len(columns)) if form.col_labels is None else form.col_labels
+    return ["row", *cols], [[*rows], *map(list, columns)]
+
+
 def align_vector(given: Any, labels: Labels, name: str) -> Any:
     """Return the values of a mapping or pandas series by label in the order of these labels; else `given` itself."""
     from narwhals import dependencies

@@ -48,13 +48,13 @@ def test_rows_and_columns_from_files_or_one_by_one() -> None:
 def test_a_table_brings_labels_and_values() -> None:
     Path("yields.csv").write_text("ligand,S1,S2\nL1,1.5,\nL2,,NA\nL3,0,2\n")
     assert answer("new", "lab", "--from", "yields.csv")["told"] == 3
-    assert good("export", "--wide").stdout == "row,S1,S2\nL1,1.5,\nL2,,\nL3,0,2\n"
+    assert good("export", "--wide").stdout == "ligand,S1,S2\nL1,1.5,\nL2,,\nL3,0,2\n"
 
 
 def test_a_table_brings_values_of_more_rows_than_it_has() -> None:
     Path("yields.csv").write_text("ligand,S1,S2\nL1,1.5,\n")
     good("new", "lab", "--from", "yields.csv", "--row", "L0", "--row", "L1")
-    assert good("export", "--wide").stdout == "row,S1,S2\nL0,,\nL1,1.5,\n"
+    assert good("export", "--wide").stdout == "ligand,S1,S2\nL0,,\nL1,1.5,\n"
 
 
 def test_a_table_with_a_value_that_is_refused_leaves_no_campaign_behind() -> None:

@@ -26,10 +26,12 @@ DOCUMENTS = {
     ("history",): "campaign n events",
     ("export",): "campaign n entries",
     ("export", "--asked", "-o", "asked.csv"): "campaign n output",
-    ("posterior",): "campaign shape n_observed rank rank_weights noise_sd transform scales converged advice "
+    ("posterior",): "campaign shape n_observed at_limit kind levels rank "
+    "rank_weights noise_sd transform scales converged advice "
     "interrupted entries",
     ("report", "--points", 0): "campaign output bytes",
-    ("complete", "yields.csv", "--rank", 1): "shape n_observed rank rank_weights noise_sd transform scales converged "
+    ("complete", "yields.csv", "--rank", 1): "shape n_observed at_limit kind levels rank "
+    "rank_weights noise_sd transform scales converged "
     "advice interrupted entries",
     ("design", "3x3", 3): "shape n entries",
     ("version",): "version packages",

@@ -69,3 +69,19 @@ def test_repeated_answers_of_a_wide_export_are_refused_when_read() -> None:
     assert Path("wide.csv").read_text() == "row,x,y\na,yes | no,\nb,yes,no\n"
     assert [line["value"] for line in answer("export")["entries"]] == ["yes", "no", "yes", "no"]
     assert "got 'yes | no'" in refused("new", "d", "--from", "wide.csv", "--kind", "yes/no")
+
+
+def test_the_first_column_keeps_its_name() -> None:
+    Path("t.csv").write_text("ligand,x,y\na,1,2\nb,3,\n")
+    good("new", "c", "--from", "t.csv")
+    good("export", "--wide", "-o", "wide.csv")
+    assert Path("wide.csv").read_text() == Path("t.csv").read_text()
+    good("set", "--row-name", "base")
+    assert good("export", "--wide").stdout.splitlines()[0] == "base,x,y"
+    good("set", "--drop", "row-name")
+    assert good("export", "--wide").stdout.splitlines()[0] == "row,x,y"
+    assert "Expected row_name of 1 to 200" in refused("set", "--row-name", "a\tb")
+    with Campaign.open("maxentry.db", "c") as campaign:
+        campaign.set(row_name="ligand")
+        assert campaign.export(wide=True, frame="pandas").index.name == "ligand"
+        assert campaign.export(wide=True, frame="polars").columns == ["ligand", "x", "y"]

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.cli.run import answer, good, refused
 
@@ -224,3 +225,97 @@ def test_the_status_says_kind_and_limits(options: list[str], values: str, kind: 
     document = answer("status", "--fast")
     assert document["kind"] == (options[1] if options[:1] == ["--kind"] else "numbers")
     assert {"levels", "limits", "at_limit"} < document.keys()
+
+
+# What the numbers of a posterior are
+
+GRADES = "row,x,y,z\na,poor,good,good\nb,fair,,good\nc,,poor,fair\n"
+GRADED = ("--kind", "grades", "--levels", "poor,fair,good", "--rank", "0", "--seed", "1")
+
+
+def test_grades_are_shown_by_name() -> None:
+    Path("t.csv").write_text(GRADES)
+    told = good("complete", "t.csv", *GRADED, "--what", "most_likely")
+    cells = [line.split(",")[1:] for line in told.stdout.splitlines()[1:]]
+    assert {cell for line in cells for cell in line} <= {"poor", "fair", "good"}
+    assert "mean is the expected grade (1 = poor, 2 = fair, 3 = good)" in told.stderr
+    good("complete", "t.csv", *GRADED, "--long", "-o", "long.csv")
+    names = "row,col,mean,sd,low,high,new_low,new_high,observed,most_likely,p_poor,p_fair,p_good"
+    assert Path("long.csv").read_text().splitlines()[0] == names
+    answered = answer("complete", "t.csv", *GRADED)
+    assert (answered["kind"], answered["levels"]) == ("grades", ["poor", "fair", "good"])
+    for entry in answered["entries"]:
+        p = {name: entry[f"p_{name}"] for name in ("poor", "fair", "good")}
+        assert sum(p.values()) == pytest.approx(1)
+        assert entry["most_likely"] == max(p, key=lambda name: p[name])
+    good("new", "c", "--from", "t.csv", *GRADED)
+    assert answer("posterior")["entries"][0]["most_likely"] in ("poor", "fair", "good")
+    assert "most_likely" in good("posterior", "--long").stdout
+
+
+def test_yes_and_no_have_probabilities() -> None:
+    Path("t.csv").write_text(YES_NO)
+    told = good("complete", "t.csv", "--kind", "yes/no", "--rank", "0", "--seed", "1", "--long")
+    assert told.stdout.splitlines()[0].endswith("observed,most_likely,p_no,p_yes")
+    assert "mean, low and high are of the probability of yes" in told.stderr
+    Path("n.csv").write_text("row,x,y\na,1,2\nb,3,4\n")
+    assert "--what most_likely is for --kind yes/no or grades" in refused(
+        "complete", "n.csv", "--what", "most_likely"
+    )
+
+
+def test_what_an_instrument_would_show() -> None:
+    Path("t.csv").write_text("row,x,y,z\na,0,100,0\nb,50,100,20\nc,0,60,0\n")
+    limited = ("complete", "t.csv", "--limits", "0,100", "--rank", "0", "--seed", "1")
+    entry, shown = good(*limited), good(*limited, "--measured")
+    assert (
+        "6 of 9 values are at a limit. mean, low and high are of the entry itself, which may lie beyond"
+        in entry.stderr
+    )
+    assert (
+        "6 of 9 values are at a limit. mean, low and high are of what an instrument would show."
+        in shown.stderr
+    )
+    assert answer(*limited)["at_limit"] == 6
+    for line in answer(*limited, "--measured")["entries"]:
+        assert 0 <= line["low"] <= line["mean"] <= line["high"] <= 100
+        assert (line["low"], line["high"]) == (line["new_low"], line["new_high"])
+    for what in ("mean", "low", "high", "sd"):
+        table = good(*limited, "--measured", "--what", what).stdout.splitlines()[1:]
+        assert all(0 <= float(cell) <= 100 for line in table for cell in line.split(",")[1:])
+    Path("plain.csv").write_text("row,x,y\na,1,2\nb,3,4\n")
+    assert "limit" not in good("complete", "plain.csv", "--rank", "0", "--seed", "1").stderr
+
+
+def test_a_table_of_limits_alone_is_warned_of() -> None:
+    Path("t.csv").write_text("row,x,y\na,<1,<2\nb,<1,\n")
+    said = good("complete", "t.csv", "--rank", "0", "--seed", "1").stderr
+    assert "all 3 measurements are limits, and none is a value or a range" in said.replace("\n", " ")
+
+
+def test_a_correction_is_shown_as_it_was_told() -> None:
+    Path("t.csv").write_text(YES_NO)
+    good("new", "c", "--from", "t.csv", "--kind", "yes/no")
+    assert "Corrected: now pass." in good("correct", "-c", "c", "pass", "--row", "a", "--col", "y").stderr
+    good("new", "d", "--shape", "3x3")
+    good("tell", "-c", "d", "--row", "r1", "--col", "c1", "--value", "1")
+    assert "Corrected: now ≤2." in good("correct", "-c", "d", "≤2", "--row", "r1", "--col", "c1").stderr
+
+
+def test_booleans_of_a_parquet_file_are_warned_of() -> None:
+    flags = {"row": ["a", "b"], "x": [True, False], "y": [None, True]}
+    pl.DataFrame(flags).write_parquet("flags.parquet")
+    options = ("complete", "flags.parquet", "--rank", "0", "--seed", "1")
+    said = "True and False are taken for 1 and 0. Say --kind yes/no for probabilities."
+    assert said in good(*options).stderr
+    asked = good(*options, "--kind", "yes/no")
+    assert said not in asked.stderr
+    assert all(0 < float(x) < 1 for line in asked.stdout.splitlines()[1:] for x in line.split(",")[1:])
+
+
+def test_grades_that_do_not_begin_at_1_are_refused_with_advice() -> None:
+    Path("t.csv").write_text("row,x,y\na,0,2\nb,1,3\n")
+    options = ("complete", "t.csv", "--kind", "grades", "--rank", "0", "--seed", "1")
+    assert "Give levels if the grades are others (levels=[0, 1, 2], --levels 0,1,2)" in refused(*options)
+    assert good(*options, "--levels", "0,1,2,3").exit_code == 0
+    assert "(--levels A,B,C), got none" in refused("new", "c", "--from", "t.csv", "--kind", "grades")

@@ -15,6 +15,7 @@ from tests.cli.run import answer, check_quiet, good, process, refused, run
 import maxentry
 from maxentry.cli.complete import FACTS, LONG, summarize
 from maxentry.cli.output import ExitCode
+from maxentry.model.likelihood import Likelihood
 from maxentry.posterior.diagnostics import THOROUGH
 
 SHORT = ("--rank", 1, "--seed", 1)
@@ -75,7 +76,8 @@ def test_people_get_six_digits_and_programs_all(yields: pd.DataFrame) -> None:
 @pytest.mark.parametrize(("converged", "n"), [(True, 1), (False, 2)])
 def test_what_was_found_is_said_in_short_and_in_the_words_of_the_shell(converged: bool, n: int) -> None:
     found: Any = SimpleNamespace(
-        shape=(8, 6), rank=1, observations=SimpleNamespace(n=35), fit=SimpleNamespace(scales=None),
+        shape=(8, 6), rank=1, observations=SimpleNamespace(n=35, low=None), likelihood=Likelihood(),
+        fit=SimpleNamespace(scales=None),
         diagnostics=SimpleNamespace(converged=converged, advice=f"Run with {THOROUGH}."),
     )  # fmt: skip
     said = summarize(found).splitlines()

@@ -2,15 +2,17 @@
 
 import io
 import math
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pytest
 from tests.campaign.conftest import cache, postgres  # noqa: F401
 from tests.contracts.test_campaign_like import QUICK, lab  # noqa: F401
 
 from maxentry.cells import Reading
-from maxentry.errors import CampaignError, DataError
+from maxentry.errors import CampaignError, DataError, LabelError
 
 inf = math.inf
 ROWS, COLS = ["a", "b", "c"], ["x", "y"]
@@ -146,3 +148,42 @@ def test_a_record_knows_what_it_said_before(campaign: Any) -> None:
     campaign.correct(row="a", col="x", value="0.3..0.6")
     (measurement,) = campaign.state.measurements
     assert measurement.before == (Reading(-inf, 0.5), 0.4)
+
+
+# Wide tables
+
+
+CELLS = {"x": ["<0.5", "", "3"], "y": ["2", "1..2", None]}
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "columns", "file"])
+def test_a_wide_table_is_told_cell_by_cell(lab: Any, form: str, tmp_path: Path) -> None:  # noqa: F811
+    wide: Any = {"anything": ROWS, **CELLS}
+    if form == "pandas":
+        wide = pd.DataFrame(CELLS, index=ROWS)
+    elif form == "polars":
+        wide = pl.DataFrame(wide)
+    elif form == "file":
+        wide = tmp_path / "wide.csv"
+        wide.write_text("row,x,y\na,<0.5,2\nb,NA,1..2\nc,3,\n")
+    campaign = lab.create("wide", ROWS, COLS, **QUICK)
+    assert campaign.tell(wide).told == 4
+    begun = lab.create("begun", ROWS, COLS, values=wide, **QUICK)
+    for known in (campaign, begun):
+        table = known.export(frame="columns")
+        assert list(zip(table["row"], table["col"], strict=True)) == [*zip("aabc", "xyyx", strict=True)]
+        assert [str(value) for value in table["value"]] == ["<0.5", "2.0", "1..2", "3.0"]
+    assert begun.tell(wide)._replace(awaited=0) == (0, 0, 4, 0)
+
+
+def test_a_table_with_other_names_is_no_wide_one(lab: Any) -> None:  # noqa: F811
+    campaign = lab.create("c", ROWS, COLS, **QUICK)
+    with pytest.raises(DataError) as refusal:
+        campaign.tell({"ligand": ["a", "b"], "substrate": ["x", "y"], "yield": [1.0, 2.0]})
+    assert "'x' is not a number" in str(refusal.value)
+    assert "A long table has the columns id (or row and col) and value." in str(refusal.value)
+    with pytest.raises(LabelError, match="'z'"):
+        campaign.tell(pd.DataFrame({"x": [1.0], "z": [2.0]}, index=["a"]))
+    with pytest.raises(DataError, match=r"expected columns id \(or row and col\) and value, got"):
+        campaign.tell({"row": ["a"], "value": [1.0]})
+    assert values(campaign) == []

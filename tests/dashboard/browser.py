@@ -30,8 +30,9 @@ def required() -> bool:
 @contextmanager
 def chromium() -> Iterator[Any]:
     """The browser, with an empty profile of its own."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=60_000)  # as long as whatever else waits, however busy the machine is
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGS)
         try:

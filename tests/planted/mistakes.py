@@ -153,6 +153,13 @@ MODEL = [
         "distributions/test_stiefel.py",
     ),
     Mistake(
+        "model/goal.py",
+        'k = int(found["k"]) if found["k"] else OVERALL if line is None else 1',
+        'k = int(found["k"]) if found["k"] else OVERALL',
+        "the best of each row are ten",
+        "model/test_goal.py",
+    ),
+    Mistake(
         "model/priors.py",
         "0.5 * m1 * m2 / max(rank, 1) ** 2",
         "0.5 * m1 * m2 / max(rank, 1)",
@@ -257,6 +264,13 @@ ACQUISITION = [
         "acquisition contracts/test_criteria.py",
     ),
     Mistake(
+        "acquisition/targets.py",
+        "share = (1 - np.sqrt(self.eta2[a] / (v + self.eta2[a]))) / v",
+        "share = 1 / (v + self.eta2[a])",
+        "targets are known less after a measurement than they are",
+        "acquisition/test_targets.py",
+    ),
+    Mistake(
         "acquisition/problem.py",
         "free[np.repeat(np.arange(len(rows)), n)[inside], col[inside]] = False",
         "pass",
@@ -355,6 +369,13 @@ POSTERIOR = [
         "return z * self.var",
         "the noise of predictive intervals has a variance for an sd",
         "posterior/test_intervals.py",
+    ),
+    Mistake(
+        "posterior/decisions.py",
+        "return float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean() - chosen)",
+        "return float(lines.max(2).mean() - chosen)",
+        "the regret of the k best is that of the best alone",
+        "posterior/test_decisions.py",
     ),
     Mistake(
         "posterior/intervals.py",

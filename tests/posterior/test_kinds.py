@@ -1,6 +1,10 @@
 """Limits, yes/no and grades: what is told, what is answered, and that all that works for numbers works for them."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
@@ -207,8 +211,89 @@ def test_names_of_grades_are_codes_and_numbers_are_scores():
     np.testing.assert_allclose(halves.mean, fit("grades").mean / 2)
     named = fit("grades", levels=("E", "D", "C", "B", "A"))
     np.testing.assert_array_equal(named.mean, fit("grades").mean)
-    with pytest.raises(ParameterError, match="probabilities are for kind='grades'"):
-        fit("yes/no").probabilities()
+
+
+def test_yes_and_no_have_probabilities_and_numbers_none(fits):
+    p = fits["yes/no"].probabilities()
+    np.testing.assert_allclose(p[1], fits["yes/no"].mean)
+    np.testing.assert_allclose(p.sum(0), 1.0)
+    for ask in (fits["limits"].probabilities, fits["limits"].most_likely):
+        for at in ((), (3, 4)):
+            with pytest.raises(
+                ParameterError, match="probabilities are for kind='yes/no' or 'grades', got kind="
+            ):
+                ask(*at)
+
+
+@pytest.mark.parametrize("kind", ["yes/no", "grades"])
+def test_the_most_likely_grade(kind, fits):
+    p, names = fits[kind].probabilities(), ("no", "yes") if kind == "yes/no" else (1, 2, 3, 4, 5)
+    likely = fits[kind].most_likely()
+    assert likely.shape == fits[kind].shape
+    assert likely[3, 4] == names[p[:, 3, 4].argmax()] == fits[kind].most_likely(3, 4)
+    assert fits[kind].most_likely([3, 5], [4, 6]).tolist() == [likely[3, 4], likely[5, 6]]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_probabilities_have_labels_where_the_data_have(library):
+    levels, words = ["poor", "fair", "good"], np.array(["poor", "fair", "good"], dtype=object)
+    cells = np.where(SEEN, words[np.clip(np.nan_to_num(GRADES), 1, 3).astype(int) - 1], None)[:6, :4]
+    wide = pd.DataFrame(cells, index=list("abcdef"), columns=list("wxyz"))
+    columns = {name: cells[:, j].tolist() for j, name in enumerate("wxyz")}
+    frame = wide if library == "pandas" else pl.DataFrame({"name": list("abcdef"), **columns})
+    p = complete(frame, 0, kind="grades", levels=levels, sampling=SHORT, seed=1)
+    table, likely = p.probabilities(), p.most_likely()
+    at, array = p.probabilities(["b", "c"], ["x", "y"]), p.framed(None).probabilities()
+    assert [*at.columns] == ["row", "col", *levels]
+    np.testing.assert_allclose(at[levels].to_numpy()[0], array[:, 1, 1])
+    if library == "pandas":
+        assert table.index.names == ["grade", "row"]
+        np.testing.assert_allclose(table.loc[("fair", "b")], array[1, 1])
+        assert likely.loc["b", "x"] == p.most_likely("b", "x")
+        assert [*likely.index] == list("abcdef")
+    else:
+        assert table.columns == ["grade", "name", *"wxyz"]
+        assert table["grade"].unique(maintain_order=True).to_list() == levels
+        assert likely.columns == ["name", *"wxyz"]
+        assert likely["x"][1] == p.most_likely("b", "x")
+
+
+def test_maps_of_what_an_instrument_shows_are_those_of_predictions(fits):
+    for kind in KINDS:
+        mean, sd = fits[kind].arrays.measured()
+        shown = fits[kind].predict([3, 5], [4, 6], measured=True)
+        np.testing.assert_allclose(mean[[3, 5], [4, 6]], shown.mean)
+        np.testing.assert_allclose(sd[[3, 5], [4, 6]], shown.sd)
+
+
+def test_a_table_of_limits_alone_gives_a_warning():
+    low, high = np.full((3, 3), -INF), np.ones((3, 3))
+    quick = Sampling("population", 2, 2, 2, 2, 1)
+    with pytest.warns(UserWarning, match="all 9 measurements are limits, and none is a value or a range"):
+        complete((low, high), 0, sampling=quick, seed=1)
+    with pytest.warns(UserWarning, match="all 9 measurements are limits"):
+        complete(np.zeros((3, 3)), 0, limits=(0, 1), sampling=quick, seed=1)
+    low[0, 0] = 0.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        complete((low, high), 0, sampling=quick, seed=1)
+        complete(np.eye(3), 0, kind="yes/no", sampling=quick, seed=1)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_new_rows_with_limits_in_cells_are_those_of_the_fit(scaled):
+    told = NUMBERS.copy()
+    if scaled:
+        told[:, 2] *= 1000
+    low, high = told.copy(), told.copy()
+    low[(told < -0.5) & (np.arange(18) != 2)], high[(told < -0.5) & (np.arange(18) != 2)] = -INF, -0.5
+    p = complete((low, high), 1, sampling=SHORT, seed=1)
+    assert bool(p.scales) == scaled
+    values = np.where(np.isinf(low), high, told)
+    mean, plain = fold_in_mean(p, values, (low, high)), fold_in_mean(p, values)
+    np.testing.assert_allclose(fold_in(p, values, (low, high)).mean, mean)
+    far = np.abs(mean - p.mean)[:, 0].mean(), np.abs(plain - p.mean)[:, 0].mean()
+    assert far[0] < 0.6 * far[1]  # taken for values, limits pull rows up
 
 
 # Everything else

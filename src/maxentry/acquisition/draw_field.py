@@ -63,7 +63,7 @@ SAME = 1e-13  # draws that differ by less than this share of their size differ b
 NOISE_FLOOR = 1e-10  # noise below this share of the variances would drown in their rounding
 CHUNK = 4096  # entries whose features are formed at once
 BLOCK_NUMBERS = 4_000_000  # a block of a map or of factors holds about this many numbers (32 MB)
-MOST_SHARES = 8_000_000  # entries whose shares of information are held
+MOST_SHARES = 2_000_000  # entries whose shares of information are held
 SHARE_COST = 4  # a number of a single entry takes the time of so many multiplications of a block
 
 

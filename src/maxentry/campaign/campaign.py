@@ -362,7 +362,7 @@ class Campaign:
         The long table includes measurements removed by a correction (as NaN) only with `everything`.
         """
         state, frame = self.state, self._kind(frame)
-        if tell.check_flag(wide, "wide"):
+        if cells.check_flag(wide, "wide"):
             return views.wide(state, frame)
         return views.as_frame(views.measurements(state, everything), frame)
 

@@ -38,6 +38,7 @@ LATER = {
     "limits": None,
     "goal": "fill",
     "enough": None,
+    "row_name": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -155,11 +156,16 @@ class Settings:
         positive=True,
     )
 
+    row_name: str | None = _setting(
+        None, "What rows are called, as the first column of a wide export.", metavar="NAME"
+    )
+
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
         from maxentry.transform import Transform
 
         _check_name(self.name)
+        _check_row_name(self.row_name)
         self._set("rows", _read_labels(self.rows, "row"))
         self._set("cols", _read_labels(self.cols, "column"))
         for declared in fields(self):
@@ -362,6 +368,11 @@ def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
     return array
 
 
+def _check_row_name(name: object) -> None:
+    if name is not None and not (isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()):
+        raise ParameterError(f"expected row_name of 1 to 200 printable characters, got {show(name)}.")
+
+
 def _check_name(name: object) -> None:
     if not (isinstance(name, str) and name.strip() == name and 0 < len(name) <= 200 and name.isprintable()):
         raise ParameterError(f"expected a name of 1 to 200 printable characters, got {show(name)}.")
@@ -521,7 +532,8 @@ def _check_kind(settings: Settings) -> None:
     from maxentry.transform import Transform
 
     if settings.kind == "grades" and settings.levels is None:
-        raise ParameterError("expected levels (the grades in their order) with kind='grades', got none.")
+        wanted = "levels with kind='grades', like ['A', 'B', 'C'] (--levels A,B,C)"
+        raise ParameterError(f"expected {wanted}, got none: later grades may be other ones than the first.")
     settings.likelihood.check_scale(Transform.parse(settings.transform), settings.scale)
     if settings.words is not None and settings.range is not None:
         raise ParameterError(

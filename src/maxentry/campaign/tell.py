@@ -21,9 +21,9 @@ from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, R
 from maxentry.campaign.ledger.tables import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.state import State
 from maxentry.cells import Reading, Words
-from maxentry.errors import CampaignError, DataError, ParameterError, is_flag, is_whole
+from maxentry.errors import CampaignError, DataError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
-from maxentry.labels import check_labels, place
+from maxentry.labels import check_labels, label_columns, place
 from maxentry.tables import DecimalComma, Table
 from maxentry.wording import as_text, show
 
@@ -65,7 +65,7 @@ def correct(
 
 def fail(state: State, ids: Any, reason: str, retry: bool) -> Outcome:
     """Mark these ids as failed."""
-    asks, retry = _asks_without_value(state, ids), check_flag(retry, "retry")
+    asks, retry = _asks_without_value(state, ids), cells.check_flag(retry, "retry")
     news = tuple(ask.id for ask in asks if (ask.status, ask.retry) != ("failed", retry))
     return [Failed(news, (as_text(reason),) * len(news), retry)] if news else [], None
 
@@ -267,6 +267,8 @@ def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str
 
 def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
     """Return the names of the columns that `lines_from_table` does not read."""
+    if _is_wide(table):
+        return []
     return frames.find_unused(table.names, _find_columns(table, se, words).values())
 
 
@@ -274,9 +276,12 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
     Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
-    status and reason; of yes and no successes and trials in place of value.
+    status and reason; of yes and no successes and trials in place of value. A table with none of these is a wide one.
     """
     table = tables.read(data)
+    if se is None and _is_wide(table):
+        own_labels = not isinstance(data, Mapping) and frames.is_frame(data)
+        return _lines_from_wide(Table(*label_columns(data)) if own_labels else table, words)
     places = _find_columns(table, se, words)
     columns = {name: table.columns[place] for name, place in places.items()}
     if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
@@ -290,6 +295,31 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
         _line({name: x[k] for name, x in columns.items()}, table.where(k), table.decimal_comma, words)
         for k in range(table.n)
     ]
+
+
+def _is_wide(table: Table) -> bool:
+    """Whether a table has row labels and one column for each column of the matrix: it has no column with a role."""
+    roles = {*COLUMNS, *frames.BESIDE, *(name for names in tables.ALIASES.values() for name in names)} - {
+        "se"
+    }
+    names = [name.strip().lower() for name in table.names]
+    return len(names) > 1 and roles.isdisjoint(names if names[0] != "row" else names[1:])
+
+
+def _lines_from_wide(table: Table, words: Words | None) -> list[Line]:
+    """Read one line for each cell that is not empty."""
+    lines = []
+    for k in range(table.n):
+        for name, column in zip(table.names[1:], table.columns[1:], strict=True):
+            if cells.is_empty(column[k]) and not (words and words.has(column[k])):
+                continue
+            line = {"row": table.columns[0][k], "col": name, "value": column[k]}
+            try:
+                lines.append(_line(line, table.where(k), table.decimal_comma, words))
+            except DataError as error:
+                hint = "A long table has the columns id (or row and col) and value."
+                raise DataError(error.message, code=error.code, hint=hint, **error.fields) from None
+    return lines
 
 
 def _line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None) -> Line:
@@ -319,7 +349,7 @@ class _Judge:
     """Checks lines one after the other against the state and the lines before, and collects what to record."""
 
     def __init__(self, lines: Sequence[Line], state: State, again: bool, now: dt.datetime) -> None:
-        self.state, self.again, self.now = state, check_flag(again, "again"), now
+        self.state, self.again, self.now = state, cells.check_flag(again, "again"), now
         plain = all(line.reading is None for line in lines)
         values = [line.value for line in lines if line.value is not None]
         self.n_lines, self.valid = len(lines), plain and state.settings.accepts(values)
@@ -546,13 +576,6 @@ def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) ->
     numbers = tuple(reading.statement.value for reading in readings)
     ends = {} if low == high else {"low": low, "high": high}
     return Told(ids, rows, cols, numbers, **ends, se=se if any(se) else None)
-
-
-def check_flag(x: Any, name: str) -> bool:
-    """Return x as True or False; raise if it is neither."""
-    if not is_flag(x):
-        raise DataError(f"expected {name} to be True or False, got {show(x)}.")
-    return bool(x)
 
 
 def check_id(state: State, id: int) -> None:

@@ -152,9 +152,9 @@ def wide(state: State, kind: FrameKind | None) -> Any:
     """Return the measured values as a wide table; what a cell says of several measurements: `wide_matrix`."""
     matrix = wide_matrix(state)
     if kind != "columns":
-        return frames.Form(kind, state.row_labels, state.col_labels).frame(matrix)
+        return frames.Form(kind, state.row_labels, state.col_labels, state.settings.row_name).frame(matrix)
     named = dict(zip(map(str, state.col_labels), matrix.T.tolist(), strict=True))
-    first = "row"
+    first = state.settings.row_name or "row"
     while first in named:  # a column of the matrix is called so
         first += "_"
     return {first: list(state.row_labels)} | named

@@ -269,7 +269,7 @@ def correct(
         campaign.correct(id, to, row=row, col=col, number=number, se=se, reason=reason, who=who)
     output.report(
         {"campaign": campaign.name, "value": to},
-        "Struck out." if new is None else f"Corrected: now {names.show(new.low) if names else _short(new)}.",
+        "Struck out." if new is None else f"Corrected: now {str(value).strip()}.",
         as_json,
     )
 

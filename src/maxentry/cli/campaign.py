@@ -60,6 +60,8 @@ def new(
     row_labels = _choose_labels("row", rows, row or [], counted_rows, matrix.row_labels)
     col_labels = _choose_labels("col", cols, col or [], counted_cols, matrix.col_labels)
     given = _read_settings(settings, row_labels, col_labels)
+    if matrix.corner not in ("row", "rows"):
+        given.setdefault("row_name", matrix.corner)
     values = matrix.columns() if matrix.rows else None
     with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
         (m1, m2), seed, status = campaign.settings.shape, campaign.settings.seed, campaign.status()

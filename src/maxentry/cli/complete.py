@@ -20,20 +20,26 @@ if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
 
 
-FACTS = "shape, n_observed, rank, rank_weights, noise_sd, transform, scales, converged, advice, interrupted"
+FACTS = (
+    "shape, n_observed, at_limit, kind, levels, rank, rank_weights, noise_sd, transform, scales, converged, advice, "
+    "interrupted"
+)
 LONG = "row, col, mean, sd, low, high, new_low, new_high, observed"
+GRADED = "for yes/no and grades also most_likely and the probability of each, p_…"
 LARGEST = 20_000_000  # lines of a long table
 commands = typer.Typer()
 
 
 @commands.command(
-    rich_help_panel="Results", epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}) or, with -o, output."
+    rich_help_panel="Results",
+    epilog=f"JSON: campaign, {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output.",
 )
 def posterior(
     out: options.Output = None,
     wide: options.Wide = True,
     what: options.WhatOption = options.What.mean,
     level: options.Level = 0.9,
+    measured: options.Measured = False,
     save: options.Save = None,
     force: options.Force = False,
     verbose: options.Verbose = False,
@@ -48,11 +54,11 @@ def posterior(
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
-    with open_campaign(storage, name) as campaign:
+    with open_campaign(storage, name) as campaign, output.show_warnings():
         belief = campaign.posterior()
     write_posterior(
-        belief, out, form, wide=wide, what=what, level=level, as_json=as_json, save=save, force=force,
-        verbose=verbose, campaign=campaign.name,
+        belief, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
+        force=force, verbose=verbose, campaign=campaign.name,
     )  # fmt: skip
 
 
@@ -182,7 +188,8 @@ def report(
 
 
 @commands.command(
-    rich_help_panel="Without a campaign", epilog=f"JSON: {FACTS}, and entries ({LONG}) or, with -o, output."
+    rich_help_panel="Without a campaign",
+    epilog=f"JSON: {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output.",
 )
 @options.add_settings(
     ("rank", "noise", "kind", "levels", "limits", "transform", "scale", "effects", "effort", "seed"),
@@ -197,6 +204,7 @@ def complete(
     what: options.WhatOption = options.What.mean,
     level: options.Level = 0.9,
     *,
+    measured: options.Measured = False,
     names: options.Names = None,
     se: options.StandardError = None,
     save: options.Save = None,
@@ -219,9 +227,11 @@ def complete(
     check_level(level)
     matrix = inputs.read_matrix(data, names, se, kind_words(settings["kind"], settings.get("levels")))
     observations = Observations.from_triples(**matrix.triples())
+    with output.show_warnings():
+        completed = run_complete(observations, **settings)
     write_posterior(
-        run_complete(observations, **settings), out, form, wide=wide, what=what, level=level, as_json=as_json,
-        save=save, force=force, verbose=verbose, corner=matrix.corner,
+        completed, out, form, wide=wide, what=what, level=level, measured=measured, as_json=as_json, save=save,
+        force=force, verbose=verbose, corner=matrix.corner,
     )  # fmt: skip
 
 
@@ -275,14 +285,15 @@ def design(
 
 
 def make_map_table(
-    posterior: Posterior, *, wide: bool, what: str = "mean", level: float = 0.9, corner: str = "row"
-) -> Table:
+    posterior: Posterior, *, wide: bool, what: str = "mean", level: float = 0.9, measured: bool = False,
+    corner: str = "row",
+) -> Table:  # fmt: skip
     """Wide: `what` by row and column. Long: one line per entry, with the columns of LONG."""
     data, (m1, m2) = posterior.observations, posterior.shape
     rows = list(range(m1)) if data.row_labels is None else list(data.row_labels)
     cols = list(range(m2)) if data.col_labels is None else list(data.col_labels)
     if wide:
-        grid = _choose_map(posterior, what, level)
+        grid = _choose_map(posterior, what, level, measured)
         columns = [rows, *(grid[:, j].tolist() for j in range(m2))]
         return Table([corner, *(cell_text(col) for col in cols)], columns)
     if m1 * m2 > LARGEST:
@@ -292,30 +303,53 @@ def make_map_table(
     import numpy as np
 
     arrays = posterior.arrays
-    low, high = arrays.interval(level)
+    new = arrays.predictive_interval(level)
     times = np.bincount(data.rows.astype(np.int64) * m2 + data.cols, minlength=m1 * m2)
-    maps = [arrays.mean, arrays.sd, low, high, *arrays.predictive_interval(level), times]
+    maps: list[Any] = [*(arrays.measured() if measured else (arrays.mean, arrays.sd))]
+    maps += [*(new if measured else arrays.interval(level)), *new, times]
+    names = LONG.split(", ")
+    if grades := posterior.likelihood.names:
+        p = arrays.probabilities()
+        maps += [_most_likely(posterior, p), *p]
+        names += ["most_likely", *(f"p_{cell_text(grade)}" for grade in grades)]
     columns = [[row for row in rows for _ in cols], cols * m1, *(grid.ravel().tolist() for grid in maps)]
-    return Table(LONG.split(", "), columns)
+    return Table(names, columns)
 
 
-def _choose_map(posterior: Posterior, what: str, level: float) -> Any:
+def _choose_map(posterior: Posterior, what: str, level: float, measured: bool) -> Any:
     maps = posterior.arrays
+    if what == "most_likely":
+        if not posterior.likelihood.names:
+            raise ParameterError("--what most_likely is for --kind yes/no or grades, got numbers.")
+        return _most_likely(posterior, maps.probabilities())
+    if what in ("new_low", "new_high") or (measured and what in ("low", "high")):
+        return maps.predictive_interval(level)[what in ("high", "new_high")]
     if what in ("low", "high"):
         return maps.interval(level)[what == "high"]
-    if what in ("new_low", "new_high"):
-        return maps.predictive_interval(level)[what == "new_high"]
+    if measured:
+        return maps.measured()[what == "sd"]
     return maps.mean if what == "mean" else maps.sd
+
+
+def _most_likely(posterior: Posterior, probabilities: Any) -> Any:
+    """The most likely grade of every entry, by name."""
+    from maxentry.frames import object_array
+
+    return object_array(posterior.likelihood.names)[probabilities.argmax(0)]
 
 
 def list_facts(posterior: Posterior) -> dict[str, Any]:
     """Facts about the fit, for the JSON document."""
     from maxentry.posterior.diagnostics import advice_at
+    from maxentry.posterior.posterior import count_limited
 
     diagnostics = posterior.diagnostics
     return {
         "shape": list(posterior.shape),
         "n_observed": posterior.observations.n,
+        "at_limit": count_limited(posterior),
+        "kind": posterior.likelihood.kind,
+        "levels": list(posterior.likelihood.levels) or None,
         "rank": posterior.rank,
         "rank_weights": posterior.rank_weights,
         "noise_sd": posterior.noise_sd,
@@ -327,25 +361,48 @@ def list_facts(posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def summarize(posterior: Posterior) -> str:
-    """The result in a line and, if the chains have not converged, what to do from the shell."""
+def describe_answers(posterior: Posterior, measured: bool) -> str:
+    """What the numbers of the table are, where that is not plain; ends in a line break, or is empty."""
+    from maxentry.posterior.posterior import count_limited
+
+    likelihood, n = posterior.likelihood, posterior.observations.n
+    if likelihood.kind == "yes/no":
+        return "" if measured else "mean, low and high are of the probability of yes.\n"
+    if likelihood.levels:
+        codes = zip(likelihood.scores, likelihood.levels, strict=True)
+        named = ", ".join(cell_text(a) if a == b else f"{cell_text(a)} = {b}" for a, b in codes)
+        return f"mean is the expected grade ({named}); --what most_likely and --long tell more.\n"
+    limited = count_limited(posterior)
+    if not limited and likelihood.limits is None:
+        return ""
+    which = (
+        "of what an instrument would show."
+        if measured
+        else "of the entry itself, which may lie beyond a limit; --measured: of what an instrument would show."
+    )
+    return f"{limited} of {count(n, 'value')} are at a limit. mean, low and high are {which}\n"
+
+
+def summarize(posterior: Posterior, measured: bool = False) -> str:
+    """The result in a line, what its numbers are, and what to do if the chains have not converged."""
     (m1, m2), n = posterior.shape, posterior.observations.n
     facts = f"{m1} x {m2}, {count(n, 'value')}, rank {posterior.rank}"
+    meaning = describe_answers(posterior, measured)
     if posterior.fit.scales is not None:
         from maxentry.posterior.posterior import describe_scales
 
         facts += f", {posterior.fit.scales.side} on scales of their own: {describe_scales(posterior.scales)}"
     if posterior.diagnostics.converged:
-        return f"{facts}: converged."
+        return f"{meaning}{facts}: converged."
     from maxentry.posterior.diagnostics import advice_at
 
-    return f"{facts}.\nnot converged: {advice_at(posterior.diagnostics.advice, 'shell')} (--verbose: details)"
+    return f"{meaning}{facts}.\nnot converged: {advice_at(posterior.diagnostics.advice, 'shell')} (--verbose: details)"
 
 
 def write_posterior(
     posterior: Posterior, out: str | None, form: Format | None, *, wide: bool, what: str, level: float,
     as_json: bool, save: str | None, force: bool, campaign: str | None = None, corner: str = "row",
-    verbose: bool = False,
+    verbose: bool = False, measured: bool = False,
 ) -> None:  # fmt: skip
     """Write the completed matrix, summarize the fit, and exit as interrupted if the sampling was."""
     from maxentry.posterior.diagnostics import advice_at
@@ -353,7 +410,9 @@ def write_posterior(
     if save is not None:
         posterior.save(save)
     entries = as_json and out is None  # JSON has everything about an entry in one place
-    table = make_map_table(posterior, wide=wide and not entries, what=what, level=level, corner=corner)
+    table = make_map_table(
+        posterior, wide=wide and not entries, what=what, level=level, measured=measured, corner=corner
+    )
     document = ({} if campaign is None else {"campaign": campaign}) | list_facts(posterior)
     if not entries and tables.choose_format(out, form) is not Format.parquet:
         labels = 1 if wide else 2
@@ -364,7 +423,7 @@ def write_posterior(
     )
     if not as_json:
         details = f"{posterior!r}\n{posterior.diagnostics.summary()}"
-        output.say(advice_at(details, "shell") if verbose else summarize(posterior), "dim")
+        output.say(advice_at(details, "shell") if verbose else summarize(posterior, measured), "dim")
     if posterior.interrupted:
         output.warn("Interrupted: this is what had been drawn by then.")
         raise typer.Exit(output.ExitCode.INTERRUPTED)

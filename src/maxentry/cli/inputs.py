@@ -111,7 +111,14 @@ def read_matrix(
     path: str, names: str | None = None, se: str | None = None, words: Words | None = None
 ) -> Matrix:
     """Read all labels and measurements of a long or a wide table."""
-    return parse_matrix(read_table(path), names, se, words)
+    table = read_table(path)
+    if (
+        words is None
+        and table.lines is None
+        and any(isinstance(x, bool) for column in table.columns for x in column)
+    ):
+        warn(f"{table.source}: True and False are taken for 1 and 0. Say --kind yes/no for probabilities.")
+    return parse_matrix(table, names, se, words)
 
 
 def parse_matrix(

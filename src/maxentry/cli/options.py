@@ -30,7 +30,7 @@ def option(*names: str, **about: Any) -> Any:
 
 
 class What(StrEnum):
-    """What a wide table holds; new_low and new_high are of a new measurement, noise included."""
+    """What a wide table holds; new_low and new_high are of a new measurement, most_likely is a grade, yes or no."""
 
     mean = "mean"
     sd = "sd"
@@ -38,6 +38,7 @@ class What(StrEnum):
     high = "high"
     new_low = "new_low"
     new_high = "new_high"
+    most_likely = "most_likely"
 
 
 Output = Annotated[
@@ -86,7 +87,19 @@ Wide = Annotated[
 ]
 WhatOption = Annotated[
     What,
-    typer.Option("--what", help="What a wide table holds; new_… are of a new measurement, noise included."),
+    typer.Option(
+        "--what",
+        help="What a wide table holds; new_… are of a new measurement, noise included; most_likely is a grade, "
+        "or yes or no.",
+    ),
+]
+Measured = Annotated[
+    bool,
+    option(
+        "--measured",
+        help="Mean, sd, low and high of what an instrument would show, noise and limits included, not of the entry "
+        "itself, which may lie beyond a limit.",
+    ),
 ]
 Save = Annotated[
     str | None, option("--save", metavar="FILE.npz", help="Keep the posterior, for Posterior.load.")

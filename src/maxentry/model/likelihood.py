@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from warnings import warn
 
 from maxentry.errors import DataError, ParameterError, is_choice
 from maxentry.wording import show
@@ -261,6 +262,11 @@ class Likelihood:
         """All cuts as chains begin, halfway between the grades."""
         return tuple(k + 0.5 for k in range(1, len(self.levels)))
 
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What a measurement may be, in order: no and yes, or the grades; nothing for numbers."""
+        return ("no", "yes") if self.kind == "yes/no" else self.levels
+
     @cached_property
     def scores(self) -> tuple[float, ...]:
         """The numbers that stand for the grades in expected ones: the levels themselves, or 1..K for names."""
@@ -290,6 +296,20 @@ class Likelihood:
                 "yes or no (1 or 0)" if self.kind == "yes/no" else f"one of the grades {show(self.levels)}"
             )
             raise DataError(f"expected {wanted}, got {value:g} at {where}.")
+
+    def warn_of_limits(self, observations: Observations) -> None:
+        """Warn where no number is known from both sides: how far entries lie beyond their limits is not in the data."""
+        import numpy as np
+
+        if self.discrete:
+            return
+        said = self.statements(observations)
+        if said.low is not None and said.high is not None and np.isinf(said.high - said.low).all():
+            warn(
+                f"all {said.n} measurements are limits, and none is a value or a range: how far the entries lie beyond "
+                "them is not in the data, and answers rest on the prior.",
+                stacklevel=3,
+            )
 
     def statements(self, observations: Observations) -> Observations:
         """Return what the measurements say of their latent values; before a transform, in the user's units."""
@@ -322,7 +342,9 @@ class Likelihood:
         told = (
             f"one of the grades {names}" if scores[0] != 1 or self.levels[0] == 1 else f"a grade of 1 to {K}"
         )
-        _check_told(o, scores[k] == o.values, told)
+        counted = self.levels == tuple(range(1, K + 1))
+        hint = " Give levels if the grades are others (levels=[0, 1, 2], --levels 0,1,2)." if counted else ""
+        _check_told(o, scores[k] == o.values, told, hint)
         low, high = np.where(k == 0, -np.inf, k + 0.5), np.where(k == K - 1, np.inf, k + 1.5)
         return replace(o, values=k + 1.0, low=low, high=high)
 
@@ -368,13 +390,13 @@ class Likelihood:
         return np.asarray(np.maximum(squares - self.answers(x, law) ** 2, 0.0).mean(0))
 
     def probabilities(self, x: Floats, law: NoiseLaw) -> Floats:
-        """Return the probability of each grade, (K, ...), averaged over the draws x (S, ...)."""
+        """Return the probability of each of `names`, (K, ...), averaged over the draws x (S, ...)."""
         import numpy as np
 
-        if law.cuts is None:
-            raise ParameterError(
-                f"probabilities are for kind='grades', got a posterior of kind={self.kind!r}"
-            )
+        if self.kind == "yes/no":
+            yes = law.cdf(x).mean(0)
+            return np.stack([1 - yes, yes])
+        assert law.cuts is not None
         above = [law.cdf(x - beside(law.cuts[..., k], x)).mean(0) for k in range(len(self.levels) - 1)]
         edges = np.stack([np.ones(x.shape[1:]), *above, np.zeros(x.shape[1:])])
         return np.asarray(edges[:-1] - edges[1:])
@@ -511,13 +533,13 @@ def _refuse(o: Observations, wrong: bool, expected: str) -> None:
         raise DataError(f"expected {expected} or standard errors")
 
 
-def _check_told(o: Observations, good: Any, expected: str) -> None:
+def _check_told(o: Observations, good: Any, expected: str, hint: str = "") -> None:
     from maxentry.labels import place
 
     if not good.all():
         k = int((~good).argmax())
         where = place(o.row_axis, int(o.rows[k]), o.col_axis, int(o.cols[k]))
-        raise DataError(f"expected {expected}, got {o.values[k]:g} at {where}.")
+        raise DataError(f"expected {expected}, got {o.values[k]:g} at {where}.{hint}")
 
 
 GAUSSIAN, STUDENT = Likelihood(), Likelihood(noise="student")

@@ -135,6 +135,7 @@ def complete(
             f"{int((observations.se > 0).sum())} with one; leave them out, or use noise='gaussian'"
         )
     likelihood.check_scale(transform, scale)
+    likelihood.warn_of_limits(observations)
     fit = ModelSpec(likelihood, bool(effects), priors, None, transform, scale)
     if start is not None:
         fit = keep_units(fit, start, observations)

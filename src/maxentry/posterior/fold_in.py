@@ -16,7 +16,7 @@ of g and w. Latent values of limits, yes and no, or grades are at their means un
 are mixed with equal weights: new rows do not change what is believed of the columns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,28 +70,33 @@ class ObservedRows(NamedTuple):
     said: Observations | None = None  # where these are no plain values
 
     @classmethod
-    def from_array(cls, Y: Array, likelihood: Likelihood = GAUSSIAN) -> "ObservedRows":
-        """The entries of Y that are not NaN."""
+    def from_array(
+        cls, Y: Array, likelihood: Likelihood = GAUSSIAN, ends: Sequence[Array] | None = None
+    ) -> "ObservedRows":
+        """The entries of Y that are not NaN; ends: those of limits and ranges, equal ones of plain values."""
         rows, cols = np.nonzero(~np.isnan(Y))
         starts, values, said = np.searchsorted(rows, np.arange(len(Y) + 1)), Y[rows, cols], None
-        if rows.size and (likelihood.discrete or likelihood.limits is not None):
+        if rows.size and (likelihood.discrete or likelihood.limits is not None or ends is not None):
             shape = max(2, len(Y)), Y.shape[1]  # the least that observations have
-            said = likelihood.statements(Observations.from_triples(rows, cols, values, shape))
+            low, high = (None, None) if ends is None else (end[rows, cols] for end in ends)
+            told = Observations.from_triples(rows, cols, values, shape, low=low, high=high)
+            said = likelihood.statements(told)
         return cls(cols, values, starts, Y.shape, rows, None if said is None or said.low is None else said)
 
 
-def fold_in(posterior: Posterior, Y: ArrayLike) -> NewRows:
+def fold_in(posterior: Posterior, Y: ArrayLike, ends: Sequence[Array] | None = None) -> NewRows:
     """Mean and sd of every entry (less noise) of new rows Y (n, m2), NaN where missing, given the fitted columns.
 
-    With yes/no or grades they are of the probability of yes, or of the expected grade.
+    With yes/no or grades they are of the probability of yes, or of the expected grade. ends: lower and upper ends
+    (n, m2) of what was measured, where some of it is limits or ranges.
 
     A row without any observation has the mean and spread of the rows that were fitted. The sd holds both the
     uncertainty of the row given the columns and that of the columns.
     """
-    new = _check_new_rows(Y, posterior)
+    new, ends = _check_new_rows(Y, posterior), _scale_ends(ends, posterior)
     mean, sd = np.empty_like(new), np.empty_like(new)
     with threadpool_limits(1):  # threads on matrices this thin cost more than they give
-        for block, seen in _blocks(posterior, new):
+        for block, seen in _blocks(posterior, new, ends):
             mean[block], sd[block] = _moments(posterior, seen)
     shift, factor = _column_scales(posterior)
     return NewRows(shift + factor * mean, factor * sd)
@@ -122,12 +127,12 @@ def _answers(posterior: Posterior, columns: ColumnDraw, x: Array, variance: Arra
     return likelihood.answers(x, law), slope**2 * variance
 
 
-def fold_in_mean(posterior: Posterior, Y: ArrayLike) -> Array:
+def fold_in_mean(posterior: Posterior, Y: ArrayLike, ends: Sequence[Array] | None = None) -> Array:
     """The mean of `fold_in`, without the cost of the sd."""
-    new = _check_new_rows(Y, posterior)
+    new, ends = _check_new_rows(Y, posterior), _scale_ends(ends, posterior)
     mean = np.zeros_like(new)
     with threadpool_limits(1):
-        for block, seen in _blocks(posterior, new):
+        for block, seen in _blocks(posterior, new, ends):
             for columns in column_draws(posterior):
                 G, cov = coefficients(columns, seen)
                 x = columns.offset + G @ columns.F.T
@@ -214,14 +219,22 @@ def _flat(matrices: Array) -> Array:
     return matrices.reshape(len(matrices), -1)
 
 
-def _blocks(posterior: Posterior, new: Array) -> Iterator[tuple[slice, ObservedRows]]:
+def _blocks(
+    posterior: Posterior, new: Array, ends: Sequence[Array] | None
+) -> Iterator[tuple[slice, ObservedRows]]:
     """Slices of the new rows, for which m2 and K^2 numbers a row stay small, with what is observed of them."""
     compiling_notice([kernel.fit_coefficients])
     K = posterior.draws.rank + posterior.fit.effects
     step = max(1, BLOCK_NUMBERS // (posterior.shape[1] + K * K))
     for start in range(0, len(new), step):
         block = slice(start, start + step)
-        yield block, ObservedRows.from_array(new[block], posterior.likelihood)
+        part = None if ends is None else [end[block] for end in ends]
+        yield block, ObservedRows.from_array(new[block], posterior.likelihood, part)
+
+
+def _scale_ends(ends: Sequence[Array] | None, posterior: Posterior) -> list[Array] | None:
+    shift, factor = _column_scales(posterior)
+    return None if ends is None else [(end - shift) / factor for end in ends]
 
 
 def _check_new_rows(Y: ArrayLike, posterior: Posterior) -> Array:

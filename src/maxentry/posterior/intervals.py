@@ -194,11 +194,25 @@ class Maps:
         self.check_size()
         return interval_map(self._belief, level, self._answers, measured=measured)
 
+    def measured(self) -> tuple[Array, Array]:
+        """(mean, sd) of what a new measurement of each entry would show, noise and limits included."""
+        self.check_size(2)
+        belief, answers, extra = self._belief, self._answers, self._answers.law.stratified()
+        mean, sd = np.empty(belief.shape), np.zeros(belief.shape)
+        for rows, cols in belief.blocks(extra.size):
+            x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
+            y = answers.readings(answers.add_noise(x, extra, rows, cols), rows, cols, answers.copies(extra))
+            mean[rows, cols], sd[rows, cols] = y.mean(0), y.std(0, ddof=1)
+        return mean, sd
+
     def probabilities(self) -> Array:
-        """The probability of each grade, (K, m1, m2)."""
+        """The probability of each grade, (K, m1, m2); of no and of yes for these."""
         likelihood, law, belief = self._answers.likelihood, self._answers.law, self._belief
-        self.check_size(max(len(likelihood.levels), 1))
-        p = np.empty((len(likelihood.levels), *belief.shape))
+        K = len(likelihood.names)
+        if not K:
+            raise ParameterError("probabilities are for kind='yes/no' or 'grades', got kind='numbers'")
+        self.check_size(K)
+        p = np.empty((K, *belief.shape))
         for rows, cols in belief.blocks(belief.n_draws * 4):
             x = np.stack([belief.block(s, rows, cols) for s in range(belief.n_draws)])
             p[:, rows, cols] = likelihood.probabilities(x, law)

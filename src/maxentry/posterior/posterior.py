@@ -36,7 +36,7 @@ from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform, ValueMap
-from maxentry.wording import one_line, show
+from maxentry.wording import count, one_line, show
 
 Map = Literal["mean", "sd", "low", "high"]
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
@@ -274,14 +274,39 @@ class Posterior:
         return intervals.predict(self.belief, i, j, level, self.answers, self.observations, measured)
 
     def probabilities(self, rows: Any = None, cols: Any = None) -> Any:
-        """The probability of each grade: an array (K, m1, m2), or (K, n) for the entries (rows[k], cols[k])."""
-        if not self.likelihood.levels:
-            raise ParameterError(f"probabilities are for kind='grades', got kind={self.likelihood.kind!r}")
+        """The probability of each grade, or of no and of yes.
+
+        Of all entries: an array (K, m1, m2); if a frame came in, a frame of K m1 lines, whose index is (grade, row) in
+        pandas and whose first columns are the grade and the row's label in polars. Of the entries (rows[k], cols[k]):
+        an array (K, n); if a frame came in, a table with row, col and one column for each grade.
+        """
+        form, names = self.observations.form, self.likelihood.names
         if rows is None and cols is None:
-            return self.arrays.probabilities()
+            return form.stack(self.arrays.probabilities(), "grade", names)
+        p, i, j = self._probabilities_at(rows, cols)
+        if form.kind is None:
+            return p
+        columns = zip(map(str, names), p.reshape(len(names), -1), strict=True)
+        return form.entries(i.ravel(), j.ravel(), dict(columns))
+
+    def most_likely(self, rows: Any = None, cols: Any = None) -> Any:
+        """The most likely grade (or "yes" or "no") of every entry, in the form of the mean.
+
+        Of the entries (rows[k], cols[k]) an array; of a single one the grade itself.
+        """
+        if rows is None and cols is None:
+            p = self.arrays.probabilities()
+        else:
+            p, _, _ = self._probabilities_at(rows, cols)
+        grades = frames.object_array(self.likelihood.names)[p.argmax(0)]
+        return self._in_form(grades) if rows is None and cols is None else grades
+
+    def _probabilities_at(self, rows: Any, cols: Any) -> tuple[Array, Any, Any]:
+        if not self.likelihood.discrete:
+            raise ParameterError("probabilities are for kind='yes/no' or 'grades', got kind='numbers'")
         i, j = entry_positions(self.observations, rows, cols)
         p = self.likelihood.probabilities(self.belief.at(i.ravel(), j.ravel()), self.answers.law)
-        return p.reshape(-1, *i.shape)
+        return p.reshape(-1, *i.shape), i, j
 
     def to_frame(self, form: Literal["long", "wide"] = "long", what: Map = "mean", level: float = 0.9) -> Any:
         """A frame by label, of the kind that came in (pandas where none did).
@@ -482,9 +507,16 @@ def describe_kind(posterior: Posterior) -> str:
         cuts = posterior.draws.cuts
         between = "" if cuts is None else f"; cuts at {', '.join(f'{c:.2f}' for c in cuts.mean((0, 1)))}"
         return f"{likelihood}; answers are {'probabilities' if cuts is None else 'expected grades'}{between}"
-    said = likelihood.statements(data)
-    n = 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
-    return f"{likelihood}; {n} of {data.n} say no more than a limit; answers are the entries themselves"
+    limited = f"{count_limited(posterior)} of {count(data.n, 'value')} are at or beyond a limit"
+    return f"{likelihood}; {limited}; answers are the entries themselves, which may lie beyond it"
+
+
+def count_limited(posterior: Posterior) -> int:
+    """How many measurements of numbers say no more than a limit or a range."""
+    if posterior.likelihood.discrete:
+        return 0
+    said = posterior.likelihood.statements(posterior.observations)
+    return 0 if said.low is None or said.high is None else int((said.low < said.high).sum())
 
 
 def describe_scales(scales: dict[Any, float]) -> str:
