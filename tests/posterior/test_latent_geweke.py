@@ -194,7 +194,8 @@ QUICK = ("limits", "yes/no", "grades", "standard errors")
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_compiled_sweep_passes_the_joint_test(name):
-    assert joint_test(KINDS[name], 3_000, seed=1) < PASS
+    # cuts mix slowly: over a shorter chain their errors are underestimated
+    assert joint_test(KINDS[name], 9_000 if name == "grades" else 3_000, seed=1) < PASS
 
 
 @pytest.mark.slow
