@@ -58,6 +58,7 @@ SCRIPT = (
     Line("history"),
     Line("export -o values.csv"),
     Line("posterior -o full.csv"),
+    Line("answer best -o best.csv"),
     Line("complete values.csv -o complete.csv"),
     Line("check"),
     Line("backup saved.db"),

@@ -7,7 +7,7 @@ from benchmarks.checks import Line
 
 import maxentry
 
-SEEDS = int(os.environ.get("KINDS_SEEDS", "10"))
+SEEDS = int(os.environ.get("KINDS_SEEDS", "20"))
 SHAPE, RANK, SHARE, TWICE = (60, 40), 2, 0.3, 0.1
 DEVIATION, NOISE = 0.5, 0.3  # sd of an entry's own deviation, and of a measurement
 

@@ -123,7 +123,7 @@ class _Completer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  #
 class BayesianCompleter(_Completer):
     """Fill missing values by their posterior means under `maxentry.complete`'s low-rank model.
 
-    rank, noise, kind, levels, limits, effects, priors, scale, sampling, effort, progress, threads: as in
+    rank, noise, kind, levels, limits, noise_sd, effects, priors, scale, sampling, effort, progress, threads: as in
         `maxentry.complete`; no progress bar by default. Filled values are probabilities of yes, or expected grades.
         Cells of text may be words (of yes and no, or names in `levels`), which become numbers, and limits like `<0.5`,
         which are filled like what is missing.
@@ -144,6 +144,7 @@ class BayesianCompleter(_Completer):
         kind: DataKind | None = None,
         levels: Sequence[Any] | None = None,
         limits: tuple[float | None, float | None] | None = None,
+        noise_sd: float | None = None,
         effects: bool = True,
         priors: Priors | None = None,
         scale: Scaling = "auto",
@@ -158,6 +159,7 @@ class BayesianCompleter(_Completer):
         self.kind = kind
         self.levels = levels
         self.limits = limits
+        self.noise_sd = noise_sd
         self.effects = effects
         self.priors = priors
         self.scale = scale
@@ -173,8 +175,9 @@ class BayesianCompleter(_Completer):
         self._kind = kind, levels
         self.posterior_: Posterior = complete(
             self._observations(X), self.rank, noise=self.noise, kind=kind, levels=levels,
-            limits=self.limits, effects=self.effects, priors=self.priors, scale=self.scale, sampling=self.sampling,
-            effort=self.effort, seed=_seed(self.random_state), progress=self.progress, threads=self.threads,
+            limits=self.limits, noise_sd=self.noise_sd, effects=self.effects, priors=self.priors, scale=self.scale,
+            sampling=self.sampling, effort=self.effort, seed=_seed(self.random_state), progress=self.progress,
+            threads=self.threads,
         )  # fmt: skip
         self.rank_ = self.posterior_.rank
         return self

@@ -455,6 +455,12 @@ class Observations:
         return csr_array((np.ones(int(new.sum()), dtype=bool), self.cols[new], indptr), shape=self.shape)
 
     @property
+    def repeated(self) -> bool:
+        """Whether an entry has several plain values."""
+        plain = slice(None) if self.low is None else self.low == self.high
+        return bool(((np.diff(self.rows[plain]) == 0) & (np.diff(self.cols[plain]) == 0)).any())
+
+    @property
     def density(self) -> float:
         """The fraction of entries observed at least once."""
         return float(self.observed.nnz) / (self.shape[0] * self.shape[1])

@@ -112,6 +112,15 @@ def test_complete_takes_standard_errors() -> None:
     assert answer("complete", "se.csv", "--rank", "0", "--seed", "1")["n_observed"] == 3
 
 
+def test_a_known_noise() -> None:
+    Path("t.csv").write_text("row,x,y\na,1,2\nb,3,4\nc,2,1\n")
+    entries = answer("complete", "t.csv", "--noise-sd", "0.01", "--rank", "0", "--seed", "1")["entries"]
+    assert [round(entry["mean"], 1) for entry in entries] == [1, 2, 3, 4, 2, 1]
+    good("new", "c", "--from", "t.csv", "--noise-sd", "0.01")
+    good("set", "--noise-sd", "0.02")
+    assert "noise_sd is for kind='numbers' with noise='gaussian'" in refused("set", "--noise", "student")
+
+
 def test_complete_takes_yes_and_no() -> None:
     Path("t.csv").write_text(YES_NO)
     entries = answer("complete", "t.csv", "--kind", "yes/no", "--rank", "0", "--seed", "1")["entries"]

@@ -150,6 +150,18 @@ def test_a_record_knows_what_it_said_before(campaign: Any) -> None:
     assert measurement.before == (Reading(-inf, 0.5), 0.4)
 
 
+def test_a_known_noise_is_a_setting(lab: Any) -> None:  # noqa: F811
+    known = lab.create("known", ROWS, COLS, noise_sd=0.1, **QUICK)
+    assert known.settings.noise_sd == 0.1
+    known.set(noise_sd=None)
+    assert known.settings.noise_sd is None
+
+
+def test_replicates_are_told_when_a_campaign_begins(lab: Any) -> None:  # noqa: F811
+    table = {"row": ["a", "a", "b"], "col": ["x", "x", "y"], "value": [1.0, 1.0, 2.0]}
+    assert values(lab.create("twice", ROWS, COLS, values=table, **QUICK)) == [1.0, 1.0, 2.0]
+
+
 # Wide tables
 
 

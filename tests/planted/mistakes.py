@@ -365,8 +365,8 @@ POSTERIOR = [
     ),
     Mistake(
         "model/likelihood.py",
-        "return z * np.sqrt(self.var)",
-        "return z * self.var",
+        "return self.standard() * np.sqrt(self.var)",
+        "return self.standard() * self.var",
         "the noise of predictive intervals has a variance for an sd",
         "posterior/test_intervals.py",
     ),

@@ -206,6 +206,7 @@ def test_a_posterior_answers_by_label_and_in_frames(fitted):
 
 
 def test_answers_print_as_sentences(fitted):
+    assert str(fitted.answer("best 100")).startswith("The 54 best of all entries")
     said = str(fitted.answer("best per column")).splitlines()
     assert said[0].startswith("Best for S0: L")
     assert said[-1].startswith("Expected regret: ")

@@ -76,7 +76,8 @@ def test_negative_control_a_twin_with_a_mistake_does_not_agree():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_long_chains_of_every_model_agree_with_the_slow_twin(name):
-    assert compare(name, 12_000, seed=9) < PASS
+    # Effects of rank 1 mix slowly, so that errors of shorter chains are taken too small: 4.4 with 12,000.
+    assert compare(name, 36_000 if name == "effects" else 12_000, seed=9) < PASS
 
 
 @pytest.mark.slow

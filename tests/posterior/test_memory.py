@@ -8,7 +8,7 @@ import pytest
 from maxentry import Observations, Sampling, complete
 from maxentry.posterior.chains import ModelSpec
 
-SHAPE, N, RANK = (600, 400), 300_000, 3
+SHAPE, N, RANK = (800, 600), 300_000, 3
 PLAN = Sampling("long", chains=2, anneal=2, settle=2, draws=10, thin=1)
 # For each row and column: pointers and counts (24 bytes a half), and the arrays of a chain's state and workspace:
 # fewer than 12 numbers for each of R + 2 columns.
@@ -17,15 +17,16 @@ SPARE = 200_000  # Python's own: threads, modules that are loaded late
 
 
 def triples() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each entry once: replicates are held as their means beside the measurements."""
     rng = np.random.default_rng(0)
-    rows, cols = (rng.integers(m, size=N) for m in SHAPE)
+    rows, cols = np.divmod(rng.choice(SHAPE[0] * SHAPE[1], N, replace=False), SHAPE[1])
     return rows, cols, rng.normal(size=N)
 
 
 @pytest.fixture
 def observations() -> Observations:
-    """Sorted by column, too; kernels are loaded."""
-    small = np.random.default_rng(0).normal(size=(8, 6))
+    """Sorted by column, too; kernels and modules are loaded."""
+    small = Observations.of(np.random.default_rng(0).normal(size=(8, 6)))
     complete(small, 1, sampling=PLAN, seed=0, progress=False).predict([0], [0])
     made = Observations.of(triples(), shape=SHAPE)
     assert made.by_row.values.size == made.by_col.values.size == N
@@ -41,6 +42,7 @@ def held_and_peak(work) -> tuple[int, int]:
     return held, peak
 
 
+@pytest.mark.usefixtures("observations")
 def test_the_data_of_a_fit_take_at_most_24_bytes_an_observation_and_half() -> None:
     def work():
         observations = Observations.of(triples(), shape=SHAPE)

@@ -17,6 +17,7 @@ from tests.server.test_clients import is_closed
 from tests.server.test_serve import folder, served  # noqa: F401
 
 import maxentry
+from maxentry.client import session
 from maxentry.errors import ParameterError, StorageError
 from maxentry.server.options import ServerLimits
 
@@ -54,7 +55,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(
     ours: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither by default nor for another's; and no token goes out then."""
-    monkeypatch.setattr(maxentry.client.session.time, "sleep", lambda _: None)
+    monkeypatch.setattr(session.time, "sleep", lambda _: None)
     other, _ = certified(tmp_path, "other")
     with running(certificate=ours, tokens=TOKENS) as (url, _):
         for trusted in (None, other):

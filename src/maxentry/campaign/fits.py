@@ -16,8 +16,8 @@ The expected error says how far the completed matrix is from what a measurement 
 mean square over all entries. At measured entries that is known. Elsewhere it is the posterior variance of the pattern
 and the misfit: what the pattern misses, and noise. The noise variance of the draws is too large for it, since their
 mean predicts better than each of them; the mean square at the measured entries is too small, since the draws were
-fitted to these. It is taken halfway. Replicates tell the noise proper, which is left out as far as they do. See
-docs/mathematics.md.
+fitted to these. It is taken halfway. Where a known noise or replicates tell it apart, the error is that of the entry
+itself, without the noise of a measurement. See docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from maxentry.belief import Entries
 from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
 from maxentry.errors import MaxentryError
 from maxentry.posterior.schedule import Kind, Sampling
-from maxentry.transform import NONE
+from maxentry.transform import NONE, ValueMap
 
 if TYPE_CHECKING:
     from maxentry.posterior.posterior import Posterior
@@ -113,7 +113,7 @@ STEP = 1.02
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
 FEW_REPEATS = 8  # repeated measurements that tell half of the noise
-LAW = 6  # version of cached fits; increase it when the same data give another posterior
+LAW = 7  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
@@ -190,6 +190,7 @@ def _fit(
         kind=settings.kind,
         levels=settings.levels,
         limits=settings.limits,
+        noise_sd=settings.noise_sd,
         effects=settings.effects,
         priors=Priors.paper() if settings.priors == "paper" else None,
         transform=settings.transform,
@@ -225,6 +226,7 @@ def digest_fit(state: State, n: int, kind: str) -> str:
     ]
     model += [s.effort] if s.effort != "normal" else []
     model += [[s.kind, s.levels, s.limits]] if (s.kind, s.limits) != ("numbers", None) else []
+    model += [] if s.noise_sd is None else [{"noise_sd": s.noise_sd}]
     digest = hashlib.sha256(json.dumps(model).encode())
     beside = state.standing.beside
     parts = {name: column[:n] for name, column in beside.items()}
@@ -323,6 +325,8 @@ def error_parts(state: State, posterior: Posterior) -> ErrorParts:
     if state.settings.likelihood.discrete:
         return ErrorParts(_answer_variance(posterior, rng), 0.0)
     sample = entries if len(entries) <= SAMPLED else np.sort(rng.choice(entries, SAMPLED, replace=False))
+    if posterior.deviation is not None:
+        return _entry_parts(state, posterior, sample, rng)
     x = transform.inverse(belief.at(*Entries.from_keys(sample, m2)))
     values = posterior.value_map.common(state.values, *state.told)
     means, valued = _mean_values(state, values, sample)
@@ -384,6 +388,24 @@ def cut_normal(a: Array, b: Array, rng: np.random.Generator) -> Array:
     z = ndtri_exp(high + np.log(u + (1 - u) * np.exp(np.minimum(low - high, 0.0))))
     drawn: Array = np.clip(np.where(mirrored, -z, z), a, b)
     return drawn
+
+
+def _entry_parts(
+    state: State, posterior: Posterior, told: NDArray[np.int64], rng: np.random.Generator
+) -> ErrorParts:
+    """Return the parts where entries are told from noise: what measurements leave open, or pattern and deviation."""
+    (m1, m2), transform, belief = state.shape, posterior.transform, posterior.belief
+    answers = posterior.answers._replace(value_map=ValueMap(transform))
+    keys = np.arange(m1 * m2) if m1 * m2 <= SAMPLED else rng.integers(m1 * m2, size=SAMPLED)
+    free, open_share = np.setdiff1d(keys, state.told_keys), 1 - len(state.told_keys) / (m1 * m2)
+    parts = []
+    for some in (told, free if len(free) else keys):  # nearly all may be told
+        at = Entries.from_keys(some, m2)
+        x = belief.at(*at)
+        pattern = float(transform.inverse(x).var(0, ddof=min(1, len(x) - 1)).mean())
+        parts.append((pattern, float((answers.moments(x, *at)[1] ** 2).mean())))
+    (_, known), (pattern, both) = parts
+    return ErrorParts(open_share * pattern, open_share * max(both - pattern, 0.0) + (1 - open_share) * known)
 
 
 def _answer_variance(posterior: Posterior, rng: np.random.Generator) -> float:

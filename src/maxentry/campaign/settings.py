@@ -39,6 +39,7 @@ LATER = {
     "goal": "fill",
     "enough": None,
     "row_name": None,
+    "noise_sd": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -155,9 +156,11 @@ class Settings:
         "Good enough: the expected regret (best), or the share of pairs or entries that are wrong, to reach.",
         positive=True,
     )
-
     row_name: str | None = _setting(
         None, "What rows are called, as the first column of a wide export.", metavar="NAME"
+    )
+    noise_sd: float | None = _setting(
+        None, "The known sd of a measurement around its entry, on the scale of the transform.", positive=True
     )
 
     def __post_init__(self) -> None:
@@ -189,7 +192,7 @@ class Settings:
     @property
     def likelihood(self) -> Likelihood:
         """What a measurement says of its entry."""
-        return Likelihood(self.kind, self.noise, self.levels or (), self.limits)
+        return Likelihood(self.kind, self.noise, self.levels or (), self.limits, self.noise_sd)
 
     @property
     def words(self) -> Words | None:

@@ -303,7 +303,7 @@ def _is_wide(table: Table) -> bool:
         "se"
     }
     names = [name.strip().lower() for name in table.names]
-    return len(names) > 1 and roles.isdisjoint(names if names[0] != "row" else names[1:])
+    return len(names) > 1 and table.n > 0 and roles.isdisjoint(names if names[0] != "row" else names[1:])
 
 
 def _lines_from_wide(table: Table, words: Words | None) -> list[Line]:

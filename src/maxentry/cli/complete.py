@@ -192,7 +192,19 @@ def report(
     epilog=f"JSON: {FACTS}, and entries ({LONG}; {GRADED}) or, with -o, output.",
 )
 @options.add_settings(
-    ("rank", "noise", "kind", "levels", "limits", "transform", "scale", "effects", "effort", "seed"),
+    (
+        "rank",
+        "noise",
+        "noise_sd",
+        "kind",
+        "levels",
+        "limits",
+        "transform",
+        "scale",
+        "effects",
+        "effort",
+        "seed",
+    ),
     defaults=True,
 )
 def complete(

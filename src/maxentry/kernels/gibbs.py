@@ -49,14 +49,24 @@ from maxentry.kernels.gauge import (
     transform_gram,
     weighted_gram,
 )
-from maxentry.kernels.latent import Errors, Latent, entry_means, fill_latent, redraw_excess, redraw_scales
-from maxentry.kernels.rng import draw_from_grid, draw_inverse_gamma, draw_variance, fill_bartlett, fill_normal
+from maxentry.kernels.latent import Latent, entry_means, fill_latent, redraw_scales
+from maxentry.kernels.rng import (
+    Errors,
+    draw_from_grid,
+    draw_inverse_gamma,
+    draw_variance,
+    fill_bartlett,
+    fill_normal,
+    redraw_errors,
+    weigh_errors,
+)
 from maxentry.kernels.rows import draw_rows
 from maxentry.kernels.simd import fetch_and_increment
 
 # Positions in the vector of scalars; TAU2 are the variances of the free effects, S2 those of the aligned ones.
 MU, SIGMA2, ETA2, TAU2_ROW, TAU2_COL, NU, S2_ROW, S2_COL = 0, 1, 2, 3, 4, 5, 6, 7
 N_SCALARS = 8
+SHARE = NU  # in its place: of the noise in eta2, where entries deviate from the pattern (Gaussian noise)
 # Positions in the vector of hyperparameters: pairs (shape, scale) of inverse gammas, then the variance of mu.
 H_SIGMA, H_ETA, H_ROW, H_COL, H_MU = 0, 2, 4, 6, 8
 SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
@@ -472,7 +482,7 @@ def update_errors(
     errors: Errors, left: Side, right: Side, scratch: Scratch, source: Indices32, hyper: Array, scalars: Array,
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Draw the noise beside given standard errors, and weigh the measurements by both.
+    """Draw the noise beside known errors and deviations of entries, and weigh the measurements by all of it.
 
     `update_scales` must keep what is drawn here: its prior is put at it, without spread.
     """
@@ -480,12 +490,9 @@ def update_errors(
         right.indptr, right.positions, left.factors, right.factors, left.effect, right.effect,
         scalars[MU], errors.mean,
     )  # fmt: skip
-    eta2 = redraw_excess(scalars[ETA2], errors, right.values, scratch.state[BETA], rng)
-    for n in range(source.size):
-        w = eta2 / (eta2 + errors.s2[n])
-        right.weights[n] = w
-        left.weights[source[n]] = w
-    scalars[ETA2] = eta2
+    eta2, share = redraw_errors(errors, right.values, scratch.state[BETA], scalars[ETA2], scalars[SHARE], rng)
+    weigh_errors(errors, eta2, share, source, left.weights, right.weights)
+    scalars[ETA2], scalars[SHARE] = eta2, share
     hyper[H_ETA], hyper[H_ETA + 1] = FIXED, FIXED * eta2
 
 

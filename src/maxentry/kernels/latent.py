@@ -57,14 +57,15 @@ from maxentry.kernels.simd import (
 
 ROOT_2 = math.sqrt(2.0)
 LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
-NORMAL_ENDS = 0.45  # lower ends up to which plain normals are rejected; beyond it the tail's exponential
 MOST_ROUNDS = 1000  # numbers need a few; NaN would try for ever
 BLOCK = 256  # measurements drawn together, a multiple of GROUP
 GROUP = 8 * LANES  # probabilities of one logarithm in each lane
 ASYMPTOTIC = 37.0  # beyond it erfc underflows
 FAR, LEAST = 2.0, 0.01  # lower ends and probabilities of intervals up to which their law is inverted
 NARROW = 1e-5  # intervals whose probability is their width times the density in the middle
-SHARE = 1e-3  # of the tail beyond its lower end, below which an interval's probability is computed by itself
+SMALL_SHARE = (
+    1e-3  # of the tail beyond its lower end, below which an interval's probability is computed by itself
+)
 
 
 class Latent(NamedTuple):
@@ -107,8 +108,11 @@ def make_latent(
 
 @njit(cache=True, nogil=True, inline="always")
 def choose_proposal(a: float, b: float) -> int:
-    """Return which law to reject from: 0 normal, 1 exponential tail, 2 uniform. At least a third is accepted."""
-    return 2 if (b - a) * max(a, 0.5) <= 1.0 else int(a > NORMAL_ENDS)
+    """Return which law to reject from: 0 exponential tail, 1 uniform. For a > 0.45 at least a third is accepted.
+
+    Wider intervals that begin below are left to inversion: theirs is no small probability.
+    """
+    return int((b - a) * max(a, 0.5) <= 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -285,15 +289,15 @@ class Rest(NamedTuple):
     sd: Array  # z = centre + sd x
     centre: Array
     which: NDArray[np.int64]  # of the measurements with ends
-    waiting: NDArray[np.int64]  # (3, 2 BLOCK + 1) positions, one list for each proposal
-    counts: NDArray[np.int64]  # (3,) of each list
+    waiting: NDArray[np.int64]  # (2, 2 BLOCK + 1) positions, one list for each proposal
+    counts: NDArray[np.int64]  # (2,) of each list
 
 
 @njit(cache=True, nogil=True)
 def new_rest() -> Rest:
     """Allocate the arrays."""
     t = np.zeros((5, 2 * BLOCK))
-    lists = np.zeros(2 * BLOCK, np.int64), np.zeros((3, 2 * BLOCK + 1), np.int64), np.zeros(3, np.int64)
+    lists = np.zeros(2 * BLOCK, np.int64), np.zeros((2, 2 * BLOCK + 1), np.int64), np.zeros(2, np.int64)
     return Rest(t[0], t[1], t[2], t[3], t[4], lists[0], lists[1], lists[2])
 
 
@@ -334,34 +338,26 @@ def draw_rest(
     """
     a, b, out, waiting, counts = rest.a, rest.b, rest.x, rest.waiting, rest.counts
     for _ in range(MOST_ROUNDS):
-        if counts[0] + counts[1] + counts[2] == 0:
+        if counts[0] + counts[1] == 0:
             break
         kept = 0
         for q in range(counts[0]):
             k = waiting[0, q]
-            x = rng.standard_normal()
-            x = abs(x) if a[k] >= 0.0 else x
-            out[k] = x
-            waiting[0, kept] = k
-            kept += 1 - int((x > a[k]) & (x <= b[k]))
-        counts[0], kept = kept, 0
-        for q in range(counts[1]):
-            k = waiting[1, q]
             rate = 0.5 * (a[k] + math.sqrt(a[k] * a[k] + 4.0))
             x = a[k] + rng.standard_exponential() / rate
             out[k] = x
-            waiting[1, kept] = k
+            waiting[0, kept] = k
             kept += 1 - int((rng.standard_exponential() >= 0.5 * (x - rate) * (x - rate)) & (x <= b[k]))
-        counts[1], kept = kept, 0
-        for q in range(counts[2]):
-            k = waiting[2, q]
+        counts[0], kept = kept, 0
+        for q in range(counts[1]):
+            k = waiting[1, q]
             x = a[k] + (b[k] - a[k]) * rng.random()
             out[k] = x
             top = max(a[k], 0.0)
-            waiting[2, kept] = k
+            waiting[1, kept] = k
             kept += 1 - int(rng.standard_exponential() >= 0.5 * (x - top) * (x + top))
-        counts[2] = kept
-    for p in range(3):  # not numbers
+        counts[1] = kept
+    for p in range(2):  # not numbers
         for q in range(counts[p]):
             out[waiting[p, q]] = a[waiting[p, q]]
         counts[p] = 0
@@ -424,7 +420,7 @@ def log_probability(latent: Latent, ends: Array, weights: Array, precision: floa
                 factor = tail_factor(a)
                 if not single:
                     between = subtract(factor, beyond_factor(a, load(upper, q)))
-                    narrow = smaller(narrow, subtract(between, multiply(broadcast(SHARE), factor)))
+                    narrow = smaller(narrow, subtract(between, multiply(broadcast(SMALL_SHARE), factor)))
                     factor = between
                 product = multiply(product, factor)
             if single or all_positive(narrow):
@@ -508,43 +504,3 @@ def redraw_scales(
         redraw_cut(latent.inner[c], latent, weights, beta / eta2, step * math.sqrt(eta2 / beta), rng)
         cuts[c] = latent.ends[latent.inner[c], 1]
     return eta2
-
-
-# Standard errors
-
-
-class Errors(NamedTuple):
-    """Standard errors of the measurements, in the order of the right side, and the prior of the noise beside them.
-
-    A measurement has noise of variance v_n = eta2 + s_n^2: its weight is eta2 / v_n, and eta2 is drawn here.
-    """
-
-    s2: Array  # (N,)
-    mean: Array  # (N,) to work in
-    prior: Array  # (2,) shape and scale of the inverse gamma of eta2
-
-
-@njit(cache=True, nogil=True)
-def log_excess_density(log_eta2: float, errors: Errors, values: Array, beta: float) -> float:
-    """log p(log eta2) given the residuals, up to a constant."""
-    eta2 = math.exp(log_eta2)
-    total, product = 0.0, 1.0
-    for n in range(values.size):
-        v, e = eta2 + errors.s2[n], values[n] - errors.mean[n]
-        total += e * e / v
-        product *= v  # one logarithm for many
-        if not 1e-150 < product < 1e150:
-            total += math.log(product)
-            product = 1.0
-    total += math.log(product)
-    return float(-0.5 * beta * total - errors.prior[0] * log_eta2 - errors.prior[1] / eta2)
-
-
-@njit(cache=True, nogil=True)
-def redraw_excess(eta2: float, errors: Errors, values: Array, beta: float, rng: np.random.Generator) -> float:
-    """One slice step on log eta2, the noise beside the standard errors."""
-    x = math.log(eta2)
-    s = begin_slice(x, log_excess_density(x, errors, values, beta), 0.5, -np.inf, np.inf, rng)
-    while not move_slice(s, log_excess_density(s[POINT], errors, values, beta), rng):
-        pass
-    return math.exp(s[POINT])

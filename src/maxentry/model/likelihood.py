@@ -29,7 +29,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from warnings import warn
 
-from maxentry.errors import DataError, ParameterError, is_choice
+from maxentry.errors import DataError, ParameterError, is_choice, is_positive
 from maxentry.wording import show
 
 if TYPE_CHECKING:
@@ -136,13 +136,19 @@ class NoiseLaw(NamedTuple):
         noisier: the width of a predictive interval would vary even for entries that are known well.
         """
         import numpy as np
+
+        return self.standard() * np.sqrt(self.var)
+
+    def standard(self) -> Floats:
+        """Return `COPIES` values of the law for each draw, as `stratified`, in units of sqrt(var)."""
+        import numpy as np
         from scipy.special import ndtri, stdtrit
 
         S = self.var.size
         n = COPIES * S
         p = (np.random.default_rng(0).permutation(n).reshape(COPIES, S) + 0.5) / n
         z: Floats = ndtri(p) if self.nu is None else stdtrit(self.nu, p)
-        return z * np.sqrt(self.var)
+        return z
 
     def select(self, draws: Any) -> NoiseLaw:
         """Return the law in some draws."""
@@ -186,14 +192,20 @@ class Likelihood:
     noise: "gaussian", "student", "columns" or "rows" (the last three of numbers only)
     levels: the grades in their order; numbers are told as they are, names as 1, 2, ..., K
     limits: the ends of the scale (numbers only): a value at or beyond an end says no more than that
+    noise_sd: the known sd of a measurement around its entry, on the scale of the transform (Gaussian noise only)
+    replicates: whether repeated measurements tell the noise from what entries deviate from the pattern
     """
 
     kind: DataKind = "numbers"
     noise: Noise = "gaussian"
     levels: tuple[Any, ...] = ()
     limits: tuple[float, float] | None = None
+    noise_sd: float | None = None
+    replicates: bool = field(default=False, compare=False)  # not before data have some
     # Whether measurements have weights, and each draw its degrees of freedom
     weighted: bool = field(init=False, repr=False, compare=False)
+    # Whether entries deviate from the pattern by themselves, told apart from the noise of a measurement
+    split: bool = field(init=False, repr=False, compare=False)
     # Whether columns or rows have a noise of their own
     by_line: bool = field(init=False, repr=False, compare=False)
     # Whether measurements are yes or no, or grades: answers are no entries, and readings have no values between these
@@ -222,23 +234,44 @@ class Likelihood:
             raise ParameterError(
                 f"limits are for noise='gaussian' or 'student', got {show(self.limits)} with noise={self.noise!r}"
             )
+        if self.noise_sd is not None and not is_positive(self.noise_sd):
+            raise ParameterError(
+                f"noise_sd must be a finite number above 0, or None, got {show(self.noise_sd)}"
+            )
+        if self.noise_sd is not None and (self.kind != "numbers" or self.noise != "gaussian"):
+            got = f"kind={self.kind!r}" if self.kind != "numbers" else f"noise={self.noise!r}"
+            raise ParameterError(
+                f"noise_sd is for kind='numbers' with noise='gaussian', got {got}; leave it out"
+            )
         object.__setattr__(self, "weighted", self.noise != "gaussian")
+        object.__setattr__(self, "split", self.noise_sd is not None or self.replicates)
         object.__setattr__(self, "by_line", self.noise in ("columns", "rows"))
         object.__setattr__(self, "discrete", self.kind != "numbers")
         object.__setattr__(self, "n_cuts", max(0, len(self.levels) - 3))
 
     @classmethod
     def of(
-        cls, kind: Any, noise: Any, levels: Sequence[Any] | None, limits: Any, observations: Observations
+        cls,
+        kind: Any,
+        noise: Any,
+        levels: Sequence[Any] | None,
+        limits: Any,
+        noise_sd: Any,
+        observations: Observations,
     ) -> Likelihood:
         """Build the likelihood of these observations; grades without levels are 1 to the highest one told."""
         if is_choice(kind, ["grades"]) and levels is None:
             levels = range(1, max(FEWEST_GRADES, int(min(observations.values.max(), MOST_GRADES))) + 1)
-        return cls(kind, noise, () if levels is None else read_levels(levels), limits)
+        likelihood = cls(kind, noise, () if levels is None else read_levels(levels), limits, noise_sd)
+        if likelihood.kind == "numbers" and likelihood.noise == "gaussian" and noise_sd is None:
+            said = likelihood.statements(observations)
+            likelihood = replace(likelihood, replicates=said.repeated)
+        return likelihood
 
     def same_kind(self, other: Likelihood) -> bool:
-        """Whether measurements say the same of their entries, whatever the noise."""
-        return (self.kind, self.levels, self.limits) == (other.kind, other.levels, other.limits)
+        """Whether measurements say the same of their entries, whatever the law of the noise."""
+        mine, theirs = ((law.kind, law.levels, law.limits, law.noise_sd) for law in (self, other))
+        return mine == theirs
 
     @property
     def known_noise(self) -> bool:
@@ -279,6 +312,10 @@ class Likelihood:
             got = f"transform='{transform}'" if transform.kind != "none" else f"scale={scale!r}"
             raise ParameterError(
                 f"transform and scale are for kind='numbers', got {got} with kind={self.kind!r}"
+            )
+        if self.noise_sd is not None and is_choice(scale, ("columns", "rows")):
+            raise ParameterError(
+                f"noise_sd is one for all, so scale must be 'none' or 'auto', got {scale!r}; give standard errors (se)"
             )
         ends = [end for end in self.limits or () if abs(end) < float("inf")]
         if not transform.inside(ends).all():
@@ -466,12 +503,12 @@ class Likelihood:
     def __str__(self) -> str:
         if self.kind == "grades":
             return f"grades {self.levels[0]} to {self.levels[-1]}"
+        noise = "" if self.noise_sd is None else f" with a noise of {self.noise_sd:g}"
         if self.limits is None:
-            return str(self.kind)
+            return f"{self.kind}{noise}"
         low, high = (f"{end:g}" for end in self.limits)
-        return f"numbers with limits {low} and {high}".replace("-inf and", "up to").replace(
-            " and inf", " and above"
-        )
+        ends = f"with limits {low} and {high}".replace("-inf and", "up to").replace(" and inf", " and above")
+        return f"numbers {ends}{noise}"
 
 
 def cut_tables(nu: float | None) -> tuple[Floats, Floats]:

@@ -36,7 +36,9 @@ from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched
 from maxentry.transform import Scales, Scaling, Side, Transform
 
-FORMAT = 4  # of saved posteriors; 1 had no transform, 2 no scales, 3 no limits, yes/no and grades; the least is written
+FORMAT = (
+    5  # of saved posteriors; 1 had no transform, 2 no scales, 3 no limits, yes/no and grades, 4 no deviations
+)
 REST = "posterior.npz"  # the file of a folder that has all but the large draws
 LARGE = ("left", "right", "row", "col")  # of the draws: those that a folder has in files of their own
 WATCHED = ("rows", "cols", "count", "chain_mean", "squares")
@@ -122,10 +124,12 @@ def _arrays(p: Parts) -> dict[str, Any]:
 def _meta(p: Parts) -> dict[str, Any]:
     data, fit = p.observations, p.fit
     law = fit.likelihood
-    plain = law == PLAIN[law.noise] and data.is_plain
-    kind = {} if plain else {"kind": law.kind, "levels": law.levels, "limits": law.limits}
+    plain = law == PLAIN[law.noise] and data.is_plain and not law.split
+    kind: dict[str, Any] = {} if plain else {"kind": law.kind, "levels": law.levels, "limits": law.limits}
+    kind |= {"noise_sd": law.noise_sd, "replicates": law.replicates} if law.split else {}
+    least = FORMAT if law.split else 4 if not plain else 3 if fit.scales is not None else 2
     return {
-        "maxentry_posterior": FORMAT if not plain else 3 if fit.scales is not None else 2,
+        "maxentry_posterior": least,
         "shape": data.shape,
         "row_labels": axis_labels.encode(data.row_labels),
         "col_labels": axis_labels.encode(data.col_labels),
@@ -254,7 +258,8 @@ def _restore_fit(meta: dict[str, Any]) -> ModelSpec:
     law = PLAIN[noise]
     if "kind" in meta:
         ends = None if limits is None else tuple(limits)
-        law = Likelihood(meta["kind"], noise, tuple(meta["levels"]), ends)
+        known, replicates = meta.get("noise_sd"), meta.get("replicates", False)
+        law = Likelihood(meta["kind"], noise, tuple(meta["levels"]), ends, known, replicates is True)
     if not (math.isfinite(shift) and 0 < scale < math.inf):
         raise DataError(f"expected finite units, got {meta['units']}")
     if not isinstance(effects, bool):
@@ -320,7 +325,7 @@ def _check_draws(
         if array is not None:
             _check_floats(array, (*each, *shapes.get(name, ())), values=not (mapped and name in LARGE))
     needed = {**dict.fromkeys((*LARGE, "mu", "eta2"), True), "nu": fit.likelihood.weighted}
-    needed["cuts"] = bool(fit.likelihood.levels)
+    needed |= {"cuts": bool(fit.likelihood.levels), "omega2": fit.likelihood.split}
     needed |= {"sigma2": True} if R else {}
     for name, wanted in needed.items():
         if (getattr(draws, name) is not None) != wanted:
@@ -329,6 +334,8 @@ def _check_draws(
         (positive > 0).all() for positive in (draws.eta2, draws.sigma2, draws.nu) if positive is not None
     ):
         raise DataError("expected draws of variances above zero, got others")
+    if draws.omega2 is not None and not ((draws.omega2 > 0) & (draws.omega2 <= draws.eta2)).all():
+        raise DataError("expected draws of omega2 above zero and up to eta2, got others")
     if draws.cuts is not None and not (np.diff(draws.cuts) > 0).all():
         raise DataError("expected cuts between grades that rise, got others")
 

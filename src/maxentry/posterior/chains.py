@@ -82,12 +82,9 @@ class ModelSpec:
         return replace(fit, units=fit.data(observations).units)
 
     def find_scales(self, observations: Observations) -> Scales | None:
-        """Find the scales of columns or rows; given priors are in one unit, so "auto" finds none then."""
-        if (
-            self.scale == "none"
-            or (self.scale == "auto" and self.priors is not None)
-            or self.likelihood.discrete
-        ):
+        """Find the scales of columns or rows; given priors or noise are in one unit, so "auto" finds none then."""
+        one_unit = self.priors is not None or self.likelihood.noise_sd is not None
+        if self.scale == "none" or (self.scale == "auto" and one_unit) or self.likelihood.discrete:
             return None
         z = self.statements(observations, ValueMap(self.transform))
         return find_scales(self.scale, z.rows, z.cols, z.values, z.shape, self.effects)
@@ -101,6 +98,10 @@ class ModelSpec:
         """Return what observations say of their latent values, on the scale of the model."""
         value_map = self.value_map if value_map is None else value_map
         return model_values(value_map, self.likelihood.statements(observations))
+
+    def gathered(self, observations: Observations) -> Observations:
+        """Return the measurements that the sampler takes, which may be the mean of several of an entry."""
+        return gibbs.gather(self.likelihood, self.statements(observations)).observations
 
     def priors_of(self, shape: tuple[int, int]) -> PriorsOf:
         """The priors of a chain of a given rank."""
@@ -430,7 +431,8 @@ def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
     eta2, sigma2 = (scale**2 * scalars[..., k] for k in (kernel.ETA2, kernel.SIGMA2))
     nu = scalars[..., kernel.NU].copy() if fit.likelihood.weighted else None
     cuts = draws_of_cuts(scalars, fit) if fit.likelihood.levels else None
-    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu, cuts)
+    omega2 = eta2 * (1 - scalars[..., kernel.SHARE]) if fit.likelihood.split else None
+    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu, cuts, omega2)
 
 
 def draws_of_cuts(scalars: Array, fit: ModelSpec) -> Array:

@@ -58,6 +58,7 @@ def complete(
     kind: DataKind | None = None,
     levels: Sequence[Any] | None = None,
     limits: tuple[float | None, float | None] | None = None,
+    noise_sd: float | None = None,
     effects: bool = True,
     priors: Priors | None = None,
     transform: str | Transform = "none",
@@ -94,6 +95,9 @@ def complete(
         frame where these have an order, else 1 to the highest told.
     limits: (low, high), the ends of the scale of numbers, None for an open one: a value at or beyond an end says no
         more than that. Single values with limits are in `data` ("Limits" in docs/kinds.md).
+    noise_sd: the known sd of a measurement around its entry (with a transform, on its scale). Then, and where entries
+        are measured several times, what entries deviate from the pattern is told from noise: answers are of entries
+        with their deviations ("Replicates and a known noise" in docs/kinds.md).
     effects: whether rows and columns have means of their own.
     priors: in the units of the (transformed) data; by default weak ones scaled by the data. `Priors.paper()` for the
         paper's.
@@ -128,7 +132,7 @@ def complete(
     if start is not None:
         priors = start.fit.priors if priors is None else priors
         check_units(start, observations)
-    likelihood = Likelihood.of(kind, noise, levels, limits, observations)
+    likelihood = Likelihood.of(kind, noise, levels, limits, noise_sd, observations)
     if likelihood.weighted and observations.se is not None:
         raise ParameterError(
             f"noise={likelihood.noise!r} is for values without standard errors, got "
@@ -401,7 +405,9 @@ def restart_chains(
     (m1, m2), restarted = observations.shape, []
     match, data = None, fit.data(observations)
     if fit.likelihood.weighted or data.limits is not None:
-        match = MeasurementMatch.find(start.observations, observations, rows, cols)
+        match = MeasurementMatch.find(
+            start.fit.gathered(start.observations), fit.gathered(observations), rows, cols
+        )
     before = start.fit.data(start.observations) if data.limits is not None else data
     for chain, child in zip(start.chains, seed.spawn(len(start.chains)), strict=True):
         old = chain.state

@@ -241,7 +241,8 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float) ->
         named = [
             f"{one_line(r)}, {one_line(c)} ({percent(p)})" for r, c, p in zip(rows, cols, share, strict=True)
         ]
-        yield f"The {count(goal.k, what, what)} of all entries, each with the probability that it is one:"
+        k = int((table["place"] > 0).sum())  # a small matrix may have fewer
+        yield f"The {count(k, what, what)} of all entries, each with the probability that it is one:"
         yield from named[:MOST_LINES]
         if len(named) > MOST_LINES:
             yield f"and {len(named) - MOST_LINES} more"

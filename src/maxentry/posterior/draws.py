@@ -6,6 +6,7 @@
 | row, col | row and column effects | (chain, draw, m1), (chain, draw, m2) |
 | mu, eta2, sigma2, nu | mean, noise variance, core variance, Student degrees of freedom | (chain, draw) |
 | cuts | between the grades | (chain, draw, K - 1) |
+| omega2 | variance of what entries deviate from the pattern, a part of eta2 | (chain, draw) |
 
 X_ij = mu + row_i + col_j + left_i . right_j. Nothing of size m1 x m2 is formed. Only quantities that do not depend on
 the gauge of the factors are monitored: rotations leave X as it is, so chains need not agree on the factors.
@@ -51,7 +52,8 @@ class Draws(NamedTuple):
     """The draws of a fit in factor form, in the user's units (with a transform, on its scale).
 
     `sigma2` may be None at rank 0, where nothing depends on it; `nu` are the degrees of freedom of Student noise
-    (whose scale squared is eta2), None for Gaussian noise; `cuts` are None unless there are grades.
+    (whose scale squared is eta2), None for Gaussian noise; `cuts` are None unless there are grades, and `omega2` unless
+    it is told from noise, whose variance is eta2 - omega2.
     """
 
     left: Floats
@@ -63,6 +65,7 @@ class Draws(NamedTuple):
     sigma2: Array | None
     nu: Array | None = None
     cuts: Array | None = None
+    omega2: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -88,8 +91,8 @@ class Draws(NamedTuple):
         left, right = self.left[pick][..., :rank], self.right[pick][..., :rank]
         row, col, mu, eta2 = self.row[pick], self.col[pick], self.mu[pick], self.eta2[pick]
         sigma2 = self.sigma2[pick] if rank and self.sigma2 is not None else None
-        nu, cuts = (None if array is None else array[pick] for array in (self.nu, self.cuts))
-        return Draws(left, right, row, col, mu, eta2, sigma2, nu, cuts)
+        rest = (None if array is None else array[pick] for array in (self.nu, self.cuts, self.omega2))
+        return Draws(left, right, row, col, mu, eta2, sigma2, *rest)
 
 
 class Monitored(NamedTuple):

@@ -57,6 +57,7 @@ class ColumnDraw(NamedTuple):
     nu: float | None  # of Student noise
     cuts: Array | None = None  # between grades
     spread: Array | None = None  # (m2,) where columns have a noise of their own: its sd over sqrt(eta2)
+    omega2: float | None = None  # of what entries deviate from the pattern, a part of eta2
 
 
 class ObservedRows(NamedTuple):
@@ -108,12 +109,23 @@ def _moments(posterior: Posterior, seen: ObservedRows) -> tuple[Array, Array]:
     for S, columns in enumerate(column_draws(posterior), 1):
         G, cov = coefficients(columns, seen)
         x, variance = columns.offset + G @ columns.F.T, _flat(cov) @ _squares(columns.F).T
-        x, variance = _answers(posterior, columns, x, variance)
+        x, variance = _answers(posterior, columns, *_deviate(columns, seen, x, variance))
         within += variance
         step = x - mean
         mean += step / S
         between += step * (x - mean)  # Welford: around the mean, which squares of x would lose
     return mean, np.sqrt(np.maximum(within, 0.0) / S + between / max(S - 1, 1))
+
+
+def _deviate(columns: ColumnDraw, seen: ObservedRows, x: Array, variance: Array) -> tuple[Array, Array]:
+    """Mean and variance of entries with their own deviations; one that is observed is near its measurement."""
+    if columns.omega2 is None:
+        return x, variance
+    k, values = np.zeros(x.shape), np.zeros(x.shape)
+    plain = slice(None) if seen.said is None else seen.said.low == seen.said.high
+    at = seen.rows[plain], seen.cols[plain]
+    k[at], values[at] = columns.omega2 / columns.eta2, seen.values[plain]
+    return x + k * (values - x), (1 - k) ** 2 * variance + columns.omega2 * (1 - k)
 
 
 def _answers(posterior: Posterior, columns: ColumnDraw, x: Array, variance: Array) -> tuple[Array, Array]:
@@ -136,6 +148,7 @@ def fold_in_mean(posterior: Posterior, Y: ArrayLike, ends: Sequence[Array] | Non
             for columns in column_draws(posterior):
                 G, cov = coefficients(columns, seen)
                 x = columns.offset + G @ columns.F.T
+                x, _ = _deviate(columns, seen, x, np.zeros(x.shape))
                 if posterior.likelihood.discrete:
                     x, _ = _answers(posterior, columns, x, _flat(cov) @ _squares(columns.F).T)
                 mean[block] += x
@@ -153,7 +166,7 @@ def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
     """Every draw's columns, with the prior precision of a new row's coefficients."""
     draws, fit, (m1, m2) = posterior.draws, posterior.fit, posterior.shape
     assert fit.units is not None
-    law = posterior.noise_law
+    law, omega2 = posterior.noise_law, None if draws.omega2 is None else draws.omega2.ravel()
     by_col = (
         None if law.by_row else law.spread
     )  # the noise of a new row is not known: that of a typical one is taken
@@ -170,13 +183,13 @@ def column_draws(posterior: Posterior) -> Iterator[ColumnDraw]:
             if fit.effects:
                 Q[R, R] = (tau2.shape + 0.5 * m1) / (tau2.scale * fit.units.scale**2 + 0.5 * r @ r)
             k = c * draws.mu.shape[1] + s
-            parts = (None if part is None else part[k] for part in (law.nu, law.cuts, by_col))
+            parts = (None if part is None else part[k] for part in (law.nu, law.cuts, by_col, omega2))
             yield ColumnDraw(F, draws.mu[c, s] + draws.col[c, s], Q, float(draws.eta2[c, s]), *parts)
 
 
 def coefficients(columns: ColumnDraw, seen: ObservedRows) -> tuple[Array, Array]:
     """Mean (n, K) and covariance (n, K, K) of the rows' coefficients g."""
-    F, offset, Q, eta2, nu, cuts, spread = columns
+    F, offset, Q, eta2, nu, cuts, spread, _ = columns
     n, K = seen.shape[0], F.shape[1]
     values = seen.values
     if spread is not None:  # in units of each column's noise

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,8 +29,8 @@ from maxentry.errors import DataError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
 from maxentry.kernels.gibbs import N_SCALARS, Scratch, Side
-from maxentry.kernels.latent import Errors, Latent, make_latent
-from maxentry.kernels.rng import fill_normal
+from maxentry.kernels.latent import Latent, make_latent
+from maxentry.kernels.rng import Errors, fill_normal, weigh_errors
 from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
 from maxentry.labels import place
@@ -62,12 +63,12 @@ class GibbsData(NamedTuple):
     effects: bool
     likelihood: Likelihood
     limits: Limits | None = None  # where not all measurements are plain values
-    s2: Array | None = None  # (N,) squares of standard errors in column order, where there are any
+    errors: KnownErrors | None = None  # where measurements have errors of their own, or entries deviations
 
     @property
     def weighted(self) -> bool:
         """Whether measurements have weights: of Student noise, or by their standard errors."""
-        return self.likelihood.weighted or self.s2 is not None
+        return self.likelihood.weighted or self.errors is not None
 
 
 class Limits(NamedTuple):
@@ -84,14 +85,59 @@ class Limits(NamedTuple):
         return same._replace(ends=same.ends.copy(), mean=mean, every=every, often=often)
 
 
+class Repeats(NamedTuple):
+    """Measurements, those of an entry perhaps as their mean, and the errors of each.
+
+    An error is that of the mean of `times` measurements, or where this is 0 of variance `var`; None: all alike. noise:
+    its variance (negative: learned), and degrees of freedom and sum of squares of measurements around their means.
+    """
+
+    observations: Observations
+    times: Array | None = None
+    var: Array | None = None
+    noise: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+class KnownErrors(NamedTuple):
+    """Errors of the measurements in classes of equal variance, in standard units; see `kernels.rng.Errors`."""
+
+    group: NDArray[np.int32]  # (N,) in column order
+    times: Array  # (C,)
+    var: Array  # (C,)
+    noise: Array  # (3,)
+
+    @classmethod
+    def find(
+        cls, times: Array, var: Array, noise: tuple[float, float, float], order: NDArray[np.int32]
+    ) -> KnownErrors:
+        """Find the classes of measurements whose errors are the means of `times` ones, or have variance `var`."""
+        both = np.empty(times.size, dtype=complex)  # sorted as pairs
+        both.real, both.imag = times, var
+        distinct, group = np.unique(both, return_inverse=True)
+        return cls(
+            group[order].astype(np.int32), distinct.real.copy(), distinct.imag.copy(), np.array(noise, float)
+        )
+
+    def share(self, scalars: Array) -> float:
+        """Return the share of the noise in eta2; one half where a chain has not known of any so far."""
+        nu2, share = float(self.noise[0]), float(scalars[kernel.SHARE])
+        if nu2 >= 0:
+            return min(nu2 / float(scalars[kernel.ETA2]), 1 - 1e-6)
+        return share if 0 < share < 1 else 0.5
+
+    def workspace(self) -> Errors:
+        """Return the arrays for the kernel."""
+        n = np.bincount(self.group, minlength=self.times.size).astype(np.float64)
+        mean, prior = np.empty(self.group.size), np.empty(2)
+        return Errors(self.group, self.times, self.var, n, np.empty(n.size), mean, prior, self.noise)
+
+
 class GibbsState(NamedTuple):
     """The state of a chain: A and B, with effects two more columns each (free, aligned), and the scalars."""
 
     left: Array  # (m1, R or R + 2)
     right: Array  # (m2, R or R + 2)
-    scalars: (
-        Array  # mu, sigma2, eta2, tau2_row, tau2_col, nu, s2_row, s2_col, then the inner cuts between grades
-    )
+    scalars: Array  # as `kernels.gibbs` has them, then the inner cuts between grades
     weights: Array  # (N,) of the noise in row order; empty for Gaussian noise
     latent: Array = np.empty(0)  # (L,) latent values of the measurements with limits, in row order
 
@@ -125,13 +171,55 @@ def prepare(
             f"expected values with a spread between 1e-150 and 1e150, got {units.scale:.3g} "
             f"({name_farthest(observations, units.shift)}); correct or rescale them"
         )
+    repeats = gather(likelihood, observations)
+    observations = repeats.observations
     z = observations.values - units.shift
     z /= units.scale  # in place: copies of many observations would show
     by_row, by_col = observations.halves(z)
     limits = find_limits(observations, likelihood, units, by_col)
-    se = observations.se
-    s2 = None if se is None else ((se / units.scale) ** 2)[by_col.source]
-    return GibbsData(by_row, by_col, observations.shape, units, effects, likelihood, limits, s2)
+    errors = None
+    if repeats.times is not None and repeats.var is not None:
+        (nu2, freedom, squares), scale2 = repeats.noise, units.scale**2
+        noise = (nu2 / scale2, freedom, squares / scale2)
+        errors = KnownErrors.find(repeats.times, repeats.var / scale2, noise, by_col.source)
+    return GibbsData(by_row, by_col, observations.shape, units, effects, likelihood, limits, errors)
+
+
+def gather(likelihood: Likelihood, statements: Observations) -> Repeats:
+    """Return measurements as the sampler takes them: plain values of an entry as their mean, if noise is told apart.
+
+    Where the noise is learned, standard errors are used of entries that have one with every measurement.
+    """
+    o = statements
+    if not likelihood.split:
+        return Repeats(o) if o.se is None else Repeats(o, np.zeros(o.n), o.se**2)
+    known, se = likelihood.noise_sd, np.zeros(o.n) if o.se is None else o.se
+    entry = _number_entries(o)
+    given, times = np.bincount(entry, se > 0), np.bincount(entry)
+    se = np.where((given == times)[entry], se, 0.0) if known is None else np.where(se > 0, se, known)
+    weight = np.where(se > 0, 1 / np.where(se > 0, se, 1.0) ** 2, 1.0)
+    precision, first = np.bincount(entry, weight), np.unique(entry, return_index=True)[1]
+    mean = np.where(times > 1, np.bincount(entry, weight * o.values) / precision, o.values[first])
+    learned = (given < times) & (known is None)  # whose error is that of the learned noise
+    apart = float(((o.values - mean[entry]) ** 2)[learned[entry]].sum())
+    noise = (known**2, 0.0, 0.0) if known else (-1.0, float((times - 1)[learned].sum()), apart)
+    order = np.argsort(first, kind="stable")
+    first, times, mean = first[order], np.where(learned, times, 0.0)[order], mean[order]
+    ends: dict[str, Any] = {}
+    if o.low is not None and o.high is not None:
+        plain = o.low[first] == o.high[first]
+        ends = {"low": np.where(plain, mean, o.low[first]), "high": np.where(plain, mean, o.high[first])}
+    means = replace(o, rows=o.rows[first], cols=o.cols[first], values=mean, se=None, **ends)
+    return Repeats(means, times.astype(np.float64), np.where(times > 0, 0.0, 1 / precision[order]), noise)
+
+
+def _number_entries(o: Observations) -> Indices:
+    """Number the measurements: plain values of an entry have the same number, one with limits has its own."""
+    entry = o.rows.astype(np.int64) * o.shape[1] + o.cols
+    if o.low is None or o.high is None:
+        return np.concatenate([[0], np.cumsum(np.diff(entry) > 0)])
+    own = np.where(o.low < o.high, -1 - np.arange(o.n), entry)
+    return np.unique(own, return_inverse=True)[1]
 
 
 def find_limits(
@@ -201,10 +289,14 @@ def init(data: GibbsData, rank: int, priors: Priors, rng: np.random.Generator) -
             slope = np.sqrt(s2[side]) * rng.standard_normal(rank) * (2 * rank < min(m1, m2))
             aligned = np.einsum("ia,a->i", frame, slope)
             sides[side] = np.column_stack([sides[side], free, aligned])
+    nu = 4.0
+    if data.errors is not None:
+        nu2 = float(data.errors.noise[0])
+        eta2, nu = (eta2 + nu2, nu2 / (eta2 + nu2)) if nu2 >= 0 else (eta2, 0.5)
     weights = np.ones(data.by_row.values.size if data.likelihood.weighted else 0)
     left, right = (np.ascontiguousarray(side) for side in sides)
     cuts, latent = first_latent(data)
-    return GibbsState(left, right, np.array([0, sigma2, eta2, *tau2, 4, *s2, *cuts]), weights, latent)
+    return GibbsState(left, right, np.array([0, sigma2, eta2, *tau2, nu, *s2, *cuts]), weights, latent)
 
 
 def first_latent(data: GibbsData) -> tuple[Array, Array]:
@@ -251,8 +343,11 @@ def step(
         LINE_NU_GRID if data.likelihood.by_line else NU_GRID if data.likelihood.weighted else NU_GRID[:0]
     )
     errors = workspace.errors
-    if errors is not None:  # whose noise is drawn beside them, and kept by the rest of the sweep
+    if (
+        errors is not None and data.errors is not None
+    ):  # noise is drawn beside them, and kept by the rest of the sweep
         errors.prior[:], hyper = hyper[[kernel.H_ETA, kernel.H_ETA + 1]], hyper.copy()
+        scalars[kernel.SHARE] = data.errors.share(scalars)
         hyper[kernel.H_ETA], hyper[kernel.H_ETA + 1] = kernel.FIXED, kernel.FIXED * scalars[kernel.ETA2]
     if team is not None:
         share_sweeps(team, betas, thin, workspace, aligned, source, nu_grid, hyper, scalars, rng, buffers)
@@ -298,7 +393,7 @@ class Workspace(NamedTuple):
         if data.limits is not None:  # values of its own, which latent ones replace
             left, right = (side._replace(values=side.values.copy()) for side in (left, right))
             latent, scratch.state[kernel.LIMITS] = data.limits.workspace(), data.limits.rows.size
-        errors = None if data.s2 is None else Errors(data.s2, np.empty(data.s2.size), np.empty(2))
+        errors = None if data.errors is None else data.errors.workspace()
         return cls(rank, data.effects, left, right, scratch, latent, errors)
 
     def fill(self, state: GibbsState, data: GibbsData) -> None:
@@ -311,10 +406,9 @@ class Workspace(NamedTuple):
         if state.weights.size:
             self.left.weights[:] = state.weights
             self.right.weights[:] = state.weights[data.by_col.source]
-        if data.s2 is not None:
-            eta2 = state.scalars[kernel.ETA2]
-            self.right.weights[:] = eta2 / (eta2 + data.s2)
-            self.left.weights[data.by_col.source] = self.right.weights
+        if self.errors is not None and data.errors is not None:
+            eta2, share = state.scalars[kernel.ETA2], data.errors.share(state.scalars)
+            weigh_errors(self.errors, eta2, share, data.by_col.source, self.left.weights, self.right.weights)
         if self.latent is not None and data.limits is not None:
             self.left.values[data.limits.rows] = state.latent
             self.right.values[:] = self.left.values[data.by_col.source]

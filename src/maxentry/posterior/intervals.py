@@ -5,23 +5,97 @@ Dense maps (`Maps`) are computed block by block, and refused where they would no
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from maxentry import frames
 from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError, is_whole
-from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw
+from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw, beside
 from maxentry.observations import Observations
 from maxentry.transform import ValueMap
 from maxentry.wording import show
 
+if TYPE_CHECKING:
+    from maxentry.posterior.gibbs import Repeats
+
 LARGEST_MAP = 250_000_000  # entries of a dense map: 2 GB
 PLAIN = ValueMap()
+_nodes, _weights = np.polynomial.hermite_e.hermegauss(5)
+QUADRATURE = (_nodes.tolist(), (_weights / _weights.sum()).tolist())  # of a standard normal
+
+
+class Deviation(NamedTuple):
+    """Entries that deviate from the pattern by themselves: t = x + d, d ~ N(0, omega2), measured with the noise nu2.
+
+    An entry measured with mean y and error variance u has t | x, y ~ N(x + k (y - x), omega2 (1 - k)) with
+    k = omega2 / (omega2 + u); of others k is 0.
+    """
+
+    omega2: Array  # (S,) in each draw
+    nu2: Array  # (S,)
+    keys: Any  # (E,) of the measured entries, sorted: row m2 + column
+    mean: Array  # (E,)
+    times: Array  # (E,) as in `Repeats`
+    var: Array  # (E,)
+    m2: int
+    rows: Any = None  # the rows and columns that are shown; None: all
+    cols: Any = None
+
+    @classmethod
+    def of(cls, repeats: Repeats, omega2: Array, nu2: Array) -> Deviation:
+        """Build it from gathered measurements: those with limits leave their entries as if they were not measured."""
+        o = repeats.observations
+        plain = np.ones(o.n, dtype=bool) if o.low is None or o.high is None else o.low == o.high
+        keys = o.rows.astype(np.int64) * o.shape[1] + o.cols
+        assert repeats.times is not None
+        assert repeats.var is not None
+        parts = [x[plain] for x in (o.values, repeats.times, repeats.var)]
+        return cls(omega2, nu2, keys[plain], parts[0], parts[1], parts[2], o.shape[1])
+
+    def at(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> tuple[Array, Array]:
+        """Return mean and variance of the entries given draws x (S, ...) of the pattern, or given one of them."""
+        omega2, nu2 = (beside(np.asarray(part[draws]), x) for part in (self.omega2, self.nu2))
+        if not len(self.keys):
+            return x, np.broadcast_to(omega2, x.shape)
+        keys = self._keys(x, rows, cols)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        known, times, var = self.keys[place] == keys, self.times[place], self.var[place]
+        error = np.where(times > 0, nu2 / np.maximum(times, 1.0), var)
+        k = np.where(known, omega2 / (omega2 + error), 0.0)
+        return x + k * (self.mean[place] - x), omega2 * (1 - k)
+
+    def draw(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
+        """Return entries given draws x (S, ...) of the pattern, or given one of them.
+
+        Deviations are the quantiles (k + 1/2) / S of their law, one for each draw, from another place in a random order
+        for each entry.
+        """
+        centre, var = self.at(x, rows, cols, draws)
+        S = self.omega2.size
+        quantiles = ndtri((np.random.default_rng(1).permutation(S) + 0.5) / S)
+        place = beside(np.arange(S)[draws], x) + (self._keys(x, rows, cols) * 2654435761 >> 7) % S
+        return np.asarray(centre + quantiles[place % S] * np.sqrt(var))
+
+    def _keys(self, x: Array, rows: Any, cols: Any) -> Any:
+        i, j = _positions(rows, x.shape[-2:][0], self.rows), _positions(cols, x.shape[-1], self.cols)
+        return (i[:, None] if isinstance(rows, slice) else i).astype(np.int64) * self.m2 + j
+
+    def restrict(self, rows: Any, cols: Any) -> Deviation:
+        """Return the same for some rows and columns, which are numbered anew."""
+        return self._replace(rows=rows, cols=cols)
+
+
+def _positions(side: Any, n: int, shown: Any) -> Any:
+    """Return positions of rows or columns, of which n are in a slice, among all of the matrix."""
+    known = np.arange(side.start or 0, (side.start or 0) + n) if isinstance(side, slice) else np.asarray(side)
+    return known if shown is None else np.asarray(shown)[known]
 
 
 class Answers(NamedTuple):
@@ -30,15 +104,42 @@ class Answers(NamedTuple):
     law: NoiseLaw
     value_map: ValueMap = PLAIN
     likelihood: Likelihood = GAUSSIAN
+    deviation: Deviation | None = None  # of the entries from x, where it is told from noise
 
     @property
     def plain(self) -> bool:
         """Whether draws are answers as they are."""
-        return self.value_map.plain and not self.likelihood.discrete
+        return self.value_map.plain and not self.likelihood.discrete and self.deviation is None
 
     def entries(self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
-        """Return the entries (or probabilities of yes, or expected grades) of some draws x (S, ...), or of one."""
+        """Return the entries (or probabilities of yes, or expected grades) of some draws x (S, ...), or of one.
+
+        Deviations are at quantiles, one for each draw, in an order of each entry's own.
+        """
+        if self.deviation is not None:
+            x = self.deviation.draw(x, rows, cols, draws)
         return self.value_map.inverse(self.likelihood.answers(x, self.law.select(draws)), rows, cols)
+
+    def points(
+        self, x: Array, rows: Any, cols: Any, draws: Any = slice(None)
+    ) -> Iterator[tuple[float, Array]]:
+        """Yield weights and answers that stand for the entries given draws of the pattern: quadrature of deviations."""
+        if self.deviation is None:
+            yield 1.0, self.entries(x, rows, cols, draws)
+            return
+        centre, var = self.deviation.at(x, rows, cols, draws)
+        for node, weight in zip(*QUADRATURE, strict=True):
+            yield weight, self.value_map.inverse(centre + node * np.sqrt(var), rows, cols)
+
+    def moments(self, x: Array, rows: Any, cols: Any) -> tuple[Array, Array]:
+        """Return mean and sd of the entries, from draws x (S, ...)."""
+        if self.deviation is None:
+            y = self.entries(x, rows, cols)
+            return y.mean(0), y.std(0, ddof=1) if len(y) > 1 else np.zeros(y.shape[1])
+        points = [*self.points(x, rows, cols)]
+        mean = sum(weight * y.mean(0) for weight, y in points)
+        squares = sum(weight * ((y - mean) ** 2).sum(0) for weight, y in points)
+        return np.asarray(mean), np.sqrt(np.asarray(squares) / max(len(x) - 1, 1)) * (len(x) > 1)
 
     def readings(self, z: Array, rows: Any, cols: Any, draws: Any = slice(None)) -> Array:
         """Return what an instrument would show of noisy entries z (S, ...)."""
@@ -49,12 +150,16 @@ class Answers(NamedTuple):
         law = self.law
         if law.spread is not None:
             law = law._replace(spread=law.spread[:, rows if law.by_row else cols])
-        return self._replace(law=law, value_map=self.value_map.restrict(rows, cols))
+        own = None if self.deviation is None else self.deviation.restrict(rows, cols)
+        return self._replace(law=law, value_map=self.value_map.restrict(rows, cols), deviation=own)
 
     def interval(self, x: Array, rows: Any, cols: Any, level: float) -> tuple[Array, Array]:
         """Return the central interval of the entries, from draws x (S, ...), which may be overwritten."""
         if self.likelihood.discrete:
             return quantiles(self.entries(x, rows, cols), level)
+        if self.deviation is not None:
+            centre, var = self.deviation.at(x, rows, cols)
+            x = self.add_noise(centre, self.law.standard(), rows, cols, np.sqrt(var))
         low, high = quantiles(x, level)  # of the draws: answers rise with them
         return self.value_map.inverse(low, rows, cols), self.value_map.inverse(high, rows, cols)
 
@@ -62,18 +167,27 @@ class Answers(NamedTuple):
         self, x: Array, extra: Array, rows: Any, cols: Any, level: float
     ) -> tuple[Array, Array]:
         """Return the central interval of new measurements, from draws x (S, ...) and their noise (COPIES, S)."""
-        noisy = self.add_noise(x, extra, rows, cols)
+        noisy = self.noisy(x, extra, rows, cols)
         if self.likelihood.discrete:  # an end is one of the values that can be shown
             shown = self.readings(noisy, rows, cols, self.copies(extra))
             return quantiles(shown, level, "inverted_cdf")
         low, high = (self.value_map.inverse(end, rows, cols) for end in quantiles(noisy, level))
         return self.likelihood.readings(low, self.law), self.likelihood.readings(high, self.law)
 
-    def add_noise(self, x: Array, extra: Array, rows: Any, cols: Any) -> Array:
-        """Return every draw with each of its noise values, (COPIES S, ...)."""
+    def noisy(self, x: Array, extra: Array, rows: Any, cols: Any) -> Array:
+        """Return new measurements, (COPIES S, ...), from draws x (S, ...) and their noise (COPIES, S)."""
+        if self.deviation is None:
+            return self.add_noise(x, extra, rows, cols)
+        centre, var = self.deviation.at(x, rows, cols)
+        sd = np.sqrt(var + beside(self.deviation.nu2, centre))
+        return self.add_noise(centre, self.law.standard(), rows, cols, sd)
+
+    def add_noise(self, x: Array, extra: Array, rows: Any, cols: Any, sd: Array | None = None) -> Array:
+        """Return every draw with each of its noise values, (COPIES S, ...), which are times `sd` (S, ...) if given."""
         noise = extra.reshape(*extra.shape, *(1,) * (x.ndim - 1))
         if self.law.spread is not None:
             noise = noise * self.law.spread_at(rows, cols)
+        noise = noise if sd is None else noise * sd
         return (x[None] + noise).reshape(extra.size, *x.shape[1:])
 
     @staticmethod
@@ -147,7 +261,8 @@ def mean_map(belief: Belief, answers: Answers) -> Array:
     mean = np.zeros(belief.shape)
     for rows, cols in belief.blocks():
         for s in range(belief.n_draws):
-            mean[rows, cols] += answers.entries(belief.block(s, rows, cols), rows, cols, s) / belief.n_draws
+            for weight, y in answers.points(belief.block(s, rows, cols), rows, cols, s):
+                mean[rows, cols] += weight / belief.n_draws * y
     return mean
 
 
@@ -158,8 +273,8 @@ def sd_map(belief: Belief, mean: Array, answers: Answers) -> Array:
     squares = np.zeros(belief.shape)
     for rows, cols in belief.blocks():
         for s in range(belief.n_draws):
-            deviation = answers.entries(belief.block(s, rows, cols), rows, cols, s) - mean[rows, cols]
-            squares[rows, cols] += deviation**2
+            for weight, y in answers.points(belief.block(s, rows, cols), rows, cols, s):
+                squares[rows, cols] += weight * (y - mean[rows, cols]) ** 2
     return np.sqrt(squares / max(belief.n_draws - 1, 1))
 
 
@@ -228,8 +343,12 @@ class Maps:
         rng, S = np.random.default_rng(seed), self._belief.n_draws
         which = rng.choice(S, n, replace=n > S)
         every = slice(None), slice(None)
-        draws = ((int(s), self._belief.draw(int(s))) for s in which)
-        return np.stack([self._answers.entries(x, *every, s) for s, x in draws])
+        draws, own = ((int(s), self._belief.draw(int(s))) for s in which), self._answers.deviation
+        if own is None:
+            return np.stack([self._answers.entries(x, *every, s) for s, x in draws])
+        laws = (own.at(x, *every, s) for s, x in draws)
+        entries = (mean + np.sqrt(var) * rng.standard_normal(mean.shape) for mean, var in laws)
+        return np.stack([self._answers.value_map.inverse(x, *every) for x in entries])
 
     def check_size(self, copies: int = 1) -> None:
         """Refuse maps that would not fit in memory."""
@@ -260,12 +379,12 @@ def predict(
         rows, cols = flat_i[part], flat_j[part]
         x = belief.at(rows, cols)
         if measured:
-            y = answers.readings(answers.add_noise(x, extra, rows, cols), rows, cols, answers.copies(extra))
+            y = answers.readings(answers.noisy(x, extra, rows, cols), rows, cols, answers.copies(extra))
+            mean, sd = y.mean(0), y.std(0, ddof=1) if y.shape[0] > 1 else np.zeros(y.shape[1])
         else:
-            y = answers.entries(x, rows, cols)
-        sd = y.std(0, ddof=1) if y.shape[0] > 1 else np.zeros(y.shape[1])
+            mean, sd = answers.moments(x, rows, cols)
         new = answers.reading_interval(x, extra, rows, cols, level)
-        out[:, part] = y.mean(0), sd, *new, *(new if measured else answers.interval(x, rows, cols, level))
+        out[:, part] = mean, sd, *new, *(new if measured else answers.interval(x, rows, cols, level))
     mean, sd, new_low, new_high, low, high = (row.reshape(i.shape) for row in out)
     labels = _labels_at(observations.row_labels, flat_i), _labels_at(observations.col_labels, flat_j)
     return Prediction(*labels, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)

@@ -30,7 +30,8 @@ from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, mod
 from maxentry.posterior.decisions import Answer
 from maxentry.posterior.diagnostics import Diagnostics, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
-from maxentry.posterior.intervals import Answers, Maps, Prediction
+from maxentry.posterior.gibbs import gather
+from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction
 from maxentry.posterior.rank import RankChoice
 from maxentry.posterior.schedule import Sampling
 from maxentry.posterior.streaming import Watched, entry_positions
@@ -124,9 +125,11 @@ class Posterior:
     def noise_sd(self) -> float:
         """Posterior mean of eta, the standard deviation (the scale, for Student noise) of one measurement.
 
+        It holds what no pattern explains, too, unless a known noise or replicates tell that apart (`deviation_sd`).
         With a transform it is that of the transformed measurement: 0.1 on the log scale is about 10% of the value.
         """
-        return float(np.sqrt(self.draws.eta2).mean())
+        eta2, omega2 = self.draws.eta2, self.draws.omega2
+        return float(np.sqrt(eta2 if omega2 is None else np.maximum(eta2 - omega2, 0.0)).mean())
 
     @property
     def noise_df(self) -> float | None:
@@ -144,6 +147,20 @@ class Posterior:
         labels = data.row_labels if law.by_row else data.col_labels
         sds = (law.spread * np.sqrt(law.var)[:, None]).mean(0)
         return {(k if labels is None else labels[k]): float(sd) for k, sd in enumerate(sds)}
+
+    @property
+    def deviation_sd(self) -> float | None:
+        """Posterior mean of omega, the sd of entries around the pattern; None where nothing tells it from noise."""
+        return None if self.draws.omega2 is None else float(np.sqrt(self.draws.omega2).mean())
+
+    @cached_property
+    def deviation(self) -> Deviation | None:
+        """The deviations of entries from the pattern, on the scale of `belief`; None where they are not told apart."""
+        omega2, eta2 = self.draws.omega2, self.draws.eta2
+        if omega2 is None:
+            return None
+        repeats = gather(self.likelihood, self.fit.statements(self.observations))
+        return Deviation.of(repeats, omega2.ravel(), (eta2 - omega2).ravel())
 
     @cached_property
     def noise_law(self) -> NoiseLaw:
@@ -251,12 +268,12 @@ class Posterior:
     @property
     def answers(self) -> Answers:
         """How draws of `belief` become answers in the user's units."""
-        return Answers(self.noise_law, self.value_map, self.likelihood)
+        return Answers(self.noise_law, self.value_map, self.likelihood, self.deviation)
 
     def entries_at(self, rows: Any, cols: Any) -> Array:
         """Draws (S, n) of the entries at these positions, in the user's units."""
         x = self.belief.at(rows, cols)
-        if self.likelihood.discrete:
+        if self.likelihood.discrete or self.deviation is not None:
             return self.answers.entries(x, rows, cols)
         return self.value_map.inverse(x, rows, cols)
 
@@ -474,6 +491,9 @@ def summary_lines(posterior: Posterior) -> list[tuple[str, str]]:
     if p.noise_sds:
         low, high = min(p.noise_sds.values()), max(p.noise_sds.values())
         noise += f" for a typical one of the {p.fit.noise}, {low:.4g} to {high:.4g} for each"
+    if p.deviation_sd is not None:
+        how = "as given" if p.likelihood.noise_sd is not None else "by replicates"
+        noise += f" ({how}); entries deviate from the pattern by {p.deviation_sd:.4g}"
     if data.se is not None:
         noise += f", beside the standard errors of {int((data.se > 0).sum())} measurements"
     transform = []

@@ -20,7 +20,8 @@ from maxentry.kernels import gibbs as kernel
 from maxentry.model.likelihood import NoiseLaw
 from maxentry.observations import Observations
 from maxentry.posterior.chains import ModelSpec, StateObserver, draws_of_cuts
-from maxentry.posterior.gibbs import DrawBuffers
+from maxentry.posterior.gibbs import DrawBuffers, Repeats, gather
+from maxentry.posterior.intervals import Answers, Deviation
 from maxentry.wording import show
 
 
@@ -63,9 +64,13 @@ class Watched:
 
     def observer(self, fit: ModelSpec) -> StateObserver:
         """The callback that `run_chains` calls with the states of a chain."""
-        return lambda c, states: self.update(c, states, fit)
+        split = fit.likelihood.split
+        repeats = gather(fit.likelihood, fit.statements(self.observations)) if split else None
+        return lambda c, states: self.update(c, states, fit, repeats)
 
-    def update(self, c: int, states: DrawBuffers | None, fit: ModelSpec) -> None:
+    def update(
+        self, c: int, states: DrawBuffers | None, fit: ModelSpec, repeats: Repeats | None = None
+    ) -> None:
         """Add states of chain c, in standard units, or forget those so far (None).
 
         Threads of different chains may call this at the same time.
@@ -78,12 +83,17 @@ class Watched:
         for left, right, row, col, scalars in zip(*states, strict=True):
             low_rank = np.einsum("er,er->e", left[self.rows], right[self.cols], dtype=float)
             z = scalars[kernel.MU] + row[self.rows] + col[self.cols] + low_rank
-            x = fit.likelihood.answers(shift + scale * z, _law(scalars, fit))
-            x = fit.value_map.inverse(x, self.rows, self.cols)
+            answers = Answers(
+                _law(scalars, fit), fit.value_map, fit.likelihood, _deviation(scalars, fit, repeats)
+            )
+            points = [*answers.points((shift + scale * z)[None], self.rows, self.cols)]
+            x = np.asarray(sum(weight * y[0] for weight, y in points))
             self.count[c] += 1
             d = x - self.chain_mean[c]
             self.chain_mean[c] += d / self.count[c]
             self.squares[c] += d * (x - self.chain_mean[c])
+            if repeats is not None:
+                self.squares[c] += sum(weight * (y[0] - x) ** 2 for weight, y in points)
 
     def __repr__(self) -> str:
         return f"Watched: {self.rows.size} entries over {self.n} states; .mean, .sd, .mcse, .to_frame()"
@@ -131,7 +141,16 @@ def _law(scalars: Array, fit: ModelSpec) -> NoiseLaw:
     """The noise and the cuts of one state, in the user's units."""
     assert fit.units is not None
     cuts = draws_of_cuts(scalars, fit) if fit.likelihood.levels else None
-    return NoiseLaw(fit.units.scale**2 * scalars[kernel.ETA2], None, cuts)
+    var = np.array([fit.units.scale**2 * scalars[kernel.ETA2]])
+    return NoiseLaw(var, None, None if cuts is None else cuts[None])
+
+
+def _deviation(scalars: Array, fit: ModelSpec, repeats: Repeats | None) -> Deviation | None:
+    """The deviations of entries in one state, where they are told from noise."""
+    if repeats is None or fit.units is None:
+        return None
+    eta2, share = fit.units.scale**2 * scalars[kernel.ETA2], scalars[kernel.SHARE]
+    return Deviation.of(repeats, np.array([eta2 * (1 - share)]), np.array([eta2 * share]))
 
 
 def entry_positions(observations: Observations, rows: Any, cols: Any) -> tuple[Indices, Indices]:
