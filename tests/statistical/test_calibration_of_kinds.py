@@ -41,16 +41,19 @@ class Kind(NamedTuple):
     @property
     def priors(self):
         noise = KNOWN if self.name == "yes/no" else PRIORS.noise
-        mu_var = 9.0 if self.name == "grades" else PRIORS.mu_var  # grades 1 to 5 lie around 3
-        return Priors(noise, PRIORS.signal, PRIORS.rows, PRIORS.cols, mu_var)
+        return Priors(noise, PRIORS.signal, PRIORS.rows, PRIORS.cols, PRIORS.mu_var)
+
+    @property
+    def shift(self):
+        """Grades 1 to 5 lie around 3: tables of one grade alone say little, and mix slowly."""
+        return 3.0 if self.name == "grades" else 0.0
 
     def first_cuts(self, rng):
         return np.sort(rng.uniform(1.5, 4.5, 2)) if self.name == "grades" else np.empty(0)
 
     def measure(self, state, i, j, rng):
         sd = np.sqrt(state.eta2 + (ERRORS[: i.size] ** 2 if self.name == "standard errors" else 0.0))
-        sd = 0.0 if self.mistake == "no noise" else sd
-        return slow.mean_of(state, i, j) + sd * rng.standard_normal(i.size)
+        return self.shift + slow.mean_of(state, i, j) + sd * rng.standard_normal(i.size)
 
     def tell(self, z, cuts, i, j):
         """The observations that the sampler gets."""
@@ -61,7 +64,8 @@ class Kind(NamedTuple):
             low = WIDTH * np.floor(z / WIDTH)
             high, values = low + WIDTH, low + WIDTH / 2
         elif self.name == "yes/no":
-            low, high, values = np.where(z > 0, 0, -INF), np.where(z > 0, INF, 0), np.where(z > 0, 1.0, -1.0)
+            yes = z > (1.0 if self.mistake == "yes above one" else 0.0)
+            low, high, values = np.where(yes, 0, -INF), np.where(yes, INF, 0), np.where(yes, 1.0, -1.0)
         elif self.name == "grades":
             values = 1.0 + (z[:, None] > np.array([1.5, *cuts, 4.5])).sum(axis=1)
             low, high = values - 0.5, values + 0.5  # the sampler has ends of its own, which the cuts move
@@ -77,7 +81,7 @@ def posterior_draws(kind, told, rng):
 
     Not mu by itself: it trades with the means of the effects, for hundreds of sweeps, and no entry tells.
     """
-    data = gibbs.prepare(told, True, kind.likelihood, False, gibbs.Units(0.0, 1.0))
+    data = gibbs.prepare(told, True, kind.likelihood, False, gibbs.Units(kind.shift, 1.0))
     if kind.mistake == "cuts at halves":
         data = data._replace(limits=data.limits._replace(often=0.0))
     (m1, m2), hyper, state = (
@@ -109,7 +113,7 @@ def ranks(kind, seed):
         cuts = kind.first_cuts(rng)
         entry = slow.mean_of(s, *np.divmod(np.arange(m1 * m2), m2)).reshape(SHAPE)
         scales = [s.sigma2, s.tau2_row, s.tau2_col, s.eta2]
-        truth = np.array([entry[0, 0], entry[1, 2], entry.mean(), *scales, *cuts])
+        truth = np.array([entry[0, 0], entry[1, 2], entry.mean(), *scales, *(cuts - kind.shift)])
         told = kind.tell(kind.measure(s, i, j, rng), cuts, i, j)
         draws = posterior_draws(kind, told, rng)
         found.append(((draws < truth).sum(axis=0) + rng.random(truth.size)) / (DRAWS + 1))
@@ -126,7 +130,7 @@ KINDS = ("limits", "ranges", "yes/no", "grades", "standard errors")
 CONTROLS = {
     "limits": "limits as values",
     "ranges": "limits as values",
-    "yes/no": "no noise",
+    "yes/no": "yes above one",
     "grades": "cuts at halves",
     "standard errors": "errors forgotten",
 }
