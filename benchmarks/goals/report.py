@@ -192,6 +192,9 @@ def write_page() -> None:
         head = ["", *(f"{2 + look / 2:g} m" for look in range(campaigns.BATCHES + 1)), "CPU s"]
         lines = [[run["what"], *(f"{x:.2f}" for x in run["recall"]), f"{run['cpu']:.0f}"] for run in found]
         text += table(head, lines)
+    else:
+        text += "\n## BayBE itself\n\nNot run to the end yet: `python -m benchmarks.goals baybe`. GP in the "
+        text += "tables is a model of the same kind (`goals/gaussian_process.py`).\n"
     if (found := read("trap")) is not None:
         text += "\n## A wrong mode\n\n" + " ".join((trap.__doc__ or "").split("\n\n", 1)[1].split())
         number = len(next(iter(found.values())))
