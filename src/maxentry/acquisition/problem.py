@@ -78,6 +78,13 @@ class Costs:
         if not np.isfinite(most):
             raise ParameterError("expected finite costs, got parts that add up to an infinite one.")
 
+    def with_part(self, side: Literal["row", "col"], shape: Shape) -> Costs:
+        """Return the same costs with a part for rows (or columns), so that new ones can have their own."""
+        if getattr(self, side) is not None:
+            return self
+        part = np.full(_part_shape(side, shape), 0.0 if self.given else 1.0)
+        return replace(self, **{side: part})
+
     def extended(self, shape: Shape, row: Any = None, col: Any = None) -> Costs:
         """Return the costs of a larger matrix. New rows and columns cost `row` and `col`, else the mean of the old."""
         new = {"row": row, "col": col}

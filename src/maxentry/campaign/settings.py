@@ -263,18 +263,14 @@ class Settings:
             rows = _append_labels(rows, labels, "row")
         else:
             cols = _append_labels(cols, labels, "column")
-        if cost is not None and getattr(self.costs, side) is None:
-            raise ParameterError(
-                f"expected no cost, got {show(cost)}: this campaign has no {side} costs to add it to. "
-                f"Leave the cost out, or set {side} costs first."
-            )
         shape, mask = (len(rows), len(cols)), self.mask
         if mask is not None:
             import numpy as np
 
             mask = np.ones(shape, dtype=bool)
             mask[: self.shape[0], : self.shape[1]] = self.mask
-        costs = self.costs.extended(shape, **{side: cost})
+        costs = self.costs if cost is None else self.costs.with_part(side, self.shape)
+        costs = costs.extended(shape, **{side: cost})
         return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs})
 
     def _all(self) -> dict[str, Any]:

@@ -240,7 +240,9 @@ def _with_reason(what: str, reason: str) -> str:
 def _setting(name: str, value: Any) -> str:
     if name in ("range", "limits") and value is not None:
         return f"{name} = {describe_range(value)}"
-    return f"{name} given" if name in ("mask", "costs") and value is not None else f"{name} = {value}"
+    if value is None or (name == "costs" and not value.given):
+        return f"{name} dropped"
+    return f"{name} given" if name in ("mask", "costs") else f"{name} = {value}"
 
 
 @dataclass(frozen=True)

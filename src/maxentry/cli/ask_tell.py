@@ -115,7 +115,7 @@ def tell(
         typer.Argument(
             metavar="[FILE]",
             show_default=False,
-            help="CSV or Parquet: a plate with its values, a table row, col, value, or a matrix; - is stdin.",
+            help="CSV, Excel or Parquet: a plate with its values, a table row, col, value, or a matrix; - is stdin.",
         ),
     ] = None,
     id: Annotated[int | None, option("--id", help="One id that was asked …")] = None,
@@ -132,6 +132,7 @@ def tell(
         bool, option("--again", help="Values of entries told before are further inputs.")
     ] = False,
     names: options.Names = None,
+    sheet: options.Sheet = None,
     who: options.Who = None,
     form: options.InputFormat = None,
     as_json: options.Json = False,
@@ -144,7 +145,7 @@ def tell(
     single = (id, row, col, value) != (None,) * 4
     if data is not None and single:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
-    report: Any = _make_report(id, row, col, value) if data is None else inputs.read_table(data, form)
+    report: Any = _make_report(id, row, col, value) if data is None else inputs.read_table(data, form, sheet)
     with open_campaign(storage, name) as campaign, output.show_warnings():
         if data is None:
             report |= {} if se is None else {"se": [se]}

@@ -14,7 +14,7 @@ from maxentry.tables import Table
 from maxentry.wording import count
 
 PANEL = "Campaigns"
-LABEL_FILE = "labels, one a line; of a CSV or Parquet file the first column, or FILE:COLUMN."
+LABEL_FILE = "labels, one a line; of a CSV, Excel or Parquet file the first column, or FILE:COLUMN."
 commands = typer.Typer()
 
 
@@ -27,7 +27,7 @@ def new(
         option(
             "--from",
             metavar="FILE",
-            help="A table with holes, or row, col, value: labels and values are taken.",
+            help="CSV, Excel or Parquet, a table with holes or row, col, value: labels and values are taken.",
         ),
     ] = None,
     rows: Annotated[str | None, option("--rows", metavar="FILE", help=f"Row {LABEL_FILE}")] = None,
@@ -40,6 +40,7 @@ def new(
     *,
     names: options.Names = None,
     se: options.StandardError = None,
+    sheet: options.Sheet = None,
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -52,7 +53,7 @@ def new(
 
     model = options.parse_settings({name: settings[name] for name in ("kind", "levels")})
     words = kind_words(model.get("kind"), model.get("levels"))
-    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names, se, words)
+    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names, se, words, sheet)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
@@ -98,7 +99,17 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         epilog="JSON: campaign, rows, cols (how many there are now).",
     )  # fmt: skip
     def add(
-        labels: Annotated[list[str], typer.Argument(help="The new labels.")],
+        words: Annotated[
+            list[str] | None,
+            typer.Argument(
+                metavar="[LABEL|FILE]…",
+                help="The new labels, or files of labels as in `new`.",
+                show_default=False,
+            ),
+        ] = None,
+        literal: Annotated[
+            list[str] | None, option("--label", help="A label, also if there is a file of this name.")
+        ] = None,
         cost: Annotated[
             float | None,
             option("--cost", help="Their row or column cost; the mean of the others if not given."),
@@ -108,6 +119,11 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         storage: options.Storage = options.STORAGE,
         name: options.Name = None,
     ) -> None:
+        from maxentry.cli import inputs
+
+        labels = [*inputs.read_new_labels(words or []), *(literal or [])]
+        if not labels:
+            raise typer.BadParameter("expected at least one label, got none.")
         with open_campaign(storage, name) as campaign:
             extend = campaign.add_rows if side == "rows" else campaign.add_cols
             extend(labels, cost=cost, who=who)
