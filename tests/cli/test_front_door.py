@@ -68,3 +68,28 @@ def test_a_long_table_with_other_names_is_told_how_to_be_read() -> None:
     assert "pass --names ROW,COL,VALUE" in refused("new", "x", "--from", "twice.csv")
     Path("wide.csv").write_text("ligand,S1,S2\nL1,abc,2\nL2,3,4\n")
     assert "--names" not in refused("new", "x", "--from", "wide.csv")
+
+
+def test_rows_and_columns_are_removed() -> None:
+    good("new", "lab", "--shape", "4x3", "--seed", "1")
+    good("tell", "--row", "r2", "--col", "c1", "--value", "1.5")
+    found = answer("remove-rows", "r2", "r4")
+    assert found == {"campaign": "lab", "rows": 2, "cols": 3, "struck_out": 1}
+    assert "lab: now 2 rows, 2 columns." in good("remove-cols", "c3").stderr
+    said = good("history").stdout.splitlines()
+    assert [line.split(",")[3] for line in said[-2:]] == ["rows_removed", "cols_removed"]
+    assert "at least two rows to stay" in refused("remove-rows", "r1")
+
+
+def test_a_campaign_is_renamed_and_deleted() -> None:
+    good("new", "lab", "--shape", "4x3")
+    assert answer("rename", "yields") == {"campaign": "yields", "before": "lab"}
+    assert good("list").stdout == "yields\n"
+    assert (
+        "not deleted: expected the name 'yields', got 'lab'"
+        in refused("delete", "yields", stdin="lab\n").lower()
+    )
+    assert "Deleted yields (2 events)." in good("delete", "yields", stdin="yields\n").stderr
+    assert good("list").stdout == ""
+    good("new", "lab", "--shape", "4x3")
+    assert answer("delete", "lab", "--confirm", "lab") == {"campaign": "lab", "events": 1}

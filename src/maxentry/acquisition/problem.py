@@ -85,6 +85,15 @@ class Costs:
         part = np.full(_part_shape(side, shape), 0.0 if self.given else 1.0)
         return replace(self, **{side: part})
 
+    def without(self, side: Literal["row", "col"], gone: Indices) -> Costs:
+        """Return the costs of a matrix without these rows (or columns)."""
+        axes = {"entry": 0 if side == "row" else 1, side: 0}
+        parts = {
+            name: np.delete(np.asarray(part), gone, axes[name]) if name in axes else part
+            for name, part in self.parts.items()
+        }
+        return Costs(**parts)
+
     def extended(self, shape: Shape, row: Any = None, col: Any = None) -> Costs:
         """Return the costs of a larger matrix. New rows and columns cost `row` and `col`, else the mean of the old."""
         new = {"row": row, "col": col}

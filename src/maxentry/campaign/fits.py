@@ -27,6 +27,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -97,6 +98,11 @@ def cache_folder(mark: str) -> Path:
     """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
     wish = os.environ.get("MAXENTRY_CACHE")
     return (expand_home(Path(wish)) if wish else user_cache()) / mark
+
+
+def forget(mark: str) -> None:
+    """Delete the cached fits and the snapshot of a campaign."""
+    shutil.rmtree(cache_folder(mark), ignore_errors=True)
 
 
 def snapshot_file(cache: Cache | None, mark: str) -> Path | None:

@@ -339,6 +339,8 @@ def select_free(
     fewer_will_do: bool,
 ) -> Flags | None:
     """Return which entries, chosen in the state `then`, are still free in the latest one; None to choose again."""
+    if latest.removed != then.removed:  # positions have changed
+        return None
     keys = Entries(batch.rows, batch.cols).keys(latest.shape[1])  # columns may have been added since
     taken = _asked_since(then, latest) if then.settings.again else latest.taken_keys(now)
     free = ~np.isin(keys, taken)

@@ -273,6 +273,16 @@ class Settings:
         costs = costs.extended(shape, **{side: cost})
         return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs})
 
+    def without(self, side: Literal["row", "col"], gone: Any) -> Settings:
+        """Return a copy without these rows (or columns), by position."""
+        import numpy as np
+
+        axis = 0 if side == "row" else 1
+        drop = set(np.asarray(gone).tolist())
+        labels = tuple(x for k, x in enumerate((self.rows, self.cols)[axis]) if k not in drop)
+        mask = None if self.mask is None else np.delete(self.mask, gone, axis)
+        return self.changed({f"{side}s": labels, "mask": mask, "costs": self.costs.without(side, gone)})
+
     def _all(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 

@@ -45,7 +45,7 @@ from maxentry._io import in_queue
 from maxentry.campaign import events
 from maxentry.campaign.address import check_file, display_name, is_in_memory, parse_address, sqlite_file
 from maxentry.campaign.events import Event, Link, Record
-from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION
+from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION, first_link
 from maxentry.errors import CampaignError, StorageError
 
 PATIENCE = 60.0  # seconds to wait for a lock that another process holds
@@ -274,7 +274,7 @@ class Storage:
             row = select(CAMPAIGNS.c.uuid).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() != key.uuid:  # SQLite ignores FOR UPDATE
                 raise StorageError(
-                    f"expected the campaign {key.name!r} in {self.name}, got none: it is gone."
+                    f"expected the campaign {key.name!r} in {self.name}, got none: it was deleted."
                 )
             self.check_version(connection)
             log = Log(connection, key)
@@ -448,7 +448,7 @@ def _now(connection: Connection) -> dt.datetime:
 
 def _records(connection: Connection, key: Key, link: Link, most: int | None = None) -> list[Record]:
     """Return verified events. At the end of them, the campaign's last one of before the reading must be there."""
-    link = link if link.number > 0 else Link(0, key.first_digest)
+    link = link if link.number > 0 else first_link(connection, key)
     last = read_last(connection, key)
     records = events.read_records(select_rows(connection, key, link, most), key.name, link)
     if most is None or len(records) < most:
@@ -460,8 +460,8 @@ def read_last(connection: Connection, key: Key) -> Link:
     """Return the number and digest of a campaign's last event, as they were written with it."""
     columns = CAMPAIGNS.c.last_number, CAMPAIGNS.c.last_digest
     row = connection.execute(select(*columns).where(CAMPAIGNS.c.id == key.id)).first()
-    if row is None:  # the campaign is gone
-        return Link(0, key.first_digest)
+    if row is None:
+        raise StorageError(f"expected the campaign {key.name!r}, got none: it was deleted.")
     number, digest = row
     if not isinstance(number, int) or not isinstance(digest, str):
         raise events.damage(key.name, 1, f"the campaign's last event is not known, but {number!r:.40}")

@@ -135,8 +135,8 @@ def text_column(lines: Iterable[Measurement], state: State) -> list[str | None]:
 
 def _columns(lines: Sequence[Ask | Measurement], names: tuple[str, ...], state: State) -> Columns:
     columns = {name: [getattr(line, name) for line in lines] for name in names}
-    rows = [state.row_labels[i] for i in columns["row"]]
-    cols = [state.col_labels[j] for j in columns["col"]]
+    rows = [state.label_at("row", i) for i in columns["row"]]
+    cols = [state.label_at("col", j) for j in columns["col"]]
     return columns | {"row": rows, "col": cols}
 
 
@@ -217,7 +217,9 @@ def describe(event: Event, words: Words | None = None) -> str:
             return _with_reason(_ids(ids), "; ".join(dict.fromkeys(filter(None, reasons))))
         case events.Withdrawn(ids, reason):
             return _with_reason(_ids(ids), reason)
-        case events.Added(labels):
+        case events.Renamed(name, before):
+            return f"{show(before)} to {show(name)}"
+        case events.Listed(labels):
             more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
             return ", ".join(show(x) for x in labels[:5]) + more
         case events.Changed(changes):

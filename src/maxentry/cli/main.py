@@ -117,7 +117,7 @@ def _report_usage(error: Any, as_json: bool) -> int:
 
 def _explain_value(error: Any) -> str:
     """Say in plain words what is wrong with a number on the command line, whichever library found it."""
-    problems = getattr(error.__cause__, "errors", list)()  # of pydantic
+    problems: list[Any] = getattr(error.__cause__, "errors", list)()  # of pydantic
     if not problems:
         return WRONG_KIND.sub(lambda found: f"{found[1]} is not a {KINDS[found[2]]}.", error.message)
     problem = problems[0]

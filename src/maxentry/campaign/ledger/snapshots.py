@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from maxentry import labels as label_codec
 from maxentry._io import write_atomically
 from maxentry.campaign.ledger.tables import (
     ASK_TYPES,
@@ -25,11 +26,15 @@ from maxentry.campaign.ledger.tables import (
     make_columns,
 )
 from maxentry.campaign.settings import Settings
-from maxentry.campaign.state import State
+from maxentry.campaign.state import State, replay
+from maxentry.campaign.storage import Key, Storage
 from maxentry.cells import Reading
+from maxentry.errors import StorageError
+from maxentry.labels import Labels
 
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
 WITH_READINGS = 3  # where there are or were limits or standard errors, which format 1 does not know
+WITH_REMOVED = 4  # where rows or columns were removed
 
 
 def save(state: State, file: Path, mark: str) -> None:
@@ -37,7 +42,7 @@ def save(state: State, file: Path, mark: str) -> None:
     if state.digest is None:
         return
     about = {
-        "format": WITH_READINGS if _has_readings(state.measurements) else FORMAT,
+        "format": _choose_format(state),
         "uuid": mark,
         "version": state.version,
         "digest": state.digest,
@@ -45,6 +50,7 @@ def save(state: State, file: Path, mark: str) -> None:
         "changed_at": state.changed_at.isoformat(),
         "leaps": [[before.isoformat(), after.isoformat()] for before, after in state.leaps],
         "settings": state.settings.to_json(),
+        "removed": [label_codec.encode(labels) for labels in state.removed],
         "authors": [[who, _offset(zone)] for who, zone in list(state.asked.authors.known)],
         "reasons": list(state.asked.reasons.items()),
         "before": list(state.measurements.before.items()),
@@ -70,7 +76,7 @@ def load(file: Path, mark: str) -> State | None:
 
 def _read(arrays: dict[str, Any], mark: str) -> State | None:
     about = json.loads(arrays["about"].tobytes())
-    known = about["format"] in (FORMAT, WITH_READINGS) and about["uuid"] == mark
+    known = about["format"] in (FORMAT, WITH_READINGS, WITH_REMOVED) and about["uuid"] == mark
     if not known or not isinstance(about["digest"], str):
         return None
     authors = Authors((who, _zone(seconds)) for who, seconds in about["authors"])
@@ -91,7 +97,20 @@ def _read(arrays: dict[str, Any], mark: str) -> State | None:
         ),
         about["digest"],
         tuple((moment(before), moment(after)) for before, after in about["leaps"]),
+        _read_removed(about.get("removed")),
     )
+
+
+def _choose_format(state: State) -> int:
+    """Return the lowest format that has all of this state."""
+    if any(state.removed):
+        return WITH_REMOVED
+    return WITH_READINGS if _has_readings(state.measurements) else FORMAT
+
+
+def _read_removed(stored: Any) -> tuple[Labels, Labels]:
+    rows, cols = ((), ()) if stored is None else (tuple(label_codec.decode(x) or ()) for x in stored)
+    return rows, cols
 
 
 def _has_readings(known: Measurements) -> bool:
@@ -109,3 +128,34 @@ def _offset(zone: dt.tzinfo) -> float:
 
 def _zone(seconds: float) -> dt.tzinfo:
     return dt.timezone(dt.timedelta(seconds=seconds)) if seconds else dt.UTC
+
+
+# Opening a campaign
+
+EVERY = 20_000  # events that are replayed before a new snapshot is worth its file
+AT_ONCE = 20_000  # events read at once: their records take much more memory than the state
+
+
+def open_state(storage: Storage, key: Key, file: Path | None) -> State:
+    """Return the latest state of a campaign: from the snapshot in a file, if it is one of these events, and later ones.
+
+    If many events had to be replayed, leave a new snapshot.
+    """
+    state, known = None, 0
+    if file is not None and file.is_file() and (first := load(file, key.uuid)) is not None:
+        with contextlib.suppress(StorageError):  # of another copy of the campaign, or of a later one
+            state, known = follow(storage, key, first), first.version
+    if state is None:
+        state = follow(storage, key, replay(storage.events(key, 0, 1)))
+    if file is not None and state.version - known >= EVERY:
+        save(state, file, key.uuid)
+    return state
+
+
+def follow(storage: Storage, key: Key, state: State) -> State:
+    """Return the latest state, given an earlier one."""
+    while True:
+        news = storage.events(key, state.version, AT_ONCE, digest=state.digest)
+        state = state.after(news)
+        if len(news) < AT_ONCE:
+            return state
