@@ -198,7 +198,7 @@ def test_a_deleted_campaign_is_gone(lab: Campaign, tmp_path: Path) -> None:
     n = lab.state.version
     assert Campaign.delete(tmp_path / "lab.db", "lab") == n
     assert Campaign.list(tmp_path / "lab.db") == ["other"]
-    with pytest.raises(StorageError, match="it was deleted"):
+    with pytest.raises(StorageError, match="it is gone"):
         lab.ask(1)
     with Storage(tmp_path / "lab.db") as storage:
         assert check_storage(storage).problems == []

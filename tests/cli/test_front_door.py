@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.run import answer, good, refused
+from tests.cli.run import answer, good, refused, run
 
 
 def test_labels_are_added_from_files() -> None:
@@ -85,11 +85,37 @@ def test_a_campaign_is_renamed_and_deleted() -> None:
     good("new", "lab", "--shape", "4x3")
     assert answer("rename", "yields") == {"campaign": "yields", "before": "lab"}
     assert good("list").stdout == "yields\n"
-    assert (
-        "not deleted: expected the name 'yields', got 'lab'"
-        in refused("delete", "yields", stdin="lab\n").lower()
-    )
+    mistyped = run("delete", "yields", stdin="lab\n")
+    assert mistyped.exit_code == 1
+    assert mistyped.stderr.endswith("Not deleted: expected the name 'yields', got 'lab'.\n")
     assert "Deleted yields (2 events)." in good("delete", "yields", stdin="yields\n").stderr
     assert good("list").stdout == ""
     good("new", "lab", "--shape", "4x3")
     assert answer("delete", "lab", "--confirm", "lab") == {"campaign": "lab", "events": 1}
+
+
+def test_a_plate_has_wells() -> None:
+    good("new", "lab", "--shape", "20x30", "--seed", "1", "--acquisition", "balanced")
+    good("ask", "--plate", "8x12", "-o", "plate.csv")
+    lines = [line.split(",") for line in Path("plate.csv").read_text().splitlines()]
+    assert lines[0] == ["id", "well", "row", "col", "mean", "sd", "gain", "cost", "value"]
+    wells = [f"{letter}{k}" for letter in "ABCDEFGH" for k in range(1, 13)]
+    assert [line[1] for line in lines[1:]] == wells
+    assert len({line[2] for line in lines[1:]}) == 8
+    assert len({line[3] for line in lines[1:]}) == 12
+    text = Path("plate.csv").read_text().replace(",1,\n", ",1,2.5\n")
+    Path("plate.csv").write_text(text)
+    told = good("tell", "plate.csv")
+    assert told.stderr == "96 values told.\n"
+    found = answer("ask", "--plate", "16x24")
+    wells = [entry["well"] for entry in found["entries"]]
+    assert len(set(wells)) == len(wells) > 280
+    assert {well[0] for well in wells} == set("ABCDEFGHIJKLMNOP")
+
+
+def test_a_plate_is_refused_beside_other_limits() -> None:
+    good("new", "lab", "--shape", "4x3")
+    assert "a plate like 8x12" in refused("ask", "--plate", "8", code=2)
+    assert "got both" in refused("ask", "--plate", "8x12", "--per-row", "2", code=2)
+    assert "one plate at a time" in refused("ask", "2", "--plate", "8x12")
+    assert "1 to 48 rows and columns" in refused("ask", "--plate", "80x12")

@@ -23,6 +23,7 @@ LARGEST_DRAW = 1e70  # criteria compute fourth powers
 Shape = tuple[int, int]
 COST_PARTS = ("entry", "row", "col")
 NO_LIMIT = 2**62
+LARGEST_PLATE = 48  # rows or columns: plates of 1,536 wells have 32 x 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,18 +165,35 @@ def _extend_part(part: Array, shape: tuple[int, ...], name: str, new: Any) -> Ar
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a batch: at most this many in a row or column, or whole rows or columns ("plates")."""
+    """Limits of a batch: at most this many in a row or column, or plates: whole rows or columns, or a block.
+
+    plates: "rows", "cols", or the size of a block like "8x12": as many rows by as many columns.
+    """
 
     per_row: int | None = None
     per_col: int | None = None
-    plates: Literal["rows", "cols"] | None = None
+    plates: str | None = None
+
+    @cached_property
+    def block(self) -> Shape | None:
+        """The size of a plate that is a block of rows and columns; None for any other."""
+        parts = [] if not isinstance(self.plates, str) else self.plates.lower().replace("×", "x").split("x")
+        if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+            return None
+        return int(parts[0]), int(parts[1])
 
     def __post_init__(self) -> None:
         for name, most in (("per_row", self.per_row), ("per_col", self.per_col)):
             if most is not None and not is_whole(most, 1):
                 raise ParameterError(f"expected {name} of at least 1, got {most}")
-        if self.plates is not None and not is_choice(self.plates, ("rows", "cols")):
-            raise ParameterError(f"expected plates 'rows', 'cols' or None, got {show(self.plates)}")
+        if self.block is not None and not (min(self.block) >= 1 and max(self.block) <= LARGEST_PLATE):
+            raise ParameterError(
+                f"expected a plate of 1 to {LARGEST_PLATE} rows and columns, got {self.plates}"
+            )
+        if self.plates is not None and self.block is None and not is_choice(self.plates, ("rows", "cols")):
+            raise ParameterError(
+                f"expected plates 'rows', 'cols', a block like '8x12' or None, got {show(self.plates)}"
+            )
         if self.plates is not None and (self.per_row is not None or self.per_col is not None):
             raise ParameterError("expected plates or limits per row and column, got both")
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from maxentry import cells, frames
+from maxentry.acquisition.problem import Limits
 from maxentry.campaign import events, fits, tell, views
 from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
@@ -365,17 +366,23 @@ class Campaign:
 
         The entries are pending until they are told, fail, expire or are withdrawn.
 
-        plates: n whole rows or columns instead of n entries. per_row, per_col: at most so many of the batch in one
-        row or column. If none of the three is given, those of the settings apply. The batch may have fewer than n
+        plates: n whole rows or columns instead of n entries ("rows", "cols"); or a block like "8x12" of as many rows by
+        as many columns, with its wells in a column `well`. per_row, per_col: at most so many of the batch in one row or
+        column. If none of the three is given, those of the settings apply. The batch may have fewer than n
         entries; if there are none, NothingToAskError says why.
         """
         n = check_count(n)
         frame = self._kind(frame)
         views.as_frame({}, frame)  # refuse an unavailable kind of frame before any entry is reserved
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        if Limits(per_row, per_col, plates).block and n != 1:
+            raise ParameterError(f"expected one plate at a time, got {n}.")
         state = self._ask(n, given, progress, user_name(who))
         handed = state.asked.select(state.asked.since(state.version))
-        return views.as_frame(views.asks(handed, state), frame)
+        columns = views.asks(handed, state)
+        return views.as_frame(
+            views.add_wells(columns, state) if Limits(plates=plates).block else columns, frame
+        )
 
     def _ask(self, n: int, limits: dict[str, Any], progress: bool | None, who: str | None) -> State:
         """Choose entries and reserve them; choose again if another process was faster. Return the new state."""

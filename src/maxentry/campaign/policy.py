@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import CHOICE, DESIGN, State, derive_rng
 from maxentry.posterior.posterior import Posterior
 
-Plates = Literal["rows", "cols"]
+Plates = str  # "rows", "cols", or the size of a block like "8x12"
 BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
 DOUBLED = 0.2  # of the rows, and of the columns, in an initial design of about one entry each
 FEW = 16  # rows or columns: three pairs tell nothing
@@ -87,7 +87,7 @@ def next_batch(
     chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
-        what = "any entry that is available" if plates is None else f"whole {plates}"
+        what = f"whole {plates}" if plates in ("rows", "cols") else "any entry that is available"
         left = f"what is left of the budget, {budget_left(state, now):g},"
         return Batch.none(f"{left} does not pay for {what}.")
     rows, cols = chosen.rows[:k], chosen.cols[:k]
@@ -227,7 +227,7 @@ def _anything_new(state: State, now: dt.datetime) -> bool:
 
 def _find_plates(entries: Selection | Batch, plates: Plates | None) -> Indices | None:
     """Return the row or column that each entry is part of; None if entries are asked for one by one."""
-    return {"rows": entries.rows, "cols": entries.cols, None: None}[plates]
+    return {"rows": entries.rows, "cols": entries.cols}.get(plates or "")
 
 
 def _predict(posterior: Posterior | None, rows: Indices, cols: Indices) -> tuple[Array, Array]:
@@ -297,13 +297,13 @@ def find_payable(problem: Problem, left: float) -> Flags:
         free = problem.available(rows, np.arange(m2))
         cost = problem.costs.at(rows[:, None], np.arange(m2))
         mask[rows] = free
-        if plates is None:
+        if plates not in ("rows", "cols"):
             mask[rows] &= _pays(left, cost)
         elif plates == "rows":
             line[rows] = np.where(free, cost, 0.0).sum(1)
         else:
             line += np.where(free, cost, 0.0).sum(0)
-    if plates is not None:
+    if plates in ("rows", "cols"):
         mask &= _pays(left, line[:, None] if plates == "rows" else line)
     return mask
 

@@ -274,7 +274,7 @@ class Storage:
             row = select(CAMPAIGNS.c.uuid).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() != key.uuid:  # SQLite ignores FOR UPDATE
                 raise StorageError(
-                    f"expected the campaign {key.name!r} in {self.name}, got none: it was deleted."
+                    f"expected the campaign {key.name!r} in {self.name}, got none: it is gone."
                 )
             self.check_version(connection)
             log = Log(connection, key)
@@ -461,7 +461,7 @@ def read_last(connection: Connection, key: Key) -> Link:
     columns = CAMPAIGNS.c.last_number, CAMPAIGNS.c.last_digest
     row = connection.execute(select(*columns).where(CAMPAIGNS.c.id == key.id)).first()
     if row is None:
-        raise StorageError(f"expected the campaign {key.name!r}, got none: it was deleted.")
+        raise StorageError(f"expected the campaign {key.name!r}, got none: it is gone.")
     number, digest = row
     if not isinstance(number, int) or not isinstance(digest, str):
         raise events.damage(key.name, 1, f"the campaign's last event is not known, but {number!r:.40}")

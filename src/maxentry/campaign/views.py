@@ -72,6 +72,20 @@ def asks(chosen: Iterable[Ask], state: State) -> Columns:
     return _columns(list(chosen), ASK_COLUMNS, state)
 
 
+def add_wells(columns: Columns, state: State) -> Columns:
+    """Return asks of a block with the wells of a plate: its rows are A, B, …, its columns 1, 2, …"""
+    sides = (state.row_axis, columns["row"]), (state.col_axis, columns["col"])
+    places = [[axis.find(label) for label in labels] for axis, labels in sides]
+    (rows, cols) = ({k: n for n, k in enumerate(sorted(set(side)))} for side in places)
+    wells = [f"{_letters(rows[i])}{cols[j] + 1}" for i, j in zip(*places, strict=True)]
+    return {"id": columns["id"], "well": wells} | {name: x for name, x in columns.items() if name != "id"}
+
+
+def _letters(k: int) -> str:
+    """A, …, Z, AA, AB, …"""
+    return (_letters(k // 26 - 1) if k >= 26 else "") + chr(ord("A") + k % 26)
+
+
 def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Columns:
     """Return asks as columns, with status, times, author and reason."""
     listed = list(chosen)
