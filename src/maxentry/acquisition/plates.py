@@ -129,7 +129,8 @@ def first_plates(problem: Problem, which: NDArray[np.integer], n: int) -> Entrie
     return entries
 
 
-# A block: the rows and columns whose available entries, measured together, have the greatest gain for their cost.
+# A block: the rows and columns whose available entries, measured together, have the greatest gain. It is divided by
+# their mean cost, not by the sum: a plate is better for having more of its wells in use.
 #
 # The search begins with the block whose single gains add up to most. Then rows are chosen anew, one after the other by
 # joint gain, for the columns of the block, then columns for the rows, as long as the joint gain grows.
@@ -154,7 +155,7 @@ def _greedy_block(field: Field, problem: Problem, block: tuple[int, int], Gamma:
     rows, cols = (line[at] for line, at in zip(lines, alternate_sums(gains, block), strict=True))
 
     def total(rows: Indices, cols: Indices) -> float:
-        return _score(field, problem, Gamma, K, block_entries(problem, rows, cols))
+        return score_block(field, problem, Gamma, K, block_entries(problem, rows, cols))
 
     best, by_rows = total(rows, cols), True
     for _ in range(ROUNDS if field.p <= MOST_FEATURES else 0):
@@ -190,13 +191,18 @@ def _greedy_lines(
         fresh = np.zeros(len(score), dtype=bool)
         while not fresh[best := int(score.argmax())] and score[best] > -np.inf:
             checkpoint()
-            score[best], fresh[best] = _score(field, problem, Gamma, K, entries(best)), True
+            score[best], fresh[best] = score_block(field, problem, Gamma, K, entries(best)), True
         if score[best] == -np.inf:
             break
         K, _ = _measure(field, entries(best), Gamma, K)
         chosen.append(best)
         score[best] = -np.inf
     return np.sort(candidates[chosen])
+
+
+def score_block(field: Field, problem: Problem, Gamma: Array | None, K: Array, entries: Entries) -> float:
+    """The joint gain of a part of a block over the mean cost of its entries."""
+    return _score(field, problem, Gamma, K, entries) * len(entries.rows) if len(entries.rows) else -np.inf
 
 
 def block_entries(problem: Problem, rows: Indices, cols: Indices) -> Entries:
