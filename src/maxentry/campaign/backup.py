@@ -14,11 +14,11 @@ from sqlalchemy.exc import IntegrityError
 
 from maxentry._io import can_be_path, refuse_existing, write_atomically
 from maxentry.campaign import events
-from maxentry.campaign.address import sqlite_file
+from maxentry.campaign.address import check_uuid, sqlite_file
 from maxentry.campaign.events import Link, Record
-from maxentry.campaign.schema import CAMPAIGNS, EVENTS, first_link
+from maxentry.campaign.schema import CAMPAIGNS, EVENTS
 from maxentry.campaign.state import replay
-from maxentry.campaign.storage import Key, Storage, check_uuid, read_last, select_rows, write_last
+from maxentry.campaign.storage import Key, Storage, first_link, read_last, select_rows, write_last
 from maxentry.errors import CampaignError, MaxentryError, ParameterError, StorageError
 
 PAGE = 5000  # events in memory at once

@@ -24,7 +24,7 @@ from maxentry.acquisition.problem import Limits
 from maxentry.campaign import events, fits, tell, views
 from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
-from maxentry.campaign.ledger.snapshots import follow, open_state
+from maxentry.campaign.fits import follow, open_state
 from maxentry.campaign.schema import delete_campaign, write_name
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
 from maxentry.campaign.state import State, replay

@@ -350,6 +350,14 @@ def first_digest(uuid: str, name: str, created_at: str) -> str:
     return _hash(_encode_line([uuid, name, created_at]))
 
 
+def read_origin(renamed: str | None, name: str) -> str:
+    """Return the name that a campaign was created with, given the payload of its first renaming, if there is one."""
+    try:
+        return name if renamed is None else str(json.loads(renamed)["before"])
+    except (ValueError, LookupError, TypeError):  # a damaged event, whose digest is wrong, too
+        return name
+
+
 def next_digest(previous: str, number: int, at: str, kind: str, who: str | None, payload: str) -> str:
     """Return the digest of an event, given the digest of the one before it."""
     try:

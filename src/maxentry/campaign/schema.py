@@ -6,9 +6,8 @@ A migration is plain SQL and must not import anything that may change later (the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import (
@@ -24,7 +23,6 @@ from sqlalchemy import (
     column,
     delete,
     inspect,
-    select,
     table,
     text,
     update,
@@ -110,16 +108,6 @@ MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who, 2: _add_dige
 
 
 # Names of campaigns, and what is stored of them
-
-
-def first_link(connection: Connection, key: Any) -> events.Link:
-    """Return what comes before the first event of a campaign, by the name that it was created with."""
-    renamed = select(EVENTS.c.payload).where(EVENTS.c.campaign_id == key.id, EVENTS.c.kind == "renamed")
-    payload = connection.execute(renamed.order_by(EVENTS.c.number).limit(1)).scalar()
-    name = key.name
-    with suppress(ValueError, LookupError, TypeError):  # a damaged event, whose digest is wrong, too
-        name = name if payload is None else json.loads(payload)["before"]
-    return events.Link(0, events.first_digest(key.uuid, name, key.created_at))
 
 
 @contextmanager

@@ -26,10 +26,8 @@ from maxentry.campaign.ledger.tables import (
     make_columns,
 )
 from maxentry.campaign.settings import Settings
-from maxentry.campaign.state import State, replay
-from maxentry.campaign.storage import Key, Storage
+from maxentry.campaign.state import State
 from maxentry.cells import Reading
-from maxentry.errors import StorageError
 from maxentry.labels import Labels
 
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
@@ -128,34 +126,3 @@ def _offset(zone: dt.tzinfo) -> float:
 
 def _zone(seconds: float) -> dt.tzinfo:
     return dt.timezone(dt.timedelta(seconds=seconds)) if seconds else dt.UTC
-
-
-# Opening a campaign
-
-EVERY = 20_000  # events that are replayed before a new snapshot is worth its file
-AT_ONCE = 20_000  # events read at once: their records take much more memory than the state
-
-
-def open_state(storage: Storage, key: Key, file: Path | None) -> State:
-    """Return the latest state of a campaign: from the snapshot in a file, if it is one of these events, and later ones.
-
-    If many events had to be replayed, leave a new snapshot.
-    """
-    state, known = None, 0
-    if file is not None and file.is_file() and (first := load(file, key.uuid)) is not None:
-        with contextlib.suppress(StorageError):  # of another copy of the campaign, or of a later one
-            state, known = follow(storage, key, first), first.version
-    if state is None:
-        state = follow(storage, key, replay(storage.events(key, 0, 1)))
-    if file is not None and state.version - known >= EVERY:
-        save(state, file, key.uuid)
-    return state
-
-
-def follow(storage: Storage, key: Key, state: State) -> State:
-    """Return the latest state, given an earlier one."""
-    while True:
-        news = storage.events(key, state.version, AT_ONCE, digest=state.digest)
-        state = state.after(news)
-        if len(news) < AT_ONCE:
-            return state
