@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import math
 import os
@@ -9,13 +10,17 @@ import secrets
 import stat
 import struct
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from maxentry.errors import DataError, ParameterError, SizeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 THREADS_VARIABLE = "MAXENTRY_THREADS"
 
@@ -187,6 +192,35 @@ def to_json_data(x: Any) -> Any:
     if x is None or isinstance(x, str | int):
         return x
     return x.isoformat() if hasattr(x, "isoformat") else str(x)
+
+
+def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
+    """Pack an array of floats or booleans for JSON: little-endian bytes (booleans as bits), compressed, base64."""
+    import numpy as np
+
+    if array is None:
+        return None
+    kind = "bool" if array.dtype == np.bool_ else "float64"
+    data = np.packbits(array) if kind == "bool" else array.astype("<f8")
+    text = base64.b64encode(zlib.compress(data.tobytes())).decode("ascii")
+    return {"shape": list(array.shape), kind: text}
+
+
+def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
+    """Unpack an array; it is read-only."""
+    import numpy as np
+
+    if packed is None:
+        return None
+    shape = tuple(packed["shape"])
+    kind = "bool" if "bool" in packed else "float64"
+    data = zlib.decompress(base64.b64decode(packed[kind]))
+    if kind == "float64":
+        return np.frombuffer(data, dtype="<f8").reshape(shape)
+    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=int(np.prod(shape)))
+    array = bits.astype(bool).reshape(shape)
+    array.setflags(write=False)
+    return array
 
 
 def user_cache() -> Path:

@@ -35,6 +35,7 @@ Scaling = Literal["auto", "columns", "rows", "none"]
 BEYOND_DOUBT = 10.0  # scale "auto": so many times the typical spread are another unit
 LARGER, MUCH_SMALLER = 3.0, 1000.0  # than the typical values, and than the typical spread
 FEWEST = 3  # values of a line whose scale can be told
+EVIDENCE = 6  # values of a line in another unit: three or four may be nearly equal by chance
 SCALE_ERROR = 1.2  # sd of the log of a robust spread, times the root of the number of values
 UPPER_QUARTILE = 1.15  # of |x| for a standard normal x
 MOST_VALUES = 500_000  # to find scales from; of more, evenly spaced ones
@@ -359,15 +360,15 @@ class LineSpreads(NamedTuple):
         the values themselves are of another size: the spread of a large line exceeds the typical values, and a
         small line as a whole is lost in the typical spread.
         """
-        size = _lower_median(self.largest[known])
+        size = max(_lower_median(self.largest[lines]) for lines in (known, self.n > 0))  # few may be known
         large = (ratio - 2 * error > np.log(BEYOND_DOUBT)) & (self.spread > LARGER * size)
         small = (-ratio - 2 * error > np.log(MUCH_SMALLER)) & (self.largest * MUCH_SMALLER < typical)
         away = np.abs(self.middle - centre)
         far = (away > 2 * BEYOND_DOUBT * np.maximum(typical, 3 * error * self.spread)) & (
             away > BEYOND_DOUBT * size
         )
-        enough = self.n >= FEWEST  # a constant line has a location, too
-        return known & (large | (small & (self.distinct >= 0.75))), enough & far & self.centred
+        enough = self.n >= EVIDENCE  # a constant line has a location, too
+        return enough & known & (large | (small & (self.distinct >= 0.75))), enough & far & self.centred
 
 
 def _lower_median(x: Array) -> float:

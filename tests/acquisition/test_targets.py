@@ -17,7 +17,7 @@ SHAPE = (6, 5)
 
 
 def choose(words, b, q, n, convert=None, weights=None):
-    criterion = GoalCriterion(Goal.parse(words), convert, weights)
+    criterion = GoalCriterion(replace(Goal.parse(words), weights=weights), convert)
     return criterion.choose(b, q, n, np.random.default_rng(0))
 
 
@@ -123,12 +123,11 @@ def test_entries_whose_measurement_tells_little_gain_little():
 def test_weights_say_which_columns_count():
     b = belief(SHAPE, S=40, seed=5)
     b = Belief(b.left * 0.01, b.right, b.row, b.col, b.mu, b.noise_var)
-    weights = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
+    weights = (0.0, 0.0, 1.0, 0.0, 0.0)
+    goal = Goal("rank", per="row", weights=weights)
     X = np.stack([b.draw(s) for s in range(b.n_draws)])
-    np.testing.assert_allclose(targets.average_lines(b, None, "row", weights), X[:, :, 2])
-    np.testing.assert_allclose(
-        targets.average_lines(b, lambda x, *_: np.exp(x), "row", weights), np.exp(X)[:, :, 2]
-    )
+    np.testing.assert_allclose(targets.average_lines(b, None, goal), X[:, :, 2])
+    np.testing.assert_allclose(targets.average_lines(b, lambda x, *_: np.exp(x), goal), np.exp(X)[:, :, 2])
 
 
 @pytest.mark.parametrize(

@@ -323,7 +323,7 @@ def test_answer_is_a_table_sentences_and_json(yields: pd.DataFrame) -> None:
     result = good("answer")
     lines = result.stdout.splitlines()
     assert lines[0] == "row,col,place,estimate,low,high,probability,regret,observed"
-    assert "Best for S0: L" in result.stderr
+    assert "Best ligand for S0: L" in result.stderr
     document = answer("answer", "rank rows")
     assert document["goal"] == "rank rows"
     assert [line["place"] for line in document["lines"]] == list(range(1, 9))
@@ -341,3 +341,38 @@ def test_a_campaign_that_fills_says_how_to_name_a_goal(yields: pd.DataFrame) -> 
     assert answer("answer")["goal"] == "smallest 2 per row"
     good("set", "--drop", "goal")
     refused("answer")
+
+
+def test_weights_of_a_ranking_come_from_a_file(yields: pd.DataFrame) -> None:
+    Path("weights.csv").write_text("col;weight\nS1;2,5\nS3;0\n")
+    good("new", "x", "--from", "yields.csv", "--goal", "rank rows", "--weights", "weights.csv", *SHORT)
+    document = answer("status", "--fast")
+    assert (document["goal"], document["weights"]) == ("rank rows", {"S1": 2.5, "S3": 0.0})
+    assert "rank rows, weights S1 2.5, S3 0" in " ".join(good("status", "--fast").stdout.split())
+    said, library = answer("answer"), maxentry.Campaign.open("maxentry.db").posterior()
+    assert said["lines"][0]["row"] == library.ranking(weights={"S1": 2.5, "S3": 0}).row[0]
+    assert said["pairs"][0]["above"] == said["lines"][0]["row"]
+    assert "Best ligand by weighted average: L" in said["summary"][0]
+    assert answer("status")["at_stake"]["now"] == pytest.approx(said["at_stake"])
+    assert "drop them" in refused("set", "--goal", "best")
+    good("set", "--goal", "best", "--drop", "weights")
+    assert answer("status", "--fast")["weights"] is None
+    assert "expected the columns row and weight with the goal 'rank columns', got col, weight" in refused(
+        "set", "--goal", "rank columns", "--weights", "weights.csv"
+    )
+    assert "S9" in _refused_weights("col,weight\nS9,2\n")
+    assert "'a lot' is not a number" in _refused_weights("col,weight\nS1,a lot\n")
+
+
+def _refused_weights(text: str) -> str:
+    Path("other.csv").write_text(text)
+    return refused("set", "--goal", "rank rows", "--weights", "other.csv")
+
+
+def test_a_long_table_with_names_says_what_is_best_in_them(yields: pd.DataFrame) -> None:
+    long = yields.rename_axis("ligand").reset_index().melt("ligand", var_name="substrate", value_name="yield")
+    long.to_csv("long.csv", index=False)
+    names = ("--names", "ligand,substrate,yield")
+    good("new", "x", "--from", "long.csv", *names, "--goal", "best per row", *SHORT)
+    assert "Best substrate for L0: S" in good("answer").stderr
+    assert "Best ligand for S0: L" in good("answer", "best per column").stderr

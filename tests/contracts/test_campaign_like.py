@@ -452,3 +452,57 @@ def test_goals_are_kept_chosen_for_and_answered(lab: Any) -> None:
         campaign.set(goal="bes")
     campaign.set(goal="fill")
     assert "goal" not in campaign.settings.to_json()
+
+
+def test_weights_of_a_ranking_are_kept_chosen_for_and_shown(lab: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6, 4)) + 3 * np.arange(6)[:, None] * np.array([1, -1, 0, 0])
+    i, j = np.nonzero(rng.random(X.shape) < 0.8)
+    cols = ["maths", "law", "art", "sport"]
+    campaign = lab.create("x", 6, cols, seed=1, goal="rank rows", weights={"maths": 3})
+    campaign.tell(row=i.tolist(), col=[cols[k] for k in j], value=X[i, j].tolist())
+    assert campaign.settings.weights == (3.0, 1.0, 1.0, 1.0)
+    assert campaign.status().weights == {"maths": 3.0}
+    assert campaign.status().goal == "rank rows"
+    assert "goal: rank rows, weights maths 3" in str(campaign.status())
+    posterior = campaign.posterior()
+    weighted, plain = (posterior.answer("rank rows", weights=w) for w in ({"maths": 3}, None))
+    assert campaign.answer().summary == weighted.summary
+    assert campaign.answer().to_dict()["pairs"] == weighted.to_dict()["pairs"]
+    assert campaign.answer("rank rows smallest").goal.weights == campaign.settings.weights
+    assert weighted.labels != plain.labels
+    assert str(campaign.answer()).startswith("Best row by weighted average: 5")
+    assert campaign.answer("rank columns").goal.weights is None
+    ahead = campaign.outlook(2).at_stake
+    assert ahead.now == pytest.approx(weighted.at_stake)
+    assert (ahead.choices, ahead.after <= ahead.now) == (15, True)
+    campaign.add_cols(["music"])
+    assert campaign.settings.weights == (3.0, 1.0, 1.0, 1.0, 1.0)
+    campaign.set(weights=[0, 3, 1, 1, 1])
+    assert campaign.history(frame="columns")["what"][-1] == "weights given"
+    assert campaign.answer().labels[0] == 0
+    for wrong, why in (
+        ({"weights": {"chess": 2}}, "chess"),
+        ({"weights": [1, 2]}, "5 numbers from zero on, one for each column"),
+        ({"goal": "rank columns"}, "weights of columns, got 'rank columns'"),
+        ({"goal": "best"}, "weights of columns, got 'best'"),
+    ):
+        with pytest.raises(MaxentryError, match=why):
+            campaign.set(**wrong)
+    campaign.set(goal="rank columns", weights={0: 2})
+    assert campaign.status().weights == {"0": 2.0}
+    campaign.set(goal="best", weights=None)
+    assert campaign.status().weights is None
+    assert "weights" not in campaign.settings.to_json()
+    with pytest.raises(MaxentryError, match="expected weights with the goal 'rank rows'"):
+        lab.create("y", 3, 3, seed=1, weights=[1, 2, 3])
+
+
+def test_answers_use_the_words_of_the_campaign(lab: Any) -> None:
+    campaign = lab.create(
+        "x", ["dppf", "XPhos"], ["S1", "S2"], seed=1, goal="best per column", row_name="ligand", col_name="substrate"
+    )  # fmt: skip
+    campaign.tell(row=["dppf", "dppf", "XPhos"], col=["S1", "S2", "S1"], value=[80.0, 60.0, 20.0])
+    assert str(campaign.answer()).startswith("Best ligand for S1: dppf (")
+    assert "Best substrate for dppf: " in str(campaign.answer("best per row"))
+    assert str(campaign.answer("rank columns")).startswith("Best substrate by average: ")

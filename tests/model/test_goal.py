@@ -5,6 +5,7 @@ import math
 import pytest
 
 from maxentry.errors import ParameterError
+from maxentry.labels import Axis
 from maxentry.model.goal import OVERALL, Goal
 
 WORDS = {
@@ -75,3 +76,20 @@ def test_what_is_no_goal_is_refused_with_examples(words: object) -> None:
 def test_wrong_parts_are_refused(fields: dict) -> None:
     with pytest.raises(ParameterError, match="got"):
         Goal(**fields)
+
+
+def test_a_ranking_has_weights_of_what_it_averages_over() -> None:
+    rows, cols = (Axis.from_labels(name, n, None) for name, n in (("row", 3), ("column", 2)))
+    by_row = Goal.parse("rank rows").weighted([3, 1], rows, cols)
+    assert (by_row.averaged, by_row.weights, str(by_row)) == ("column", (3.0, 1.0), "rank rows")
+    assert by_row.shares(2).tolist() == [0.75, 0.25]
+    assert by_row.shares(4).tolist() == [0.5, 1 / 6, 1 / 6, 1 / 6]  # columns added since count once
+    assert by_row.shares(1).tolist() == [1.0]
+    assert Goal.parse("rank columns").weighted({2: 0}, rows, cols).shares(3).tolist() == [0.5, 0.5, 0.0]
+    assert Goal.parse("rank rows").weighted([0, 1], rows, cols).shares(1).tolist() == [1.0]
+    with pytest.raises(ParameterError, match="got the goal 'best per row': drop them"):
+        Goal.parse("best per row").weighted([1, 2], rows, cols)
+    by_row.keep_weights("rank rows smallest")
+    for words in ("rank columns", "best", "fill"):
+        with pytest.raises(ParameterError, match=f"for the weights of columns, got '{words}'"):
+            by_row.keep_weights(words)

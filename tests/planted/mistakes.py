@@ -372,10 +372,17 @@ POSTERIOR = [
     ),
     Mistake(
         "posterior/decisions.py",
-        "return float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean() - chosen)",
-        "return float(lines.max(2).mean() - chosen)",
+        "top = float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean())",
+        "top = float(lines.max(2).mean())",
         "the regret of the k best is that of the best alone",
         "posterior/test_decisions.py",
+    ),
+    Mistake(
+        "posterior/decisions.py",
+        "averages = x @ goal.shares(x.shape[2])",
+        "averages = x.mean(2)",
+        "what is at stake for a ranking forgets its weights",
+        "contracts/test_campaign_like.py",
     ),
     Mistake(
         "posterior/intervals.py",

@@ -1,5 +1,7 @@
 """Answers to goals against counting by hand over whole matrices, and the probabilities against simulated truths."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from maxentry import Sampling, complete
 from maxentry.belief import Belief, Entries
 from maxentry.errors import MaxentryError, ParameterError
 from maxentry.labels import Axis
-from maxentry.model.goal import Goal
+from maxentry.model.goal import Goal, read_weights
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 from maxentry.posterior import decisions
 from maxentry.posterior.decisions import Names
@@ -94,7 +96,9 @@ def test_rankings_as_counted_by_hand(drawn, words, weighted):
     X = matrices(b, answers)
     X = X if goal.per == "row" else X.transpose(0, 2, 1)
     averages = np.average(X, axis=2, weights=w)
-    table = decisions.answer(b, answers, goal, 0.9, NAMES, w).table
+    goal = replace(goal, weights=None if w is None else tuple(w))
+    found = decisions.answer(b, answers, goal, 0.9, NAMES)
+    table = found.table
     order = np.argsort(-goal.sign * averages.mean(0))
     assert table["row" if goal.per == "row" else "col"] == order.tolist()
     np.testing.assert_allclose(table["estimate"], averages.mean(0)[order])
@@ -104,6 +108,10 @@ def test_rankings_as_counted_by_hand(drawn, words, weighted):
     )
     above = [(signed[:, i] > signed[:, i + 1]).mean() for i in range(len(order) - 1)]
     np.testing.assert_allclose(table["above_next"][:-1], above)
+    all_pairs = (signed[:, :, None] > signed[:, None]).mean(0)
+    np.testing.assert_allclose(found.pairs().to_numpy(), all_pairs)
+    assert found.pairs().index.tolist() == found.pairs().columns.tolist() == order.tolist()
+    assert table["tied"].tolist() == [*(np.array(above) < 0.9), False]
     ranks = np.array([[1 + (x > x[i]).sum() for i in range(len(x))] for x in signed])
     assert (table["rank_low"] <= np.median(ranks, axis=0)).all()
     assert (table["rank_high"] >= np.median(ranks, axis=0)).all()
@@ -138,9 +146,15 @@ def test_what_is_at_stake_is_that_of_the_answer_and_falls_with_measurements(draw
     goal, rng = Goal.parse(words), np.random.default_rng(0)
     found = decisions.answer(b, answers, goal, 0.9, NAMES)
     batch = Entries.from_keys(np.arange(0, 35, 2), SHAPE[1])
-    now, after = decisions.expect_stake(b, answers, goal, batch, rng)
-    assert now == pytest.approx(found.at_stake, abs=1e-12)
-    assert after < now or now == pytest.approx(0, abs=1e-12)
+    ahead = decisions.expect_stake(b, answers, goal, batch, rng)
+    assert ahead.now == pytest.approx(found.at_stake, abs=1e-12)
+    assert ahead.after < ahead.now or ahead.now == pytest.approx(0, abs=1e-12)
+    lines = {None: 1, "row": 7, "column": 5}[goal.per]
+    pairs = lines * (lines - 1) // 2
+    assert ahead.choices == {"best": min(35, goal.k * lines), "rank": pairs, "threshold": 35}[goal.kind]
+    assert 0 <= ahead.changes <= ahead.choices
+    if ahead.now:
+        assert ahead.say(goal, 18).startswith("18 more measurements should lower it by ")
 
 
 def test_the_look_ahead_is_that_of_a_gaussian_posterior():
@@ -149,9 +163,11 @@ def test_the_look_ahead_is_that_of_a_gaussian_posterior():
     row = np.sqrt(v) * rng.normal(size=(S, 2))
     b = Belief(np.zeros((S, 2, 1)), np.zeros((S, 1, 1)), row, np.zeros((S, 1)), np.zeros(S), np.full(S, eta2))
     answers = Answers(NoiseLaw(b.noise_var))
-    now, after = decisions.expect_stake(
+    ahead = decisions.expect_stake(
         b, answers, Goal("best", k=1), Entries.from_lists([0], [0]), np.random.default_rng(1)
     )
+    now, after = ahead.now, ahead.after
+    assert 0.1 < ahead.changes < 0.9  # the first is better or worse than the second with probability 1/2
     assert now == pytest.approx(np.sqrt(v / np.pi), rel=0.03)  # E max of two
     known = v**2 / (v + eta2)  # the variance of the mean of the first, once it is measured
     expected = np.sqrt(v / np.pi) - np.sqrt(known / (2 * np.pi))
@@ -215,6 +231,36 @@ def test_answers_print_as_sentences(fitted):
     assert fitted.answer("best 3").to_dict()["lines"][0]["place"] == 1
 
 
+def test_answers_name_what_rows_and_columns_are(fitted):
+    said = str(fitted.answer("smallest per column", row_name="ligand"))
+    assert said.startswith("Best ligand for S0: L")
+    assert str(fitted.answer("best per row", col_name="model")).startswith("Best model for L0: S")
+    assert str(fitted.answer("rank rows", row_name="ligand")).startswith("Best ligand by average: L")
+    named = fitted.mean.rename_axis(index="ligand", columns="substrate")
+    own = complete(named, 1, seed=1, progress=False, sampling=Sampling(chains=2, draws=5))
+    assert str(own.answer("best per column")).startswith("Best ligand for S0: L")
+    assert str(own.answer("rank columns")).startswith("Best substrate by average: S")
+
+
+def test_a_ranking_says_how_sure_each_line_is_above_the_next(fitted):
+    found = fitted.answer("rank rows", level=0.99)
+    first, second = found.labels[:2]
+    p = found.table["above_next"][0]
+    assert f"; above {second}: " in found.summary[1]
+    document = found.to_dict()
+    assert document["pairs"][0] == {"above": first, "below": second, "probability": p, "tied": bool(p < 0.99)}
+    assert [pair["tied"] for pair in document["pairs"]] == [line["tied"] for line in document["lines"]][:-1]
+    tied = [line.endswith(", tied") for line in found.summary[1:9]]
+    assert tied == found.table["tied"][:8].tolist()
+    pairs = fitted.pairs("rows")
+    assert pairs.loc[first, second] == p
+    assert pairs.loc[second, first] == pytest.approx(1 - p)
+    assert fitted.pairs("rows", smallest=True).loc[second, first] == p
+    assert fitted.answer("best").to_dict()["pairs"] == []
+    with pytest.raises(ParameterError, match="expected a ranking, got the goal 'best'"):
+        fitted.answer("best").pairs()
+
+
 def test_weights_are_read_by_label_or_in_order(fitted):
     order = fitted.ranking(weights=[1, 1, 1, 1, 1, 2])
     pd.testing.assert_frame_equal(order, fitted.ranking(weights={"S5": 2}))
@@ -222,7 +268,7 @@ def test_weights_are_read_by_label_or_in_order(fitted):
     axis = Axis.from_labels("column", 2, None)
     for wrong in ([1], [1, -1], [0, 0], [1, np.nan], ["a", 1], {5: 1}, "ab", {0: "x"}, [[1, 2]]):
         with pytest.raises(MaxentryError, match="got"):
-            decisions.read_weights(wrong, axis)
+            read_weights(wrong, axis)
 
 
 def test_odd_questions_are_refused(fitted):

@@ -79,6 +79,18 @@ def test_few_values_are_no_evidence():
         assert (scales_of(few) is not None) == found
 
 
+@pytest.mark.parametrize(("shape", "n"), [((30, 30), 30), ((30, 30), 45), ((100, 40), 60), ((12, 8), 20)])
+def test_few_values_alike_by_chance_are_no_unit(shape, n):
+    """Of a handful of lines with three values or more, one may have three that are nearly equal."""
+    for seed in range(150):
+        rng = np.random.default_rng([seed, n])
+        X = rng.normal(size=(shape[0], 3)) @ rng.normal(size=(3, shape[1]))
+        seen = np.full(X.size, np.nan)
+        chosen = rng.choice(X.size, n, replace=False)
+        seen[chosen] = X.ravel()[chosen]
+        assert scales_of(seen.reshape(shape)) is None
+
+
 def test_one_wild_value_is_no_unit():
     Y = table()
     Y[5, ODD] = 1e6

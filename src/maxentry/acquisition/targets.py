@@ -33,7 +33,7 @@ from maxentry.acquisition.plates import alternate_sums
 from maxentry.acquisition.problem import Problem, Quota, Selection, check_belief
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
-from maxentry.model.goal import Goal, Line
+from maxentry.model.goal import Goal
 
 # Draws x of a block of rows and columns, of one draw or of all, in the user's units: (x, rows, cols, draws) -> values
 Convert = Callable[[Array, Any, Any, Any], Array]
@@ -50,7 +50,6 @@ class GoalCriterion:
 
     goal: Goal
     convert: Convert | None  # None: draws are in the user's units
-    weights: Array | None = None  # of the columns in averages of rows, or of the rows in those of columns
 
     def choose(self, belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
         """Choose n entries (or plates) for the goal, each given those before it."""
@@ -71,7 +70,7 @@ class GoalCriterion:
     def target_draws(self, belief: Belief, rng: np.random.Generator) -> Array:
         """Return what is to be known, in every draw: averages of lines, or which entries exceed the threshold."""
         if self.goal.kind == "rank":
-            return average_lines(belief, self.convert, self.goal.per, self.weights)
+            return average_lines(belief, self.convert, self.goal)
         m1, m2 = belief.shape
         keys = np.arange(m1 * m2)
         if len(keys) > MOST_TARGETS:
@@ -80,14 +79,12 @@ class GoalCriterion:
         return np.asarray(x > self.goal.threshold, dtype=np.float64)
 
 
-def average_lines(
-    belief: Belief, convert: Convert | None, per: Line | None, weights: Array | None = None
-) -> Array:
+def average_lines(belief: Belief, convert: Convert | None, goal: Goal) -> Array:
     """Return the (weighted) average of every row or column in every draw, (S, m); convert None: x is as it is."""
     m1, m2 = belief.shape
-    by_row = per == "row"
+    by_row = goal.per == "row"
     m, length = (m1, m2) if by_row else (m2, m1)
-    w = np.full(length, 1 / length) if weights is None else np.asarray(weights) / np.sum(weights)
+    w = goal.shares(length)
     if convert is None:  # linear: no entry is formed
         ours, own, theirs, other = belief.left, belief.row, belief.right, belief.col
         if not by_row:

@@ -312,8 +312,9 @@ class Campaign:
 
         It prints as sentences; `to_frame` has estimates, intervals and probabilities, and `at_stake` what is at stake.
         """
-        wanted = views.choose_goal(goal, self.settings)
-        return self.posterior(progress=progress).answer(wanted, level)
+        settings = self.settings
+        wanted = views.choose_goal(goal, settings)
+        return views.answer(self.posterior(progress=progress), wanted, settings, level)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """Return the expected error now, once pending entries are told, and after the next n entries; and advice."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from maxentry.campaign.fits import Cache
 from maxentry.campaign.state import OUTLOOK, State, derive_rng
 from maxentry.posterior.posterior import Posterior
 from maxentry.wording import count, percent
+
+if TYPE_CHECKING:
+    from maxentry.campaign.settings import Settings
+    from maxentry.posterior.decisions import Prospect
 
 LEAST_RATE = (
     0.05  # advise to stop if a unit of cost brings less than this fraction of what it has brought so far
@@ -147,16 +151,22 @@ def find_past_batches(state: State, posterior: Posterior, cache: Cache | None) -
 
 @dataclass(frozen=True)
 class Ahead:
-    """The outlook (None while there is no posterior), advice in a sentence or two, and past batches."""
+    """The outlook (None while there is no posterior), advice in a sentence or two, and past batches.
+
+    at_stake: for a goal other than filling, now and after the next batch, and how much that should change.
+    """
 
     outlook: Outlook | None
     advice: str
     past: tuple[PastBatch, ...] = ()
+    at_stake: Prospect | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data."""
         outlook = None if self.outlook is None else self.outlook.to_dict()
-        return {"outlook": outlook, "advice": self.advice, "past": [batch._asdict() for batch in self.past]}
+        stake = None if self.at_stake is None else self.at_stake._asdict()
+        past = [batch._asdict() for batch in self.past]
+        return {"outlook": outlook, "advice": self.advice, "past": past, "at_stake": stake}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Ahead:
@@ -165,10 +175,16 @@ class Ahead:
         outlook = None if numbers is None else Outlook(**{k: x for k, x in numbers.items() if k in names})
         past = document.get("past", ())
         batches = tuple(PastBatch(*(batch[name] for name in PastBatch._fields)) for batch in past)
-        return cls(outlook, document["advice"], batches)
+        return cls(outlook, document["advice"], batches, _read_prospect(document.get("at_stake")))
 
     def __str__(self) -> str:
         return self.advice if self.outlook is None else f"{self.outlook}; {self.advice}"
+
+
+def _read_prospect(document: dict[str, Any] | None) -> Prospect | None:
+    from maxentry.posterior.decisions import Prospect
+
+    return None if document is None else Prospect(*(document[name] for name in Prospect._fields))
 
 
 def look_ahead(
@@ -188,28 +204,32 @@ def look_ahead(
     past = find_past_batches(state, posterior, cache)
     enough = policy.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
     if state.settings.goal != "fill":
-        advice = enough or describe_goal(state, posterior, batch)
-        return Ahead(outlook, advice, past)
+        prospect = expect_goal(state, posterior, batch)
+        advice = enough or describe_goal(state.settings, posterior, prospect, len(batch.rows))
+        return Ahead(outlook, advice, past, prospect)
     advice = enough or " ".join([give_advice(outlook, state.settings.target_sd), *describe_past(past)])
     return Ahead(outlook, advice, past)
 
 
-def describe_goal(state: State, posterior: Posterior, batch: policy.Batch) -> str:
-    """Say what is at stake for the goal now, and what the next batch would change."""
-    from maxentry.model.goal import Goal
-    from maxentry.posterior.decisions import expect_stake, say_stake
+def expect_goal(state: State, posterior: Posterior, batch: policy.Batch) -> Prospect | None:
+    """Return what is at stake for the goal now, and what the next batch should change; None for a large matrix."""
+    from maxentry.posterior.decisions import expect_stake
 
-    goal, enough = Goal.parse(state.settings.goal), state.settings.enough
     entries, rng = Entries(batch.rows, batch.cols), derive_rng(state.settings.seed, OUTLOOK, state.version)
-    found = expect_stake(posterior.belief, posterior.answers, goal, entries, rng)
-    if found is None:
+    return expect_stake(posterior.belief, posterior.answers, state.settings.wanted, entries, rng)
+
+
+def describe_goal(settings: Settings, posterior: Posterior, prospect: Prospect | None, n: int) -> str:
+    """Say what is at stake for the goal now, and what the next n measurements should change."""
+    from maxentry.posterior.decisions import say_stake
+
+    goal, enough = settings.wanted, settings.enough
+    if prospect is None:
         return f"go on: {posterior.answer(goal).summary[-1]}"
-    now, after = found
-    if now == 0:
-        return f"{say_stake(goal, now)} You can stop here."
-    fall = f"{count(len(batch.rows), 'more measurement')} should lower it by {percent(1 - after / now)}"
+    if prospect.now == 0:
+        return f"{say_stake(goal, prospect.now)} You can stop here."
     wanted = "" if enough is None else f" {enough:g} was asked for."
-    return f"go on: {say_stake(goal, now).rstrip('.')}; {fall}.{wanted}"
+    return f"go on: {say_stake(goal, prospect.now).rstrip('.')}; {prospect.say(goal, n)}.{wanted}"
 
 
 def describe_past(past: tuple[PastBatch, ...]) -> list[str]:

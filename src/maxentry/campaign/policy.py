@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from maxentry.campaign.fits import Cache
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings
 from maxentry.campaign.state import CHOICE, DESIGN, State, derive_rng
 from maxentry.posterior.posterior import Posterior
+
+if TYPE_CHECKING:
+    from maxentry.model.goal import Goal
 
 Plates = str  # "rows", "cols", or the size of a block like "8x12"
 BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
@@ -83,7 +86,7 @@ def next_batch(
     rng = derive_rng(settings.seed, CHOICE, state.version)
     how: Any = criterion if phase is None else partial(balanced, added=_plan_lines(state, problem))
     if criterion == settings.goal and posterior is not None:
-        how = _choose_for_goal(settings.goal, posterior)
+        how = _choose_for_goal(settings.wanted, posterior)
     chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
@@ -97,13 +100,12 @@ def next_batch(
     )
 
 
-def _choose_for_goal(goal: str, posterior: Posterior) -> Any:
+def _choose_for_goal(goal: Goal, posterior: Posterior) -> Any:
     """Return the criterion of a goal other than filling, over values in the user's units."""
     from maxentry.acquisition.targets import GoalCriterion
-    from maxentry.model.goal import Goal
 
     answers = posterior.answers
-    return GoalCriterion(Goal.parse(goal), None if answers.plain else answers.entries)
+    return GoalCriterion(goal, None if answers.plain else answers.entries)
 
 
 def _explain_choice(criterion: str, chosen: Selection) -> str:
@@ -267,7 +269,7 @@ def explain_end(state: State, now: dt.datetime) -> str | None:
 def explain_target(state: State, posterior: Posterior) -> str | None:
     """Return a sentence if the campaign has reached its goal or target; None if it has none or not reached it."""
     if state.settings.goal != "fill" and state.settings.enough is not None:
-        answer, enough = posterior.answer(state.settings.goal), state.settings.enough
+        answer, enough = posterior.answer(state.settings.wanted), state.settings.enough
         if answer.at_stake <= enough:
             return f"the goal is reached: {answer.summary[-1].rstrip('.')}; {enough:g} was asked for."
     target = state.settings.target_sd

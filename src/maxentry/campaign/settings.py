@@ -8,14 +8,13 @@ The command line builds its options from the declarations here, also for `--help
 
 from __future__ import annotations
 
-import base64
 import json
 import math
-import zlib
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
+from maxentry._io import pack, unpack
 from maxentry.acquisition import CRITERION_NAMES, WITHOUT_BELIEF
 from maxentry.errors import DataError, ParameterError, is_choice, is_positive, is_whole
 from maxentry.model.likelihood import KIND_NAMES, NOISE_NAMES, DataKind, Likelihood, Noise, kind_words
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from maxentry.acquisition.problem import Costs
     from maxentry.cells import Reading, Words
     from maxentry.labels import Labels
+    from maxentry.model.goal import Goal
 
 WITHOUT_MODEL = WITHOUT_BELIEF
 LATER = {
@@ -40,6 +40,8 @@ LATER = {
     "enough": None,
     "row_name": None,
     "noise_sd": None,
+    "weights": None,
+    "col_name": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -162,13 +164,20 @@ class Settings:
     noise_sd: float | None = _setting(
         None, "The known sd of a measurement around its entry, on the scale of the transform.", positive=True
     )
+    weights: tuple[float, ...] | None = _setting(
+        None, "Of a ranking: col,weight (or row,weight); those not named count once.", metavar="FILE"
+    )
+    col_name: str | None = _setting(
+        None, "What columns are called, in answers: 'Best model for S4'.", metavar="NAME"
+    )
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
         from maxentry.transform import Transform
 
         _check_name(self.name)
-        _check_row_name(self.row_name)
+        for side in ("row_name", "col_name"):
+            _check_noun(side, getattr(self, side))
         self._set("rows", _read_labels(self.rows, "row"))
         self._set("cols", _read_labels(self.cols, "column"))
         for declared in fields(self):
@@ -178,6 +187,7 @@ class Settings:
         self._set("limits", _read_range(self.limits, "limits"))
         self._set("levels", _read_levels(self.levels))
         self._set("goal", _read_goal(self.goal))
+        self._set("weights", _read_weights(self.weights, self.goal, self.rows, self.cols))
         self._set("costs", read_costs(self.costs, self.rows, self.cols))
         self._set("mask", _read_mask(self.mask, self.rows, self.cols))
 
@@ -193,6 +203,13 @@ class Settings:
     def likelihood(self) -> Likelihood:
         """What a measurement says of its entry."""
         return Likelihood(self.kind, self.noise, self.levels or (), self.limits, self.noise_sd)
+
+    @property
+    def wanted(self) -> Goal:
+        """The goal, with its weights."""
+        from maxentry.model.goal import Goal
+
+        return replace(Goal.parse(self.goal), weights=self.weights)
 
     @property
     def words(self) -> Words | None:
@@ -270,8 +287,10 @@ class Settings:
             mask = np.ones(shape, dtype=bool)
             mask[: self.shape[0], : self.shape[1]] = self.mask
         costs = self.costs if cost is None else self.costs.with_part(side, self.shape)
-        costs = costs.extended(shape, **{side: cost})
-        return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs})
+        costs, weights = costs.extended(shape, **{side: cost}), self.weights
+        if weights is not None:  # new lines count once
+            weights += (1.0,) * (shape[self.wanted.averaged == "column"] - len(weights))
+        return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs, "weights": weights})
 
     def without(self, side: Literal["row", "col"], gone: Any) -> Settings:
         """Return a copy without these rows (or columns), by position."""
@@ -281,7 +300,10 @@ class Settings:
         drop = set(np.asarray(gone).tolist())
         labels = tuple(x for k, x in enumerate((self.rows, self.cols)[axis]) if k not in drop)
         mask = None if self.mask is None else np.delete(self.mask, gone, axis)
-        return self.changed({f"{side}s": labels, "mask": mask, "costs": self.costs.without(side, gone)})
+        costs, weights = self.costs.without(side, gone), self.weights
+        if weights is not None and (self.wanted.averaged == "column") == (side == "col"):
+            weights = tuple(x for k, x in enumerate(weights) if k not in drop)
+        return self.changed({f"{side}s": labels, "mask": mask, "costs": costs, "weights": weights})
 
     def _all(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -340,7 +362,7 @@ def decode_setting(name: str, value: Any) -> Any:
         return labels.decode(value)
     if name == "costs":
         return Costs(**{part: unpack(array) for part, array in (value or {}).items()})
-    if name == "levels" and value is not None:
+    if name in ("levels", "weights") and value is not None:
         return tuple(value)
     if name in ("range", "limits") and value is not None:
         low, high = value
@@ -348,38 +370,9 @@ def decode_setting(name: str, value: Any) -> Any:
     return unpack(value) if name == "mask" else value
 
 
-def pack(array: NDArray[Any] | None) -> dict[str, Any] | None:
-    """Pack an array of floats or booleans for JSON: little-endian bytes (booleans as bits), compressed, base64."""
-    import numpy as np
-
-    if array is None:
-        return None
-    kind = "bool" if array.dtype == np.bool_ else "float64"
-    data = np.packbits(array) if kind == "bool" else array.astype("<f8")
-    text = base64.b64encode(zlib.compress(data.tobytes())).decode("ascii")
-    return {"shape": list(array.shape), kind: text}
-
-
-def unpack(packed: Mapping[str, Any] | None) -> NDArray[Any] | None:
-    """Unpack an array; it is read-only."""
-    import numpy as np
-
-    if packed is None:
-        return None
-    shape = tuple(packed["shape"])
-    kind = "bool" if "bool" in packed else "float64"
-    data = zlib.decompress(base64.b64decode(packed[kind]))
-    if kind == "float64":
-        return np.frombuffer(data, dtype="<f8").reshape(shape)
-    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=int(np.prod(shape)))
-    array = bits.astype(bool).reshape(shape)
-    array.setflags(write=False)
-    return array
-
-
-def _check_row_name(name: object) -> None:
+def _check_noun(setting: str, name: object) -> None:
     if name is not None and not (isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()):
-        raise ParameterError(f"expected row_name of 1 to 200 printable characters, got {show(name)}.")
+        raise ParameterError(f"expected {setting} of 1 to 200 printable characters, got {show(name)}.")
 
 
 def _check_name(name: object) -> None:
@@ -454,6 +447,16 @@ def _read_goal(value: Any) -> str:
     return str(Goal.parse(value))
 
 
+def _read_weights(value: Any, goal: str, rows: Labels, cols: Labels) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    from maxentry.labels import Axis
+    from maxentry.model.goal import Goal
+
+    axes = Axis("row", len(rows), rows), Axis("column", len(cols), cols)
+    return Goal.parse(goal).weighted(value, *axes).weights
+
+
 def _read_levels(value: Any) -> tuple[Any, ...] | None:
     if value is None:
         return None
@@ -519,6 +522,8 @@ def change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
         if name not in CHANGEABLE:
             known = ", ".join(CHANGEABLE)
             raise ParameterError(f"expected a setting that may change ({known}), got {show(name)}.")
+    if settings.weights is not None and "weights" not in changes and "goal" in changes:
+        settings.wanted.keep_weights(_read_goal(changes["goal"]))
     return check_settings(replace(settings, **changes))
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from maxentry.wording import count
 if TYPE_CHECKING:
     from maxentry.campaign.settings import Settings
     from maxentry.model.goal import Goal
+    from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
 Columns = dict[str, list[Any]]
@@ -34,6 +35,7 @@ ASKED_COLUMNS = (*ASK_COLUMNS, "status", "asked_at", "expires_at", "who", "reaso
 MEASUREMENT_COLUMNS = ("number", "id", "row", "col", "value", "told_at", "who", "corrected")
 OPEN = (-math.inf, math.inf)
 SEVERAL = " | "  # between different measurements of one entry in a wide table
+WEIGHTS_SHOWN = 5
 HISTORY_COLUMNS = ("event", "at", "who", "kind", "what")
 
 
@@ -57,14 +59,20 @@ def choose_goal(given: str | None, settings: Settings) -> Goal:
     """Return the goal that is asked about, or the campaign's own; refuse one that has no answer of its own."""
     from maxentry.model.goal import Goal
 
-    goal = Goal.parse(settings.goal if given is None else given)
+    own = settings.wanted
+    goal = own if given is None else Goal.parse(given)
     if goal.fills:
         raise ParameterError(
             "expected a goal with an answer of its own (best, rank or threshold), got fill.",
             code="no_goal",
             hint="Name one: answer('best per row'), or set(goal='best per row').",
         )
-    return goal
+    return replace(goal, weights=own.weights) if goal.averaged == own.averaged else goal
+
+
+def answer(posterior: Posterior, goal: Goal, settings: Settings, level: float) -> Answer:
+    """Answer a goal in the words of a campaign."""
+    return posterior.answer(goal, level, row_name=settings.row_name, col_name=settings.col_name)
 
 
 def asks(chosen: Iterable[Ask], state: State) -> Columns:
@@ -258,7 +266,7 @@ def _setting(name: str, value: Any) -> str:
         return f"{name} = {describe_range(value)}"
     if value is None or (name == "costs" and not value.given):
         return f"{name} dropped"
-    return f"{name} given" if name in ("mask", "costs") else f"{name} = {value}"
+    return f"{name} given" if name in ("mask", "costs", "weights") else f"{name} = {value}"
 
 
 @dataclass(frozen=True)
@@ -288,6 +296,9 @@ class Status:
     levels: list[str | int | float] | None = None  # the grades in their order
     limits: list[float | None] | None = None  # the ends of the scale, None for an open one
     at_limit: int = 0  # measurements that are limits or ranges, or lie at an end of the scale
+    goal: str = "fill"
+    enough: float | None = None
+    weights: dict[str, float] | None = None  # of a ranking, by label; those not named count once
 
     @classmethod
     def from_state(cls, state: State, now: dt.datetime) -> Status:
@@ -301,7 +312,7 @@ class Status:
             settings.transform, state.version, state.created_at, state.changed_at, settings.kind,
             None if settings.levels is None else list(settings.levels),
             None if settings.limits is None else [x if math.isfinite(x) else None for x in settings.limits],
-            int((state.ends[0] < state.ends[1]).sum()),
+            int((state.ends[0] < state.ends[1]).sum()), settings.goal, settings.enough, _name_weights(settings),
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -320,6 +331,7 @@ class Status:
             f"{self.name}: {self.rows} x {self.cols}, {self.told} entries told ({share:.3g}%){replicates}",
             ", ".join([f"  {self.pending} pending", *lost, f"{self.available} left to ask"]),
             *([f"  {kind}"] if (kind := describe_kind(self.to_dict())) else []),
+            *([f"  goal: {goal}"] if (goal := describe_goal(self.to_dict())) else []),
             f"  spent {spent}, {self.acquisition}, rank {self.rank}, transform {self.transform}",
             f"  {events} from {_minute(self.created_at)} to {_minute(self.changed_at)}",
         ]
@@ -334,6 +346,24 @@ def describe_kind(status: Mapping[str, Any]) -> str:
     scale = "" if status["limits"] is None else f"numbers {describe_range(status['limits'])}"
     share = f"{at} of {count(status['measurements'], 'value')} at a limit" if at else ""
     return ", ".join(filter(None, (scale, share)))
+
+
+def _name_weights(settings: Settings) -> dict[str, float] | None:
+    if settings.weights is None:
+        return None
+    labels = settings.cols if settings.wanted.averaged == "column" else settings.rows
+    return {str(label): w for label, w in zip(labels, settings.weights, strict=True) if w != 1}
+
+
+def describe_goal(status: Mapping[str, Any]) -> str:
+    """Say the goal of a campaign, by its status, with weights and when it is reached; "" where the table is filled."""
+    if status["goal"] == "fill":
+        return ""
+    enough = "" if status["enough"] is None else f", until {status['enough']:g} is at stake"
+    named = list((status["weights"] or {}).items())
+    shown = ", ".join(f"{label} {weight:g}" for label, weight in named[:WEIGHTS_SHOWN])
+    more = f" and {len(named) - WEIGHTS_SHOWN} more" if len(named) > WEIGHTS_SHOWN else ""
+    return f"{status['goal']}{f', weights {shown}{more}' if named else ''}{enough}"
 
 
 def describe_range(ends: Sequence[float | None]) -> str:

@@ -63,6 +63,8 @@ def new(
     given = _read_settings(settings, row_labels, col_labels)
     if matrix.corner not in ("row", "rows"):
         given.setdefault("row_name", matrix.corner)
+    for setting, noun in zip(("row_name", "col_name"), matrix.names, strict=False):
+        given.setdefault(setting, noun)
     values = matrix.columns() if matrix.rows else None
     with Campaign.create(storage, name, row_labels, col_labels, values=values, who=who, **given) as campaign:
         (m1, m2), seed, status = campaign.settings.shape, campaign.settings.seed, campaign.status()
@@ -222,7 +224,8 @@ def change(
 ) -> None:
     """Change settings of a campaign, from here on."""
     with open_campaign(storage, name) as campaign:
-        given = _read_settings(settings, campaign.settings.rows, campaign.settings.cols)
+        now = campaign.settings
+        given = _read_settings(settings, now.rows, now.cols, now.goal)
         given |= {setting.replace("-", "_"): None for setting in drop or []}
         if not given:
             raise typer.BadParameter("expected a setting to change, got none.")
@@ -231,14 +234,16 @@ def change(
     output.report(document, f"{campaign.name}: changed {', '.join(sorted(given))}.", as_json)
 
 
-def _read_settings(settings: Mapping[str, Any], rows: Any, cols: Any) -> dict[str, Any]:
-    """The settings that were given, as `Campaign.create` and `Campaign.set` take them."""
+def _read_settings(settings: Mapping[str, Any], rows: Any, cols: Any, goal: str = "fill") -> dict[str, Any]:
+    """The settings that were given, as `Campaign.create` and `Campaign.set` take them; goal: the present one."""
     from maxentry.cli import inputs
 
     given = options.parse_settings(settings)
     for name, read in (("costs", inputs.read_costs), ("mask", inputs.read_mask)):
         if name in given:
             given[name] = read(given[name], rows, cols)
+    if "weights" in given:
+        given["weights"] = inputs.read_weights(given["weights"], rows, cols, given.get("goal", goal))
     return given
 
 
@@ -263,8 +268,9 @@ def list_campaigns(as_json: options.Json = False, storage: options.Storage = opt
     epilog="JSON: name, rows, cols, measurements, told, pending, expired, failed, withdrawn, available, spent, "
     "budget, target_sd, acquisition, rank, transform, events, created_at, changed_at, kind, levels, limits, at_limit, "
     "advice, outlook (null or error_now, error_with_pending, error_after, entries, cost, error_at_start, "
-    "gain_per_cost_so_far, entries_left, gain_per_cost), and past (batches with measurements, entries, "
-    "error_before, error_promised, error_after).",
+    "gain_per_cost_so_far, entries_left, gain_per_cost), past (batches with measurements, entries, "
+    "error_before, error_promised, error_after), goal, enough, weights, and at_stake (null or now, after, changes, "
+    "choices).",
 )
 def status(
     n: Annotated[
@@ -281,6 +287,7 @@ def status(
             "outlook": None,
             "advice": "not looked at (--fast)",
             "past": [],
+            "at_stake": None,
         }
         if not fast:
             facts |= campaign.outlook(n).to_dict()
@@ -300,7 +307,7 @@ def status(
 
 def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
     """The status in words: pairs of a name and a text."""
-    from maxentry.campaign.views import describe_kind
+    from maxentry.campaign.views import describe_goal, describe_kind
     from maxentry.model.likelihood import ERROR_WORDS
 
     size = status["rows"] * status["cols"]
@@ -311,6 +318,7 @@ def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("matrix", f"{status['rows']} rows, {status['cols']} columns"),
         *([("values", kind)] if (kind := describe_kind(status)) else []),
+        *([("goal", goal)] if (goal := describe_goal(status)) else []),
         ("told", told + (f", and {again} again" if again else "")),
         ("pending", ", ".join([str(status["pending"]), *lost])),
         ("left to ask", str(status["available"])),

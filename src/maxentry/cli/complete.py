@@ -65,7 +65,8 @@ def posterior(
 @commands.command(
     rich_help_panel="Results",
     epilog="JSON: campaign, goal, at_stake, level, summary, and lines (row, col, place, estimate, low, high, "
-    "probability, regret, observed; of a ranking rank_low, rank_high, above_next) or, with -o, output.",
+    "probability, regret, observed; of a ranking rank_low, rank_high, above_next, tied) or, with -o, output; of a "
+    "ranking pairs (above, below, probability, tied).",
 )
 def answer(
     goal: Annotated[

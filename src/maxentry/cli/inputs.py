@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ class Matrix:
     readings: list[Reading] = field(default_factory=list)
     corner: str = "row"  # the name of the column of row labels
     counted: bool = False  # whether lines count successes of trials
+    names: tuple[str, ...] = ()  # of the columns with row and column labels, where the user named them
 
     def add(self, row: str, col: str, readings: Iterable[Reading]) -> None:
         """Append measurements of an entry."""
@@ -148,7 +150,8 @@ def _parse_long(table: Table, names: str | None, se: str | None, words: Words | 
     for side, labels in (("row", table.columns[at["row"]]), ("column", table.columns[at["col"]])):
         if None in labels:
             raise DataError(f"{table.where(labels.index(None))}: expected a {side} label, got an empty cell.")
-    matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)), counted="trials" in at)
+    named = () if names is None else (titles["row"], titles["col"])
+    matrix = Matrix(list(dict.fromkeys(rows)), list(dict.fromkeys(cols)), counted="trials" in at, names=named)
     cells = {role: table.columns[j] for role, j in at.items() if role not in ("row", "col")}
     for k, (row, col) in enumerate(zip(rows, cols, strict=True)):
 
@@ -332,6 +335,21 @@ def read_mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> 
     if _list_columns(table, axes, "available") and flags.size and not flags.any():
         return np.isnan(grid)
     return np.asarray(grid == 1, dtype=np.bool_)
+
+
+def read_weights(
+    path: str, rows: Sequence[Hashable], cols: Sequence[Hashable], goal: str
+) -> dict[Hashable, float]:
+    """Read how much each column counts in a ranking of rows: col,weight; of columns: row,weight."""
+    from maxentry.model.goal import Goal
+
+    side = "row" if Goal.parse(goal).averaged == "row" else "col"
+    table, axis = read_table(path), _axes(rows, cols)[side]
+    if table.role(side) is None or table.column("weight") is None:
+        wanted = f"expected the columns {side} and weight with the goal '{goal}'"
+        raise DataError(f"{table.source}: {wanted}, got {', '.join(table.names)}.")
+    grid = _read_grid(table, {side: axis}, "weight", parse_number)
+    return {label: x for label, x in zip(axis.labels or (), grid.tolist(), strict=True) if not math.isnan(x)}
 
 
 def _axes(rows: Sequence[Hashable], cols: Sequence[Hashable]) -> dict[str, Axis]:

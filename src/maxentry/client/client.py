@@ -174,8 +174,9 @@ class RemoteCampaign:
 
     def answer(self, goal: str | None = None, *, level: float = 0.9, progress: bool | None = None) -> Answer:
         """The answer to the campaign's goal, or to another one."""
-        wanted = views.choose_goal(goal, self.settings)
-        return self.posterior(progress=progress).answer(wanted, level)
+        settings = self.settings
+        wanted = views.choose_goal(goal, settings)
+        return views.answer(self.posterior(progress=progress), wanted, settings, level)
 
     def outlook(self, n: int = 8, *, progress: bool | None = None) -> Ahead:
         """The expected error now, once the pending entries are measured, and after the next n entries; and advice."""

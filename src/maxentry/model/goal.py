@@ -8,18 +8,23 @@
 | threshold | `threshold 6.5` | which entries exceed the value |
 
 A goal is a function of draws. `posterior.decisions` answers it, `acquisition.targets` chooses entries for it, and a
-campaign keeps it as text. Values, `sign` and `threshold` are in the user's units.
+campaign keeps it as text, and weights beside it. Values, `sign` and `threshold` are in the user's units.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from maxentry.errors import ParameterError, is_choice, is_whole
 from maxentry.wording import show
+
+if TYPE_CHECKING:
+    from maxentry._types import Array
+    from maxentry.labels import Axis
 
 GoalKind = Literal["fill", "best", "rank", "threshold"]
 Line = Literal["row", "column"]
@@ -47,6 +52,7 @@ class Goal:
     per: the lines of which each has its best; None: the whole matrix. For `rank`, the lines that are ranked.
     k: how many best entries are wanted, of the whole matrix or of each line
     threshold: the value to exceed
+    weights: of a ranking of rows, how much each column counts in the averages (of columns: each row); None: all alike
     """
 
     kind: GoalKind = "fill"
@@ -54,6 +60,7 @@ class Goal:
     per: Line | None = None
     k: int = 1
     threshold: float = math.nan
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if not is_choice(self.kind, KINDS):
@@ -87,10 +94,48 @@ class Goal:
         k = int(found["k"]) if found["k"] else OVERALL if line is None else 1
         return cls("best", -1 if found["best"] == "smallest" else 1, line, k)
 
+    @classmethod
+    def rank(cls, of: Any, smallest: bool = False) -> Goal:
+        """Return the goal to rank the "rows" or the "columns"."""
+        if not is_choice(of, ("rows", "columns")):
+            raise ParameterError(f"of must be 'rows' or 'columns', got {show(of)}")
+        return cls("rank", -1 if smallest else 1, "row" if of == "rows" else "column")
+
     @property
     def fills(self) -> bool:
         """Whether all entries count alike."""
         return self.kind == "fill"
+
+    @property
+    def averaged(self) -> Line | None:
+        """The lines that have weights: columns where rows are ranked, rows where columns are; None: no ranking."""
+        return None if self.kind != "rank" else "column" if self.per == "row" else "row"
+
+    def weighted(self, given: Any, rows: Axis, cols: Axis) -> Goal:
+        """Return the goal with these weights of its columns (or rows): in order, or by label."""
+        if self.averaged is None:
+            wanted = "expected weights with the goal 'rank rows' or 'rank columns'"
+            raise ParameterError(
+                f"{wanted}, got the goal '{self}': drop them (weights=None, --drop weights)."
+            )
+        return replace(self, weights=read_weights(given, cols if self.averaged == "column" else rows))
+
+    def keep_weights(self, words: str) -> None:
+        """Refuse another goal that has no use for the weights of this one."""
+        if Goal.parse(words).averaged != self.averaged:
+            raise ParameterError(
+                f"expected a goal for the weights of {self.averaged}s, got '{words}': drop them (weights=None, --drop "
+                "weights), or give others."
+            )
+
+    def shares(self, n: int) -> Array:
+        """Return the share of each of n lines in an average; lines added since the weights were given count once."""
+        import numpy as np
+
+        w = np.ones(n)
+        given = () if self.weights is None else self.weights[:n]
+        w[: len(given)] = given
+        return w / w.sum() if w.sum() > 0 else np.full(n, 1 / n)
 
     def __str__(self) -> str:
         if self.kind == "threshold":
@@ -116,3 +161,27 @@ def _to_number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan  # refused as a threshold
+
+
+def read_weights(given: Any, axis: Axis) -> tuple[float, ...]:
+    """Read how much each line of an axis counts: in order, or by label, where those that are not named count once."""
+    import numpy as np
+    from narwhals import dependencies
+
+    if dependencies.is_pandas_series(given):
+        given = given.to_dict() if axis.labels is not None else given.to_numpy()
+    try:
+        if isinstance(given, Mapping):
+            weights = np.ones(axis.size)
+            for label, weight in given.items():
+                weights[axis.find(label)] = float(weight)
+        else:
+            weights = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"weights must be numbers, got {show(given)}") from None
+    good = weights.shape == (axis.size,) and np.isfinite(weights).all() and (weights >= 0).all()
+    if not good or not np.isfinite(weights.sum()) or not weights.sum() > 0:
+        raise ParameterError(
+            f"weights must be {axis.size} numbers from zero on, one for each {axis.name}, got {show(given)}"
+        )
+    return tuple(weights.tolist())

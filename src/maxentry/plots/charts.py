@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -20,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from maxentry._types import Array, Flags, Indices
 from maxentry.belief import BLOCK_NUMBERS, Entries
-from maxentry.errors import DataError, ParameterError, is_choice
+from maxentry.errors import DataError, ParameterError
 from maxentry.model.goal import OVERALL, Goal, Line
 from maxentry.model.likelihood import ANSWER_WORDS
 from maxentry.plots.plot import Plot, Subject
@@ -33,7 +34,7 @@ from maxentry.posterior.intervals import check_level, predict, quantiles
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.transform import ValueMap
-from maxentry.wording import count, one_line, percent, show
+from maxentry.wording import count, one_line, percent
 
 if TYPE_CHECKING:
     from maxentry.campaign.ledger.tables import Measurement
@@ -453,17 +454,29 @@ def ranking(
     source: Source, of: Literal["rows", "columns"] = "rows", *, weights: Any = None, smallest: bool = False,
     level: float = 0.9, unit: str = "",
 ) -> Plot:  # fmt: skip
-    """Rows (or columns) by their average, the best first, with intervals; those that may be the best are marked."""
+    """Rows (or columns) by their average, the best first, with intervals; ties are marked.
+
+    "=": the order of this line and the next (or the one before) is less sure than the level. weights: those of the
+    campaign if its goal is this ranking.
+    """
     subject = Subject.check(source, unit)
-    if not is_choice(of, ("rows", "columns")):
-        raise ParameterError(f"of must be 'rows' or 'columns', got {show(of)}")
-    goal = Goal("rank", -1 if smallest else 1, "row" if of == "rows" else "column")
+    goal = Goal.rank(of, smallest)
+    own = subject.source[1].settings.wanted if isinstance(subject.source, tuple) else Goal()
+    if weights is None and goal.averaged == own.averaged:
+        goal = replace(goal, weights=own.weights)
     found = subject.posterior.answer(goal, level, weights)
-    names = tuple(map(one_line, found.table["row" if of == "rows" else "col"]))
+    tied = np.asarray(found.table["tied"])
+    marks = tied | np.append(False, tied[:-1])
+    names = tuple(
+        f"{one_line(label)} =" if mark else one_line(label)
+        for label, mark in zip(found.labels, marks, strict=True)
+    )
     leading = np.asarray(found.table["rank_low"]) == 1
     groups = ("may be the best", leading, VERMILLION), ("others", ~leading, BLUE)
     panel = _answer_panel(subject, found, names, groups, "P(best)")
-    note = f"averages with {100 * level:g}% intervals. {found.summary[-1]}"
+    averages = "averages" if found.goal.weights is None else "weighted averages"
+    ties = f" =: neighbours whose order is less sure than {100 * level:g}%." if tied.any() else ""
+    note = f"{averages} with {100 * level:g}% intervals.{ties} {found.summary[-1]}"
     return Plot(Chart(subject.title(f"Ranking of {of}"), note, (panel,)))
 
 

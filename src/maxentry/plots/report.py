@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from maxentry import plots
+from maxentry.campaign import views
 from maxentry.campaign.views import describe_kind
-from maxentry.model.goal import Goal
 from maxentry.model.likelihood import ANSWER_WORDS, ERROR_WORDS
 from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
@@ -145,7 +145,7 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
 def _answer(subject: Subject, draw: Draw) -> dict[str, Any] | None:
     """Return the answer to the campaign's goal: sentences and a figure; None where the table is to be filled."""
     _, state = subject.require_campaign("has a goal")
-    goal = Goal.parse(state.settings.goal)
+    goal = state.settings.wanted
     if goal.fills or not len(subject.measured_keys):
         return None
     figure = None
@@ -155,7 +155,7 @@ def _answer(subject: Subject, draw: Draw) -> dict[str, Any] | None:
         figure = plots.ranking(subject, "rows" if goal.per == "row" else "columns", smallest=goal.sign < 0)
     return {
         "goal": str(goal),
-        "said": list(subject.posterior.answer(goal).summary),
+        "said": list(views.answer(subject.posterior, goal, state.settings, 0.9).summary),
         "figure": None if figure is None else _card(figure, draw, kind="whole"),
     }
 

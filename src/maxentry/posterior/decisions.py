@@ -13,7 +13,7 @@ when to stop:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,11 +21,10 @@ import numpy as np
 
 from maxentry import frames
 from maxentry._io import checkpoint
-from maxentry._types import Array, Indices
+from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.targets import average_lines
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
-from maxentry.labels import Axis
 from maxentry.model.goal import Goal, Line
 from maxentry.posterior.intervals import Answers, quantiles
 from maxentry.wording import count, number, one_line, percent, show
@@ -36,6 +35,7 @@ MOST_TOPS = 50_000_000  # best entries of all draws and lines that are kept
 OTHERS = 2  # entries of a line that are shown beside the recommended ones, where they may be better
 LEAST_SHARE = 0.05  # the probability from which they are shown
 MOST_LOOKED_AHEAD = 20_000_000  # entries of all draws for which a batch is looked ahead
+ROUNDING = 1e-12  # relative: less regret is none
 TRUTHS = 16  # draws that are taken for the truth then
 MOST_LINES = 12  # of a printed answer
 
@@ -44,7 +44,8 @@ MOST_LINES = 12  # of a printed answer
 class Answer:
     """A table, one line an entry (or a row or column that is ranked), the best first, and what is at stake.
 
-    level: that of the intervals `low` to `high`. stake: in the user's units (best), or a share of pairs or entries.
+    level: that of the intervals `low` to `high`. at_stake: in the user's units (best), or a share of pairs or entries.
+    above: of a ranking, P(line i has a better average than line j) in the order of the table.
     """
 
     goal: Goal
@@ -53,28 +54,57 @@ class Answer:
     level: float
     summary: tuple[str, ...] = ()
     frame_kind: str | None = field(default=None, repr=False)
+    above: Array | None = field(default=None, repr=False)
 
     def to_frame(self) -> Any:
         """The table as a frame."""
         return frames.make_frame(self.table, self.frame_kind)
+
+    def pairs(self) -> Any:
+        """The probability that each line of a ranking has a better average than each other one, as a frame."""
+        if self.above is None:
+            raise ParameterError(f"expected a ranking, got the goal {show(str(self.goal))}: it has no pairs")
+        labels = self.labels
+        return frames.Form(self.frame_kind, tuple(labels), tuple(labels)).frame(self.above)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels of the lines that are ranked."""
+        return list(self.table["row" if self.goal.per == "row" else "col"])
+
+    def neighbours(self) -> list[dict[str, Any]]:
+        """P(each line of a ranking has a better average than the next), and whether that is less sure than `level`."""
+        if self.above is None:
+            return []
+        columns = self.labels[:-1], self.labels[1:], self.table["above_next"], self.table["tied"]
+        pairs = zip(*columns, strict=False)
+        return [{"above": a, "below": b, "probability": float(p), "tied": bool(t)} for a, b, p, t in pairs]
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain data."""
         columns = {name: x if isinstance(x, list) else x.tolist() for name, x in self.table.items()}
         lines = [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
         stake = {"at_stake": self.at_stake, "level": self.level}
-        return {"goal": str(self.goal), **stake, "summary": list(self.summary), "lines": lines}
+        said = {"goal": str(self.goal), **stake, "summary": list(self.summary)}
+        return said | {"lines": lines, "pairs": self.neighbours()}
 
     def __str__(self) -> str:
         return "\n".join(self.summary)
 
 
 class Names(NamedTuple):
-    """Labels of rows and columns (positions where there are none), and what was measured, as keys."""
+    """Labels of rows and columns (positions where there are none), what was measured, as keys, and what they are."""
 
     rows: tuple[Any, ...] | None
     cols: tuple[Any, ...] | None
     measured: Indices = np.empty(0, dtype=np.int64)
+    row_name: object = None  # what a row is called, like "ligand"
+    col_name: object = None
+
+    def noun(self, line: Line) -> str | None:
+        """Return what a row or column is called, if that is known."""
+        name = self.row_name if line == "row" else self.col_name
+        return one_line(name) if isinstance(name, str) and name.strip() else None
 
     def at(self, entries: Entries) -> dict[str, Any]:
         """Return columns `row` and `col` of a table of entries."""
@@ -94,10 +124,14 @@ class Names(NamedTuple):
 def say_stake(goal: Goal, stake: float) -> str:
     """What is at stake, in a sentence."""
     if goal.kind == "rank":
-        return f"Pairs in the wrong order: {percent(stake)} expected."
+        return f"Pairs in the wrong order: {_stake_text(goal, stake)} expected."
     if goal.kind == "threshold":
-        return f"Entries on the wrong side: {percent(stake)} expected."
-    return f"Expected regret: {number(stake, 3)}."
+        return f"Entries on the wrong side: {_stake_text(goal, stake)} expected."
+    return f"Expected regret: {_stake_text(goal, stake)}."
+
+
+def _stake_text(goal: Goal, stake: float) -> str:
+    return number(stake, 3) if goal.kind == "best" else percent(stake)
 
 
 # Best entries
@@ -201,7 +235,7 @@ def answer_best(
         "regret": regret[line], "observed": names.times(keys),
     }  # fmt: skip
     stake = float(regret.mean())
-    return Answer(goal, table, stake, level, tuple(_say_best(goal, table, line, stake)))
+    return Answer(goal, table, stake, level, tuple(_say_best(goal, table, line, stake, names)))
 
 
 def _add_others(
@@ -234,7 +268,7 @@ def _look_up(found: Indices, share: Any, keys: Indices) -> Array:
     return np.where(found[place] == keys, share[place], 0.0)
 
 
-def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float) -> Iterator[str]:
+def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, names: Names) -> Iterator[str]:
     what = "best" if goal.sign > 0 else "smallest"
     share, rows, cols = table["probability"], table["row"], table["col"]
     if goal.per is None:
@@ -248,42 +282,19 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float) ->
             yield f"and {len(named) - MOST_LINES} more"
     else:
         lines, inside = (rows, cols) if goal.per == "row" else (cols, rows)
+        noun = names.noun("column" if goal.per == "row" else "row")
+        title = f"Best {noun}" if noun else what.capitalize()
         for start in np.flatnonzero(np.diff(line, prepend=-1))[:MOST_LINES]:
             of = np.flatnonzero(line == line[start])
             named = [f"{one_line(inside[a])} ({percent(share[a])})" for a in of]
             sure, maybe = ", ".join(named[: goal.k]), " or ".join(named[goal.k :])
-            yield f"{what.capitalize()} for {one_line(lines[start])}: {sure}" + (
-                f", or {maybe}" if maybe else ""
-            )
+            yield f"{title} for {one_line(lines[start])}: {sure}" + (f", or {maybe}" if maybe else "")
         if (more := len(np.unique(line)) - MOST_LINES) > 0:
             yield f"and {more} more {goal.per}s"
     yield say_stake(goal, stake)
 
 
 # Ranking
-
-
-def read_weights(given: Any, axis: Axis) -> Array:
-    """Read how much each line of an axis counts: in order, or by label, where those that are not named count once."""
-    from narwhals import dependencies
-
-    if dependencies.is_pandas_series(given):
-        given = given.to_dict() if axis.labels is not None else given.to_numpy()
-    try:
-        if isinstance(given, Mapping):
-            weights = np.ones(axis.size)
-            for label, weight in given.items():
-                weights[axis.find(label)] = float(weight)
-        else:
-            weights = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ParameterError(f"weights must be numbers, got {show(given)}") from None
-    good = weights.shape == (axis.size,) and np.isfinite(weights).all() and (weights >= 0).all()
-    if not good or not np.isfinite(weights.sum()) or not weights.sum() > 0:
-        raise ParameterError(
-            f"weights must be {axis.size} numbers from zero on, one for each {axis.name}, got {show(given)}"
-        )
-    return weights
 
 
 def chances_above(averages: Array) -> Array:
@@ -309,30 +320,41 @@ def answer_ranking(averages: Array, goal: Goal, level: float, names: Names) -> A
     low, high = quantiles(averages[:, order].copy(), level)
     tail = (1 - level) / 2
     rank_low, rank_high = np.quantile(rank, [tail, 1 - tail], axis=0, method="inverted_cdf")
-    pairs = np.triu_indices(m, 1)
-    stake = float(np.minimum(above, above.T)[pairs].mean()) if m > 1 else 0.0
+    above_next = np.append(np.diagonal(above, 1), np.nan)
     table: dict[str, Any] = {
         goal.per if goal.per == "row" else "col": names.of(goal.per, order),
         "place": np.arange(1, m + 1), "estimate": averages[:, order].mean(0), "low": low, "high": high,
         "probability": p_best, "rank_low": rank_low.astype(int), "rank_high": rank_high.astype(int),
-        "above_next": np.append(np.diagonal(above, 1), np.nan),
-        "regret": np.maximum(x.max(1).mean() - x.mean(0), 0.0),
+        "above_next": above_next, "regret": np.maximum(x.max(1).mean() - x.mean(0), 0.0),
+        "tied": above_next < level,
     }  # fmt: skip
-    return Answer(goal, table, stake, level, tuple(_say_ranking(goal, table, stake)))
+    stake = _pairs_in_doubt(above)
+    summary = tuple(_say_ranking(goal, table, stake, names.noun(goal.per) or goal.per))
+    return Answer(goal, table, stake, level, summary, above=above)
 
 
-def _say_ranking(goal: Goal, table: dict[str, Any], stake: float) -> Iterator[str]:
+def _pairs_in_doubt(above: Array) -> float:
+    """Return the share of the pairs that are expected in the wrong order."""
+    pairs = np.triu_indices(len(above), 1)
+    return float(np.minimum(above, above.T)[pairs].mean()) if len(above) > 1 else 0.0
+
+
+def _say_ranking(goal: Goal, table: dict[str, Any], stake: float, noun: str) -> Iterator[str]:
     labels = table["row" if goal.per == "row" else "col"]
     best = np.argsort(-table["probability"], kind="stable")[:3]
     named = [
         f"{one_line(labels[a])} ({percent(table['probability'][a])})" for a in best if table["probability"][a]
     ]
     first, *others = named
-    yield f"Best {goal.per} by average: {first}" + (f", or {' or '.join(others)}" if others else "")
+    weighted = "" if goal.weights is None else "weighted "
+    yield f"Best {noun} by {weighted}average: {first}" + (f", or {' or '.join(others)}" if others else "")
     for a in range(min(len(labels), MOST_LINES)):
         ranks = f"{table['rank_low'][a]} to {table['rank_high'][a]}"
         interval = f"{number(table['low'][a])} to {number(table['high'][a])}"
-        yield f"{a + 1}. {one_line(labels[a])}: {number(table['estimate'][a])} ({interval}; rank {ranks})"
+        text = f"{a + 1}. {one_line(labels[a])}: {number(table['estimate'][a])} ({interval}; rank {ranks})"
+        if a + 1 < len(labels):
+            text += f"; above {one_line(labels[a + 1])}: {percent(table['above_next'][a])}"
+        yield text + (", tied" if table["tied"][a] else "")
     if len(labels) > MOST_LINES:
         yield f"and {len(labels) - MOST_LINES} more {goal.per}s"
     yield say_stake(goal, stake)
@@ -378,15 +400,29 @@ def answer_threshold(
     return Answer(goal, table, stake, level, summary)
 
 
+class Prospect(NamedTuple):
+    """What is at stake now, and on average once a batch is measured; how many of so many choices it should change.
+
+    Choices are the recommended entries (best), the order of pairs (rank), or the side of each entry (threshold).
+    """
+
+    now: float
+    after: float
+    changes: float
+    choices: int
+
+    def say(self, goal: Goal, n: int) -> str:
+        """What n more measurements should change, in a sentence."""
+        what = {"best": "choices", "rank": "pairs", "threshold": "entries"}[goal.kind]
+        change = f"{self.changes:.2g}" if self.changes >= 0.05 else "none"
+        fall = f"should lower it by {percent(1 - self.after / self.now)} to {_stake_text(goal, self.after)}"
+        return f"{count(n, 'more measurement')} {fall} and change {change} of {self.choices:,} {what}"
+
+
 def expect_stake(
-    belief: Belief,
-    answers: Answers,
-    goal: Goal,
-    batch: Entries,
-    rng: np.random.Generator,
-    weights: Array | None = None,
-) -> tuple[float, float] | None:
-    """Return what is at stake now, and on average once a batch is measured; None where the matrix is too large.
+    belief: Belief, answers: Answers, goal: Goal, batch: Entries, rng: np.random.Generator
+) -> Prospect | None:
+    """Return what a batch should change; None where the matrix is too large.
 
     Some draws in turn are taken for the truth, and all draws are conditioned on what would then be measured, as if they
     were jointly Gaussian.
@@ -397,51 +433,57 @@ def expect_stake(
     X = np.stack([belief.draw(s).ravel() for s in range(S)])
     at = batch.keys(m2)
 
-    def stake(x: Array) -> float:
+    def judge(x: Array) -> tuple[float, Flags]:
         whole = slice(None)
-        units = answers.entries(x.reshape(S, m1, m2), whole, whole)
-        return measure_stake(goal.sign * units, goal, weights)
+        return measure_stake(goal.sign * answers.entries(x.reshape(S, m1, m2), whole, whole), goal)
 
     D = X - X.mean(0)
     working = belief.noise_at(*batch)
     gain = np.linalg.solve(D[:, at].T @ D[:, at] / S + np.diag(working), D[:, at].T @ D / S)
-    after = []
+    now, chosen = judge(X)
+    after, changes = [], []
     for s in rng.choice(S, min(S, TRUTHS), replace=False):
         told = X[s, at] + np.sqrt(working) * rng.standard_normal(len(at))
         shown = X[:, at] + np.sqrt(working) * rng.standard_normal((S, len(at)))
-        after.append(stake(X + (told - shown) @ gain))
+        stake, then = judge(X + (told - shown) @ gain)
+        after.append(stake)
+        changes.append((chosen & ~then).sum() if goal.kind != "threshold" else (chosen != then).sum())
         checkpoint()
-    now = stake(X)
-    return now, min(float(np.mean(after)), now)
+    choices = int(chosen.sum()) if goal.kind != "threshold" else chosen.size
+    return Prospect(now, min(float(np.mean(after)), now), float(np.mean(changes)), choices)
 
 
-def measure_stake(x: Array, goal: Goal, weights: Array | None = None) -> float:
-    """Return what is at stake, from whole matrices (S, m1, m2) times the sign."""
+def measure_stake(x: Array, goal: Goal) -> tuple[float, Flags]:
+    """Return what is at stake and what is chosen, from whole matrices (S, m1, m2) times the sign.
+
+    Chosen: the best entries of each line, which line is above which, or what exceeds the threshold.
+    """
     S = len(x)
     if goal.kind == "threshold":
         p = (x > goal.threshold).mean(0)
-        return float(np.minimum(p, 1 - p).mean())
+        return float(np.minimum(p, 1 - p).mean()), p > 0.5
     if goal.kind == "rank":
-        averages = np.average(x, axis=2 if goal.per == "row" else 1, weights=weights)
-        above = chances_above(averages)
-        pairs = np.triu_indices(len(above), 1)
-        return float(np.minimum(above, above.T)[pairs].mean()) if len(above) > 1 else 0.0
+        x = x if goal.per == "row" else x.transpose(0, 2, 1)
+        averages = x @ goal.shares(x.shape[2])
+        place = np.argsort(np.argsort(-averages.mean(0), kind="stable"))
+        return _pairs_in_doubt(chances_above(averages)), place[:, None] < place
     lines = x.reshape(S, 1, -1) if goal.per is None else x if goal.per == "row" else x.transpose(0, 2, 1)
-    k = min(goal.k, lines.shape[2])
-    best = np.argpartition(lines.mean(0), -k, axis=1)[:, -k:]
-    chosen = np.take_along_axis(lines.mean(0), best, 1).mean()
-    return float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean() - chosen)
+    k, mean = min(goal.k, lines.shape[2]), lines.mean(0)
+    best = np.argpartition(mean, -k, axis=1)[:, -k:]
+    chosen = np.zeros(mean.shape, dtype=bool)
+    np.put_along_axis(chosen, best, True, 1)
+    top = float(np.partition(lines, lines.shape[2] - k, axis=2)[:, :, -k:].mean())
+    stake = top - float(mean[chosen].mean())
+    return (stake if stake > ROUNDING * abs(top) else 0.0), chosen
 
 
-def answer(
-    belief: Belief, answers: Answers, goal: Goal, level: float, names: Names, weights: Array | None = None
-) -> Answer:
+def answer(belief: Belief, answers: Answers, goal: Goal, level: float, names: Names) -> Answer:
     """Answer a goal from the draws."""
     if goal.kind == "best":
         return answer_best(belief, answers, goal, level, names)
     if goal.kind == "rank":
         convert = None if answers.plain else answers.entries
-        return answer_ranking(average_lines(belief, convert, goal.per, weights), goal, level, names)
+        return answer_ranking(average_lines(belief, convert, goal), goal, level, names)
     if goal.kind == "threshold":
         return answer_threshold(belief, answers, goal, level, names)
     raise ParameterError(

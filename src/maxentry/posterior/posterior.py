@@ -376,12 +376,16 @@ class Posterior:
         """The rows (or columns) by their average, the best first, as a frame.
 
         probability: of being the best; rank_low, rank_high: the interval of the rank; above_next: the probability of
-        a better average than the next one's. weights: how much each column (row) counts, by label or in order.
+        a better average than the next one's; tied: that is below the level. weights: how much each column (row) counts,
+        by label or in order.
         """
-        if not is_choice(of, ("rows", "columns")):
-            raise ParameterError(f"of must be 'rows' or 'columns', got {show(of)}")
-        goal = Goal("rank", -1 if smallest else 1, "row" if of == "rows" else "column")
-        return self.answer(goal, level, weights).to_frame()
+        return self.answer(Goal.rank(of, smallest), level, weights).to_frame()
+
+    def pairs(
+        self, of: Literal["rows", "columns"] = "rows", *, weights: Any = None, smallest: bool = False
+    ) -> Any:
+        """P(the row of this line has a better average than that of this column), as a frame, the best row first."""
+        return self.answer(Goal.rank(of, smallest), weights=weights).pairs()
 
     def exceeds(self, threshold: float) -> Any:
         """The probability that each entry is greater than the threshold, m1 x m2, in the form of the mean."""
@@ -389,15 +393,22 @@ class Posterior:
         self.arrays.check_size()
         return self._in_form(decisions.chances_to_exceed(self.belief, self.answers, goal.threshold))
 
-    def answer(self, goal: Goal | str, level: float = 0.9, weights: Any = None) -> Answer:
-        """Answer a goal: "best", "best 3 per row", "rank columns", "threshold 6.5", ...; prints as sentences."""
+    def answer(
+        self, goal: Goal | str, level: float = 0.9, weights: Any = None, *, row_name: str | None = None,
+        col_name: str | None = None,
+    ) -> Answer:  # fmt: skip
+        """Answer a goal: "best", "best 3 per row", "rank columns", "threshold 6.5", ...; prints as sentences.
+
+        row_name, col_name: what a row and a column are called in them; the names in the frame if not given.
+        """
         intervals.check_level(level)
         data, wanted = self.observations, Goal.parse(goal)
         keys = data.rows.astype(np.int64) * data.shape[1] + data.cols
-        names = decisions.Names(data.row_labels, data.col_labels, keys)
-        axis = data.col_axis if wanted.per == "row" else data.row_axis
-        w = None if weights is None else decisions.read_weights(weights, axis)
-        found = decisions.answer(self.belief, self.answers, wanted, level, names, w)
+        nouns = row_name or data.row_name, col_name or data.col_name
+        names = decisions.Names(data.row_labels, data.col_labels, keys, *nouns)
+        if weights is not None:
+            wanted = wanted.weighted(weights, data.row_axis, data.col_axis)
+        found = decisions.answer(self.belief, self.answers, wanted, level, names)
         return replace(found, frame_kind=data.frame_kind)
 
     # Continue, save, show

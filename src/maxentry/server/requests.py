@@ -216,6 +216,7 @@ _DESCRIPTIONS = {  # where the help is about files and words of the command line
     "limits": "The ends of the scale, null for an open one: a value there means at or beyond.",
     "levels": "The grades in their order.",
     "lease": "Seconds until an asked entry goes back.",
+    "weights": "Of a ranking: how much each column (or row) counts, in order, or by label; others count once.",
 }
 _JSON_TYPES: dict[Any, Any] = {bool: StrictBool, int: StrictInt, float: float, str: str}
 
@@ -227,6 +228,8 @@ def _json_type(hint: Any) -> Any:
         return reduce(or_, (_json_type(part) for part in arguments if part is not type(None)))
     if origin is Literal:
         return str
+    if origin is tuple and arguments == (float, Ellipsis):
+        return list[StrictInt | StrictFloat] | dict[str, StrictInt | StrictFloat]
     if origin is tuple and Ellipsis in arguments:
         return list[str | StrictInt | StrictFloat]
     if origin is tuple:

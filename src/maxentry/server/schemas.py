@@ -281,6 +281,20 @@ class OutlookResponse(ResponseBody):
     past: list[dict[str, Number]] = Field(
         [], description="What past batches promised and brought, as far as their fits are at hand."
     )
+    at_stake: dict[str, Number] | None = Field(
+        None,
+        description="For a goal other than fill: what is at stake now and after the next entries, and how many of so "
+        "many choices they should change.",
+    )
+
+
+class PairResponse(ResponseBody):
+    """Two neighbours of a ranking: the probability that the first has the better average; tied if below the level."""
+
+    above: Name
+    below: Name
+    probability: float
+    tied: bool
 
 
 class AnswerResponse(ResponseBody):
@@ -294,6 +308,7 @@ class AnswerResponse(ResponseBody):
     level: float
     summary: list[str]
     lines: list[dict[str, Name | Number]]
+    pairs: list[PairResponse] = Field([], description="Of a ranking: each line and the next.")
 
 
 class AccessResponse(ResponseBody):

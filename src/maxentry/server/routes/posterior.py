@@ -224,7 +224,7 @@ def answer(
 ) -> dict[str, Any]:
     """What is best, in which order, or above what, and how sure that is."""
     wanted = views.choose_goal(goal, state.settings)
-    return fit.posterior.answer(wanted, level).to_dict() | {"fit": fit}
+    return views.answer(fit.posterior, wanted, state.settings, level).to_dict() | {"fit": fit}
 
 
 @router.get("/campaigns/{campaign}/outlook", response_model=schemas.OutlookResponse, responses=ACCEPTED)
