@@ -42,6 +42,7 @@ LATER = {
     "noise_sd": None,
     "weights": None,
     "col_name": None,
+    "unit": None,
 }  # defaults of settings that came later: campaigns without them are stored as ever
 
 
@@ -170,13 +171,14 @@ class Settings:
     col_name: str | None = _setting(
         None, "What columns are called, in answers: 'Best model for S4'.", metavar="NAME"
     )
+    unit: str | None = _setting(None, "What values are measured in, like '% yield'.", metavar="UNIT")
 
     def __post_init__(self) -> None:
         from maxentry.acquisition.problem import read_costs
         from maxentry.transform import Transform
 
         _check_name(self.name)
-        for side in ("row_name", "col_name"):
+        for side in ("row_name", "col_name", "unit"):
             _check_noun(side, getattr(self, side))
         self._set("rows", _read_labels(self.rows, "row"))
         self._set("cols", _read_labels(self.cols, "column"))

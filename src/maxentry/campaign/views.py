@@ -175,11 +175,17 @@ def wide(state: State, kind: FrameKind | None) -> Any:
     matrix = wide_matrix(state)
     if kind != "columns":
         return frames.Form(kind, state.row_labels, state.col_labels, state.settings.row_name).frame(matrix)
-    named = dict(zip(map(str, state.col_labels), matrix.T.tolist(), strict=True))
+    return wide_columns(state, matrix.T.tolist())
+
+
+def wide_columns(state: State, columns: Iterable[list[Any]]) -> Columns:
+    """Return the columns of a matrix, which may lack the last rows and columns, by label; labels of rows first."""
+    named = dict(zip(map(str, state.col_labels), columns, strict=False))
     first = state.settings.row_name or "row"
     while first in named:  # a column of the matrix is called so
         first += "_"
-    return {first: list(state.row_labels)} | named
+    m1 = len(next(iter(named.values()), ()))
+    return {first: list(state.row_labels[:m1])} | named
 
 
 def wide_matrix(state: State) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from maxentry.campaign.settings import CHANGEABLE
+from maxentry.campaign.settings import CHANGEABLE, WITHOUT_MODEL
 from maxentry.cli import options, output
 from maxentry.cli.options import add_settings, open_campaign, option
 from maxentry.tables import Table
@@ -325,8 +325,14 @@ def describe_status(status: dict[str, Any]) -> list[tuple[str, str]]:
         ("spent", spent),
         *_describe_outlook(status["outlook"], ERROR_WORDS[status["kind"]]),
         ("advice", status["advice"]),
-        ("model", f"rank {status['rank']}, transform {status['transform']}, {status['acquisition']}"),
+        ("model", f"rank {status['rank']}, transform {status['transform']}, {_describe_choice(status)}"),
     ]
+
+
+def _describe_choice(status: dict[str, Any]) -> str:
+    """How entries are chosen."""
+    by_goal = status["goal"] != "fill" and status["acquisition"] not in WITHOUT_MODEL
+    return "entries chosen for the goal" if by_goal else str(status["acquisition"])
 
 
 def _describe_outlook(outlook: dict[str, float] | None, words: str) -> list[tuple[str, str]]:

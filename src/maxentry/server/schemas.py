@@ -170,7 +170,7 @@ class JobResponse(ResponseBody):
     """Work in the background."""
 
     id: str
-    kind: Literal["fit", "ask", "outlook", "next", "curve"]
+    kind: Literal["fit", "ask", "outlook", "next", "curve", "report"]
     campaign: str
     campaign_id: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
@@ -309,6 +309,13 @@ class AnswerResponse(ResponseBody):
     summary: list[str]
     lines: list[dict[str, Name | Number]]
     pairs: list[PairResponse] = Field([], description="Of a ranking: each line and the next.")
+
+
+class TableResponse(ResponseBody):
+    """A file as it was read: the names of its columns, and its lines as text, numbers with decimal points."""
+
+    names: list[str]
+    lines: list[list[str]]
 
 
 class AccessResponse(ResponseBody):
