@@ -337,8 +337,8 @@ POSTERIOR = [
     ),
     Mistake(
         "kernels/latent.py",
-        "rest += 1 - int((x > a[k]) & (x <= b[k]))",
-        "rest += 1 - int(x > a[k])",
+        "0.5 * (x - rate) * (x - rate)) & (x <= b[k]))",
+        "0.5 * (x - rate) * (x - rate)))",
         "latent values lie beyond their upper ends",
         "distributions/test_truncated_normal.py",
     ),

@@ -1,7 +1,7 @@
 """The policy: choose the next entries to measure, or say why to stop, as a pure function of the state of a campaign.
 
 First comes the initial design, balanced over rows and columns (with a mask: in proportion to what can be measured of
-them), except that a fifth of them is measured twice; then entries are chosen by an acquisition criterion from the
+them), except that three tenths are measured twice; then entries are chosen by an acquisition criterion from the
 posterior. With the paper's settings (rank, effects off, its priors, acquisition="maxent", one entry at a time) this is
 its Algorithm 1 (MaxEnt). With a goal other than filling, entries are chosen for it (`acquisition.targets`). A campaign
 ends when no entry is left, the budget is spent, the expected error (`fits.expected_error`) has reached the target, or
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Plates = str  # "rows", "cols", or the size of a block like "8x12"
 BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
-DOUBLED = 0.2  # of the rows, and of the columns, in an initial design of about one entry each
+DOUBLED = 0.3  # of the rows, and of the columns, in an initial design of about one entry each
 FEW = 16  # rows or columns: three pairs tell nothing
 ROUNDING = 1e-12  # relative: costs that add up to the budget but for rounding are within it
 

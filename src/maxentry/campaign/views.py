@@ -226,7 +226,9 @@ def describe(event: Event, words: Words | None = None) -> str:
     match event:
         case events.Created(settings):
             kind = f", {settings.likelihood}" if settings.likelihood.is_special else ""
-            return f"{settings.shape[0]} x {settings.shape[1]}, seed {settings.seed}, {settings.acquisition}{kind}"
+            goal = "" if settings.goal == "fill" else f", goal {settings.goal}"
+            about = f"seed {settings.seed}, {settings.acquisition}{kind}{goal}"
+            return f"{settings.shape[0]} x {settings.shape[1]}, {about}"
         case events.Asked():
             return _with_reason(_ids(range(event.first, event.first + len(event.rows))), event.why)
         case events.Told():

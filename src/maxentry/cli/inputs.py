@@ -6,7 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -340,12 +340,18 @@ def read_mask(path: str, rows: Sequence[Hashable], cols: Sequence[Hashable]) -> 
 def read_weights(
     path: str, rows: Sequence[Hashable], cols: Sequence[Hashable], goal: str
 ) -> dict[Hashable, float]:
-    """Read how much each column counts in a ranking of rows: col,weight; of columns: row,weight."""
+    """Read how much each column counts in a ranking of rows: col,weight; of columns: row,weight.
+
+    The column of labels may have another name where there is no further one.
+    """
     from maxentry.model.goal import Goal
 
-    side = "row" if Goal.parse(goal).averaged == "row" else "col"
+    side, other = ("row", "col") if Goal.parse(goal).averaged == "row" else ("col", "row")
     table, axis = read_table(path), _axes(rows, cols)[side]
-    if table.role(side) is None or table.column("weight") is None:
+    weight = table.place("weight")
+    if weight is not None and len(table.names) == 2 and table.role(other) is None:
+        table = replace(table, names=["weight" if k == weight else side for k in range(2)])
+    if table.role(side) is None or weight is None:
         wanted = f"expected the columns {side} and weight with the goal '{goal}'"
         raise DataError(f"{table.source}: {wanted}, got {', '.join(table.names)}.")
     grid = _read_grid(table, {side: axis}, "weight", parse_number)

@@ -115,7 +115,7 @@ def deliver(
         print_json({**document, "output": output} if to_file else {**document, key: table.records()})
     elif to_file:
         say(f"Wrote {output} ({count(table.n, 'line')}).", "dim")
-    elif output is None and form is None and sys.stdout.isatty():
+    elif is_for_screen(output, form):
         left_out = print_table(table, title, console(stderr=False))
         if left_out:
             say(left_out, "dim")
@@ -123,6 +123,11 @@ def deliver(
         refuse_terminal(output, form)
         sys.stdout.flush()
         tables.write(table, sys.stdout.buffer, form)
+
+
+def is_for_screen(output: str | None, form: Format | None) -> bool:
+    """Whether a table is shown on a terminal, not written."""
+    return output is None and form is None and sys.stdout.isatty()
 
 
 def check_writable(
