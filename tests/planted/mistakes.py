@@ -265,7 +265,7 @@ ACQUISITION = [
     ),
     Mistake(
         "acquisition/targets.py",
-        "share = (1 - np.sqrt(self.eta2[a] / (v + self.eta2[a]))) / v",
+        "share = (1 - np.sqrt(self.eta2[a] * q)) / v",
         "share = 1 / (v + self.eta2[a])",
         "targets are known less after a measurement than they are",
         "acquisition/test_targets.py",
@@ -337,8 +337,8 @@ POSTERIOR = [
     ),
     Mistake(
         "kernels/latent.py",
-        "rest += 1 - int((x > a[k]) & (x <= b[k]))",
-        "rest += 1 - int(x > a[k])",
+        "0.5 * (x - rate) * (x - rate)) & (x <= b[k]))",
+        "0.5 * (x - rate) * (x - rate)))",
         "latent values lie beyond their upper ends",
         "distributions/test_truncated_normal.py",
     ),
