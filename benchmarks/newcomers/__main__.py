@@ -193,7 +193,7 @@ def stream(quick: bool) -> list[Line]:
         Line(
             f"{share:.0%} more rows have come: error of the next 20 over that after fitting again",
             f"{np.mean(found):.3f} ± {np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0:.3f}",
-            "<= 1.02 until it says so (10%)" if share <= 0.1 else "",
+            "<= 1.02 until it says so (5%)" if share <= 0.05 else "",
         )
         for share, found in ratios.items()
     ]
