@@ -27,6 +27,23 @@ def read(results: Path, name: str, label: str) -> list[Line] | None:
     return [Line(**line) for line in json.loads(file.read_text())] if file.is_file() else None
 
 
+def recall(file: Path, key: list[str | float], compute: Callable[[], list[float]]) -> list[float]:
+    """The numbers that a file of JSON lines has under this key; computed and added to it where it has none.
+
+    So a long check that was interrupted goes on, and more seeds of it can be added.
+    """
+    if file.is_file():
+        for known, numbers in map(json.loads, file.read_text().splitlines()):
+            if known == key:
+                return [float(x) for x in numbers]
+    numbers = compute()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as lines:
+        lines.write(json.dumps([key, numbers]) + "\n")
+    print(f"  {key} {numbers}", flush=True)
+    return numbers
+
+
 def write_page(head: str, results: Path, names: list[str]) -> str:
     text = f"{head}\n"
     for name in names:

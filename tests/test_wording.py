@@ -5,7 +5,7 @@ import math
 import pytest
 
 from maxentry.campaign.outlook import PastBatch, describe_past
-from maxentry.wording import percent
+from maxentry.wording import chance, percent
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,19 @@ def test_shares(share: float, text: str) -> None:
 def test_a_batch_after_which_the_error_rose() -> None:
     past = PastBatch(8, 4, 1.0, 0.9, 0.95), PastBatch(12, 4, 1.0, 0.8, 2.2)
     assert describe_past(past) == ["The last 2 batches promised 10%, 20%; 5%, -120% came."]
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (0.0, "<1%"),
+        (0.004, "<1%"),
+        (0.068, "7%"),
+        (0.62, "62%"),
+        (0.994, "99%"),
+        (0.996, ">99%"),
+        (1.0, ">99%"),
+    ],
+)
+def test_chances_are_whole_and_never_certain(p: float, text: str) -> None:
+    assert chance(p) == text

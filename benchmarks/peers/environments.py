@@ -34,6 +34,7 @@ PEERS = {
     "smurff": Peer("smurff", (("smurff==1.1",),), "smurff"),
     # It imports pkg_resources, which setuptools 80 and later no longer carry without complaint.
     "myfm": Peer("myfm", (("setuptools<80",), ("myfm==0.4.0",)), "myfm"),
+    "baybe": Peer("baybe", (("baybe==0.15.0",),), "baybe"),
     "numpyro": Peer("numpyro", (("numpyro==0.22.0",),), "numpyro"),
     # No wheel: it is compiled here, for this processor. It imports threadpoolctl without declaring it.
     "cmfrec": Peer("cmfrec", (("threadpoolctl", "cmfrec==3.5.1.post14"),), "cmfrec"),

@@ -132,6 +132,15 @@ def _has_comma(cell: Any, decimal_comma: DecimalComma) -> bool:
     return decimal_comma == "never" and isinstance(cell, str) and bool(re.search(r"\d,\d", cell))
 
 
+def with_points(text: str, where: str, decimal_comma: DecimalComma) -> str:
+    """Return a cell's text with decimal points, also in limits and ranges; text that is no number as it is."""
+    parts = re.split(r"(\s*(?:\.\.|[<>≤≥]=?)\s*)", text.strip())
+    try:
+        return "".join(_use_point(part, decimal_comma) for part in parts)
+    except ValueError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
 def _use_point(text: str, decimal_comma: DecimalComma) -> str:
     """Replace a decimal comma by a point."""
     if decimal_comma == "only" and _POINT_THOUSANDS.fullmatch(text):

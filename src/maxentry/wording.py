@@ -24,6 +24,16 @@ def percent(share: float) -> str:
     return f"{share:.0%}" if abs(share) >= 0.1 else f"{100 * share:.2g}%"
 
 
+def chance(p: float) -> str:
+    """A probability in whole per cent; `<1%` and `>99%` at the ends, since no count of draws shows less or more."""
+    return "<1%" if p < 0.005 else ">99%" if p >= 0.995 else f"{p:.0%}"
+
+
+def describe_ranks(low: int, high: int) -> str:
+    """An interval of ranks: `1 to 3`, or `1`."""
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def one_line(label: object) -> str:
     """A label as text on one line; `''` if there is none."""
     return " ".join(str(label).split()) or "''"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -44,10 +45,13 @@ def chromium() -> Iterator[Any]:
 class Watched:
     """Tabs of one reader, who keeps what a browser keeps; everything that goes wrong in them is noted."""
 
-    def __init__(self, browser: Any, url: str, **options: Any) -> None:
+    def __init__(self, browser: Any, url: str, *, name: str | None = "ann", **options: Any) -> None:
+        """`name`: under which the browser knows the reader, who is asked for it once; None: not asked yet."""
         self.url, self.wrong = url, list[str]()
         self.context = browser.new_context(**{"viewport": WIDE} | options)
         self.context.set_default_timeout(60_000)
+        if name is not None:
+            self.context.add_init_script(f"localStorage['maxentry-name'] ??= {json.dumps(name)}")
 
     def tab(self, where: str = "/") -> Any:
         """A new tab at this address of the server."""

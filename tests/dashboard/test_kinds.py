@@ -55,7 +55,7 @@ def test_an_entry_is_shown_and_corrected_in_words(
     page = reader(lab.url).tab(address(path))
     fitted(page, 2)
     panel = pick(page, "L1", "S1")
-    panel.get_by_text(f"{first}, told by ann").wait_for()
+    panel.get_by_text(f"{first}, entered by ann").wait_for()
     expect(panel.locator("dt").first).to_have_text(guess)
     panel.get_by_role("button", name="correct …").click()
     box = page.get_by_role("dialog")
@@ -63,7 +63,7 @@ def test_an_entry_is_shown_and_corrected_in_words(
     assert value.input_value() == first  # not a code
     value.fill(other)
     box.get_by_role("button", name="Correct", exact=True).click()
-    panel.get_by_text(f"{other} (was {first}), told by ann").wait_for()
+    panel.get_by_text(f"{other} (was {first}), entered by ann").wait_for()
     page.locator(".events li", has_text=f"measurement 1 now {other}").wait_for()
     (line, *_) = lab.get(f"{path}/measurements").json()["items"]
     assert line["text"] == other
@@ -99,19 +99,19 @@ def test_boxes_offer_the_words_and_take_them_by_keys(lab: Any, reader: Reader, k
     path = campaign(lab, pending=2, **settings)
     page = reader(lab.url).tab(address(path))
     shown(page, 2)
-    value = page.locator("#batch li[data-id='1'] input")
+    value = page.locator("#batch tr[data-id='1'] input")
     offered = "input => [...input.list.options].map((option) => option.value)"
     assert value.evaluate(offered) == words
     value.focus()
     page.keyboard.type(words[1])
     save = page.get_by_role("button", name="Save values")
     save.press("Enter")
-    page.locator("#batch li[data-id='1']").wait_for(state="detached")
+    page.locator("#batch tr[data-id='1']").wait_for(state="detached")
     (line,) = lab.get(f"{path}/measurements").json()["items"]
     assert (line["id"], line["text"]) == (1, words[1])
-    page.locator("#batch li[data-id='2'] input").fill("perhaps")
+    page.locator("#batch tr[data-id='2'] input").fill("perhaps")
     save.press("Enter")
-    page.locator("#batch > .problem").filter(has_text="'perhaps'").wait_for()
+    page.locator("#batch td.value").get_by_role("alert").filter(has_text="'perhaps'").wait_for()
 
 
 def test_figures_of_kinds_and_limits(lab: Any, reader: Reader) -> None:
@@ -132,7 +132,7 @@ def test_figures_of_kinds_and_limits(lab: Any, reader: Reader) -> None:
     assert box.get_by_label("Lower end of the scale").input_value() == "0"
     box.get_by_label("Lower end of the scale").fill("")
     box.get_by_label("Upper end of the scale").fill("5")
-    box.get_by_role("button", name="Change", exact=True).click()
+    box.get_by_role("button", name="Save settings").click()
     fact(page, "at a limit", "8")
     assert lab.get(path).json()["limits"] == [None, 5.0]
 
@@ -147,7 +147,7 @@ def test_a_campaign_of_grades_is_created(lab: Any, reader: Reader) -> None:
     expect(form.get_by_label("Grades in their order")).to_be_hidden()
     form.get_by_label("Values are").select_option("grades")
     form.get_by_label("Grades in their order").fill("poor, fair ,good")
-    form.get_by_role("button", name="Begin").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
     page.get_by_role("heading", name="grades", level=1).wait_for()
     (made,) = lab.get("/campaigns").json()["items"]
     status = lab.get(f"/campaigns/{made['id']}").json()
@@ -163,7 +163,7 @@ def test_a_campaign_with_limits_is_created(lab: Any, reader: Reader) -> None:
     form.get_by_label("Columns").fill("3")
     form.get_by_text("More", exact=True).click()
     form.get_by_label("Lower end of the scale").fill("0")
-    form.get_by_role("button", name="Begin").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
     page.get_by_role("heading", name="yields", level=1).wait_for()
     (made,) = lab.get("/campaigns").json()["items"]
     status = lab.get(f"/campaigns/{made['id']}").json()

@@ -48,7 +48,9 @@ SEEN = (
     ".note",
     "button.primary",
     ".facts dt",
-    ".why",
+    ".step",
+    ".badge summary",
+    ".expected",
     "button.quiet",
     ".pill.live",
     ".segments button",
@@ -175,8 +177,11 @@ def test_everything_with_keys_alone(lab: Any, reader: Reader) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("v")  # to the first value
     page.keyboard.type("47.5")
+    page.keyboard.press("Enter")  # to the next box
+    page.keyboard.press("Enter")  # to the button
+    assert page.evaluate("document.activeElement.id") == "save"
     page.keyboard.press("Enter")
-    page.locator("#batch li[data-id='9']").wait_for(state="detached")
+    page.locator("#batch tr[data-id='9']").wait_for(state="detached")
     assert lab.get(path).json()["told"] == 9
     page.keyboard.press("g")
     page.get_by_role("heading", name="Campaigns").wait_for()

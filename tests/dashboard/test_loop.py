@@ -16,9 +16,8 @@ Reader = Callable[..., Watched]
 def fill_in(page: Any, n: int) -> None:
     """Values into the first n lines of the batch."""
     for k in range(n):
-        line = page.locator("#batch form .batch > li").nth(k)
-        name = line.locator(".name").inner_text().replace("row ", "").replace("column ", "")
-        row, col = (part.strip() for part in name.split("·"))
+        line = page.locator("#batch form tr[data-id]").nth(k)
+        row, col = line.locator("th").inner_text(), line.locator("td.col").inner_text()
         line.locator("input").fill(str(value(row, col)))
 
 
@@ -33,7 +32,7 @@ def test_create_ask_tell_watch_reload(lab: Any, reader: Reader) -> None:
     form.get_by_label("Rank").fill("1")
     form.get_by_label("Seed").fill("1")
     form.get_by_label("Budget").fill("30")
-    form.get_by_role("button", name="Begin").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
     page.get_by_role("heading", name="yields", level=1).wait_for()
     shown(page, 1)
     (made,) = lab.get("/campaigns").json()["items"]
@@ -44,15 +43,15 @@ def test_create_ask_tell_watch_reload(lab: Any, reader: Reader) -> None:
 
     page.get_by_label("How many").fill("12")
     page.get_by_role("button", name="Ask for entries").click()
-    page.locator("#batch form .batch > li").nth(11).wait_for()
+    page.locator("#batch form tr[data-id]").nth(11).wait_for()
     fact(page, "pending", "12")
     fact(page, "budget left", "18")
     assert page.locator(".empty").inner_text() != ""  # nothing to believe yet
 
     fill_in(page, 10)
     page.get_by_role("button", name="Save values").click()
-    page.locator("#batch form .batch > li").nth(2).wait_for(state="detached")
-    assert page.locator("#batch form .batch > li").count() == 2
+    page.locator("#batch form tr[data-id]").nth(2).wait_for(state="detached")
+    assert page.locator("#batch form tr[data-id]").count() == 2
     fitted(page, 3)
     fact(page, "measured", "10")
     assert page.locator(".empty").is_hidden()
@@ -81,7 +80,7 @@ def test_what_the_browser_must_refuse_to_begin(lab: Any, reader: Reader) -> None
     form.get_by_label("Name", exact=True).fill("yields")
     form.get_by_label("Rows").fill("a\na")
     form.get_by_label("Columns").fill("5")
-    form.get_by_role("button", name="Begin").click()
+    form.get_by_role("button", name="Begin", exact=True).click()
     form.get_by_role("alert").filter(has_text="expected").wait_for()
     assert lab.get("/campaigns").json()["total"] == 0
     assert form.get_by_label("Rows").input_value() == "a\na"  # nothing typed is lost
@@ -94,17 +93,18 @@ def test_failed_and_withdrawn(lab: Any, reader: Reader) -> None:
     box = page.get_by_role("dialog")
     box.get_by_label("Reason").fill("no colour")
     box.get_by_role("button", name="Mark as failed").click()
-    page.locator("#batch li[data-id='2']").wait_for(state="detached")
+    page.locator("#batch tr[data-id='2']").wait_for(state="detached")
+    page.get_by_role("button", name="Why id 3,").click()
     page.get_by_role("button", name="Withdraw: id 3,").click()
     page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
-    page.locator("#batch li[data-id='3']").wait_for(state="detached")
+    page.locator("#batch tr[data-id='3']").wait_for(state="detached")
     fact(page, "failed or withdrawn", "2")
     asked = {a["id"]: a for a in lab.get(f"{path}/asked").json()["items"]}
     assert [asked[k]["status"] for k in (1, 2, 3, 4)] == ["pending", "failed", "withdrawn", "pending"]
     assert asked[2]["reason"] == "no colour"
-    page.locator("#batch li[data-id='4'] input").fill("failed")  # the word serves too
+    page.locator("#batch tr[data-id='4'] input").fill("failed")  # the word serves too
     page.get_by_role("button", name="Save values").click()
-    page.locator("#batch li[data-id='4']").wait_for(state="detached")
+    page.locator("#batch tr[data-id='4']").wait_for(state="detached")
     assert lab.get(f"{path}/asked?status=failed").json()["total"] == 2
     crossed = lab.get(f"{path}/map?what=failed").json()["values"]
     assert sum(map(sum, crossed)) == 2
@@ -113,13 +113,13 @@ def test_failed_and_withdrawn(lab: Any, reader: Reader) -> None:
 def test_a_value_that_is_none_is_refused_where_it_stands(lab: Any, reader: Reader) -> None:
     path = campaign(lab, pending=3)
     page = reader(lab.url).tab(address(path))
-    page.locator("#batch li[data-id='1'] input").fill("0.5")
-    page.locator("#batch li[data-id='2'] input").fill("about 3")
+    page.locator("#batch tr[data-id='1'] input").fill("0.5")
+    page.locator("#batch tr[data-id='2'] input").fill("about 3")
     page.get_by_role("button", name="Save values").click()
-    said = page.locator("#batch > .problem")
-    said.filter(has_text="'about 3'").wait_for()
-    assert page.locator("#batch li[data-id='2'] input").get_attribute("aria-invalid") == "true"
-    assert page.locator("#batch li[data-id='1'] input").input_value() == "0.5"  # still there to be sent
+    beside = page.locator("#batch tr[data-id='2'] td.value").get_by_role("alert")
+    beside.filter(has_text="'about 3' is not a number").wait_for()
+    assert page.locator("#batch tr[data-id='2'] input").get_attribute("aria-invalid") == "true"
+    assert page.locator("#batch tr[data-id='1'] input").input_value() == "0.5"  # still there to be sent
     assert lab.get(path).json()["told"] == 0
 
 
@@ -136,7 +136,7 @@ def test_a_bad_file_names_its_line_and_changes_nothing(lab: Any, reader: Reader,
     fact(page, "measured", "0")
     plate.write_text("id,value\n1,0.5\n2,0.6\n3,failed\n4,\n")
     page.get_by_label("Results as a file").set_input_files(plate)  # the same file, mended
-    page.get_by_text("2 told, 1 failed, 1 still awaited").wait_for()
+    page.locator(".toast", has_text="2 values saved, 1 failed, 1 still awaited").wait_for()
     assert said.is_hidden()
     states = [a["status"] for a in lab.get(f"{path}/asked").json()["items"]]
     assert states == ["told", "told", "failed", "pending"]
@@ -145,14 +145,15 @@ def test_a_bad_file_names_its_line_and_changes_nothing(lab: Any, reader: Reader,
 def test_a_plate_goes_out_and_comes_back(lab: Any, reader: Reader, tmp_path: Path) -> None:
     path = campaign(lab, pending=3, rows=['a,"b"', "c\nd", "=1+1"], cols=["x", "y"])
     page = reader(lab.url).tab(address(path))
-    page.locator("#batch form .batch > li").nth(2).wait_for()
+    page.locator("#batch form tr[data-id]").nth(2).wait_for()
+    page.locator("#downloads summary").click()
     with page.expect_download() as coming:
         page.get_by_role("button", name="Plate as CSV").click()
     text = Path(coming.value.path()).read_text()
     filled = tmp_path / "plate.csv"
     filled.write_text(re.sub(r",$", ",0.25", text, flags=re.MULTILINE))
     page.get_by_label("Results as a file").set_input_files(filled)
-    page.get_by_text("3 told").first.wait_for()
+    page.get_by_text("3 values saved").first.wait_for()
     assert lab.get(path).json()["told"] == 3
 
 
@@ -165,7 +166,7 @@ def test_an_entry_is_picked_corrected_and_told(lab: Any, reader: Reader) -> None
     page.get_by_label("column to go to").fill(first["col"])
     page.get_by_role("button", name="Go", exact=True).click()
     panel = page.get_by_role("region", name="Selected entry")
-    panel.get_by_text("told by ann").wait_for()
+    panel.get_by_text("entered by ann").wait_for()
     assert "±" in panel.inner_text()
     panel.get_by_role("button", name="correct …").click()
     box = page.get_by_role("dialog")
@@ -175,8 +176,8 @@ def test_an_entry_is_picked_corrected_and_told(lab: Any, reader: Reader) -> None
     assert lab.get(f"{path}/measurements").json()["items"][0]["value"] == 33.5
     fitted(page, lab.get(path).json()["events"])  # the panel is drawn anew with the fit: not below a click
     panel.get_by_label("Measured again").fill("34.5")
-    panel.get_by_role("button", name="Tell").click()
-    panel.get_by_text("34.5, told by").wait_for()
+    panel.get_by_role("button", name="Save value").click()
+    panel.get_by_text("34.5, entered by").wait_for()
     assert lab.get(path).json()["measurements"] == 9
 
 
@@ -190,8 +191,8 @@ def test_a_limit_is_told_in_the_box_and_shown(lab: Any, reader: Reader) -> None:
     page.get_by_role("button", name="Go", exact=True).click()
     panel = page.get_by_role("region", name="Selected entry")
     panel.get_by_label("Measured again").fill("<0.5")
-    panel.get_by_role("button", name="Tell").click()
-    panel.get_by_text("<0.5, told by").wait_for()
+    panel.get_by_role("button", name="Save value").click()
+    panel.get_by_text("<0.5, entered by").wait_for()
     assert lab.get(f"{path}/measurements").json()["items"][-1]["limits"] == [None, 0.5]
 
 
@@ -214,20 +215,20 @@ def test_what_is_typed_outlives_a_fit(lab: Any, reader: Reader) -> None:
 def test_what_would_be_next_is_what_would_be_asked_for(lab: Any, reader: Reader) -> None:
     path = campaign(lab, rows=30, cols=20, pending=1)
     page = reader(lab.url).tab(address(path))
-    page.locator("#batch li[data-id='1']").wait_for()
+    page.locator("#batch tr[data-id='1']").wait_for()
     page.get_by_label("How many").fill("2")
     page.get_by_label("As", exact=True).select_option("rows")
     page.get_by_role("button", name="Preview").click()
-    page.locator(".next .batch > li").nth(1).wait_for()
-    names = [name.split("·")[0] for name in page.locator(".next .name").all_inner_texts()]
+    page.locator(".next tbody tr:not(.why)").nth(1).wait_for()
+    names = page.locator(".next tbody th").all_inner_texts()
     page.get_by_role("button", name="Ask for entries").click()
-    page.locator("#batch form .batch > li").nth(1).wait_for()
+    page.locator("#batch form tr[data-id]").nth(1).wait_for()
     handed = [e for e in lab.get(f"{path}/asked").json()["items"] if e["id"] > 1]
     assert len(names) == len(handed) == 40
-    assert {name.replace("row", "").strip() for name in names} == {str(e["row"]) for e in handed}
+    assert set(names) == {str(e["row"]) for e in handed}
     assert len(set(names)) == 2
     page.get_by_label("As", exact=True).select_option("")
     page.get_by_label("How many").fill("300")
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("and 100 entries more, on the map").wait_for()
-    assert page.locator(".next .batch > li").count() == 200
+    assert page.locator(".next tbody tr:not(.why)").count() == 200

@@ -27,12 +27,12 @@ def test_a_second_tab_sees_the_first_ones_values_without_reloading(lab: Any, rea
     first, second = someone.tab(address(path)), someone.tab(address(path))
     fitted(first)
     fitted(second)
-    kept = second.locator("#batch li[data-id='10'] input")
+    kept = second.locator("#batch tr[data-id='10'] input")
     kept.fill("0.75")  # half done when the other one saves
     second.evaluate("window.sameAsEver = true")
-    first.locator("#batch li[data-id='9'] input").fill("44")
+    first.locator("#batch tr[data-id='9'] input").fill("44")
     first.get_by_role("button", name="Save values").click()
-    second.locator("#batch li[data-id='9']").wait_for(state="detached")
+    second.locator("#batch tr[data-id='9']").wait_for(state="detached")
     shown(second, 4)
     fact(second, "measured", "9")
     assert kept.input_value() == "0.75"
@@ -50,13 +50,13 @@ def test_the_list_follows_too(lab: Any, reader: Reader) -> None:
 def test_another_process_tells_while_the_page_is_open(lab: Any, storage: str, reader: Reader) -> None:
     path = campaign(lab, pending=3)
     page = reader(lab.url).tab(address(path))
-    page.locator("#batch li[data-id='3']").wait_for()
+    page.locator("#batch tr[data-id='3']").wait_for()
     told = "id,value\n1,41\n2,52\n"
     environment = os.environ | {"MAXENTRY_STORAGE": storage}
     command = [sys.executable, "-m", "maxentry", "tell", "-"]
     done = subprocess.run(command, input=told, env=environment, text=True, capture_output=True, timeout=250)
     assert done.returncode == 0, done.stderr
-    page.locator("#batch li[data-id='2']").wait_for(state="detached")
+    page.locator("#batch tr[data-id='2']").wait_for(state="detached")
     fact(page, "measured", "2")
 
 
@@ -125,7 +125,7 @@ def test_a_preview_that_takes_long_is_made_once(
     before = len(_jobs(lab, "next"))
     page.get_by_label("How many").fill("3")
     page.get_by_role("button", name="Preview").click()
-    expect(page.locator("#batch .batch > li")).to_have_count(3, timeout=60_000)
+    expect(page.locator("#batch tbody tr:not(.why)")).to_have_count(3, timeout=60_000)
     page.wait_for_timeout(3000)
     assert [job["status"] for job in _jobs(lab, "next")[: -before or None]] == ["done"]
 
@@ -139,7 +139,7 @@ def test_news_that_come_late_take_no_preview_away(lab: Any, reader: Reader) -> N
     page = someone.tab(address(path))
     page.get_by_label("How many").fill("3")
     page.get_by_role("button", name="Preview").click()
-    listed = page.locator(".next .batch > li")
+    listed = page.locator(".next tbody tr:not(.why)")
     listed.nth(2).wait_for()
     while not held:
         page.wait_for_timeout(50)
@@ -184,7 +184,7 @@ def test_no_look_ends_after_a_later_one(lab: Any, reader: Reader) -> None:
     page.wait_for_timeout(1000)  # for a look beside the one that is held, if there is any
     route, found = held[0]
     route.fulfill(response=found)
-    page.locator("#batch li[data-id='3']").wait_for()
+    page.locator("#batch tr[data-id='3']").wait_for()
     shown(page, lab.get(path).json()["events"])
     assert page.evaluate("window.gone") == []
 

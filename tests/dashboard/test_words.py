@@ -19,6 +19,10 @@ def test_whether_the_fit_is_to_be_trusted(lab: Any, reader: Reader) -> None:
     page = reader(lab.url).tab(address(path))
     fitted(page)
     found = lab.get(f"{path}/posterior").json()
+    badge = page.locator("#health summary")
+    assert badge.inner_text().startswith("Fit: good" if found["converged"] else "Fit: uncertain")
+    assert page.locator("#trust").is_hidden()
+    badge.click()
     said = page.locator("#trust").inner_text()
     assert said.startswith("The fit has converged" if found["converged"] else "The fit has not converged")
     assert "Rank 1." in said
@@ -54,6 +58,7 @@ def test_verdicts_in_words(lab: Any, reader: Reader, answer: dict[str, Any], sai
     page.route("**/posterior?wait=0&stale=true", other)
     page.goto(lab.url + address(path))
     fitted(page)
+    page.locator("#health summary").click()
     page.locator("#trust").get_by_text(said).wait_for()
 
 
@@ -61,6 +66,8 @@ def test_the_error_of_all_and_the_sd_of_one_are_called_differently(lab: Any, rea
     path = campaign(lab, told=10, pending=2)
     page = reader(lab.url).tab(address(path))
     fitted(page)
+    page.locator("#batch .more button").first.click()
+    page.locator("#batch .why summary").first.click()
     page.locator("#batch .chips li", has_text="× the median sd").first.wait_for()
     page.get_by_text("root mean square", exact=True).wait_for()
     assert "typical" not in page.locator("#main").inner_text().lower()
@@ -84,13 +91,13 @@ def test_a_search_that_failed_is_forgotten_by_the_next(lab: Any, reader: Reader)
 def test_words_that_go_away_lie_on_no_field(lab: Any, reader: Reader) -> None:
     path = campaign(lab, pending=24)
     page = reader(lab.url).tab(address(path))
-    page.locator("#batch li[data-id='24'] input").wait_for()
+    page.locator("#batch tr[data-id='24'] input").wait_for()
     page.get_by_label("row to go to").fill("nowhere " * 20)
     page.get_by_role("button", name="Go", exact=True).click()
     toast = page.locator(".toast")
     toast.wait_for()
     covered = page.evaluate(
-        """() => [...document.querySelectorAll('#batch .acts input')].filter((field) => {
+        """() => [...document.querySelectorAll('#batch td.value input')].filter((field) => {
           const [a, b] = [field, document.querySelector('.toast')].map((e) => e.getBoundingClientRect());
           return a.left < b.right && a.right > b.left;  // the page scrolls: at some height they would meet
         }).length"""

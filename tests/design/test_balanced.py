@@ -212,12 +212,12 @@ def test_mistakes_are_told(changes, words):
 @pytest.mark.parametrize(
     ("m", "n", "twice", "never"),
     [
-        (100, 100, 20, 20),
-        (100, 110, 20, 10),
-        (100, 120, 0, 0),
+        (100, 100, 30, 30),
+        (100, 110, 30, 20),
+        (100, 130, 0, 0),
         (50, 100, 0, 0),
-        (100, 40, 8, 68),
-        (16, 16, 3, 3),
+        (100, 40, 12, 72),
+        (16, 16, 4, 4),
         (15, 15, 0, 0),
     ],
 )
@@ -231,7 +231,7 @@ def test_some_lines_are_to_be_measured_twice_and_as_many_not_at_all(m, n, twice,
 
 
 def test_lines_that_have_two_entries_serve_as_doubled():
-    counts = np.repeat([2, 0], [30, 70])
+    counts = np.repeat([2, 0], [50, 50])
     assert not policy.double_lines(100, 100, counts, np.random.default_rng(0)).any()
 
 
@@ -251,7 +251,7 @@ def test_with_a_mask_lines_get_what_they_have_of_all_that_can_be_measured(n):
 
 def test_where_all_can_be_measured_equally_the_shares_are_those_without_a_mask():
     rng = np.random.default_rng(0)
-    for n, counts in ((100, {0: 20, 1: 60, 2: 20}), (250, {0: 50, 1: 50}), (110, {0: 10, 1: 70, 2: 20})):
+    for n, counts in ((100, {0: 30, 1: 40, 2: 30}), (250, {0: 50, 1: 50}), (110, {0: 20, 1: 50, 2: 30})):
         added = policy.share_lines(np.full(100, 30), n, rng)
         assert dict(zip(*np.unique(added.max() - added, return_counts=True), strict=True)) == counts
     assert not policy.share_lines(np.arange(15), 15, rng).any()  # too few

@@ -64,7 +64,8 @@ def test_singular_values_say_what_the_lower_ranks_count_as() -> None:
 
 def trust(posterior: Posterior) -> str:
     """All that the page says of how far to trust this posterior."""
-    section = report.trust_section(Subject.check(posterior), lambda _: "")
+    section = report.describe_trust(posterior)
+    section |= report.sampler_section(Subject.check(posterior), lambda _: "")
     notes = [text for card in section["figures"] for text in (card.caption, card.note)]
     return "\n".join(
         [section["sampler"], section["note"], *notes, *(f"{a}: {b}" for a, b in section["facts"])]

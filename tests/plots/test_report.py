@@ -18,11 +18,11 @@ from maxentry.plots.plot import Subject
 pytestmark = pytest.mark.usefixtures("short_fits")
 EVIL = "<script>alert('x')</script> & \"$x_1$\""
 SECTIONS = [
-    "What is known", "What to measure next", "History", "How far to trust it", "Settings and versions",
+    "The answer: the completed table", "How sure", "What to measure next", "What was measured", "The sampler",
+    "Settings and versions",
 ]  # fmt: skip
-FIGURES = (
-    5 + 2 + 2 + 1 + 1 + 3 + 2
-)  # maps; panels of history, calibration, R-hat, spectrum, traces, coherence
+# The table, the next batch and what was measured; panels of history, calibration, R-hat, spectrum, traces, coherence
+FIGURES = 3 + 2 + 2 + 1 + 1 + 3 + 2
 
 
 def headings(text: str) -> list[str]:
@@ -97,7 +97,7 @@ def test_labels_names_and_reasons_are_text() -> None:
 def test_a_campaign_without_values_has_a_page_too() -> None:
     text = report.render_report(begun(), n=4)
     check_self_contained(text)
-    assert headings(text) == [name for name in SECTIONS if name != "How far to trust it"]
+    assert headings(text) == ["What to measure next", "What was measured", "Settings and versions"]
     assert "No values yet" in text
     assert "No entries asked for or measured yet." in text
     assert "initial design" in text
@@ -156,5 +156,8 @@ def test_the_answer_comes_first(goal: str, said: str) -> None:
     campaign.tell(row=[rows[k] for k in i], col=[cols[k] for k in j], value=truth()[i, j].tolist())
     page = report.render_report(campaign, n=2, points=0)
     check_self_contained(page)
-    assert headings(page)[0] == f"The answer: {goal}"
+    assert headings(page)[:3] == [f"The answer: {goal}", "How sure", "What to measure next"]
     assert said in page
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
+    assert len(captions) == len(set(captions))
+    assert captions[-4:] == ["R-hat", "Singular values", "Traces", "Coherence"]

@@ -10,7 +10,7 @@ from tests.reference import gibbs_slow as slow
 from tests.reference import sums_slow
 from tests.reference.laws import ACCEPT, REJECT, ks, z_score
 
-from maxentry.kernels import gauge, simd
+from maxentry.kernels import gauge, rows
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels import rows as half_sweep
 from maxentry.model.priors import InverseGamma, Priors
@@ -100,10 +100,10 @@ def test_sums_over_a_row_are_chains_of_fused_multiply_adds_to_the_bit(R, weighte
 
 @pytest.mark.parametrize("registers", [True, False])
 def test_every_sum_belongs_to_one_pass_for_any_registers(monkeypatch, registers):
-    monkeypatch.setattr(simd, "has_avx512", lambda: registers)
+    monkeypatch.setattr(rows, "has_avx512", lambda: registers)
     for strips in range(5):
-        for shape in (simd.diagonal_blocks(strips), simd.lower_block(strips)):
-            loops = simd.split_into_loops(shape)
+        for shape in (rows.diagonal_blocks(strips), rows.lower_block(strips)):
+            loops = rows.split_into_loops(shape)
             found = [
                 (r, block.col + k)
                 for part in loops
@@ -122,7 +122,7 @@ def test_every_sum_belongs_to_one_pass_for_any_registers(monkeypatch, registers)
         lower = {(r, c) for r in range(4 * strips) for c in range(r + 1)}
         borders = {(r, c) for r in (-1, -2) for c in range(4 * strips)}
         places = {
-            (r, t.col + k) for t in simd.diagonal_blocks(strips) for r in t.rows for k in range(t.width)
+            (r, t.col + k) for t in rows.diagonal_blocks(strips) for r in t.rows for k in range(t.width)
         }
         assert lower | borders <= places
 

@@ -12,11 +12,11 @@ from tests.reference.gibbs_slow import State
 from maxentry import Observations, Posterior, Sampling, complete
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
-from maxentry.kernels import latent
+from maxentry.kernels import rng as variances
 from maxentry.model.likelihood import Likelihood
 from maxentry.posterior import gibbs
-from maxentry.posterior.fold_in import fold_in
 from maxentry.posterior.gibbs import gather
+from maxentry.posterior.new_rows import fold_in
 
 SHORT = Sampling("long", chains=2, anneal=60, settle=40, draws=40, thin=2)
 LEARNED = Likelihood(replicates=True)
@@ -102,8 +102,10 @@ def test_the_law_of_gathered_values_is_that_of_the_replicates(se):
         )
 
     grid = [(e, s) for e in (0.1, 0.5, 2.0) for s in (0.05, 0.4, 0.9)]
-    kernels = [latent.log_error_density(s, latent.SHARE, e, s, errors, 1.0) for e, s in grid]
-    by_eta2 = [latent.log_error_density(np.log(e), latent.LOG_ETA2, 9.0, s, errors, 1.0) for e, s in grid]
+    kernels = [variances.log_error_density(s, variances.SHARE, e, s, errors, 1.0) for e, s in grid]
+    by_eta2 = [
+        variances.log_error_density(np.log(e), variances.LOG_ETA2, 9.0, s, errors, 1.0) for e, s in grid
+    ]
     expected = np.array([exact(e, s) for e, s in grid])
     np.testing.assert_allclose(kernels - expected, kernels[0] - expected[0])
     np.testing.assert_allclose(by_eta2 - expected - np.log([e for e, _ in grid]), kernels[0] - expected[0])

@@ -23,7 +23,7 @@ def test_every_route_is_in_the_guide_and_no_other() -> None:
         paths = {path.removeprefix("/api/v1") for path in client.get("/openapi.json").json()["paths"]}
     named = set()
     for cell in re.findall(r"^\| (`(?:GET|POST).*?) \|", GUIDE, flags=re.MULTILINE):
-        for place in re.findall(r"(?:/campaigns|/jobs|…)[\w/{}]*", cell):
+        for place in re.findall(r"(?:/campaigns|/jobs|/tables|…)[\w/{}]*", cell):
             place = place.replace("{c}", "{campaign}").replace("{id}", "{job}")
             base = "/jobs/{job}" if "/jobs" in cell else "/campaigns/{campaign}"
             named.add(place.replace("…", base))

@@ -29,17 +29,21 @@ import numpy as np
 
 from maxentry._io import checkpoint
 from maxentry._types import Array, Flags, Indices
+from maxentry.acquisition.plates import alternate_sums
 from maxentry.acquisition.problem import Problem, Quota, Selection, check_belief
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
-from maxentry.model.goal import Goal
+from maxentry.model.goal import Goal, Line
 
 # Draws x of a block of rows and columns, of one draw or of all, in the user's units: (x, rows, cols, draws) -> values
 Convert = Callable[[Array, Any, Any, Any], Array]
+Tops = tuple[Indices, Array]  # keys and values
 MOST_CANDIDATES = 20_000
+MOST_SAMPLED = 5_000  # candidates at random of a matrix with more entries than that
 MOST_TARGETS = 2_000  # entries whose side of the threshold is followed
-SCREENS = 48  # draws whose best entries are the candidates of a large matrix
-MOST_MEASURED = 20_000  # measured entries among which the best so far are looked for
+SCREENS = 24  # draws whose best entries are the candidates of a large matrix
+MOST_MEASURED = 4_000  # measured entries among which the best so far are looked for
+SPARE = 3  # of each line at least so many more than k
 LEAST_GAIN = 1e-12  # relative to the first: below it, what is left is chosen by its variance
 
 
@@ -115,16 +119,16 @@ def available_blocks(problem: Problem) -> Iterator[tuple[slice, Flags]]:
 
 
 def sample_available(problem: Problem, rng: np.random.Generator) -> Entries:
-    """Return all available entries, or a sample of MOST_CANDIDATES of them."""
+    """Return all available entries, or a sample of MOST_SAMPLED of them."""
     m1, m2 = problem.shape
     if m1 * m2 <= MOST_CANDIDATES or problem.limits.plates is not None:
         return Entries.from_keys(_all_available(problem), m2)
     found: Indices = np.empty(0, dtype=np.int64)
     for _ in range(20):  # a mask may leave few
-        keys = np.unique(np.concatenate([found, rng.integers(m1 * m2, size=2 * MOST_CANDIDATES)]))
+        keys = np.unique(np.concatenate([found, rng.integers(m1 * m2, size=2 * MOST_SAMPLED)]))
         found = keys[_is_available(problem, keys)]
-        if len(found) >= MOST_CANDIDATES:
-            return Entries.from_keys(np.sort(rng.permutation(found)[:MOST_CANDIDATES]), m2)
+        if len(found) >= MOST_SAMPLED:
+            return Entries.from_keys(np.sort(rng.permutation(found)[:MOST_SAMPLED]), m2)
     return Entries.from_keys(_all_available(problem), m2)
 
 
@@ -150,45 +154,61 @@ def screen_best(belief: Belief, problem: Problem, goal: Goal, convert: Convert |
     m1, m2 = problem.shape
     if m1 * m2 <= MOST_CANDIDATES or problem.limits.plates is not None:
         return Entries.from_keys(_all_available(problem), m2)
-    draws = np.linspace(0, belief.n_draws - 1, min(SCREENS, belief.n_draws)).round().astype(int)
+    draws = _some_draws(belief)
     lines = {None: 1, "row": m1, "column": m2}[goal.per]
     depth = max(1, min(MOST_CANDIDATES // (len(draws) * lines), n + goal.k))
-    found = []
-    for s in draws:
-        found.append(_best_available(belief, problem, goal, convert, int(s), depth))
-        checkpoint()
-    return Entries.from_keys(np.unique(np.concatenate(found)), m2)
-
-
-def _best_available(
-    belief: Belief, problem: Problem, goal: Goal, convert: Convert | None, s: int, depth: int
-) -> Indices:
-    """Return the best `depth` available entries of each line in draw s, as keys."""
-    m2 = problem.shape[1]
-    kept, values = np.empty(0, dtype=np.int64), np.empty(0)
+    found: list[Tops] = [(np.empty(0, dtype=np.int64), np.empty(0))] * len(draws)
     for rows, free in available_blocks(problem):
-        every = slice(0, m2)
-        x = belief.block(s, rows, every)
-        x = np.where(free, goal.sign * (x if convert is None else convert(x, rows, every, s)), -np.inf)
-        axis = {None: None, "row": 1, "column": 0}[goal.per]
-        x = x.reshape(-1) if axis is None else x
-        size = x.shape[axis or 0]
-        place = np.argpartition(x, max(size - depth, 0), axis=axis or 0)
-        if axis is None:
-            key = place[-depth:] + rows.start * m2
-        elif axis == 1:
-            key = (np.arange(rows.start, rows.stop)[:, None] * m2 + place[:, -depth:]).ravel()
+        taken, every = np.flatnonzero(~free), slice(0, m2)
+        for place, s in enumerate(draws):
+            x = belief.block(s, rows, every)
+            x = goal.sign * (x if convert is None else convert(x, rows, every, s))
+            x.reshape(-1)[taken] = -np.inf
+            best = _best_entries(x, goal.per, depth)
+            best = best[np.isfinite(x.reshape(-1)[best])]
+            both = zip(found[place], (best + rows.start * m2, x.reshape(-1)[best]), strict=True)
+            keys, values = (np.concatenate(parts) for parts in both)
+            found[place] = keys, values
+        checkpoint()
+    every_draw = (_best_of_lines(keys, values, m2, goal.per, depth) for keys, values in found)
+    return Entries.from_keys(np.unique(np.concatenate(list(every_draw))), m2)
+
+
+def _some_draws(belief: Belief) -> list[int]:
+    return [int(s) for s in np.linspace(0, belief.n_draws - 1, min(SCREENS, belief.n_draws)).round()]
+
+
+def _best_entries(x: Array, per: Line | None, depth: int) -> Indices:
+    """Return where the greatest `depth` numbers of each row, of each column or of all are, as places in x.ravel()."""
+    n1, n2 = x.shape
+    if per is not None:
+        axis = 1 if per == "row" else 0
+        size = x.shape[axis]
+        if depth == 1:
+            place = np.expand_dims(x.argmax(axis), axis)
         else:
-            key = ((place[-depth:] + rows.start) * m2 + np.arange(m2)).ravel()
-        best = x.reshape(-1)[key - rows.start * m2]
-        kept = np.concatenate([kept, key[np.isfinite(best)]])
-        values = np.concatenate([values, best[np.isfinite(best)]])
-    if goal.per == "row":
-        return kept
-    line = 0 * kept if goal.per is None else kept % m2  # lines that lie in several blocks
+            first = max(size - depth, 0)
+            place = np.take(np.argpartition(x, first, axis=axis), np.arange(first, size), axis=axis)
+        at = np.arange(n1)[:, None] * n2 + place if axis else place * n2 + np.arange(n2)
+        return np.asarray(at.ravel(), dtype=np.int64)
+    flat = x.reshape(-1)
+    if n1 <= depth:
+        return np.argpartition(flat, max(flat.size - depth, 0))[-depth:]
+    bound = np.partition(x.max(1), n1 - depth)[n1 - depth]  # so many rows have an entry as great
+    place = np.flatnonzero(flat >= bound)
+    return place[np.argpartition(flat[place], len(place) - depth)[-depth:]]
+
+
+def _best_of_lines(keys: Indices, values: Array, m2: int, per: Line | None, depth: int) -> Indices:
+    """Return the keys with the greatest values, `depth` of each line."""
+    line = _line_of_keys(keys, m2, per)
     order = np.lexsort((-values, line))
     first = np.searchsorted(line[order], line[order])
-    return kept[order][np.arange(len(kept)) - first < depth]
+    return keys[order][np.arange(len(keys)) - first < depth]
+
+
+def _line_of_keys(keys: Indices, m2: int, per: Line | None) -> Indices:
+    return 0 * keys if per is None else keys // m2 if per == "row" else keys % m2
 
 
 def _draws_at(belief: Belief, convert: Convert | None, entries: Entries) -> Array:
@@ -206,6 +226,7 @@ class _Improvement:
         self.draws, self.line = draws, line
         self.tops = tops  # (S, L, k): the best so far, in no order
         self.least = tops.min(2)  # (S, L)
+        self.gains = self._gain(slice(None))
 
     @classmethod
     def begin(
@@ -227,7 +248,10 @@ class _Improvement:
 
     def now(self) -> Array:
         """Return the gain of every candidate."""
-        better = self.draws - self.least[:, self.line]
+        return self.gains
+
+    def _gain(self, which: Any) -> Array:
+        better = self.draws[:, which] - self.least[:, self.line[which]]
         return np.asarray(np.maximum(better, 0.0, out=better).mean(0))
 
     def take(self, a: int) -> None:
@@ -236,6 +260,8 @@ class _Improvement:
         worst = self.tops[:, which].argmin(1)
         self.tops[s, which, worst] = np.maximum(self.tops[s, which, worst], x)
         self.least[:, which] = self.tops[:, which].min(1)
+        same = np.flatnonzero(self.line == which)  # others gain as before
+        self.gains[same] = self._gain(same if len(same) < len(self.line) else slice(None))
 
     def spread(self) -> Array:
         """Return the sd of the candidates, by which to choose where none improves anything."""
@@ -247,22 +273,32 @@ def _best_measured(belief: Belief, problem: Problem, goal: Goal, convert: Conver
     keys = np.unique(problem.observed.joined(problem.pending).keys(m2))
     if len(keys) <= MOST_MEASURED:
         return Entries.from_keys(keys, m2)
-    at = Entries.from_keys(keys, m2)
-    x = belief.draw_at(0, *at) if convert is not None else belief.mean_at(*at)
-    value = goal.sign * (x if convert is None else convert(x[None], at.rows, at.cols, slice(0, 1))[0])
-    return Entries.from_keys(np.sort(keys[np.argsort(-value)[:MOST_MEASURED]]), m2)
+    at, value = Entries.from_keys(keys, m2), np.zeros(len(keys))
+    for s in _some_draws(belief):
+        x = belief.draw_at(s, *at)
+        value += goal.sign * (x if convert is None else convert(x, at.rows, at.cols, s))
+    lines = {None: 1, "row": problem.shape[0], "column": m2}[goal.per]
+    depth = max(goal.k + SPARE, MOST_MEASURED // lines)
+    return Entries.from_keys(np.sort(_best_of_lines(keys, value, m2, goal.per, depth)), m2)
 
 
 def _line_numbers(problem: Problem, goal: Goal) -> Callable[[Entries], Indices]:
-    return lambda at: 0 * at.rows if goal.per is None else at.rows if goal.per == "row" else at.cols
+    return lambda at: _line_of_keys(at.keys(problem.shape[1]), problem.shape[1], goal.per)
 
 
 class _Knowledge:
-    """The fall of the sum of the targets' variances by each candidate; all are conditioned on what is chosen."""
+    """The fall of the sum of the targets' variances by each candidate; all are conditioned on what is chosen.
+
+    With x_a and f_b deviations from the means over the draws, over sqrt(S), and G = sum_b f_b f_b', the gain is
+    x_a'G x_a / (x_a'x_a + eta2_a). Measuring d turns x into P x and G into P G P with P P = I - d d' / (d'd + eta2_d),
+    so that x'G x and x'x need two products a step.
+    """
 
     def __init__(self, x: Array, f: Array, eta2: Array) -> None:
-        self.x, self.f = x, f  # deviations from the means over the draws, over sqrt(S)
-        self.eta2 = eta2  # the working noise of each candidate
+        self.x, self.eta2 = x, eta2  # the working noise of each candidate
+        self.G = f @ f.T
+        self.told = ((f.T @ x) ** 2).sum(0) if f.shape[1] < len(x) else (x * (self.G @ x)).sum(0)
+        self.v = (x**2).sum(0)
 
     @classmethod
     def begin(cls, belief: Belief, problem: Problem, targets: Array, candidates: Entries) -> _Knowledge:
@@ -274,25 +310,33 @@ class _Knowledge:
         field = cls(x / np.sqrt(S), f / np.sqrt(S), eta2)
         for a in range(n, x.shape[1]):
             field.take(a)
-        return cls(field.x[:, :n], field.f, eta2[:n])
+        field.x, field.eta2, field.told, field.v = (
+            part[..., :n] for part in (field.x, field.eta2, field.told, field.v)
+        )
+        return field
 
     def now(self) -> Array:
         """Return the gain of every candidate."""
-        v = (self.x**2).sum(0)
-        return np.asarray(((self.f.T @ self.x) ** 2).sum(0) / (v + self.eta2))
+        return np.asarray(np.maximum(self.told, 0.0) / (self.v + self.eta2))
 
     def take(self, a: int) -> None:
         """Condition on a measurement of a candidate: x'x falls by x'd d'x / (d'd + eta2)."""
         d = self.x[:, a].copy()
         v = float(d @ d)
-        if v > 0:
-            share = (1 - np.sqrt(self.eta2[a] / (v + self.eta2[a]))) / v
-            self.x -= np.outer(d, share * (d @ self.x))
-            self.f -= np.outer(d, share * (d @ self.f))
+        if v <= 0:
+            return
+        q, Gd = 1 / (v + self.eta2[a]), self.G @ d
+        near, told = d @ self.x, Gd @ self.x
+        self.told += q * near * (q * float(d @ Gd) * near - 2 * told)
+        self.v = np.maximum(self.v - q * near**2, 0.0)
+        share = (1 - np.sqrt(self.eta2[a] * q)) / v  # P = I - share d d'
+        self.x -= np.outer(d, share * near)
+        self.G -= np.outer(share * d, Gd)
+        self.G -= np.outer(self.G @ d, share * d)
 
     def spread(self) -> Array:
         """Return the sd of the candidates."""
-        return np.asarray(np.sqrt((self.x**2).sum(0)))
+        return np.asarray(np.sqrt(self.v))
 
 
 def _choose_greedily(
@@ -330,6 +374,8 @@ def _choose_plates(
     problem: Problem, candidates: Entries, gain: _Improvement | _Knowledge, n: int
 ) -> Selection:
     """Take whole rows or columns: those whose entries' gains add up to most for their cost, given the plates before."""
+    if problem.limits.block is not None:
+        return _choose_block(problem, candidates, gain, problem.limits.block)
     by_row = problem.limits.plates == "rows"
     line, m = (candidates.rows, problem.shape[0]) if by_row else (candidates.cols, problem.shape[1])
     each = problem.costs.at(*candidates)
@@ -350,3 +396,18 @@ def _choose_plates(
     return Selection(
         candidates.rows[at], candidates.cols[at], np.concatenate(gains), each[at], evaluated=len(each)
     )
+
+
+def _choose_block(
+    problem: Problem, candidates: Entries, gain: _Improvement | _Knowledge, block: tuple[int, int]
+) -> Selection:
+    """Take a block of rows by columns: the one whose entries' gains add up to most for their cost."""
+    now, cost = gain.now(), problem.costs.at(*candidates)
+    rows, cols = np.unique(candidates.rows), np.unique(candidates.cols)
+    gains = np.zeros((len(rows), len(cols)))
+    gains[np.searchsorted(rows, candidates.rows), np.searchsorted(cols, candidates.cols)] = now / cost
+    best = alternate_sums(gains, block)
+    within = np.isin(candidates.rows, rows[best[0]]) & np.isin(candidates.cols, cols[best[1]])
+    at = np.flatnonzero(within)
+    at = at[np.lexsort((candidates.cols[at], candidates.rows[at]))]
+    return Selection(candidates.rows[at], candidates.cols[at], now[at], cost[at], evaluated=len(cost))

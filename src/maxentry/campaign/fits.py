@@ -27,6 +27,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,8 +38,10 @@ from numpy.typing import NDArray
 from maxentry._io import expand_home, user_cache
 from maxentry._types import Array, Flags
 from maxentry.belief import Entries
-from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
-from maxentry.errors import MaxentryError
+from maxentry.campaign.ledger import snapshots
+from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed, replay
+from maxentry.campaign.storage import Key, Storage
+from maxentry.errors import MaxentryError, StorageError
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.transform import NONE, ValueMap
 
@@ -99,6 +102,11 @@ def cache_folder(mark: str) -> Path:
     return (expand_home(Path(wish)) if wish else user_cache()) / mark
 
 
+def forget(mark: str) -> None:
+    """Delete the cached fits and the snapshot of a campaign."""
+    shutil.rmtree(cache_folder(mark), ignore_errors=True)
+
+
 def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
     """Return the file of a campaign's snapshot (ledger/snapshots.py), which may not exist; None without a folder."""
     return cache / f"snapshot-{mark}.npz" if isinstance(cache, Path) else None
@@ -113,7 +121,7 @@ STEP = 1.02
 UP_TO_DATE = Sampling("long", settle=6, draws=1, thin=1)
 SAMPLED = 20_000  # entries, at most, that the expected error is computed from one by one
 FEW_REPEATS = 8  # repeated measurements that tell half of the noise
-LAW = 8  # version of cached fits; increase it when the same data give another posterior
+LAW = 9  # version of cached fits; increase it when the same data give another posterior
 
 
 def fit_posterior(state: State, cache: Cache | None = None, *, progress: bool | None = None) -> Posterior:
@@ -454,3 +462,34 @@ def _noise_variances(posterior: Posterior) -> Array:
     df = np.maximum(law.nu, 3.0)
     variances: Array = law.var * df / (df - 2)
     return variances
+
+
+# Opening a campaign
+
+EVERY = 20_000  # events that are replayed before a new snapshot is worth its file
+AT_ONCE = 20_000  # events read at once: their records take much more memory than the state
+
+
+def open_state(storage: Storage, key: Key, file: Path | None) -> State:
+    """Return the latest state of a campaign: from the snapshot in a file, if it is one of these events, and later ones.
+
+    If many events had to be replayed, leave a new snapshot.
+    """
+    state, known = None, 0
+    if file is not None and file.is_file() and (first := snapshots.load(file, key.uuid)) is not None:
+        with contextlib.suppress(StorageError):  # of another copy of the campaign, or of a later one
+            state, known = follow(storage, key, first), first.version
+    if state is None:
+        state = follow(storage, key, replay(storage.events(key, 0, 1)))
+    if file is not None and state.version - known >= EVERY:
+        snapshots.save(state, file, key.uuid)
+    return state
+
+
+def follow(storage: Storage, key: Key, state: State) -> State:
+    """Return the latest state, given an earlier one."""
+    while True:
+        news = storage.events(key, state.version, AT_ONCE, digest=state.digest)
+        state = state.after(news)
+        if len(news) < AT_ONCE:
+            return state

@@ -38,7 +38,9 @@ LEAST_REST = (
     0.05  # or if all entries left, at the present rate, would lower the error by less than this fraction
 )
 
-
+# With a goal, if less than this is at stake (of the spread of the values, of the pairs, of the entries) and the next
+# batch should change fewer choices than that
+LEAST_STAKE, FEWEST_CHANGES = 0.01, 0.05
 SAMPLED = 8_000  # entries whose answers stand for all
 PAST = 3  # batches whose promises are shown, at most
 LATEST_TELLS = 50  # among which they are looked for
@@ -205,7 +207,7 @@ def look_ahead(
     enough = policy.explain_target(state, posterior) or (batch.why if not len(batch.rows) else None)
     if state.settings.goal != "fill":
         prospect = expect_goal(state, posterior, batch)
-        advice = enough or describe_goal(state.settings, posterior, prospect, len(batch.rows))
+        advice = enough or describe_goal(state.settings, posterior, prospect, outlook)
         return Ahead(outlook, advice, past, prospect)
     advice = enough or " ".join([give_advice(outlook, state.settings.target_sd), *describe_past(past)])
     return Ahead(outlook, advice, past)
@@ -219,8 +221,10 @@ def expect_goal(state: State, posterior: Posterior, batch: policy.Batch) -> Pros
     return expect_stake(posterior.belief, posterior.answers, state.settings.wanted, entries, rng)
 
 
-def describe_goal(settings: Settings, posterior: Posterior, prospect: Prospect | None, n: int) -> str:
-    """Say what is at stake for the goal now, and what the next n measurements should change."""
+def describe_goal(
+    settings: Settings, posterior: Posterior, prospect: Prospect | None, outlook: Outlook
+) -> str:
+    """Say what is at stake for the goal now, and what the next batch should change."""
     from maxentry.posterior.decisions import say_stake
 
     goal, enough = settings.wanted, settings.enough
@@ -228,8 +232,12 @@ def describe_goal(settings: Settings, posterior: Posterior, prospect: Prospect |
         return f"go on: {posterior.answer(goal).summary[-1]}"
     if prospect.now == 0:
         return f"{say_stake(goal, prospect.now)} You can stop here."
-    wanted = "" if enough is None else f" {enough:g} was asked for."
-    return f"go on: {say_stake(goal, prospect.now).rstrip('.')}; {prospect.say(goal, n)}.{wanted}"
+    said = f"{say_stake(goal, prospect.now).rstrip('.')}; {prospect.say(goal, outlook.entries)}."
+    if enough is not None:
+        return f"go on: {said} {enough:g} was asked for."
+    least = LEAST_STAKE * (outlook.error_at_start if goal.kind == "best" else 1.0)
+    idle = prospect.now < least and prospect.changes < FEWEST_CHANGES
+    return f"{said} You can stop here." if idle else f"go on: {said}"
 
 
 def describe_past(past: tuple[PastBatch, ...]) -> list[str]:

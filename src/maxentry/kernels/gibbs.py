@@ -49,16 +49,17 @@ from maxentry.kernels.gauge import (
     transform_gram,
     weighted_gram,
 )
-from maxentry.kernels.latent import (
+from maxentry.kernels.latent import Latent, entry_means, fill_latent, redraw_scales
+from maxentry.kernels.rng import (
     Errors,
-    Latent,
-    entry_means,
-    fill_latent,
+    draw_from_grid,
+    draw_inverse_gamma,
+    draw_variance,
+    fill_bartlett,
+    fill_normal,
     redraw_errors,
-    redraw_scales,
     weigh_errors,
 )
-from maxentry.kernels.rng import draw_from_grid, draw_inverse_gamma, draw_variance, fill_bartlett, fill_normal
 from maxentry.kernels.rows import draw_rows
 from maxentry.kernels.simd import fetch_and_increment
 
@@ -72,7 +73,6 @@ SIDES = ((TAU2_ROW, S2_ROW, H_ROW), (TAU2_COL, S2_COL, H_COL))
 
 RATE = 0.25  # of half-sweeps that redraw the strength of a component
 FIXED = 1e40  # shape of an inverse gamma without spread
-EVERY = np.empty(0, np.int32)
 MAX_COUNT = 4096  # observations of a row up to which rows of equal count are grouped
 
 
@@ -487,7 +487,7 @@ def update_errors(
     `update_scales` must keep what is drawn here: its prior is put at it, without spread.
     """
     entry_means(
-        EVERY, True, right.indptr, right.positions, left.factors, right.factors, left.effect, right.effect,
+        right.indptr, right.positions, left.factors, right.factors, left.effect, right.effect,
         scalars[MU], errors.mean,
     )  # fmt: skip
     eta2, share = redraw_errors(errors, right.values, scratch.state[BETA], scalars[ETA2], scalars[SHARE], rng)
@@ -498,21 +498,25 @@ def update_errors(
 
 @njit(cache=True, nogil=True)
 def update_latent(
-    latent: Latent, left: Side, right: Side, scratch: Scratch, source: Indices32, hyper: Array, scalars: Array,
+    latent: Latent, left: Side, right: Side, scratch: Scratch, hyper: Array, scalars: Array,
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Draw the latent values of limits, yes or no, and grades; now and then eta2 and the cuts without them before."""
     beta, scales = scratch.state[BETA], rng.random() < latent.often[0]
     entry_means(
-        latent.pair, scales, right.indptr, right.positions, left.factors, right.factors, left.effect, right.effect,
-        scalars[MU], latent.mean,
+        latent.indptr, latent.rows, left.factors, right.factors, left.effect, right.effect, scalars[MU], latent.mean,
     )  # fmt: skip
     if scales:
+        if latent.every.size > 0:
+            entry_means(
+                right.indptr, right.positions, left.factors, right.factors, left.effect, right.effect, scalars[MU],
+                latent.every,
+            )  # fmt: skip
         scalars[ETA2] = redraw_scales(
             latent, right.values, right.weights, beta, scalars[ETA2], hyper[H_ETA], hyper[H_ETA + 1],
             scalars[N_SCALARS:], rng,
         )  # fmt: skip
-    fill_latent(latent, source, right.weights, beta / scalars[ETA2], left.values, right.values, rng)
+    fill_latent(latent, right.weights, beta / scalars[ETA2], left.values, right.values, rng)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -553,6 +557,6 @@ def run_sweeps(
         if errors is not None:
             update_errors(errors, left, right, scratch, source, hyper, scalars, rng)
         if latent is not None:
-            update_latent(latent, left, right, scratch, source, hyper, scalars, rng)
+            update_latent(latent, left, right, scratch, hyper, scalars, rng)
         if thin > 0 and (t + 1) % thin == 0:
             store_draw(t // thin, R, left, right, scalars, out_left, out_right, out_row, out_col, out_scalars)

@@ -3,7 +3,8 @@
     z_n ~ N(x_n, eta2 / (beta w_n)),   low_n < z_n <= high_n       (a limit, a yes or no, a grade)
 
 Each sweep draws z_n given x_n and writes it in place of the measurement; the rest of the sweep is that of plain values.
-Truncated normals are drawn by rejection, from the tail where the ends lie there (Robert 1995): exact however far out.
+Truncated normals are drawn by inverting their law, eight at a time; far out and in narrow intervals by rejection, from
+the tail where the ends lie there (Robert 1995). Both are exact to rounding.
 
 **Scales without z.** Where most measurements are limits, eta2 given z creeps: z follows eta2 and eta2 follows z. So
 now and then eta2 is drawn with z integrated out, by a slice step on
@@ -24,96 +25,94 @@ from numba import njit
 from numpy.typing import NDArray
 
 from maxentry._types import Array
-from maxentry.kernels.simd import LANES, broadcast, fma, horizontal_sum, load
+from maxentry.kernels.rng import POINT, begin_slice, move_slice
+from maxentry.kernels.simd import (
+    EDGE_END,
+    LANES,
+    SMALLEST,
+    Lanes,
+    add,
+    all_positive,
+    beyond_factor,
+    broadcast,
+    clamp,
+    fma,
+    formula,
+    gather,
+    gather_pairs,
+    horizontal_sum,
+    load,
+    logarithm,
+    multiply,
+    normal_quantile,
+    positive_part,
+    smaller,
+    store,
+    subtract,
+    tail_factor,
+    transposed_sums,
+    uniforms,
+    upper_tail,
+)
 
 ROOT_2 = math.sqrt(2.0)
 LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
-NORMAL_ENDS = 0.45  # lower ends up to which plain normals are rejected; beyond it the tail's exponential
 MOST_ROUNDS = 1000  # numbers need a few; NaN would try for ever
-BLOCK = 1024  # measurements drawn together
+BLOCK = 256  # measurements drawn together, a multiple of GROUP
+GROUP = 8 * LANES  # probabilities of one logarithm in each lane
 ASYMPTOTIC = 37.0  # beyond it erfc underflows
-FIRST_KNOT, N_KNOTS, KNOTS = (
-    -10.0,
-    1600,
-    32,
-)  # of the table of log tails: its start, and steps in all and in one
+FAR, LEAST = 2.0, 0.01  # lower ends and probabilities of intervals up to which their law is inverted
 NARROW = 1e-5  # intervals whose probability is their width times the density in the middle
-STEPS = 20  # of the brackets of a slice
+SMALL_SHARE = (
+    1e-3  # of the tail beyond its lower end, below which an interval's probability is computed by itself
+)
 
 
 class Latent(NamedTuple):
-    """The measurements with ends, in the order of the right side, and arrays to work in."""
+    """The L measurements with ends, in the order of the right side, and arrays to work in.
 
-    pair: NDArray[np.int32]  # (N,) the line of `ends` that holds, -1 for a plain value
-    ends: Array  # (P, 2) low and high, in standard units; those of grades move with the cuts
-    mean: Array  # (N,) the entries, before z is drawn
+    `pair` and `mean` are padded to a multiple of GROUP; there the last line of `ends` holds, which are infinite.
+    """
+
+    pair: NDArray[np.int32]  # the line of `ends` that holds
+    place: NDArray[np.int32]  # (L,) the position among all measurements of the right side
+    source: NDArray[np.int32]  # (L,) the same of the left side
+    indptr: NDArray[np.int64]  # where the measurements of each column begin
+    rows: NDArray[np.int32]  # (L,) of the measurements
+    ends: Array  # (P + 1, 2) low and high, in standard units; those of grades move with the cuts
+    mean: Array  # the entries, before z is drawn
+    every: Array  # (N,) the entries of all measurements; empty where all have ends
     inner: NDArray[np.int64]  # the lines of `ends` whose upper end is a cut that is drawn
     often: Array  # (1,) share of the sweeps that draw the scales without z
+
+
+def make_latent(
+    pair: NDArray[np.int32], ends: Array, source: NDArray[np.int32], indptr: NDArray[np.int64],
+    index: NDArray[np.int32], inner: NDArray[np.int64],
+) -> Latent:  # fmt: skip
+    """Collect the measurements with pair >= 0, the line of `ends` that holds for each."""
+    place = np.flatnonzero(pair >= 0).astype(np.int32)
+    padded = np.full(-(-place.size // GROUP) * GROUP, len(ends), np.int32)
+    padded[: place.size] = pair[place]
+    before = np.concatenate([[0], np.cumsum(pair >= 0)])
+    table = np.vstack([ends, [-np.inf, np.inf]])
+    mean, every = np.zeros(padded.size), np.zeros(pair.size if place.size < pair.size else 0)
+    return Latent(
+        padded, place, source[place], before[indptr].astype(np.int64), index[place], table, mean, every, inner,
+        np.zeros(1),
+    )  # fmt: skip
 
 
 # Truncated normals
 
 
 @njit(cache=True, nogil=True, inline="always")
-def standard_ends(mean: float, root: float, low: float, high: float) -> tuple[float, float, float]:
-    """Return a, b and a sign: the ends around the mean times `root` (1/sd), mirrored so that a + b >= 0."""
-    c, d = root * (low - mean), root * (high - mean)
-    mirrored = c + d < 0.0
-    return (-d if mirrored else c), (-c if mirrored else d), (-1.0 if mirrored else 1.0)
-
-
-@njit(cache=True, nogil=True, inline="always")
 def choose_proposal(a: float, b: float) -> int:
-    """Return which law to reject from: 0 normal, 1 exponential tail, 2 uniform. At least a third is accepted."""
-    return 2 if (b - a) * max(a, 0.5) <= 1.0 else int(a > NORMAL_ENDS)
+    """Return which law to reject from: 0 exponential tail, 1 uniform. For a > 0.45 at least a third is accepted.
 
-
-@njit(cache=True, nogil=True)
-def draw_between(
-    a: Array,
-    b: Array,
-    waiting: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    out: Array,
-    rng: np.random.Generator,
-) -> None:
-    """out[k] <- a standard normal between a[k] and b[k], for a block of them; a + b >= 0.
-
-    `waiting` are three lists of positions, one for each proposal, counts[p] in each. Every round proposes for those
-    that wait, and moves the rejected ones to the front of the list. A branch on each would cost several times as much
-    as the random numbers: the processor stalls on what it cannot foresee.
+    Wider intervals that begin below are left to inversion: theirs is no small probability.
     """
-    for _ in range(MOST_ROUNDS):
-        if counts[0] + counts[1] + counts[2] == 0:
-            return
-        rest = 0
-        for q in range(counts[0]):
-            k = waiting[0, q]
-            x = rng.standard_normal()
-            x = abs(x) if a[k] >= 0.0 else x
-            out[k] = x
-            waiting[0, rest] = k
-            rest += 1 - int((x > a[k]) & (x <= b[k]))
-        counts[0], rest = rest, 0
-        for q in range(counts[1]):
-            k = waiting[1, q]
-            rate = 0.5 * (a[k] + math.sqrt(a[k] * a[k] + 4.0))
-            x = a[k] + rng.standard_exponential() / rate
-            out[k] = x
-            waiting[1, rest] = k
-            rest += 1 - int((rng.standard_exponential() >= 0.5 * (x - rate) * (x - rate)) & (x <= b[k]))
-        counts[1], rest = rest, 0
-        for q in range(counts[2]):
-            k = waiting[2, q]
-            x = a[k] + (b[k] - a[k]) * rng.random()
-            out[k] = x
-            top = max(a[k], 0.0)
-            waiting[2, rest] = k
-            rest += 1 - int(rng.standard_exponential() >= 0.5 * (x - top) * (x + top))
-        counts[2] = rest
-    for p in range(3):  # not numbers
-        for q in range(counts[p]):
-            out[waiting[p, q]] = a[waiting[p, q]]
+    return int((b - a) * max(a, 0.5) <= 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -123,32 +122,6 @@ def log_tail(a: float) -> float:
         return math.log(0.5 * math.erfc(a / ROOT_2))
     r = 1.0 / (a * a)
     return -0.5 * a * a - math.log(a) - LOG_ROOT_2PI + math.log1p(-r * (1.0 - r * (3.0 - 15.0 * r)))
-
-
-def _table() -> Array:
-    """Values of `log_tail`, and its slopes times the step, from FIRST_KNOT on."""
-    knots = [FIRST_KNOT + k / KNOTS for k in range(N_KNOTS + 1)]
-    values = [log_tail.py_func(a) for a in knots]
-    slopes = [
-        -math.exp(-0.5 * a * a - LOG_ROOT_2PI - value) / KNOTS for a, value in zip(knots, values, strict=True)
-    ]
-    return np.array([values, slopes]).T.copy()
-
-
-TABLE = _table()
-
-
-@njit(cache=True, nogil=True, inline="always")
-def quick_log_tail(a: float) -> float:
-    """`log_tail` by cubic interpolation, to 1e-9; exact beyond the table. For sums over all measurements."""
-    if a >= FIRST_KNOT + (N_KNOTS - 1) / KNOTS:
-        return float(log_tail(a))
-    t = max(a - FIRST_KNOT, 0.0) * KNOTS
-    k = int(t)
-    t -= k
-    f0, f1, d0, d1 = TABLE[k, 0], TABLE[k + 1, 0], TABLE[k, 1], TABLE[k + 1, 1]
-    rise = f1 - f0
-    return float(f0 + t * (d0 + t * (3.0 * rise - 2.0 * d0 - d1 + t * (d0 + d1 - 2.0 * rise))))
 
 
 @njit(cache=True, nogil=True)
@@ -168,97 +141,295 @@ def log_between(a: float, b: float) -> float:
     return float(tail + math.log1p(-math.exp(log_tail(b) - tail)))
 
 
+@formula
+def mirror_sign(c: Lanes, d: Lanes) -> Lanes:
+    """-1 where c + d < 0: the interval (c, d) is mirrored, so that its nearer tail is the upper one."""
+    return (0.0 - (c + d)).where_positive(-1.0, 1.0)
+
+
+@formula
+def nearer(sign: Lanes, c: Lanes, d: Lanes) -> Lanes:
+    """The lower end of (c, d) or of its mirror image; swapped, the upper end."""
+    return sign.where_positive(c, 0.0 - d)
+
+
+@formula
+def inversion_margin(q: Lanes, share: Lanes, a: Lanes) -> Lanes:
+    """Positive where the law of an interval is inverted well at q."""
+    return (q * 4.0 * (1.0 - q) - SMALLEST).most(share - LEAST).most(FAR - a)
+
+
 @njit(cache=True, nogil=True)
 def entry_means(
-    pair: NDArray[np.int32], every: bool, indptr: NDArray[np.int64], index: NDArray[np.int32], left: Array,
-    right: Array, offset_row: Array, offset_col: Array, mu: float, mean: Array,
+    indptr: NDArray[np.int64], index: NDArray[np.int32], left: Array, right: Array, offset_row: Array,
+    offset_col: Array, mu: float, mean: Array,
 ) -> None:  # fmt: skip
-    """mean[n] <- the entry of each measurement with ends, or of every one; factors are padded to whole vectors."""
-    width = left.shape[1]
+    """mean[n] <- the entry of measurement n, whose row is index[n]; factors are padded to whole vectors."""
+    w = left.shape[1]
     for j in range(right.shape[0]):
-        base = mu + offset_col[j]
-        for n in range(indptr[j], indptr[j + 1]):
-            if every or pair[n] >= 0:
-                i = index[n]
-                x = base + offset_row[i]
-                if width > 0:
-                    sums = broadcast(0.0)
-                    for k in range(0, width, LANES):
-                        sums = fma(load(left, i * width + k), load(right, j * width + k), sums)
-                    x += horizontal_sum(sums)
-                mean[n] = x
+        base, n, stop = mu + offset_col[j], indptr[j], indptr[j + 1]
+        if w > 0:
+            while n + LANES <= stop:
+                v = load(right, j * w)
+                a = multiply(v, load(left, index[n] * w))
+                b = multiply(v, load(left, index[n + 1] * w))
+                c = multiply(v, load(left, index[n + 2] * w))
+                d = multiply(v, load(left, index[n + 3] * w))
+                e = multiply(v, load(left, index[n + 4] * w))
+                f = multiply(v, load(left, index[n + 5] * w))
+                g = multiply(v, load(left, index[n + 6] * w))
+                h = multiply(v, load(left, index[n + 7] * w))
+                for k in range(LANES, w, LANES):
+                    v = load(right, j * w + k)
+                    a = fma(v, load(left, index[n] * w + k), a)
+                    b = fma(v, load(left, index[n + 1] * w + k), b)
+                    c = fma(v, load(left, index[n + 2] * w + k), c)
+                    d = fma(v, load(left, index[n + 3] * w + k), d)
+                    e = fma(v, load(left, index[n + 4] * w + k), e)
+                    f = fma(v, load(left, index[n + 5] * w + k), f)
+                    g = fma(v, load(left, index[n + 6] * w + k), g)
+                    h = fma(v, load(left, index[n + 7] * w + k), h)
+                sums = transposed_sums(a, b, c, d, e, f, g, h)
+                store(mean, n, add(sums, add(broadcast(base), gather(offset_row, index, n))))
+                n += LANES
+        for k in range(n, stop):
+            i = index[k]
+            sums = broadcast(0.0)
+            for at in range(0, w, LANES):
+                sums = fma(load(left, i * w + at), load(right, j * w + at), sums)
+            mean[k] = horizontal_sum(sums) + (base + offset_row[i])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def one_sided(ends: Array) -> bool:
+    """Whether every pair of ends has one at infinity."""
+    inside = 0
+    for k in range(len(ends)):
+        inside += int(ends[k, 0] > -np.inf and ends[k, 1] < np.inf)
+    return inside == 0
+
+
+class Block(NamedTuple):
+    """Arrays of one number for each of BLOCK measurements."""
+
+    root: Array  # 1 / sd
+    sd: Array
+    low: Array  # ends of the standard normal, mirrored so that the nearer tail is the upper one
+    high: Array
+    sign: Array  # -1 where mirrored
+    q: Array  # the probability beyond the draw, uniform between those beyond both ends
+    share: Array  # the probability between the ends
+    margin: Array  # positive where the draw is good
+    z: Array  # the draw
+
+
+@njit(cache=True, nogil=True)
+def new_block(precision: float) -> Block:
+    """Allocate the arrays; all measurements have this precision where they have no weights."""
+    t = np.empty((9, BLOCK))
+    for q in range(BLOCK):
+        t[0, q], t[1, q] = math.sqrt(precision), 1.0 / math.sqrt(precision)
+    return Block(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def standardise(
+    start: int, latent: Latent, ends: Array, weights: Array, precision: float, block: Block
+) -> int:
+    """Set the ends of a block of measurements from `start` on, mirrored where low + high < 0; return their number."""
+    pair, place, means, size = latent.pair, latent.place, latent.mean, min(BLOCK, latent.pair.size - start)
+    roots, sds, lower, upper, signs = block.root, block.sd, block.low, block.high, block.sign
+    if weights.size > 0:
+        for q in range(min(size, place.size - start)):
+            roots[q] = math.sqrt(precision * weights[place[start + q]])
+            sds[q] = 1.0 / roots[q]
+    for q in range(0, size, LANES):
+        mean, root = load(means, start + q), load(roots, q)
+        low, high = gather_pairs(ends, pair, start + q)
+        c, d = multiply(root, subtract(low, mean)), multiply(root, subtract(high, mean))
+        sign = mirror_sign(c, d)
+        store(signs, q, sign)
+        store(lower, q, nearer(sign, c, d))
+        store(upper, q, nearer(sign, d, c))
+    return size
+
+
+@njit(cache=True, nogil=True, inline="always")
+def invert(start: int, size: int, single: bool, key: np.uint64, latent: Latent, block: Block) -> None:
+    """Draw latent values by inverting their laws at the numbers from `start` on of the sequence of `key`.
+
+    In two loops, so that the processor can work on several vectors at once.
+    """
+    sds, lower, upper, signs, tails = block.sd, block.low, block.high, block.sign, block.q
+    shares, margins, draws, means = block.share, block.margin, block.z, latent.mean
+    for q in range(0, size, LANES):
+        a, u = load(lower, q), uniforms(key, start + q)
+        share = upper_tail(a)
+        if single:
+            u = multiply(u, share)
+        else:
+            beyond = upper_tail(load(upper, q))
+            share = subtract(share, beyond)
+            u = fma(u, share, beyond)
+        store(tails, q, u)
+        store(shares, q, share)
+        store(margins, q, inversion_margin(u, share, a))
+    for q in range(0, size, LANES):
+        x = clamp(normal_quantile(load(tails, q)), load(lower, q), load(upper, q))
+        sd = multiply(load(signs, q), load(sds, q))
+        store(draws, q, fma(x, sd, load(means, start + q)))
+
+
+class Rest(NamedTuple):
+    """Up to 2 BLOCK measurements that are drawn by rejection: a standard normal between a and b for each."""
+
+    a: Array
+    b: Array  # a + b >= 0
+    x: Array
+    sd: Array  # z = centre + sd x
+    centre: Array
+    which: NDArray[np.int64]  # of the measurements with ends
+    waiting: NDArray[np.int64]  # (2, 2 BLOCK + 1) positions, one list for each proposal
+    counts: NDArray[np.int64]  # (2,) of each list
+
+
+@njit(cache=True, nogil=True)
+def new_rest() -> Rest:
+    """Allocate the arrays."""
+    t = np.zeros((5, 2 * BLOCK))
+    lists = np.zeros(2 * BLOCK, np.int64), np.zeros((2, 2 * BLOCK + 1), np.int64), np.zeros(2, np.int64)
+    return Rest(t[0], t[1], t[2], t[3], t[4], lists[0], lists[1], lists[2])
+
+
+@njit(cache=True, nogil=True)
+def find_rest(start: int, size: int, late: int, latent: Latent, block: Block, rest: Rest) -> int:
+    """Add the measurements of a block whose draws are no good to those that wait; return how many wait then."""
+    low, high, sign, sd, tails = block.low, block.high, block.sign, block.sd, block.q
+    margins, shares, mean, waiting, counts = block.margin, block.share, latent.mean, rest.waiting, rest.counts
+    to_a, to_b, to_sd, to_centre, to_which = rest.a, rest.b, rest.sd, rest.centre, rest.which
+    for g in range(0, size, LANES):
+        if all_positive(load(margins, g)):
+            continue
+        for q in range(g, min(g + LANES, size)):
+            if margins[q] > 0.0:
+                continue
+            a, b, s = low[q], high[q], sign[q] * sd[q]
+            if shares[q] > LEAST and a < FAR:  # its uniform falls beyond the edge
+                if tails[q] > 0.5:
+                    s, b = -s, -a
+                a = EDGE_END
+            to_a[late], to_b[late], to_sd[late], to_centre[late] = a, b, s, mean[start + q]
+            to_which[late] = start + q
+            p = choose_proposal(a, b)
+            waiting[p, counts[p]] = late
+            counts[p] += 1
+            late += 1
+    return late
+
+
+@njit(cache=True, nogil=True)
+def draw_rest(
+    size: int, rest: Rest, latent: Latent, left: Array, right: Array, rng: np.random.Generator
+) -> None:
+    """Draw the measurements that wait, by rejection, and write them into the values of both sides.
+
+    Every round proposes for those that wait, and moves the rejected ones to the front of their list. A branch on each
+    would cost several times as much as the random numbers: the processor stalls on what it cannot foresee.
+    """
+    a, b, out, waiting, counts = rest.a, rest.b, rest.x, rest.waiting, rest.counts
+    for _ in range(MOST_ROUNDS):
+        if counts[0] + counts[1] == 0:
+            break
+        kept = 0
+        for q in range(counts[0]):
+            k = waiting[0, q]
+            rate = 0.5 * (a[k] + math.sqrt(a[k] * a[k] + 4.0))
+            x = a[k] + rng.standard_exponential() / rate
+            out[k] = x
+            waiting[0, kept] = k
+            kept += 1 - int((rng.standard_exponential() >= 0.5 * (x - rate) * (x - rate)) & (x <= b[k]))
+        counts[0], kept = kept, 0
+        for q in range(counts[1]):
+            k = waiting[1, q]
+            x = a[k] + (b[k] - a[k]) * rng.random()
+            out[k] = x
+            top = max(a[k], 0.0)
+            waiting[1, kept] = k
+            kept += 1 - int(rng.standard_exponential() >= 0.5 * (x - top) * (x + top))
+        counts[1] = kept
+    for p in range(2):  # not numbers
+        for q in range(counts[p]):
+            out[waiting[p, q]] = a[waiting[p, q]]
+        counts[p] = 0
+    centre, sd, which, place, source = rest.centre, rest.sd, rest.which, latent.place, latent.source
+    for q in range(size):
+        z = centre[q] + sd[q] * out[q]
+        right[place[which[q]]] = z
+        left[source[which[q]]] = z
 
 
 @njit(cache=True, nogil=True)
 def fill_latent(
-    latent: Latent, source: NDArray[np.int32], weights: Array, precision: float, left: Array, right: Array,
-    rng: np.random.Generator,
-) -> None:  # fmt: skip
+    latent: Latent, weights: Array, precision: float, left: Array, right: Array, rng: np.random.Generator
+) -> None:
     """Draw z of every measurement with ends, given its mean, into the values of both sides.
 
-    A plain normal is tried first, which most ends allow; those that do not get a draw of their own law.
+    The law is inverted, eight at a time. Ends far out and narrow intervals get draws by rejection instead; and so do
+    the few whose uniform falls beyond EDGE_END, from the tail there.
     """
-    pair, ends, mean, root = latent.pair, latent.ends, latent.mean, math.sqrt(precision)
-    weighted, sd = weights.size > 0, 1.0 / math.sqrt(precision)
-    rejected, counts, waiting = (
-        np.empty(BLOCK, np.int64),
-        np.zeros(3, np.int64),
-        np.empty((3, BLOCK + 1), np.int64),
-    )
-    a, b, scale, x = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    for start in range(0, pair.size, BLOCK):
-        size = 0
-        for n in range(start, min(start + BLOCK, pair.size)):
-            k = pair[n]
-            if k >= 0:
-                s = sd / math.sqrt(weights[n]) if weighted else sd
-                z = mean[n] + s * rng.standard_normal()
-                right[n] = z
-                left[source[n]] = z
-                rejected[size] = n
-                size += 1 - int((z > ends[k, 0]) & (z <= ends[k, 1]))
+    ends, place, source = latent.ends, latent.place, latent.source
+    single, block, rest, late = one_sided(ends), new_block(precision), new_rest(), 0
+    key = np.uint64(rng.random() * 2.0**53) ^ (np.uint64(rng.random() * 2.0**53) << np.uint64(11))
+    draws = block.z
+    for start in range(0, place.size, BLOCK):
+        size = standardise(start, latent, ends, weights, precision, block)
+        invert(start, size, single, key, latent, block)
+        size = min(size, place.size - start)
+        first = place[start]
+        if place[start + size - 1] - first == size - 1:  # side by side
+            for q in range(size):
+                right[first + q] = draws[q]
+        else:
+            for q in range(size):
+                right[place[start + q]] = draws[q]
         for q in range(size):
-            n = rejected[q]
-            k = pair[n]
-            r = root * math.sqrt(weights[n]) if weighted else root
-            a[q], b[q], sign = standard_ends(mean[n], r, ends[k, 0], ends[k, 1])
-            scale[q] = sign / r
-            p = choose_proposal(a[q], b[q])
-            waiting[p, counts[p]] = q
-            counts[p] += 1
-        draw_between(a, b, waiting, counts, x, rng)
-        for q in range(size):
-            n = rejected[q]
-            z = mean[n] + scale[q] * x[q]
-            right[n] = z
-            left[source[n]] = z
+            left[source[start + q]] = draws[q]
+        late = find_rest(start, size, late, latent, block, rest)
+        if late > BLOCK:
+            draw_rest(late, rest, latent, left, right, rng)
+            late = 0
+    draw_rest(late, rest, latent, left, right, rng)
 
 
 # The scales without z
 
 
 @njit(cache=True, nogil=True)
-def log_probability(latent: Latent, weights: Array, precision: float, first: int, last: int) -> float:
-    """Sum the log probabilities of the measurements whose ends are in lines first to last."""
-    pair, ends, root = latent.pair, latent.ends, math.sqrt(precision)
-    weighted = weights.size > 0
-    total, product = 0.0, 1.0
-    for n in range(pair.size):
-        k = pair[n]
-        if first <= k <= last:
-            r = root * math.sqrt(weights[n]) if weighted else root
-            a, b, _ = standard_ends(latent.mean[n], r, ends[k, 0], ends[k, 1])
-            tail = quick_log_tail(a)
-            if b < np.inf:
-                share = 1.0 - math.exp(quick_log_tail(b) - tail)
-                if share < 1e-3:
-                    tail, share = log_between(a, b), 1.0
-                product *= share  # one logarithm for many
-                if product < 1e-250:
-                    total += math.log(product)
-                    product = 1.0
-            total += tail
-    return total + math.log(product)
+def log_probability(latent: Latent, ends: Array, weights: Array, precision: float) -> float:
+    """Sum the log probabilities of the measurements, with these ends."""
+    single, block = one_sided(ends), new_block(precision)
+    lower, upper, squares, logs, total = block.low, block.high, broadcast(0.0), broadcast(0.0), 0.0
+    for start in range(0, latent.pair.size, BLOCK):
+        size = standardise(start, latent, ends, weights, precision, block)
+        for g in range(0, size, GROUP):
+            product, narrow, some = broadcast(1.0), broadcast(1.0), broadcast(0.0)
+            for q in range(g, g + GROUP, LANES):
+                a = load(lower, q)
+                p = positive_part(a)
+                some = fma(p, p, some)
+                factor = tail_factor(a)
+                if not single:
+                    between = subtract(factor, beyond_factor(a, load(upper, q)))
+                    narrow = smaller(narrow, subtract(between, multiply(broadcast(SMALL_SHARE), factor)))
+                    factor = between
+                product = multiply(product, factor)
+            if single or all_positive(narrow):
+                squares = add(squares, some)
+                logs = add(logs, logarithm(product))
+            else:
+                for q in range(g, g + GROUP):
+                    total += log_between(lower[q], upper[q])
+    return float(total + horizontal_sum(logs) - 0.5 * horizontal_sum(squares))
 
 
 @njit(cache=True, nogil=True)
@@ -267,9 +438,7 @@ def log_noise_density(
 ) -> float:
     """log p(log eta2) up to a constant; shape and scale are those of an inverse gamma with the values in it."""
     eta2 = math.exp(log_eta2)
-    return float(
-        log_probability(latent, weights, beta / eta2, 0, len(latent.ends)) - shape * log_eta2 - scale / eta2
-    )
+    return float(log_probability(latent, latent.ends, weights, beta / eta2) - shape * log_eta2 - scale / eta2)
 
 
 @njit(cache=True, nogil=True)
@@ -277,67 +446,39 @@ def redraw_noise(
     eta2: float, latent: Latent, weights: Array, beta: float, shape: float, scale: float, step: float,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
-    """One slice step (Neal 2003: stepping out, shrinking) on log eta2 with z integrated out."""
+    """One slice step on log eta2 with z integrated out."""
     x = math.log(eta2)
-    height = log_noise_density(x, latent, weights, beta, shape, scale) - rng.standard_exponential()
-    low = x - step * rng.random()
-    high = low + step
-    down = int(rng.random() * STEPS)
-    up = STEPS - 1 - down
-    while down > 0 and log_noise_density(low, latent, weights, beta, shape, scale) > height:
-        low -= step
-        down -= 1
-    while up > 0 and log_noise_density(high, latent, weights, beta, shape, scale) > height:
-        high += step
-        up -= 1
-    for _ in range(1000):
-        new = low + (high - low) * rng.random()
-        if log_noise_density(new, latent, weights, beta, shape, scale) >= height:
-            return math.exp(new)
-        if new < x:
-            low = new
-        else:
-            high = new
-    return eta2
+    height = log_noise_density(x, latent, weights, beta, shape, scale)
+    s = begin_slice(x, height, step, -np.inf, np.inf, rng)
+    while not move_slice(s, log_noise_density(s[POINT], latent, weights, beta, shape, scale), rng):
+        pass
+    return math.exp(s[POINT])
+
+
+@njit(cache=True, nogil=True)
+def log_at_cut(cut: float, k: int, ends: Array, latent: Latent, weights: Array, precision: float) -> float:
+    """Move the cut above grade k, and return the log probability of the grades beside it."""
+    ends[k, 1], ends[k + 1, 0] = cut, cut
+    return float(log_probability(latent, ends, weights, precision))
 
 
 @njit(cache=True, nogil=True)
 def redraw_cut(
     k: int, latent: Latent, weights: Array, precision: float, step: float, rng: np.random.Generator
 ) -> None:
-    """One slice step on the cut between the grades of lines k and k + 1 of `ends`, with z integrated out.
+    """One slice step on the cut between grades k and k + 1, the lines of `ends`, with z integrated out.
 
-    Its prior is uniform between the cuts beside it. The brackets are as in `redraw_noise`, but end at those.
+    Its prior is uniform between the cuts beside it. The other grades say nothing of it: they are left open.
     """
-    ends, x = latent.ends, latent.ends[k, 1]
-    least, most = ends[k, 0], ends[k + 1, 1]
-    height = log_probability(latent, weights, precision, k, k + 1) - rng.standard_exponential()
-    low = x - step * rng.random()
-    high = low + step
-    down = int(rng.random() * STEPS)
-    up = STEPS - 1 - down
-    while down > 0 and low > least and log_at_cut(low, k, latent, weights, precision) > height:
-        low -= step
-        down -= 1
-    while up > 0 and high < most and log_at_cut(high, k, latent, weights, precision) > height:
-        high += step
-        up -= 1
-    for _ in range(1000):
-        new = low + (high - low) * rng.random()
-        if least < new < most and log_at_cut(new, k, latent, weights, precision) >= height:
-            return
-        if new < x:
-            low = new
-        else:
-            high = new
-    log_at_cut(x, k, latent, weights, precision)
-
-
-@njit(cache=True, nogil=True)
-def log_at_cut(cut: float, k: int, latent: Latent, weights: Array, precision: float) -> float:
-    """Move the cut above line k of `ends`, and return the log probability of the grades beside it."""
-    latent.ends[k, 1], latent.ends[k + 1, 0] = cut, cut
-    return float(log_probability(latent, weights, precision, k, k + 1))
+    least, x, most = latent.ends[k, 0], latent.ends[k, 1], latent.ends[k + 1, 1]
+    ends = np.empty(latent.ends.shape)
+    for line in range(len(ends)):
+        ends[line, 0], ends[line, 1] = -np.inf, np.inf
+    ends[k, 0], ends[k + 1, 1] = least, most
+    s = begin_slice(x, log_at_cut(x, k, ends, latent, weights, precision), step, least, most, rng)
+    while not move_slice(s, log_at_cut(s[POINT], k, ends, latent, weights, precision), rng):
+        pass
+    latent.ends[k, 1], latent.ends[k + 1, 0] = s[POINT], s[POINT]
 
 
 @njit(cache=True, nogil=True)
@@ -346,13 +487,15 @@ def redraw_scales(
     cuts: Array, rng: np.random.Generator,
 ) -> float:  # fmt: skip
     """Draw eta2 and the cuts with z integrated out; return eta2. shape, scale: of its prior; the cuts in place."""
-    pair, count, rss = latent.pair, 0, 0.0
-    for n in range(pair.size):
-        if pair[n] < 0:
-            e = values[n] - latent.mean[n]
+    n_limits, rss = 0, 0.0
+    for n in range(latent.every.size):
+        if n_limits < latent.place.size and latent.place[n_limits] == n:
+            n_limits += 1
+        else:
+            e = values[n] - latent.every[n]
             rss += e * e * (weights[n] if weights.size > 0 else 1.0)
-            count += 1
-    step = 4.0 * math.sqrt(2.0 / (pair.size + 8.0))
+    count = max(latent.every.size - latent.place.size, 0)  # of plain values
+    step = 4.0 * math.sqrt(2.0 / (values.size + 8.0))
     if shape < 1e15:  # otherwise the noise is known
         eta2 = redraw_noise(
             eta2, latent, weights, beta, shape + 0.5 * beta * count, scale + 0.5 * beta * rss, step, rng
@@ -361,121 +504,3 @@ def redraw_scales(
         redraw_cut(latent.inner[c], latent, weights, beta / eta2, step * math.sqrt(eta2 / beta), rng)
         cuts[c] = latent.ends[latent.inner[c], 1]
     return eta2
-
-
-# Standard errors, and deviations of entries
-
-
-class Errors(NamedTuple):
-    """Known errors of the measurements, and of entries that deviate from the pattern, in classes of equal variance.
-
-    A measurement has variance v = omega2 + error. Its error is `var`, or nu2 / `times`: it is the mean of that many
-    with the noise nu2. eta2 = omega2 + nu2 has the prior, and the share nu2 / eta2 is uniform, or nu2 is known.
-    """
-
-    group: NDArray[np.int32]  # (N,) the class of each measurement, in the order of the right side
-    times: Array  # (C,) 0: `var` holds
-    var: Array  # (C,)
-    n: Array  # (C,) measurements in the class
-    squares: Array  # (C,) sums of their squared residuals, to work in
-    mean: Array  # (N,) to work in
-    prior: Array  # (2,) shape and scale of the inverse gamma of eta2
-    noise: Array  # (3,) nu2 (negative: it is learned), degrees of freedom and sum of squares within entries
-
-
-LOG_OMEGA2, LOG_ETA2, SHARE = 0, 1, 2  # what a slice step moves; the others are fixed
-
-
-@njit(cache=True, nogil=True)
-def error_variance(c: int, errors: Errors, omega2: float, nu2: float) -> float:
-    """Return the variance of the measurements of a class around the pattern."""
-    return float(omega2 + (nu2 / errors.times[c] if errors.times[c] > 0.0 else errors.var[c]))
-
-
-@njit(cache=True, nogil=True)
-def log_error_density(x: float, which: int, eta2: float, share: float, errors: Errors, beta: float) -> float:
-    """log p(x) given the residuals, up to a constant: of log omega2, log eta2 or the share of the noise in it."""
-    if which == LOG_OMEGA2:
-        omega2, nu2 = math.exp(x), errors.noise[0]
-        eta2 = omega2 + nu2
-    else:
-        eta2 = math.exp(x) if which == LOG_ETA2 else eta2
-        nu2 = (x if which == SHARE else share) * eta2
-        omega2 = eta2 - nu2
-    total, product = 0.0, 1.0
-    for c in range(errors.n.size):
-        v = error_variance(c, errors, omega2, nu2)
-        total += errors.squares[c] / v
-        if errors.n[c] > 1.0:
-            total += errors.n[c] * math.log(v)
-        else:
-            product *= v  # one logarithm for many
-            if not 1e-150 < product < 1e150:
-                total += math.log(product)
-                product = 1.0
-    total += math.log(product)
-    if errors.noise[1] > 0.0:
-        total += errors.noise[1] * math.log(nu2) + errors.noise[2] / nu2
-    prior = -(errors.prior[0] + 1.0) * math.log(eta2) - errors.prior[1] / eta2
-    return float(-0.5 * beta * total + prior + (x if which != SHARE else 0.0))
-
-
-@njit(cache=True, nogil=True)
-def slice_errors(
-    x: float, which: int, eta2: float, share: float, errors: Errors, beta: float, rng: np.random.Generator
-) -> float:
-    """One slice step on log omega2, log eta2 or the share."""
-    step = 0.5
-    height = log_error_density(x, which, eta2, share, errors, beta) - rng.standard_exponential()
-    low, high = 0.0, 1.0
-    if which != SHARE:
-        low = x - step * rng.random()
-        high = low + step
-        down = int(rng.random() * STEPS)
-        up = STEPS - 1 - down
-        while down > 0 and log_error_density(low, which, eta2, share, errors, beta) > height:
-            low -= step
-            down -= 1
-        while up > 0 and log_error_density(high, which, eta2, share, errors, beta) > height:
-            high += step
-            up -= 1
-    for _ in range(1000):
-        new = low + (high - low) * rng.random()
-        if log_error_density(new, which, eta2, share, errors, beta) >= height:
-            return new
-        if new < x:
-            low = new
-        else:
-            high = new
-    return x
-
-
-@njit(cache=True, nogil=True)
-def redraw_errors(
-    errors: Errors, values: Array, beta: float, eta2: float, share: float, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Draw the noise beside known errors, and the deviation of entries beside the noise; return eta2 and the share."""
-    for c in range(errors.n.size):
-        errors.squares[c] = 0.0
-    for n in range(values.size):
-        e = values[n] - errors.mean[n]
-        errors.squares[errors.group[n]] += e * e
-    nu2 = errors.noise[0]
-    if nu2 >= 0.0:
-        x = math.log(max(eta2 - nu2, 1e-6 * eta2))
-        omega2 = math.exp(slice_errors(x, LOG_OMEGA2, eta2, share, errors, beta, rng))
-        return omega2 + nu2, nu2 / (omega2 + nu2)
-    eta2 = math.exp(slice_errors(math.log(eta2), LOG_ETA2, eta2, share, errors, beta, rng))
-    return eta2, slice_errors(share, SHARE, eta2, share, errors, beta, rng)
-
-
-@njit(cache=True, nogil=True)
-def weigh_errors(
-    errors: Errors, eta2: float, share: float, source: NDArray[np.int32], left: Array, right: Array
-) -> None:
-    """Set the weights eta2 / v of the measurements, on both sides."""
-    nu2 = share * eta2
-    for n in range(source.size):
-        w = eta2 / error_variance(errors.group[n], errors, eta2 - nu2, nu2)
-        right[n] = w
-        left[source[n]] = w

@@ -147,114 +147,82 @@ def solve_ridge_rows(
     return fitted
 
 
-# Fold-in: the Gaussian law of every new row's coefficients given the columns (`maxentry.posterior.fold_in`)
+# New rows: draws of their coefficients given the columns (`maxentry.posterior.new_rows`)
 #
 # F      m2 x K    features of the columns
 # Q      K x K     prior precision of a row's coefficients
 # P      K x K     Q + sum w f f' / eta2, the precision given the row's observations
 # g      K         P^-1 sum w (y - offset) f / eta2, their mean
 
-TOLERANCE = 1e-4  # on the change of a weight, which is 1 on average
-
 
 @njit(cache=True, nogil=True)
-def accumulate(
-    start: int, stop: int, index: Indices32, values: Floats, weights: Floats, F: Floats, offset: Floats, P: Floats,
-    b: Floats,
-) -> None:  # fmt: skip
-    """P <- sum w f f' (lower triangle) and b <- sum w (y - offset) f over one row's observations."""
+def accumulate(n: int, F: Floats, y: Floats, P: Floats, b: Floats) -> None:
+    """P <- P + sum f f' (lower triangle) and b <- sum y f over the first n lines of F and y."""
     K = F.shape[1]
+    whole = n - n % 4
     for a in range(K):
         b[a] = 0.0
-        for c in range(a + 1):
-            P[a, c] = 0.0
-    weighted = weights.size > 0
-    n = start
-    if not weighted:
-        while n + 4 <= stop:  # four at a time: P is read and written once for four rank-one updates
-            j0, j1, j2, j3 = index[n], index[n + 1], index[n + 2], index[n + 3]
-            t0 = values[n] - offset[j0]
-            t1 = values[n + 1] - offset[j1]
-            t2 = values[n + 2] - offset[j2]
-            t3 = values[n + 3] - offset[j3]
-            for a in range(K):
-                x0, x1, x2, x3 = F[j0, a], F[j1, a], F[j2, a], F[j3, a]
-                b[a] += t0 * x0 + t1 * x1 + t2 * x2 + t3 * x3
-                for c in range(a + 1):
-                    P[a, c] += x0 * F[j0, c] + x1 * F[j1, c] + x2 * F[j2, c] + x3 * F[j3, c]
-            n += 4
-    while n < stop:
-        j = index[n]
-        w = weights[n] if weighted else 1.0
-        t = values[n] - offset[j]
+    for k in range(0, whole, 4):  # four at a time: P is read and written once for four rank-one updates
+        f0, f1, f2, f3 = F[k], F[k + 1], F[k + 2], F[k + 3]
         for a in range(K):
-            x = w * F[j, a]
-            b[a] += t * x
+            x0, x1, x2, x3 = f0[a], f1[a], f2[a], f3[a]
+            b[a] += y[k] * x0 + y[k + 1] * x1 + y[k + 2] * x2 + y[k + 3] * x3
             for c in range(a + 1):
-                P[a, c] += x * F[j, c]
-        n += 1
+                P[a, c] += x0 * f0[c] + x1 * f1[c] + x2 * f2[c] + x3 * f3[c]
+    for k in range(whole, n):
+        for a in range(K):
+            b[a] += y[k] * F[k, a]
+            for c in range(a + 1):
+                P[a, c] += F[k, a] * F[k, c]
 
 
 @njit(cache=True, nogil=True)
-def update_student_weights(
-    start: int, stop: int, index: Indices32, values: Floats, F: Floats, offset: Floats, eta2: float, nu: float,
-    C: Floats, g: Floats, z: Floats, w: Floats,
-) -> float:  # fmt: skip
-    """w_n <- (nu + 1) / (nu + E e_n^2 / eta2), E e_n^2 = (y_n - f'g)^2 + f'P^-1 f, P = C C'.
-
-    Returns the largest change of a weight.
-    """
-    K = g.size
-    change = 0.0
-    for n in range(start, stop):
-        j = index[n]
-        e = values[n] - offset[j]
-        for a in range(K):
-            z[a] = F[j, a]
-            e -= z[a] * g[a]
-        solve_lower(C, z, K)
-        e2 = e * e
-        for a in range(K):
-            e2 += z[a] * z[a]
-        new = (nu + 1.0) / (nu + e2 / eta2)
-        change = max(change, abs(new - w[n]))
-        w[n] = new
-    return change
-
-
-@njit(cache=True, nogil=True)
-def fit_coefficients(
-    starts: Starts, index: Indices32, values: Floats, F: Floats, offset: Floats, Q: Floats, eta2: float,
-    nu: float, iterations: int, G: Floats, cov: Floats,
+def draw_coefficients(
+    which: Starts, starts: Starts, index: Indices32, values: Floats, variances: Floats, right: NDArray[np.floating],
+    offset: Floats, Q: Floats, effects: bool, Z: Floats, centre: Floats, G: Floats, evidence: Floats,
 ) -> None:  # fmt: skip
-    """G[i], cov[i] <- mean and covariance of row i's coefficients.
+    """G[i, t] <- a draw of row i's coefficients in draw which[t] of the columns, centre[i, t] <- their mean.
 
-    For Student noise the weights are iterated up to `iterations` times (0: Gaussian noise), until they converge,
-    row by row, so that a row's result does not depend on the rows beside it.
+    The draws are made of the normals Z (n, T, K), or of (1, T, K), the same for every row. values and variances (of
+    their noise) are (1, N) or (T, N), one line for each t. evidence[i, t] <- the log density of the row's values, less
+    a constant, and less log |Q| / 2, which is the same for all rows.
     """
-    K = F.shape[1]
-    P, h, z = np.empty((K, K)), np.empty(K), np.empty(K)
-    w = np.ones(values.size if iterations > 0 else 0)
-    for i in range(G.shape[0]):
-        start, stop = starts[i], starts[i + 1]
-        for t in range(iterations + 1):
-            accumulate(start, stop, index, values, w, F, offset, P, h)
+    T, R = which.size, right.shape[2]
+    K = R + int(effects)
+    most = 0
+    for i in range(starts.size - 1):
+        most = max(most, starts[i + 1] - starts[i])
+    P, h = np.empty((K, K)), np.empty(K)
+    F, y = np.empty((most, K)), np.empty(most)
+    for t in range(T):
+        s = which[t]
+        line, line_var = t if values.shape[0] > 1 else 0, t if variances.shape[0] > 1 else 0
+        for i in range(starts.size - 1):
+            n, quad, log_var = starts[i + 1] - starts[i], 0.0, 0.0
+            for k in range(n):
+                e = starts[i] + k
+                j, v = index[e], variances[line_var, e]
+                root = 1.0 / math.sqrt(v)
+                for a in range(R):
+                    F[k, a] = root * right[s, j, a]
+                if effects:
+                    F[k, R] = root
+                y[k] = root * (values[line, e] - offset[s, j])
+                quad += y[k] * y[k]
+                log_var += math.log(v)
             for a in range(K):
-                h[a] /= eta2
-                for c in range(a + 1):
-                    P[a, c] = Q[a, c] + P[a, c] / eta2
+                for b in range(a + 1):
+                    P[a, b] = Q[s, a, b]
+            accumulate(n, F, y, P, h)
             cholesky(P, K)
             solve_lower(P, h, K)
+            total = -log_var - quad
+            for a in range(K):
+                total += h[a] * h[a] - 2.0 * math.log(P[a, a])
+                G[i, t, a] = Z[i if Z.shape[0] > 1 else 0, t, a]
+            evidence[i, t] = 0.5 * total
             solve_upper(P, h, K)
-            if t == iterations:
-                break
-            change = update_student_weights(start, stop, index, values, F, offset, eta2, nu, P, h, z, w)
-            if change < TOLERANCE:
-                break
-        G[i] = h
-        for b in range(K):
-            z[:] = 0.0
-            z[b] = 1.0
-            solve_lower(P, z, K)
-            solve_upper(P, z, K)
-            cov[i, b] = z
+            solve_upper(P, G[i, t], K)
+            for a in range(K):
+                centre[i, t, a] = h[a]
+                G[i, t, a] += h[a]

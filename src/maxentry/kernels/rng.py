@@ -1,14 +1,13 @@
-"""Random draws in compiled loops: normal, inverse gamma, grid, Wishart (Bartlett 1933), a variance given row sums."""
+"""Random draws in compiled loops: normal, inverse gamma, grid, Wishart (Bartlett 1933), slices of variances."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from maxentry._types import Array
-
-STEP = 1.0  # of the slice sampler: width of the first bracket, in log tau2
-MAX_STEPS = 30
 
 
 @njit(cache=True, nogil=True)
@@ -53,6 +52,82 @@ def fill_bartlett(df: float, T: Array, rng: np.random.Generator) -> None:
             T[k, j] = 0.0
 
 
+# Slice sampling (Neal 2003: stepping out, shrinking). The caller evaluates the log density, so that this stands once:
+#     s = begin_slice(x, log_density(x), step, least, most, rng)
+#     while not move_slice(s, log_density(s[POINT]), rng):
+#         pass
+# Then s[POINT] is the new point.
+
+POINT, START, HEIGHT, LOW, HIGH, STEP, DOWN, UP, LEAST, MOST, STAGE, TRIES = range(12)
+STEPS = 30  # of a bracket
+MOST_TRIES = 1000  # numbers need a few dozen; NaN would shrink for ever
+
+
+@njit(cache=True, nogil=True)
+def begin_slice(
+    x: float, log_density: float, step: float, least: float, most: float, rng: np.random.Generator
+) -> Array:
+    """Return a slice through the density at x, which is zero outside (least, most), and the first point to evaluate."""
+    s = np.zeros(12)
+    s[START], s[HEIGHT], s[STEP] = x, log_density - rng.standard_exponential(), step
+    s[LOW], s[LEAST], s[MOST] = x - step * rng.random(), least, most
+    s[HIGH] = s[LOW] + step
+    # Neal's J and K: a random split of the steps keeps the move reversible where their number is limited.
+    s[DOWN] = math.floor(rng.random() * STEPS)
+    s[UP] = STEPS - 1 - s[DOWN]
+    _next_point(s, rng)
+    return s
+
+
+@njit(cache=True, nogil=True)
+def move_slice(s: Array, log_density: float, rng: np.random.Generator) -> bool:
+    """Take the log density at s[POINT]. Return whether that is the new point; if not, s[POINT] is to be evaluated."""
+    if s[STAGE] == 0.0:
+        if log_density > s[HEIGHT]:
+            s[LOW] -= s[STEP]
+            s[DOWN] -= 1.0
+        else:
+            s[STAGE] = 1.0
+    elif s[STAGE] == 1.0:
+        if log_density > s[HEIGHT]:
+            s[HIGH] += s[STEP]
+            s[UP] -= 1.0
+        else:
+            s[STAGE] = 2.0
+    else:
+        if log_density >= s[HEIGHT]:
+            return True
+        s[TRIES] += 1.0
+        if s[TRIES] >= MOST_TRIES:
+            s[POINT] = s[START]
+            return True
+        s[LOW if s[POINT] < s[START] else HIGH] = s[POINT]
+    _next_point(s, rng)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _next_point(s: Array, rng: np.random.Generator) -> None:
+    """Set s[POINT]: an end of the bracket while it may grow, then a point inside."""
+    if s[STAGE] == 0.0:
+        if s[DOWN] > 0.0 and s[LOW] > s[LEAST]:
+            s[POINT] = s[LOW]
+            return
+        s[STAGE] = 1.0
+    if s[STAGE] == 1.0:
+        if s[UP] > 0.0 and s[HIGH] < s[MOST]:
+            s[POINT] = s[HIGH]
+            return
+        s[STAGE] = 2.0
+    s[LOW], s[HIGH] = max(s[LOW], s[LEAST]), min(s[HIGH], s[MOST])
+    s[POINT] = s[LOW] + (s[HIGH] - s[LOW]) * rng.random()
+
+
+# The variance of effects
+
+FIRST_STEP = 1.0  # width of the first bracket, in log tau2
+
+
 @njit(cache=True, nogil=True)
 def log_marginal(
     log_tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array
@@ -86,26 +161,110 @@ def draw_variance(
     tau2: float, n: Array, rows: Array, s2: Array, precision: float, shape: float, scale: float, others: Array,
     rng: np.random.Generator,
 ) -> float:  # fmt: skip
-    """One slice-sampling step (Neal 2003: stepping out, shrinking) on log tau2."""
+    """One slice step on log tau2."""
     x = math.log(tau2)
-    height = log_marginal(x, n, rows, s2, precision, shape, scale, others) - rng.standard_exponential()
-    low = x - STEP * rng.random()
-    high = low + STEP
-    # Neal's J and K: a random split of the steps keeps the move reversible where their number is limited.
-    down = int(rng.random() * MAX_STEPS)
-    up = MAX_STEPS - 1 - down
-    while down > 0 and log_marginal(low, n, rows, s2, precision, shape, scale, others) > height:
-        low -= STEP
-        down -= 1
-    while up > 0 and log_marginal(high, n, rows, s2, precision, shape, scale, others) > height:
-        high += STEP
-        up -= 1
-    for _ in range(1000):  # a few dozen are enough for numbers; NaN would shrink for ever
-        new = low + (high - low) * rng.random()
-        if log_marginal(new, n, rows, s2, precision, shape, scale, others) >= height:
-            return math.exp(new)
-        if new < x:
-            low = new
+    height = log_marginal(x, n, rows, s2, precision, shape, scale, others)
+    s = begin_slice(x, height, FIRST_STEP, -np.inf, np.inf, rng)
+    while not move_slice(s, log_marginal(s[POINT], n, rows, s2, precision, shape, scale, others), rng):
+        pass
+    return math.exp(s[POINT])
+
+
+# Standard errors, and deviations of entries
+
+
+class Errors(NamedTuple):
+    """Known errors of the measurements, and of entries that deviate from the pattern, in classes of equal variance.
+
+    A measurement has variance v = omega2 + error. Its error is `var`, or nu2 / `times`: it is the mean of that many
+    with the noise nu2. eta2 = omega2 + nu2 has the prior, and the share nu2 / eta2 is uniform, or nu2 is known.
+    """
+
+    group: NDArray[np.int32]  # (N,) the class of each measurement, in the order of the right side
+    times: Array  # (C,) 0: `var` holds
+    var: Array  # (C,)
+    n: Array  # (C,) measurements in the class
+    squares: Array  # (C,) sums of their squared residuals, to work in
+    mean: Array  # (N,) to work in
+    prior: Array  # (2,) shape and scale of the inverse gamma of eta2
+    noise: Array  # (3,) nu2 (negative: it is learned), degrees of freedom and sum of squares within entries
+
+
+LOG_OMEGA2, LOG_ETA2, SHARE = 0, 1, 2  # what a slice step moves; the others are fixed
+
+
+@njit(cache=True, nogil=True)
+def error_variance(c: int, errors: Errors, omega2: float, nu2: float) -> float:
+    """Return the variance of the measurements of a class around the pattern."""
+    return float(omega2 + (nu2 / errors.times[c] if errors.times[c] > 0.0 else errors.var[c]))
+
+
+@njit(cache=True, nogil=True)
+def log_error_density(x: float, which: int, eta2: float, share: float, errors: Errors, beta: float) -> float:
+    """log p(x) given the residuals, up to a constant: of log omega2, log eta2 or the share of the noise in it."""
+    if which == LOG_OMEGA2:
+        omega2, nu2 = math.exp(x), errors.noise[0]
+        eta2 = omega2 + nu2
+    else:
+        eta2 = math.exp(x) if which == LOG_ETA2 else eta2
+        nu2 = (x if which == SHARE else share) * eta2
+        omega2 = eta2 - nu2
+    total, product = 0.0, 1.0
+    for c in range(errors.n.size):
+        v = error_variance(c, errors, omega2, nu2)
+        total += errors.squares[c] / v
+        if errors.n[c] > 1.0:
+            total += errors.n[c] * math.log(v)
         else:
-            high = new
-    return tau2
+            product *= v  # one logarithm for many
+            if not 1e-150 < product < 1e150:
+                total += math.log(product)
+                product = 1.0
+    total += math.log(product)
+    if errors.noise[1] > 0.0:
+        total += errors.noise[1] * math.log(nu2) + errors.noise[2] / nu2
+    prior = -(errors.prior[0] + 1.0) * math.log(eta2) - errors.prior[1] / eta2
+    return float(-0.5 * beta * total + prior + (x if which != SHARE else 0.0))
+
+
+@njit(cache=True, nogil=True)
+def slice_errors(
+    x: float, which: int, eta2: float, share: float, errors: Errors, beta: float, rng: np.random.Generator
+) -> float:
+    """One slice step on log omega2, log eta2 or the share, whose bracket is all of (0, 1)."""
+    step, least, most = (1e6, 0.0, 1.0) if which == SHARE else (0.5, -np.inf, np.inf)
+    s = begin_slice(x, log_error_density(x, which, eta2, share, errors, beta), step, least, most, rng)
+    while not move_slice(s, log_error_density(s[POINT], which, eta2, share, errors, beta), rng):
+        pass
+    return float(s[POINT])
+
+
+@njit(cache=True, nogil=True)
+def redraw_errors(
+    errors: Errors, values: Array, beta: float, eta2: float, share: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Draw the noise beside known errors, and the deviation of entries beside the noise; return eta2 and the share."""
+    for c in range(errors.n.size):
+        errors.squares[c] = 0.0
+    for n in range(values.size):
+        e = values[n] - errors.mean[n]
+        errors.squares[errors.group[n]] += e * e
+    nu2 = errors.noise[0]
+    if nu2 >= 0.0:
+        x = math.log(max(eta2 - nu2, 1e-6 * eta2))
+        omega2 = math.exp(slice_errors(x, LOG_OMEGA2, eta2, share, errors, beta, rng))
+        return omega2 + nu2, nu2 / (omega2 + nu2)
+    eta2 = math.exp(slice_errors(math.log(eta2), LOG_ETA2, eta2, share, errors, beta, rng))
+    return eta2, slice_errors(share, SHARE, eta2, share, errors, beta, rng)
+
+
+@njit(cache=True, nogil=True)
+def weigh_errors(
+    errors: Errors, eta2: float, share: float, source: NDArray[np.int32], left: Array, right: Array
+) -> None:
+    """Set the weights eta2 / v of the measurements, on both sides."""
+    nu2 = share * eta2
+    for n in range(source.size):
+        w = eta2 / error_variance(errors.group[n], errors, eta2 - nu2, nu2)
+        right[n] = w
+        left[source[n]] = w

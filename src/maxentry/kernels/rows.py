@@ -11,24 +11,46 @@
 Rows are pure functions of the data, the features and their normals, so they may be drawn in any order and by any
 number of threads. Eight are solved side by side: one row's square roots and divisions wait for each other, eight rows'
 do not. The residual sums of squares follow from the sums that the solve needs, without another pass over the data.
+
+**The inner loop.** The accumulators add up, over one row's observations n with features f, targets t and weights w:
+
+    P    R x R    sum w f f', the lower triangle only
+    b    R        sum w t f, the border -1 of P
+    s    R        sum w f, the border -2 of P: the column of the effects, which so needs no feature of its own
+
+P is cut into strips of four rows. A strip has its columns up to the diagonal, in vectors of eight numbers and, where
+the diagonal leaves half of one, of four. One loop over the observations keeps every sum of up to four strips (16
+features) in a register of its own: an observation loads its vectors once, multiplies them by its weight, and adds them
+times each feature, times t and times one.
+
+Each sum is one chain of fused multiply-adds in the order of the observations, whatever the register blocks:
+processors with fewer or shorter registers get other blocks, and the same bits.
 """
 
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import config, njit, types
+from numba.extending import intrinsic
 
 from maxentry._types import Array
 from maxentry.kernels.simd import (
+    DOUBLE,
+    INT,
     LANES,
-    LOOP_FEATURES,
-    STRIP,
     absolute,
     broadcast,
-    diagonal_blocks,
+    data_pointers,
+    emit_broadcast,
+    emit_fma,
+    emit_load,
+    emit_loop,
+    emit_store,
     fma,
     fnma,
     load,
-    lower_block,
-    make_accumulator,
     multiply,
     rsqrt,
     store,
@@ -37,6 +59,208 @@ from maxentry.kernels.simd import (
 CACHE_SIZE = 2048  # numbers of F that stay in the L1 cache between loops: half of it
 PADDING_ROWS = 4  # rows below the precisions: of b, and to fill a block of four that begins at b
 CANCELLATION = 1e-8  # a sum of squares below this share of its terms has too few digits left
+STRIP = 4  # rows of P that are added up together
+LOOP_FEATURES = 16  # features of one loop: up to four strips
+
+
+class RegisterBlock(NamedTuple):
+    """A block of sums: `rows` of P times `width` columns from `col` on; row -1 stands for t and -2 for one."""
+
+    rows: tuple[int, ...]
+    col: int
+    width: int
+
+
+def diagonal_blocks(strips: int) -> list[RegisterBlock]:
+    """The register blocks of up to four strips on the diagonal, with both borders."""
+    blocks = []
+    for col in range(0, strips * STRIP, LANES):
+        half = col + STRIP == strips * STRIP  # the last vector is half of one
+        own = tuple(range(col, col + STRIP))
+        below = tuple(range(col + STRIP, strips * STRIP))
+        if half:
+            blocks += [RegisterBlock((*own, -1, -2), col, STRIP)]
+        else:
+            blocks += [RegisterBlock(own, col, STRIP), RegisterBlock((*below, -1, -2), col, LANES)]
+    return blocks
+
+
+def lower_block(strips: int) -> list[RegisterBlock]:
+    """The register block of up to four strips times eight columns, all left of the diagonal."""
+    return [RegisterBlock(tuple(range(strips * STRIP)), 0, LANES)]
+
+
+def has_avx512() -> bool:
+    """Whether the target processor has AVX-512: 32 registers of eight numbers."""
+    if config.CPU_NAME == "generic":
+        return False
+    features = config.CPU_FEATURES or llvm.get_host_cpu_features().flatten()
+    return "+avx512f" in features.split(",")
+
+
+def split_into_loops(blocks: list[RegisterBlock]) -> list[list[RegisterBlock]]:
+    """Split register blocks among loops over the observations, so that the sums of each loop fit the registers.
+
+    With more than twenty sums in a loop the compiler spills some of its 32 registers to memory.
+    """
+    if not has_avx512():
+        loops = []
+        for rows, col, width in blocks:
+            at_once = 4 if width == LANES else 8
+            loops += [
+                [RegisterBlock(rows[k : k + at_once], col, width)] for k in range(0, len(rows), at_once)
+            ]
+        return loops
+    if sum(len(block.rows) for block in blocks) <= 20:
+        return [blocks]
+    return [
+        [block for block in blocks if block.col == col] for col in sorted({block.col for block in blocks})
+    ]
+
+
+class LoopArguments(NamedTuple):
+    """What a loop reads and writes, as values of LLVM."""
+
+    start: Any
+    stop: Any
+    index: Any
+    values: Any
+    weights: Any
+    F: Any
+    stride: Any  # of the rows of F and of out
+    row: Any  # the first feature of the strips
+    col: Any  # the first feature of their columns
+    offset: Any
+    mu: Any
+    fresh: Any  # whether sums start at zero, or at what `out` and `sums` hold
+    out: Any
+    sums: Any
+    block: Any  # which three of `sums`
+
+
+class SumLoop:
+    """One loop over the observations of a row, which adds up some register blocks and, if asked, the scalars."""
+
+    def __init__(
+        self, builder: Any, args: LoopArguments, blocks: list[RegisterBlock], scalars: bool, weighted: bool
+    ) -> None:
+        self.builder, self.args, self.blocks = builder, args, blocks
+        self.scalars, self.weighted = scalars, weighted
+
+    def write(self) -> None:
+        """Emit the loop: load the sums, add every observation, store the sums."""
+        b, args = self.builder, self.args
+        totals = emit_loop(b, args.start, args.stop, self._load_sums(), self._add)
+        for total, place in zip(totals, self._places(), strict=True):
+            emit_store(b, total, *place)
+
+    def _places(self) -> list[tuple[Any, Any]]:
+        """Return base and position of each sum: a row of `out` for every row of a block, then three of `sums`."""
+        b, args = self.builder, self.args
+        places = []
+        for block in self.blocks:
+            for r in block.rows:
+                # the borders lie below the last feature: t in row `stride`, one in the row after
+                line = b.add(args.stride, INT(-1 - r)) if r < 0 else b.add(args.row, INT(r))
+                places.append((args.out, b.add(b.mul(line, args.stride), b.add(args.col, INT(block.col)))))
+        if self.scalars:
+            places += [(args.sums, b.add(b.mul(args.block, INT(3)), INT(k))) for k in range(3)]
+        return places
+
+    def _kinds(self) -> list[Any]:
+        vectors = [ir.VectorType(DOUBLE, block.width) for block in self.blocks for _ in block.rows]
+        return vectors + [DOUBLE] * 3 * self.scalars
+
+    def _load_sums(self) -> list[Any]:
+        b = self.builder
+        first = []
+        for (base, position), kind in zip(self._places(), self._kinds(), strict=True):
+            stored = emit_load(b, base, position, kind)
+            first.append(b.select(self.args.fresh, ir.Constant(kind, None), stored))
+        return first
+
+    def _add(self, n: Any, sums: list[Any]) -> list[Any]:
+        """Emit the sums with observation n added."""
+        b, args = self.builder, self.args
+        j = b.sext(b.load(b.gep(args.index, [n])), INT)
+        line = b.mul(j, args.stride)
+        t = b.fsub(b.fsub(self._number(args.values, n), args.mu), self._number(args.offset, j))
+        w = self._number(args.weights, n) if self.weighted else None
+        vectors = self._vectors(b.add(line, args.col), w)
+        features = b.add(line, args.row)
+        added: list[Any] = []
+        for block in self.blocks:
+            v = vectors[block.col, block.width]
+            for r in block.rows:
+                s = sums[len(added)]
+                if r == -2:
+                    added.append(b.fadd(s, v))
+                    continue
+                x = t if r == -1 else self._number(args.F, b.add(features, INT(r)))
+                added.append(emit_fma(b, emit_broadcast(b, x, block.width), v, s))
+        if self.scalars:
+            added += self._add_scalars(t, w, sums[-3:])
+        return added
+
+    def _add_scalars(self, t: Any, w: Any, sums: list[Any]) -> list[Any]:
+        """Emit sum w, sum w t and sum w t^2."""
+        b = self.builder
+        if w is None:
+            return [b.fadd(sums[0], DOUBLE(1.0)), b.fadd(sums[1], t), emit_fma(b, t, t, sums[2])]
+        return [b.fadd(sums[0], w), emit_fma(b, w, t, sums[1]), emit_fma(b, b.fmul(w, t), t, sums[2])]
+
+    def _vectors(self, line: Any, w: Any) -> dict[tuple[int, int], Any]:
+        """Emit the features of the columns times the weight; half of a loaded vector is not loaded again."""
+        b = self.builder
+        vectors: dict[tuple[int, int], Any] = {}
+        for block in sorted(self.blocks, key=lambda block: -block.width):
+            key = block.col, block.width
+            if (block.col, LANES) in vectors and block.width == STRIP:
+                whole = vectors[block.col, LANES]
+                low = ir.Constant(ir.VectorType(ir.IntType(32), STRIP), list(range(STRIP)))
+                vectors[key] = b.shuffle_vector(whole, ir.Constant(whole.type, ir.Undefined), low)
+            elif key not in vectors:
+                v = emit_load(b, self.args.F, b.add(line, INT(block.col)), ir.VectorType(DOUBLE, block.width))
+                vectors[key] = v if w is None else b.fmul(v, emit_broadcast(b, w, block.width))
+        return vectors
+
+    def _number(self, base: Any, position: Any) -> Any:
+        return emit_load(self.builder, base, position, DOUBLE)
+
+
+def make_accumulator(blocks: dict[int, list[RegisterBlock]], scalars: bool) -> Any:
+    """Make a function for compiled code that adds one row's observations from start to stop to register blocks.
+
+    blocks: those of each number of strips. Weights are known by their type: an empty array of bool means none.
+    """
+
+    @intrinsic
+    def accumulate(
+        typing: Any, strips: Any, start: Any, stop: Any, index: Any, values: Any, weights: Any, F: Any, stride: Any,
+        row: Any, col: Any, offset: Any, mu: Any, fresh: Any, out: Any, sums: Any, block: Any,
+    ) -> Any:  # fmt: skip
+        weighted = weights.dtype == types.float64
+
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            strips, *pointers = data_pointers(context, builder, signature.args, args)
+            done = builder.append_basic_block("accumulated")
+            switch = builder.switch(strips, done)
+            for n, chosen in blocks.items():
+                switch.add_case(INT(n), case := builder.append_basic_block(f"strips{n}"))
+                builder.position_at_end(case)
+                for k, part in enumerate(split_into_loops(chosen) or [[]]):
+                    SumLoop(builder, LoopArguments(*pointers), part, scalars and k == 0, weighted).write()
+                builder.branch(done)
+            builder.position_at_end(done)
+            return context.get_dummy_value()
+
+        i, x = types.intp, types.float64
+        parameters = (i, i, i, index, values, weights, F, i, i, i, offset, x, types.boolean, out, sums, i)
+        return types.void(*parameters), build
+
+    return accumulate
+
+
 add_diagonal = make_accumulator({strips: diagonal_blocks(strips) for strips in range(5)}, True)
 add_lower = make_accumulator({strips: lower_block(strips) for strips in range(1, 5)}, False)
 

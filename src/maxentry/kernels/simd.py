@@ -1,30 +1,19 @@
-"""SIMD vectors for compiled loops, and the sampler's inner loop: P = sum w f f' with its borders, in registers.
+"""SIMD vectors for compiled loops, and functions of them: the normal law for eight numbers at a time.
 
 `float64x8` is a Numba type of eight numbers side by side. Numba's own loops round a product before it is added, and
 keep their sums in memory. Here sums stay in registers and every multiply-add is rounded once, on every processor:
 without such an instruction LLVM calls the C library's `fma`, with shorter registers it uses several. So results depend
 on neither.
 
-The accumulators below add up, over one row's observations n with features f, targets t and weights w:
-
-    P    R x R    sum w f f', the lower triangle only
-    b    R        sum w t f, the border -1 of P
-    s    R        sum w f, the border -2 of P: the column of the effects, which so needs no feature of its own
-
-P is cut into strips of four rows. A strip has its columns up to the diagonal, in vectors of eight numbers and, where
-the diagonal leaves half of one, of four. One loop over the observations keeps every sum of up to four strips (16
-features) in a register of its own: an observation loads its vectors once, multiplies them by its weight, and adds them
-times each feature, times t and times one.
-
-Each sum is one chain of fused multiply-adds in the order of the observations, whatever the register blocks:
-processors with fewer or shorter registers get other blocks, and the same bits.
+`formula` makes a function of vectors from an expression of `Lanes`. Those here are of the standard normal: eight at a
+time, without branches, to the last digits.
 """
 
-from typing import Any, NamedTuple
+import math
+from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.core import cgutils, errors
 from numba.extending import intrinsic, models, register_model
 
@@ -32,8 +21,45 @@ LANES = 8
 DOUBLE = ir.DoubleType()
 VECTOR = ir.VectorType(DOUBLE, LANES)
 INT = ir.IntType(64)
-STRIP = 4  # rows of P that are added up together
-LOOP_FEATURES = 16  # features of one loop: up to four strips
+INT64X8, INT32X8 = ir.VectorType(INT, LANES), ir.VectorType(ir.IntType(32), LANES)
+
+# Of `Lanes.exp_minus` and `Lanes.log`. The polynomials interpolate, at Chebyshev's points, exp(-x) for
+# |x| <= log(2)/2 and log((1 + s)/(1 - s))/s in powers of s^2 for (1 + s)/(1 - s) from sqrt(1/2) to sqrt(2).
+LN2 = 0.6931471805599453
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the sum has 75 bits
+ROUNDER = 1.5 * 2.0**52
+ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
+EXP = (
+    1.0, -1.0000000000000067, 0.50000000000000056, -0.16666666666554404, 0.041666666666573143, -0.0083333333856677825,
+    0.0013888888932488598, -0.00019841170270440068, 2.4801504346997687e-5, -2.7640180796209851e-6,
+    2.7626357241447223e-7,
+)  # fmt: skip
+LOG = (
+    2.0, 0.66666666666667646, 0.39999999999302338, 0.2857142876064168, 0.22222197056726047, 0.18183631680229329,
+    0.15312528148364191, 0.14809710360655277,
+)  # fmt: skip
+
+# Of the normal law, interpolated likewise: (1 + x) P(Z > x) exp(x^2/2) in powers of (x - 5)/(x + 5), to 3e-16 for
+# x >= 0; and z / (1 - 2q) for P(Z > z) = q in powers of w = -log(4q(1 - q)) <= EDGE, to 4e-15 (Giles 2010).
+MILLS = (
+    0.46151582985003778, -0.091552281834011218, 0.031030368425963, 0.010002352385420083, -0.026401042966279819,
+    0.02453696323875023, -0.015170415402960762, 0.0065220007266222934, -0.0016760723409777718, 7.7912068843738716e-6,
+    0.00018233412838847882, -5.3605996728379926e-5, -9.8960490063988195e-6, 9.0556949073868095e-6,
+    -7.0437666388963418e-8, -1.300390192741394e-6, 1.2798783282864648e-7, 1.8841037002082981e-7,
+    -2.6367971673522994e-8, -2.5444050458042445e-8, 3.6618365358408603e-9, 2.2027448318370216e-9,
+    -2.8847947240630099e-10,
+)  # fmt: skip
+QUANTILE = (
+    1.2533141373154954, 0.3281168738699056, 0.016333236130951942, -0.0033023322631242346, -0.00018108128104986363,
+    6.59206471754575e-5, 2.8525695368508373e-6, -1.426353341391808e-6, -5.826290746708839e-8, 3.6236088671575039e-8,
+    -1.0894285556927515e-9, 1.1643007410392996e-10, -2.665225938008821e-10, 6.1607638737603697e-11,
+    -2.2395081677244053e-12, -1.4228036953997295e-12, 3.3056488219691476e-13, -3.7309133160891901e-14,
+    2.4753402780563103e-15, -9.305592208946462e-17, 1.5454626448752506e-18,
+)  # fmt: skip
+EDGE = 6.25
+SMALLEST = math.exp(-EDGE)  # 4q(1 - q) at the edge
+EDGE_END = math.sqrt(1.0 - SMALLEST) * sum(c * EDGE**k for k, c in enumerate(QUANTILE))  # the normal there
+MOST_EXPONENT = 600.0  # products with exp(-700) may be denormal numbers, which take a hundred times as long
 
 
 class Float64x8(types.Type):  # type: ignore[misc]
@@ -57,7 +83,7 @@ class _Float64x8Model(models.PrimitiveModel):  # type: ignore[misc]
 
 def emit_broadcast(builder: Any, x: Any, width: int) -> Any:
     """Emit a vector of `width` copies of the number x."""
-    kind = ir.VectorType(DOUBLE, width)
+    kind = ir.VectorType(x.type, width)
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), x, ir.Constant(ir.IntType(32), 0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
     return builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), zeros)
@@ -219,6 +245,197 @@ def horizontal_sum(typing: Any, a: Any) -> Any:
 
 
 @intrinsic
+def gather(typing: Any, array: Any, index: Any, n: Any) -> Any:
+    """array[index[n]] to array[index[n + 7]], of int32 positions that are not negative."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        b, (base, positions, first) = builder, data_pointers(context, builder, signature.args, args)
+        gathered = ir.Constant(VECTOR, ir.Undefined)
+        for k in range(LANES):
+            at = b.zext(emit_load(b, positions, b.add(first, INT(k)), ir.IntType(32)), INT)
+            gathered = b.insert_element(
+                gathered, emit_load(b, base, at, DOUBLE), ir.Constant(ir.IntType(32), k)
+            )
+        return gathered
+
+    return float64x8(array, index, types.intp), build
+
+
+@intrinsic
+def gather_pairs(typing: Any, table: Any, index: Any, n: Any) -> Any:
+    """table[k, 0] and table[k, 1] for the int32 positions k = index[n] to index[n + 7]; two vectors."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        b, (base, positions, first) = builder, data_pointers(context, builder, signature.args, args)
+        two, parts = ir.VectorType(DOUBLE, 2), []
+        for k in range(LANES):
+            at = b.zext(emit_load(b, positions, b.add(first, INT(k)), ir.IntType(32)), INT)
+            parts.append(emit_load(b, base, b.mul(at, INT(2)), two))
+        while len(parts) > 1:  # side by side: 2, 4, 8, 16 numbers
+            width = 2 * parts[0].type.count
+            order = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
+            parts = [b.shuffle_vector(x, y, order) for x, y in zip(parts[::2], parts[1::2], strict=True)]
+        sides = [ir.Constant(INT32X8, list(range(k, 2 * LANES, 2))) for k in (0, 1)]
+        nothing = ir.Constant(parts[0].type, ir.Undefined)
+        pair = [b.shuffle_vector(parts[0], nothing, side) for side in sides]
+        return context.make_tuple(b, signature.return_type, pair)
+
+    return types.UniTuple(float64x8, 2)(table, index, types.intp), build
+
+
+@intrinsic
+def all_positive(typing: Any, a: Any) -> Any:
+    """Whether all lanes are above zero."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        positive = builder.fcmp_ordered(">", args[0], ir.Constant(VECTOR, [0.0] * LANES))
+        return builder.icmp_unsigned(
+            "==", builder.bitcast(positive, ir.IntType(LANES)), ir.IntType(LANES)(255)
+        )
+
+    return types.boolean(float64x8), build
+
+
+@intrinsic
+def transposed_sums(typing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any) -> Any:
+    """The `horizontal_sum` of each of eight vectors, to the last bit, in one vector."""
+
+    def emit(builder: Any, *vectors: Any) -> Any:
+        parts = list(vectors)
+        while len(parts) > 1:
+            added = []
+            for x, y in zip(parts[::2], parts[1::2], strict=True):
+                sides = [ir.Constant(INT32X8, list(range(k, 2 * LANES, 2))) for k in (0, 1)]
+                added.append(builder.fadd(*(builder.shuffle_vector(x, y, side) for side in sides)))
+            parts = added
+        return parts[0]
+
+    return lane_by_lane(LANES, emit)
+
+
+@intrinsic
+def uniforms(typing: Any, key: Any, n: Any) -> Any:
+    """Eight numbers of (0, 1), those at n to n + 7 of the sequence SplitMix64 that begins at `key`."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        b = builder
+
+        def constant(*numbers: int) -> Any:
+            return ir.Constant(INT64X8, list(numbers) * (LANES // len(numbers)))
+
+        key, n = (emit_broadcast(b, x, LANES) for x in args)
+        z = b.add(key, b.mul(b.add(n, constant(*range(1, LANES + 1))), constant(0x9E3779B97F4A7C15)))
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+            z = b.mul(b.xor(z, b.lshr(z, constant(shift))), constant(factor))
+        # 52 bits below a one make a number of [1, 2)
+        x = b.bitcast(b.or_(b.lshr(z, constant(12)), constant(0x3FF << 52)), VECTOR)
+        return b.fsub(x, ir.Constant(VECTOR, [1.0 - 2.0**-53] * LANES))
+
+    return float64x8(types.uint64, types.int64), build
+
+
+class Lanes:
+    """Eight numbers in a formula: operators emit the instructions that compute it, every product rounded once."""
+
+    __slots__ = ("builder", "value")
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder, self.value = builder, value
+
+    def _lift(self, x: Any) -> Any:
+        return x.value if isinstance(x, Lanes) else ir.Constant(VECTOR, [float(x)] * LANES)
+
+    def _apply(self, emit: Any, *others: Any) -> "Lanes":
+        return Lanes(self.builder, emit(self.value, *map(self._lift, others)))
+
+    def __add__(self, x: Any) -> "Lanes":
+        return self._apply(self.builder.fadd, x)
+
+    def __sub__(self, x: Any) -> "Lanes":
+        return self._apply(self.builder.fsub, x)
+
+    def __rsub__(self, x: Any) -> "Lanes":
+        return self._apply(lambda a, b: self.builder.fsub(b, a), x)
+
+    def __mul__(self, x: Any) -> "Lanes":
+        return self._apply(self.builder.fmul, x)
+
+    def __truediv__(self, x: Any) -> "Lanes":
+        return self._apply(self.builder.fdiv, x)
+
+    def reciprocal(self) -> "Lanes":
+        """1 / self."""
+        return self._apply(lambda a, one: self.builder.fdiv(one, a), 1.0)
+
+    def __abs__(self) -> "Lanes":
+        return self._apply(lambda a: _emit_call(self.builder, "fabs", a))
+
+    def fma(self, x: Any, y: Any) -> "Lanes":
+        """self x + y, rounded once."""
+        return self._apply(lambda a, b, c: emit_fma(self.builder, a, b, c), x, y)
+
+    def polynomial(self, coefficients: tuple[float, ...]) -> "Lanes":
+        """The sum of coefficients[k] self^k: Horner's rule for even and for odd k, side by side."""
+        square, sums = self * self, []
+        for part in (coefficients[::2], coefficients[1::2]):
+            total = square.fma(part[-1], part[-2])
+            for c in part[-3::-1]:
+                total = total.fma(square, c)
+            sums.append(total)
+        return self.fma(sums[1], sums[0])
+
+    def where_positive(self, x: Any, y: Any) -> "Lanes":
+        """x in the lanes where self > 0, y in the others."""
+        zero = ir.Constant(VECTOR, [0.0] * LANES)
+        return self._apply(
+            lambda a, b, c: self.builder.select(self.builder.fcmp_ordered(">", a, zero), b, c), x, y
+        )
+
+    def most(self, x: Any) -> "Lanes":
+        """The smaller of self and x."""
+        more: Lanes = self - x
+        return more.where_positive(x, self)
+
+    def exp_minus(self) -> "Lanes":
+        """exp(-self) for 0 <= self <= 700, to the last digit or two."""
+        b = self.builder
+        shifted = self.fma(1.0 / LN2, ROUNDER)  # its last bits are the nearest whole number
+        k = shifted - ROUNDER
+        rest = k.fma(-LN2_LOW, k.fma(-LN2_HIGH, self))
+        last = b.and_(b.bitcast(shifted.value, INT64X8), ir.Constant(INT64X8, [0xFFFF] * LANES))
+        biased = b.sub(ir.Constant(INT64X8, [1023] * LANES), last)
+        power = b.bitcast(b.shl(biased, ir.Constant(INT64X8, [52] * LANES)), VECTOR)
+        return rest.polynomial(EXP) * Lanes(b, power)
+
+    def log(self) -> "Lanes":
+        """log(self) for normal positive numbers, to the last digit or two."""
+        b = self.builder
+        bits, shift = b.bitcast(self.value, INT64X8), ir.Constant(INT64X8, [52] * LANES)
+        exponent = b.ashr(b.sub(bits, ir.Constant(INT64X8, [ROOT_HALF] * LANES)), shift)
+        f = Lanes(b, b.bitcast(b.sub(bits, b.shl(exponent, shift)), VECTOR)) - 1.0
+        s, k = f / (f + 2.0), Lanes(b, b.sitofp(exponent, VECTOR))
+        return k.fma(LN2_HIGH, k.fma(LN2_LOW, s * (s * s).polynomial(LOG)))
+
+
+def formula(function: Any) -> Any:
+    """Make a formula of one, two or three `Lanes` a function of float64x8 for compiled code."""
+
+    def emit(builder: Any, *vectors: Any) -> Any:
+        return function(*(Lanes(builder, v) for v in vectors)).value
+
+    def one(typing: Any, a: Any) -> Any:
+        return lane_by_lane(1, emit)
+
+    def two(typing: Any, a: Any, b: Any) -> Any:
+        return lane_by_lane(2, emit)
+
+    def three(typing: Any, a: Any, b: Any, c: Any) -> Any:
+        return lane_by_lane(3, emit)
+
+    return intrinsic((one, two, three)[function.__code__.co_argcount - 1])
+
+
+@intrinsic
 def fetch_and_increment(typing: Any, counter: Any) -> Any:
     """Return counter[0] and add one to it, as one atomic step; no two threads get the same number."""
 
@@ -229,199 +446,80 @@ def fetch_and_increment(typing: Any, counter: Any) -> Any:
     return types.int64(counter), build
 
 
-class RegisterBlock(NamedTuple):
-    """A block of sums: `rows` of P times `width` columns from `col` on; row -1 stands for t and -2 for one."""
-
-    rows: tuple[int, ...]
-    col: int
-    width: int
+# The standard normal, and arithmetic
 
 
-def diagonal_blocks(strips: int) -> list[RegisterBlock]:
-    """The register blocks of up to four strips on the diagonal, with both borders."""
-    blocks = []
-    for col in range(0, strips * STRIP, LANES):
-        half = col + STRIP == strips * STRIP  # the last vector is half of one
-        own = tuple(range(col, col + STRIP))
-        below = tuple(range(col + STRIP, strips * STRIP))
-        if half:
-            blocks += [RegisterBlock((*own, -1, -2), col, STRIP)]
-        else:
-            blocks += [RegisterBlock(own, col, STRIP), RegisterBlock((*below, -1, -2), col, LANES)]
-    return blocks
+def _mills(x: Lanes) -> Lanes:
+    """P(Z > x) exp(x^2/2) for x >= 0."""
+    inverse = ((x + 5.0) * (x + 1.0)).reciprocal()  # one division for two
+    return ((x - 5.0) * (x + 1.0) * inverse).polynomial(MILLS) * ((x + 5.0) * inverse)
 
 
-def lower_block(strips: int) -> list[RegisterBlock]:
-    """The register block of up to four strips times eight columns, all left of the diagonal."""
-    return [RegisterBlock(tuple(range(strips * STRIP)), 0, LANES)]
+def _half_square(x: Lanes) -> Lanes:
+    return (x * x * 0.5).most(MOST_EXPONENT)
 
 
-def has_avx512() -> bool:
-    """Whether the target processor has AVX-512: 32 registers of eight numbers."""
-    if config.CPU_NAME == "generic":
-        return False
-    features = config.CPU_FEATURES or llvm.get_host_cpu_features().flatten()
-    return "+avx512f" in features.split(",")
+@formula
+def upper_tail(a: Lanes) -> Lanes:
+    """P(Z > a)."""
+    x = abs(a).most(1e9)
+    tail = _half_square(x).exp_minus() * _mills(x)
+    return a.where_positive(tail, 1.0 - tail)
 
 
-def split_into_loops(blocks: list[RegisterBlock]) -> list[list[RegisterBlock]]:
-    """Split register blocks among loops over the observations, so that the sums of each loop fit the registers.
-
-    With more than twenty sums in a loop the compiler spills some of its 32 registers to memory.
-    """
-    if not has_avx512():
-        loops = []
-        for rows, col, width in blocks:
-            at_once = 4 if width == LANES else 8
-            loops += [
-                [RegisterBlock(rows[k : k + at_once], col, width)] for k in range(0, len(rows), at_once)
-            ]
-        return loops
-    if sum(len(block.rows) for block in blocks) <= 20:
-        return [blocks]
-    return [
-        [block for block in blocks if block.col == col] for col in sorted({block.col for block in blocks})
-    ]
+@formula
+def normal_quantile(q: Lanes) -> Lanes:
+    """The z with P(Z > z) = q, where 4q(1 - q) >= SMALLEST."""
+    w = 0.0 - (q * 4.0 * (1.0 - q)).log()
+    return w.polynomial(QUANTILE) * (1.0 - q * 2.0)
 
 
-class LoopArguments(NamedTuple):
-    """What a loop reads and writes, as values of LLVM."""
-
-    start: Any
-    stop: Any
-    index: Any
-    values: Any
-    weights: Any
-    F: Any
-    stride: Any  # of the rows of F and of out
-    row: Any  # the first feature of the strips
-    col: Any  # the first feature of their columns
-    offset: Any
-    mu: Any
-    fresh: Any  # whether sums start at zero, or at what `out` and `sums` hold
-    out: Any
-    sums: Any
-    block: Any  # which three of `sums`
+@formula
+def clamp(x: Lanes, a: Lanes, b: Lanes) -> Lanes:
+    """x, not below a and not above b."""
+    return (a - x).where_positive(a, x).most(b)
 
 
-class SumLoop:
-    """One loop over the observations of a row, which adds up some register blocks and, if asked, the scalars."""
-
-    def __init__(
-        self, builder: Any, args: LoopArguments, blocks: list[RegisterBlock], scalars: bool, weighted: bool
-    ) -> None:
-        self.builder, self.args, self.blocks = builder, args, blocks
-        self.scalars, self.weighted = scalars, weighted
-
-    def write(self) -> None:
-        """Emit the loop: load the sums, add every observation, store the sums."""
-        b, args = self.builder, self.args
-        totals = emit_loop(b, args.start, args.stop, self._load_sums(), self._add)
-        for total, place in zip(totals, self._places(), strict=True):
-            emit_store(b, total, *place)
-
-    def _places(self) -> list[tuple[Any, Any]]:
-        """Return base and position of each sum: a row of `out` for every row of a block, then three of `sums`."""
-        b, args = self.builder, self.args
-        places = []
-        for block in self.blocks:
-            for r in block.rows:
-                # the borders lie below the last feature: t in row `stride`, one in the row after
-                line = b.add(args.stride, INT(-1 - r)) if r < 0 else b.add(args.row, INT(r))
-                places.append((args.out, b.add(b.mul(line, args.stride), b.add(args.col, INT(block.col)))))
-        if self.scalars:
-            places += [(args.sums, b.add(b.mul(args.block, INT(3)), INT(k))) for k in range(3)]
-        return places
-
-    def _kinds(self) -> list[Any]:
-        vectors = [ir.VectorType(DOUBLE, block.width) for block in self.blocks for _ in block.rows]
-        return vectors + [DOUBLE] * 3 * self.scalars
-
-    def _load_sums(self) -> list[Any]:
-        b = self.builder
-        first = []
-        for (base, position), kind in zip(self._places(), self._kinds(), strict=True):
-            stored = emit_load(b, base, position, kind)
-            first.append(b.select(self.args.fresh, ir.Constant(kind, None), stored))
-        return first
-
-    def _add(self, n: Any, sums: list[Any]) -> list[Any]:
-        """Emit the sums with observation n added."""
-        b, args = self.builder, self.args
-        j = b.sext(b.load(b.gep(args.index, [n])), INT)
-        line = b.mul(j, args.stride)
-        t = b.fsub(b.fsub(self._number(args.values, n), args.mu), self._number(args.offset, j))
-        w = self._number(args.weights, n) if self.weighted else None
-        vectors = self._vectors(b.add(line, args.col), w)
-        features = b.add(line, args.row)
-        added: list[Any] = []
-        for block in self.blocks:
-            v = vectors[block.col, block.width]
-            for r in block.rows:
-                s = sums[len(added)]
-                if r == -2:
-                    added.append(b.fadd(s, v))
-                    continue
-                x = t if r == -1 else self._number(args.F, b.add(features, INT(r)))
-                added.append(emit_fma(b, emit_broadcast(b, x, block.width), v, s))
-        if self.scalars:
-            added += self._add_scalars(t, w, sums[-3:])
-        return added
-
-    def _add_scalars(self, t: Any, w: Any, sums: list[Any]) -> list[Any]:
-        """Emit sum w, sum w t and sum w t^2."""
-        b = self.builder
-        if w is None:
-            return [b.fadd(sums[0], DOUBLE(1.0)), b.fadd(sums[1], t), emit_fma(b, t, t, sums[2])]
-        return [b.fadd(sums[0], w), emit_fma(b, w, t, sums[1]), emit_fma(b, b.fmul(w, t), t, sums[2])]
-
-    def _vectors(self, line: Any, w: Any) -> dict[tuple[int, int], Any]:
-        """Emit the features of the columns times the weight; half of a loaded vector is not loaded again."""
-        b = self.builder
-        vectors: dict[tuple[int, int], Any] = {}
-        for block in sorted(self.blocks, key=lambda block: -block.width):
-            key = block.col, block.width
-            if (block.col, LANES) in vectors and block.width == STRIP:
-                whole = vectors[block.col, LANES]
-                low = ir.Constant(ir.VectorType(ir.IntType(32), STRIP), list(range(STRIP)))
-                vectors[key] = b.shuffle_vector(whole, ir.Constant(whole.type, ir.Undefined), low)
-            elif key not in vectors:
-                v = emit_load(b, self.args.F, b.add(line, INT(block.col)), ir.VectorType(DOUBLE, block.width))
-                vectors[key] = v if w is None else b.fmul(v, emit_broadcast(b, w, block.width))
-        return vectors
-
-    def _number(self, base: Any, position: Any) -> Any:
-        return emit_load(self.builder, base, position, DOUBLE)
+@formula
+def positive_part(a: Lanes) -> Lanes:
+    """max(a, 0)."""
+    return a.where_positive(a, 0.0)
 
 
-def make_accumulator(blocks: dict[int, list[RegisterBlock]], scalars: bool) -> Any:
-    """Make a function for compiled code that adds one row's observations from start to stop to register blocks.
+@formula
+def tail_factor(a: Lanes) -> Lanes:
+    """P(Z > a) exp(max(a, 0)^2 / 2)."""
+    x = abs(a).most(1e9)
+    mills = _mills(x)
+    return a.where_positive(mills, 1.0 - _half_square(x).exp_minus() * mills)
 
-    blocks: those of each number of strips. Weights are known by their type: an empty array of bool means none.
-    """
 
-    @intrinsic
-    def accumulate(
-        typing: Any, strips: Any, start: Any, stop: Any, index: Any, values: Any, weights: Any, F: Any, stride: Any,
-        row: Any, col: Any, offset: Any, mu: Any, fresh: Any, out: Any, sums: Any, block: Any,
-    ) -> Any:  # fmt: skip
-        weighted = weights.dtype == types.float64
+@formula
+def beyond_factor(a: Lanes, b: Lanes) -> Lanes:
+    """P(Z > b) exp(max(a, 0)^2 / 2) for b >= |a|."""
+    p, x = a.where_positive(a, 0.0), b.most(1e9)
+    return ((x - p) * (x + p) * 0.5).most(MOST_EXPONENT).exp_minus() * _mills(x)
 
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            strips, *pointers = data_pointers(context, builder, signature.args, args)
-            done = builder.append_basic_block("accumulated")
-            switch = builder.switch(strips, done)
-            for n, chosen in blocks.items():
-                switch.add_case(INT(n), case := builder.append_basic_block(f"strips{n}"))
-                builder.position_at_end(case)
-                for k, part in enumerate(split_into_loops(chosen) or [[]]):
-                    SumLoop(builder, LoopArguments(*pointers), part, scalars and k == 0, weighted).write()
-                builder.branch(done)
-            builder.position_at_end(done)
-            return context.get_dummy_value()
 
-        i, x = types.intp, types.float64
-        parameters = (i, i, i, index, values, weights, F, i, i, i, offset, x, types.boolean, out, sums, i)
-        return types.void(*parameters), build
+@formula
+def add(a: Lanes, b: Lanes) -> Lanes:
+    """a + b."""
+    return a + b
 
-    return accumulate
+
+@formula
+def subtract(a: Lanes, b: Lanes) -> Lanes:
+    """a - b."""
+    return a - b
+
+
+@formula
+def smaller(a: Lanes, b: Lanes) -> Lanes:
+    """The smaller of a and b."""
+    return a.most(b)
+
+
+@formula
+def logarithm(a: Lanes) -> Lanes:
+    """log(a) of normal positive numbers."""
+    return a.log()

@@ -34,7 +34,7 @@ from maxentry.posterior.intervals import check_level, predict, quantiles
 from maxentry.summary.error_curve import POINTS, ErrorCurve, curve_sizes, pair_predictions, surprises
 from maxentry.summary.reasons import coherence_blocks, factors_of_rank, leading_rank
 from maxentry.transform import ValueMap
-from maxentry.wording import count, one_line, percent
+from maxentry.wording import chance, count, one_line
 
 if TYPE_CHECKING:
     from maxentry.campaign.ledger.tables import Measurement
@@ -161,7 +161,7 @@ def predict_by_posterior(
         place[limited] = below + np.random.default_rng(0).random(limited.size) * (place[limited] - below)
     shown = _spread(n)
     rows, cols = entries.rows[shown], entries.cols[shown]
-    prediction = predict(belief, rows, cols, level, posterior.answers, posterior.observations)
+    prediction = predict(belief, rows, cols, level, posterior.answers, posterior.observations.form)
     shown_ends = prediction.new_low, prediction.new_high
     if error is not None:
         shown_ends = _ends_with_errors(posterior, rows, cols, error[shown], level)
@@ -491,7 +491,7 @@ def _answer_panel(
     columns = ("estimate", "low", "high", "probability")
     middle, low, high, share = (np.asarray(found.table[name], dtype=np.float64)[:LISTED] for name in columns)
     hints = [
-        f"{name}: {m:.4g} ({a:.4g} to {b:.4g}), {what} {p:.0%}"
+        f"{name}: {m:.4g} ({a:.4g} to {b:.4g}), {what} {chance(p)}"
         for name, m, a, b, p in zip(names, middle, low, high, share, strict=False)
     ]
     y, series = np.arange(len(middle), dtype=np.float64), []
@@ -502,7 +502,7 @@ def _answer_panel(
             series.append(
                 Series(name, middle[mine], y[mine], low[mine], high[mine], "dots", color, labels=labels)
             )
-    told = [f"{name} ({percent(p)})" if p >= 0.005 else name for name, p in zip(names, share, strict=False)]
+    told = [f"{name} ({chance(p)})" if p >= 0.005 else name for name, p in zip(names, share, strict=False)]
     shown = tuple(text if len(text) <= LONGEST else name for text, name in zip(told, names, strict=False))
     title = f"the first {LISTED} of {len(names):,}" if len(names) > LISTED else ""
     return Panel(title, subject.with_unit("estimate"), "", tuple(series), shown)

@@ -1,6 +1,8 @@
-"""A campaign as one HTML page that needs no other file: what is known, what comes next, and how far to trust it.
+"""A campaign as one HTML page that needs no other file: the answer, how sure it is, and what comes next.
 
-The page is `templates/report.html`; here is what it shows, in the order of its sections.
+The page is `templates/report.html`; here is what it shows, in the order of its sections. Counts come from the status of
+the campaign, the expected error and the advice from its outlook, and the answer from `views.answer`, as for the command
+line and the server.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from maxentry.plots import matplotlib, plotly
 from maxentry.plots.plot import Plot, Subject
 from maxentry.plots.records import Chart, FigureRecord
 from maxentry.plots.style import check_installed, inline_svg, library_versions, render_page
+from maxentry.posterior.decisions import name_stake
 from maxentry.posterior.diagnostics import advice_at
 from maxentry.posterior.posterior import MOSTLY_MEANS, summary_lines
 from maxentry.summary.error_curve import POINTS
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from maxentry.campaign.outlook import Ahead
     from maxentry.posterior.posterior import Posterior
 
+LEVEL = 0.9  # of the intervals of the answer
 EVENTS = 30  # of the history, the last ones
 NOT_SHOWN = ("rows", "cols", "mask", "costs", "name")  # settings that are long, or stand elsewhere
 Facts = list[tuple[str, str]]
@@ -59,13 +63,14 @@ def render_report(
         "report.html",
         title=campaign.name,
         script=plotly.script() if interactive else "",
+        answer=answer_section(subject, draw),
+        sure=sure_section(subject, ahead, draw) if len(subject.measured_keys) else None,
         advice=sentence(ahead.advice),
-        answer=_answer(subject, draw),
-        **_standing(subject, ahead),
-        maps=_map_cards(subject, draw),
         **next_section(subject, n, draw),
+        **_standing(subject),
+        maps=_map_cards(subject, draw),
         **_history(subject, points, draw),
-        trust=trust_section(subject, draw) if len(subject.measured_keys) else None,
+        sampler=sampler_section(subject, draw) if len(subject.measured_keys) else None,
         settings=_settings(subject),
     )
 
@@ -115,8 +120,8 @@ def _draw_interactive(record: FigureRecord, name: str) -> str:
 # Sections
 
 
-def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
-    """Return the facts at the top of the page: counts, costs, and the expected error."""
+def _standing(subject: Subject) -> dict[str, Any]:
+    """Return what was measured, as facts: counts and costs."""
     campaign, _ = subject.require_campaign("has a status")
     status = campaign.status()
     share = 100 * status.told / (status.rows * status.cols)
@@ -130,44 +135,72 @@ def _standing(subject: Subject, ahead: Ahead) -> dict[str, Any]:
         ("left to ask for", f"{status.available:,}"),
         ("spent", f"{status.spent:g}{budget}"),
     ]
-    if ahead.outlook is not None:
-        unit = f" {subject.unit}" if subject.unit else ""
-        about = ERROR_WORDS[status.kind].removeprefix("root mean square").removesuffix(", your units")
-        facts += [
-            (f"expected error now{about}", f"{ahead.outlook.error_now:.3g}{unit}"),
-            (f"after {ahead.outlook.entries} more", f"{ahead.outlook.error_after:.3g}{unit}"),
-        ]
     first, last, now = (f"{t:%Y-%m-%d %H:%M}" for t in (status.created_at, status.changed_at, subject.now))
     period = f"{count(status.events, 'event')} from {first} to {last} UTC. Report written at {now} UTC."
     return {"standing": facts, "period": period}
 
 
-def _answer(subject: Subject, draw: Draw) -> dict[str, Any] | None:
-    """Return the answer to the campaign's goal: sentences and a figure; None where the table is to be filled."""
-    _, state = subject.require_campaign("has a goal")
-    goal = state.settings.wanted
-    if goal.fills or not len(subject.measured_keys):
+def answer_section(subject: Subject, draw: Draw) -> dict[str, Any] | None:
+    """The answer to the campaign's goal: sentences and a figure. Where the table is to be filled, that is the table."""
+    if not len(subject.measured_keys):
         return None
-    figure = None
+    campaign, state = subject.require_campaign("has a goal")
+    goal, wanted = state.settings.wanted, views.describe_goal(campaign.status().to_dict())
+    if goal.fills:
+        about = "the best guess of every entry, dots where measured"
+        return {
+            "goal": "the completed table",
+            "said": [],
+            "figure": _card(plots.mean(subject), draw, about, "whole"),
+        }
     if goal.kind == "best":
         figure = plots.best(subject, goal.k, goal.per, smallest=goal.sign < 0)
     elif goal.kind == "rank":
         figure = plots.ranking(subject, "rows" if goal.per == "row" else "columns", smallest=goal.sign < 0)
-    return {
-        "goal": str(goal),
-        "said": list(views.answer(subject.posterior, goal, state.settings, 0.9).summary),
-        "figure": None if figure is None else _card(figure, draw, kind="whole"),
+    else:
+        figure = plots.mean(subject)
+    said = views.answer(subject.posterior, goal, state.settings, LEVEL).summary
+    return {"goal": wanted, "said": list(said[:-1]), "figure": _card(figure, draw, kind="whole")}
+
+
+def sure_section(subject: Subject, ahead: Ahead, draw: Draw) -> dict[str, Any]:
+    """How sure the answer is: what is at stake, the expected error, whether intervals are right, and the sampler."""
+    settings, facts = subject.require_campaign("has an outlook")[1].settings, Facts()
+    unit = f" {subject.unit}" if subject.unit else ""
+    after = "" if ahead.outlook is None else f"after {ahead.outlook.entries} more"
+    if not settings.wanted.fills:
+        found = views.answer(subject.posterior, settings.wanted, settings, LEVEL)
+        of = unit if settings.wanted.kind == "best" else ""
+        what, text = name_stake(settings.wanted, found.at_stake)
+        facts.append((what, text + of))
+        if ahead.at_stake is not None:
+            facts.append((f"… {after}", name_stake(settings.wanted, ahead.at_stake.after)[1] + of))
+    if ahead.outlook is not None:
+        about = ERROR_WORDS[settings.kind].removeprefix("root mean square").removesuffix(", your units")
+        facts += [
+            (f"expected error now{about}", f"{ahead.outlook.error_now:.3g}{unit}"),
+            (f"… {after}", f"{ahead.outlook.error_after:.3g}{unit}"),
+        ]
+    return describe_trust(subject.posterior) | {
+        "facts": facts,
+        "figures": [_card(plots.calibration(subject), draw, kind="across")] if subject.has_numbers else [],
     }
 
 
+def describe_trust(posterior: Posterior) -> dict[str, str]:
+    """Whether the sampler converged, and what intervals leave out."""
+    diagnostics = posterior.diagnostics
+    verdict = "The sampler has converged." if diagnostics.converged else "The sampler has not converged."
+    sampler = f"{verdict} {advice_at(diagnostics.advice, 'page')}"
+    return {"sampler": sampler, "note": rank_0_note(posterior)}
+
+
 def _map_cards(subject: Subject, draw: Draw) -> list[Card]:
+    """What was measured and, where the answer is another figure, the completed table."""
     cards = [_card(plots.observed(subject), draw)]
-    if len(subject.measured_keys):
-        cards += [
-            _card(plots.mean(subject), draw, "the best guess of every entry"),
-            _card(plots.sd(subject), draw, "how far that guess may be off, as one standard deviation"),
-            _card(plots.width(subject), draw, "each entry lies in an interval of this width with probability 90%"),
-        ]  # fmt: skip
+    state = subject.require_campaign("has a goal")[1]
+    if len(subject.measured_keys) and state.settings.wanted.kind in ("best", "rank"):
+        cards.append(_card(plots.mean(subject), draw, "the best guess of every entry"))
     return cards
 
 
@@ -230,20 +263,14 @@ def _history(subject: Subject, points: int, draw: Draw) -> dict[str, Any]:
     }
 
 
-def trust_section(subject: Subject, draw: Draw) -> dict[str, Any]:
-    """Whether the sampler converged and intervals are right, what the low-rank part is, and the model."""
-    posterior = subject.posterior
-    diagnostics = posterior.diagnostics
-    verdict = "The sampler has converged." if diagnostics.converged else "The sampler has not converged."
-    kinds = [plots.calibration, plots.rhat, plots.singular_values, plots.trace, plots.coherence]
-    kinds = kinds if subject.has_numbers else kinds[1:]
+def sampler_section(subject: Subject, draw: Draw) -> dict[str, Any]:
+    """How the sampler did, what the low-rank part is, and the model."""
+    kinds = [plots.rhat, plots.singular_values, plots.trace, plots.coherence]
     figures = [_card(chart(subject), draw) for chart in kinds]
     return {
-        "sampler": f"{verdict} {advice_at(diagnostics.advice, 'page')}",
-        "note": rank_0_note(posterior),
         "figures": [f._replace(kind="across") if len(f.drawings) > 1 else f for f in figures],
         "facts": [
-            fact for fact in summary_lines(posterior) if fact[0] not in ("note", "advice")
+            fact for fact in summary_lines(subject.posterior) if fact[0] not in ("note", "advice")
         ],  # said above
     }
 

@@ -27,7 +27,7 @@ from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.model.goal import Goal, Line
 from maxentry.posterior.intervals import Answers, quantiles
-from maxentry.wording import count, number, one_line, percent, show
+from maxentry.wording import chance, count, describe_ranks, number, one_line, percent, show
 
 MOST_NUMBERS = 400_000_000  # entries of draws that are formed for an answer: a second for each 10^8
 FEWEST_DRAWS = 100
@@ -123,15 +123,15 @@ class Names(NamedTuple):
 
 def say_stake(goal: Goal, stake: float) -> str:
     """What is at stake, in a sentence."""
-    if goal.kind == "rank":
-        return f"Pairs in the wrong order: {_stake_text(goal, stake)} expected."
-    if goal.kind == "threshold":
-        return f"Entries on the wrong side: {_stake_text(goal, stake)} expected."
-    return f"Expected regret: {_stake_text(goal, stake)}."
+    what, text = name_stake(goal, stake)
+    return f"{what}: {text}." if goal.kind == "best" else f"{what}: {text} expected."
 
 
-def _stake_text(goal: Goal, stake: float) -> str:
-    return number(stake, 3) if goal.kind == "best" else percent(stake)
+def name_stake(goal: Goal, stake: float) -> tuple[str, str]:
+    """What is at stake, and how much."""
+    if goal.kind == "best":
+        return "Expected regret", number(stake, 3)
+    return "Pairs in the wrong order" if goal.kind == "rank" else "Entries on the wrong side", percent(stake)
 
 
 # Best entries
@@ -273,7 +273,7 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
     share, rows, cols = table["probability"], table["row"], table["col"]
     if goal.per is None:
         named = [
-            f"{one_line(r)}, {one_line(c)} ({percent(p)})" for r, c, p in zip(rows, cols, share, strict=True)
+            f"{one_line(r)}, {one_line(c)} ({chance(p)})" for r, c, p in zip(rows, cols, share, strict=True)
         ]
         k = int((table["place"] > 0).sum())  # a small matrix may have fewer
         yield f"The {count(k, what, what)} of all entries, each with the probability that it is one:"
@@ -286,7 +286,7 @@ def _say_best(goal: Goal, table: dict[str, Any], line: Indices, stake: float, na
         title = f"Best {noun}" if noun else what.capitalize()
         for start in np.flatnonzero(np.diff(line, prepend=-1))[:MOST_LINES]:
             of = np.flatnonzero(line == line[start])
-            named = [f"{one_line(inside[a])} ({percent(share[a])})" for a in of]
+            named = [f"{one_line(inside[a])} ({chance(share[a])})" for a in of]
             sure, maybe = ", ".join(named[: goal.k]), " or ".join(named[goal.k :])
             yield f"{title} for {one_line(lines[start])}: {sure}" + (f", or {maybe}" if maybe else "")
         if (more := len(np.unique(line)) - MOST_LINES) > 0:
@@ -343,17 +343,17 @@ def _say_ranking(goal: Goal, table: dict[str, Any], stake: float, noun: str) -> 
     labels = table["row" if goal.per == "row" else "col"]
     best = np.argsort(-table["probability"], kind="stable")[:3]
     named = [
-        f"{one_line(labels[a])} ({percent(table['probability'][a])})" for a in best if table["probability"][a]
+        f"{one_line(labels[a])} ({chance(table['probability'][a])})" for a in best if table["probability"][a]
     ]
     first, *others = named
     weighted = "" if goal.weights is None else "weighted "
     yield f"Best {noun} by {weighted}average: {first}" + (f", or {' or '.join(others)}" if others else "")
     for a in range(min(len(labels), MOST_LINES)):
-        ranks = f"{table['rank_low'][a]} to {table['rank_high'][a]}"
+        ranks = describe_ranks(table["rank_low"][a], table["rank_high"][a])
         interval = f"{number(table['low'][a])} to {number(table['high'][a])}"
         text = f"{a + 1}. {one_line(labels[a])}: {number(table['estimate'][a])} ({interval}; rank {ranks})"
         if a + 1 < len(labels):
-            text += f"; above {one_line(labels[a + 1])}: {percent(table['above_next'][a])}"
+            text += f"; above {one_line(labels[a + 1])}: {chance(table['above_next'][a])}"
         yield text + (", tied" if table["tied"][a] else "")
     if len(labels) > MOST_LINES:
         yield f"and {len(labels) - MOST_LINES} more {goal.per}s"
@@ -414,8 +414,8 @@ class Prospect(NamedTuple):
     def say(self, goal: Goal, n: int) -> str:
         """What n more measurements should change, in a sentence."""
         what = {"best": "choices", "rank": "pairs", "threshold": "entries"}[goal.kind]
-        change = f"{self.changes:.2g}" if self.changes >= 0.05 else "none"
-        fall = f"should lower it by {percent(1 - self.after / self.now)} to {_stake_text(goal, self.after)}"
+        change = f"{self.changes:.1f}" if self.changes >= 0.05 else "none"
+        fall = f"should lower it by {percent(1 - self.after / self.now)} to {name_stake(goal, self.after)[1]}"
         return f"{count(n, 'more measurement')} {fall} and change {change} of {self.choices:,} {what}"
 
 

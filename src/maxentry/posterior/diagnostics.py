@@ -385,3 +385,13 @@ def largest(values: Array) -> float:
 def members(groups: tuple[str, ...], group: str) -> Flags:
     """Which quantities belong to a group; "X" stands for "X observed" and "X unobserved"."""
     return np.array([g == group or g.split(" ")[0] == group for g in groups], dtype=bool)
+
+
+def describe_errors(diagnostics: Diagnostics) -> str:
+    """The Monte Carlo errors of a typical entry, in words."""
+    if not np.isfinite(diagnostics.mean_error + diagnostics.end_error):
+        return "Monte Carlo error unknown: too few draws"
+    return (
+        f"Monte Carlo error {diagnostics.mean_error:.0%} of the sd for means, "
+        f"{diagnostics.end_error:.0%} for ends of intervals (median entry)"
+    )

@@ -29,8 +29,8 @@ from maxentry.errors import DataError
 from maxentry.kernels import gibbs as kernel
 from maxentry.kernels.gauge import orthonormalise
 from maxentry.kernels.gibbs import N_SCALARS, Scratch, Side
-from maxentry.kernels.latent import Errors, Latent, weigh_errors
-from maxentry.kernels.rng import fill_normal
+from maxentry.kernels.latent import Latent, make_latent
+from maxentry.kernels.rng import Errors, fill_normal, weigh_errors
 from maxentry.kernels.rows import PADDING_ROWS
 from maxentry.kernels.simd import LANES
 from maxentry.labels import place
@@ -42,10 +42,7 @@ NU_GRID, LINE_NU_GRID = np.array(NU_VALUES), np.array(LINE_NU_VALUES)
 LINES: dict[str, float] = {"columns": kernel.BY_COL, "rows": kernel.BY_ROW}
 Task = Callable[[], object]
 RIDGE = 0.1  # of the prior on the plain path of annealing, in units of (1 - beta) sigma2
-OFTEN, OFTEN_GRADES = (
-    1 / 16,
-    1 / 8,
-)  # share of the sweeps that draw the noise, and cuts, without latent values
+OFTEN = 1 / 16  # share of the sweeps that draw the noise, and cuts, without latent values
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
 
 
@@ -78,16 +75,14 @@ class Limits(NamedTuple):
     """The measurements that say no more than low < z <= high, in standard units."""
 
     rows: Indices  # (L,) their positions in row order
-    pair: NDArray[np.int32]  # (N,) in column order: the line of `ends` that holds; -1 for a plain value
-    ends: Array  # (P, 2) low and high
-    inner: NDArray[np.int64]  # the lines whose upper end is a cut that is drawn
+    shared: Latent  # what the kernel reads; where cuts move, as they begin
     often: float  # share of the sweeps that draw noise and cuts without latent values
 
     def workspace(self) -> Latent:
         """Return the arrays for the kernel; each chain has its own ends, where cuts move."""
-        return Latent(
-            self.pair, self.ends.copy(), np.zeros(self.pair.size), self.inner, np.array([self.often])
-        )
+        same, often = self.shared, np.array([self.often])
+        mean, every = np.zeros(same.mean.size), np.zeros(same.every.size)
+        return same._replace(ends=same.ends.copy(), mean=mean, every=every, often=often)
 
 
 class Repeats(NamedTuple):
@@ -104,7 +99,7 @@ class Repeats(NamedTuple):
 
 
 class KnownErrors(NamedTuple):
-    """Errors of the measurements in classes of equal variance, in standard units; see `kernels.latent.Errors`."""
+    """Errors of the measurements in classes of equal variance, in standard units; see `kernels.rng.Errors`."""
 
     group: NDArray[np.int32]  # (N,) in column order
     times: Array  # (C,)
@@ -181,7 +176,7 @@ def prepare(
     z = observations.values - units.shift
     z /= units.scale  # in place: copies of many observations would show
     by_row, by_col = observations.halves(z)
-    limits = find_limits(observations, likelihood, units, by_col.source)
+    limits = find_limits(observations, likelihood, units, by_col)
     errors = None
     if repeats.times is not None and repeats.var is not None:
         (nu2, freedom, squares), scale2 = repeats.noise, units.scale**2
@@ -228,7 +223,7 @@ def _number_entries(o: Observations) -> Indices:
 
 
 def find_limits(
-    observations: Observations, likelihood: Likelihood, units: Units, order: NDArray[np.int32]
+    observations: Observations, likelihood: Likelihood, units: Units, by_col: Half
 ) -> Limits | None:
     """Find the measurements with limits, and the distinct pairs of their ends; None where all are plain values."""
     o, K = observations, len(likelihood.levels)
@@ -245,9 +240,11 @@ def find_limits(
         both.real, both.imag = o.low[rows], o.high[rows]
         distinct, pair[rows] = np.unique(both, return_inverse=True)
         ends = np.column_stack([distinct.real, distinct.imag])
-    often = OFTEN_GRADES if K else OFTEN if 2 * rows.size > o.n and not likelihood.known_noise else 0.0
+    often = OFTEN if K or (2 * rows.size > o.n and not likelihood.known_noise) else 0.0
     inner = np.arange(1, 1 + likelihood.n_cuts)
-    return Limits(rows, pair[order], (ends - units.shift) / units.scale, inner, often)
+    ends = (ends - units.shift) / units.scale
+    order, indptr, index = by_col.source, by_col.indptr, by_col.index
+    return Limits(rows, make_latent(pair[order], ends, order, indptr, index, inner), often)
 
 
 def standard_units(values: Array, effects: bool) -> Units:
@@ -306,7 +303,7 @@ def first_latent(data: GibbsData) -> tuple[Array, Array]:
     """Return where inner cuts and latent values begin: halfway between the grades, and at the told values."""
     if data.limits is None:
         return np.empty(0), np.empty(0)
-    return data.limits.ends[data.limits.inner, 1], data.by_row.values[data.limits.rows]
+    return data.limits.shared.ends[data.limits.shared.inner, 1], data.by_row.values[data.limits.rows]
 
 
 def _uniform_frame(m: int, rank: int, rng: np.random.Generator) -> Array:
@@ -518,7 +515,7 @@ def share_sweeps(
         if errors is not None:
             kernel.update_errors(errors, left, right, scratch, source, hyper, scalars, rng)
         if latent is not None:
-            kernel.update_latent(latent, left, right, scratch, source, hyper, scalars, rng)
+            kernel.update_latent(latent, left, right, scratch, hyper, scalars, rng)
         if keep_every > 0 and (t + 1) % keep_every == 0:
             kernel.store_draw(t // keep_every, R, left, right, scalars, *buffers)
 

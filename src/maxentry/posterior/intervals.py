@@ -5,7 +5,7 @@ Dense maps (`Maps`) are computed block by block, and refused where they would no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -18,7 +18,6 @@ from maxentry._types import Array, Indices
 from maxentry.belief import BLOCK_NUMBERS, Belief
 from maxentry.errors import ParameterError, SizeError, is_whole
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, NoiseLaw, beside
-from maxentry.observations import Observations
 from maxentry.transform import ValueMap
 from maxentry.wording import show
 
@@ -366,7 +365,7 @@ def _read_only(array: Array) -> Array:
 
 
 def predict(
-    belief: Belief, i: Indices, j: Indices, level: float, answers: Answers, observations: Observations,
+    belief: Belief, i: Indices, j: Indices, level: float, answers: Answers, form: frames.Form,
     measured: bool = False,
 ) -> Prediction:  # fmt: skip
     """Mean, sd and intervals of the entries (i, j), or of new measurements; in blocks, so that there may be many."""
@@ -386,9 +385,9 @@ def predict(
         new = answers.reading_interval(x, extra, rows, cols, level)
         out[:, part] = mean, sd, *new, *(new if measured else answers.interval(x, rows, cols, level))
     mean, sd, new_low, new_high, low, high = (row.reshape(i.shape) for row in out)
-    labels = _labels_at(observations.row_labels, flat_i), _labels_at(observations.col_labels, flat_j)
-    return Prediction(*labels, mean, sd, low, high, new_low, new_high, level, observations.frame_kind)
+    labels = _labels_at(form.row_labels, flat_i), _labels_at(form.col_labels, flat_j)
+    return Prediction(*labels, mean, sd, low, high, new_low, new_high, level, form.kind)
 
 
-def _labels_at(labels: tuple[Any, ...] | None, index: Indices) -> tuple[Any, ...]:
+def _labels_at(labels: Sequence[Any] | None, index: Indices) -> tuple[Any, ...]:
     return tuple(int(k) if labels is None else labels[k] for k in index)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from html import escape
 from os import PathLike
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from maxentry.posterior import archive, decisions, intervals
 from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import Chain, ModelSpec, draws_in_user_units, model_values, run_chains
 from maxentry.posterior.decisions import Answer
-from maxentry.posterior.diagnostics import Diagnostics, diagnose
+from maxentry.posterior.diagnostics import Diagnostics, describe_errors, diagnose
 from maxentry.posterior.draws import Draws, FolderStore, monitor
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction
@@ -38,6 +38,9 @@ from maxentry.posterior.streaming import Watched, entry_positions
 from maxentry.progress import track
 from maxentry.transform import NONE, Transform, ValueMap
 from maxentry.wording import count, one_line, show
+
+if TYPE_CHECKING:
+    from maxentry.posterior.new_rows import Columns, NewRows
 
 Map = Literal["mean", "sd", "low", "high"]
 MOSTLY_MEANS = 0.3  # share of rank 0 from which users are told what intervals of entries leave out
@@ -288,7 +291,7 @@ class Posterior:
         if not isinstance(measured, bool):
             raise ParameterError(f"measured must be True or False, got {show(measured)}")
         i, j = entry_positions(self.observations, rows, cols)
-        return intervals.predict(self.belief, i, j, level, self.answers, self.observations, measured)
+        return intervals.predict(self.belief, i, j, level, self.answers, self.observations.form, measured)
 
     def probabilities(self, rows: Any = None, cols: Any = None) -> Any:
         """The probability of each grade, or of no and of yes.
@@ -410,6 +413,25 @@ class Posterior:
             wanted = wanted.weighted(weights, data.row_axis, data.col_axis)
         found = decisions.answer(self.belief, self.answers, wanted, level, names)
         return replace(found, frame_kind=data.frame_kind)
+
+    # Newcomers
+
+    def rows(self, new: Any) -> NewRows:
+        """Rows that were not fitted, in milliseconds: `.mean`, `.interval`, `.predict`, `.average`, `.ask(n)`.
+
+        new: what is known of them, NaN where missing: a frame with columns by label, an array (n, m2), a sparse matrix,
+        or a mapping {row: {column: value}} (of one row: {column: value}). The fitted columns are taken as they are.
+        """
+        from maxentry.posterior.new_rows import NewRows, read_new_rows
+
+        return NewRows(self, *read_new_rows(self, new))
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What the draws say of the columns, for new rows."""
+        from maxentry.posterior.new_rows import Columns
+
+        return Columns.of(self)
 
     # Continue, save, show
 
@@ -559,16 +581,6 @@ def describe_scales(scales: dict[Any, float]) -> str:
     ]
     more = len(ordered) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more else "")
-
-
-def describe_errors(diagnostics: Diagnostics) -> str:
-    """The Monte Carlo errors of a typical entry, in words."""
-    if not np.isfinite(diagnostics.mean_error + diagnostics.end_error):
-        return "Monte Carlo error unknown: too few draws"
-    return (
-        f"Monte Carlo error {diagnostics.mean_error:.0%} of the sd for means, "
-        f"{diagnostics.end_error:.0%} for ends of intervals (median entry)"
-    )
 
 
 def _means_note(share: float) -> str:

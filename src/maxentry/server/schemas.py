@@ -170,7 +170,7 @@ class JobResponse(ResponseBody):
     """Work in the background."""
 
     id: str
-    kind: Literal["fit", "ask", "outlook", "next", "curve"]
+    kind: Literal["fit", "ask", "outlook", "next", "curve", "report"]
     campaign: str
     campaign_id: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
@@ -311,6 +311,13 @@ class AnswerResponse(ResponseBody):
     pairs: list[PairResponse] = Field([], description="Of a ranking: each line and the next.")
 
 
+class TableResponse(ResponseBody):
+    """A file as it was read: the names of its columns, and its lines as text, numbers with decimal points."""
+
+    names: list[str]
+    lines: list[list[str]]
+
+
 class AccessResponse(ResponseBody):
     """What the token of the request allows."""
 
@@ -348,6 +355,9 @@ class NextResponse(ResponseBody):
     total: int
     entries: list[NextEntry]
     outlook: dict[str, Number] | None
+    at_stake: dict[str, Number] | None = Field(
+        None, description="For a goal other than fill: what is at stake now and after these entries."
+    )
 
 
 class ErrorPointResponse(_response(ErrorPoint)):  # type: ignore[misc]

@@ -26,7 +26,11 @@ READING = ("GET", "HEAD", "OPTIONS")
 READ_BY_POST = "/lookup"  # its labels are too many for an address
 OPEN = (f"{API}/health", f"{API}/openapi.json", "/", "/static")  # these show nothing of any campaign
 MOST_CLIENTS = 10_000  # whose rate is remembered
-BODY_TYPES = ("application/json", "text/csv")  # a form of another site can send neither
+BODY_TYPES = (
+    "application/json",
+    "text/csv",
+    "application/octet-stream",
+)  # a form of another site can send none
 
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -31,7 +31,6 @@ from maxentry.server.routes.dependencies import (
 )
 from maxentry.server.schemas import to_records
 from maxentry.server.service import OpenCampaign, Service
-from maxentry.tables import decode
 
 router = APIRouter(tags=["the lab loop"])
 CSV_BODY = {
@@ -118,15 +117,14 @@ async def tell_csv(
     again: Annotated[bool, Query()] = False,
     who: Annotated[requests.Person, Query()] = None,
 ) -> schemas.FileReceiptResponse:
-    """Tell a plate: CSV with the columns id (or row and col) and value, in any common dialect."""
-    text = decode(await request.body(), "the body")
-    return await run_in_threadpool(_tell_file, service, here, text, again, who, key)
+    """Tell a plate: CSV in any common dialect, or Excel, with the columns id (or row and col) and value."""
+    return await run_in_threadpool(_tell_file, service, here, await request.body(), again, who, key)
 
 
 def _tell_file(
-    service: Service, here: OpenCampaign, text: str, again: bool, who: str | None, key: str | None
+    service: Service, here: OpenCampaign, content: bytes, again: bool, who: str | None, key: str | None
 ) -> schemas.FileReceiptResponse:
-    table = tables.read(io.StringIO(text))
+    table = tables.read(io.BytesIO(content))
     receipt = _tell(service, here, table, again, who, key)
     return schemas.FileReceiptResponse(
         **receipt.model_dump(), unused=find_unused(table, words=here.campaign.settings.words)

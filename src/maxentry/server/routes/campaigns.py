@@ -37,6 +37,11 @@ from maxentry.server.service import OpenCampaign
 router = APIRouter(tags=["campaigns"])
 LAST_EVENT = 2**31 - 1  # that a database can be asked for
 LARGEST_MATRIX = 4_000_000  # entries of a matrix in one answer
+FORMS = "`excel` is CSV with semicolons and decimal commas."
+CsvForm = Annotated[Literal["csv", "excel"], Query(description=FORMS)]
+CSV_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "A table.", "content": {"text/csv": {"schema": {"type": "string"}}}}
+}
 
 
 @router.get("/campaigns", response_model=schemas.Page[schemas.CampaignSummary])
@@ -209,17 +214,16 @@ def export(
         bool, Query(description="One line for each row of the matrix; repeated numbers as their mean.")
     ] = False,
     everything: Annotated[bool, Query(description="Those struck out, too (long).")] = False,
-    form: Annotated[Literal["csv", "json"], Query()] = "csv",
+    form: Annotated[Literal["csv", "json", "excel"], Query(description=FORMS)] = "csv",
 ) -> Response:
     """All measurements in one piece."""
     if wide and state.shape[0] * state.shape[1] > LARGEST_MATRIX:
         raise SizeError(
             f"expected a matrix of at most {LARGEST_MATRIX} entries; ask for the long form instead."
         )
-    if form == "csv":
+    if form != "json":
         columns = views.wide(state, "columns") if wide else views.measurements(state, everything)
-        headers = {"Content-Disposition": 'attachment; filename="measurements.csv"'}
-        return Response(_to_csv(columns), media_type="text/csv", headers=headers)
+        return csv_file("measurements", columns, form)
     if wide:
         body = labels(state).model_dump() | {"values": views.wide_matrix(state).tolist()}
     else:
@@ -234,16 +238,27 @@ def _measurement_records(lines: Sequence[Measurement], state: State) -> list[dic
     return to_records(columns)
 
 
-def _to_csv(columns: Columns) -> bytes:
-    """Write columns as CSV: times as in JSON, numbers as Python writes them, nothing for a missing value."""
+@router.get("/campaigns/{campaign}/plate", response_class=Response, responses=CSV_FILE)
+def plate(here: CampaignDep, form: CsvForm = "csv") -> Response:
+    """All pending entries as a file to fill in, which `tell/csv` takes."""
+    columns = here.campaign.pending(frame="columns")
+    chosen = {name: columns[name] for name in ("id", "row", "col", "mean", "sd")}
+    return csv_file("plate", chosen | {"value": [None] * len(chosen["id"])}, form)
 
-    def text(x: Any) -> str:
+
+def csv_file(name: str, columns: Columns, form: Literal["csv", "excel"] = "csv") -> Response:
+    """Columns as a CSV file: times as in JSON, numbers as Python writes them, nothing for a missing value."""
+
+    def text(x: Any) -> Any:
+        if isinstance(x, float) and form == "excel":
+            return x  # written with a decimal comma
         return "" if x is None or x != x else x.isoformat() if hasattr(x, "isoformat") else str(x)
 
     stream = io.BytesIO()
-    table = tables.Table.from_columns({name: [text(x) for x in column] for name, column in columns.items()})
-    tables.write(table, stream, tables.Format.csv)
-    return stream.getvalue()
+    table = tables.Table.from_columns({key: [text(x) for x in column] for key, column in columns.items()})
+    tables.write(table, stream, tables.Format(form))
+    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return Response(stream.getvalue(), media_type="text/csv", headers=headers)
 
 
 def _records(here: OpenCampaign, page: PageDep) -> tuple[Sequence[Record], int | None]:

@@ -1,21 +1,25 @@
-"""The dashboard: its page with the files that it needs, and what the reader may do there."""
+"""The dashboard: its page with the files that it needs, what the reader may do there, and files that it is given."""
 
 from __future__ import annotations
 
 import gzip
 import html
+import io
 import json
 import re
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from fastapi import APIRouter, FastAPI, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from maxentry import tables
+from maxentry.cells import with_points
 from maxentry.posterior.posterior import MOSTLY_MEANS
 from maxentry.server import schemas
 from maxentry.server.security import parse_bearer
@@ -30,6 +34,33 @@ def access(request: Request) -> schemas.AccessResponse:
     """What the token of the request allows: reading, or writing too."""
     token = parse_bearer(request.headers.get("authorization"))
     return schemas.AccessResponse(may=request.app.state.options.tokens.access(token))
+
+
+TABLE_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            kind: {"schema": {"type": "string", "format": "binary"}}
+            for kind in ("application/octet-stream", "text/csv")
+        },
+    }
+}
+
+
+@router.post("/tables", openapi_extra=TABLE_BODY)
+async def read_table(request: Request) -> schemas.TableResponse:
+    """Read a file (CSV in any common dialect, Excel or Parquet) as text cells with decimal points. Stores nothing."""
+    return await run_in_threadpool(_read_table, await request.body())
+
+
+def _read_table(content: bytes) -> schemas.TableResponse:
+    table = tables.read(io.BytesIO(content), source="the file")
+
+    def text(cell: Any, k: int) -> str:
+        return with_points(tables.cell_text(cell), table.where(k), table.decimal_comma)
+
+    lines = [[text(cell, k) for cell in line] for k, line in enumerate(zip(*table.columns, strict=True))]
+    return schemas.TableResponse(names=table.names, lines=lines)
 
 
 # The page and its files. They show nothing of any campaign, and need no token.

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from fastapi import APIRouter, Query, Response
 from starlette.concurrency import run_in_threadpool
 
+from maxentry import tables
 from maxentry.campaign import policy, views
-from maxentry.campaign.outlook import compute_outlook
+from maxentry.campaign.outlook import compute_outlook, expect_goal
 from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
-from maxentry.errors import DataError, ParameterError
+from maxentry.errors import DataError, ParameterError, SizeError
 from maxentry.labels import Axis
 from maxentry.posterior.diagnostics import NOTHING_TO_DO, advice_at
 from maxentry.progress import Watch
 from maxentry.server import requests, schemas
 from maxentry.server.requests import parse_label
+from maxentry.server.routes.campaigns import CSV_FILE, LARGEST_MATRIX, CsvForm, csv_file
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
     CampaignDep,
@@ -43,6 +45,9 @@ router = APIRouter(tags=["what is believed, and what is next"])
 Position = Annotated[int, Query(ge=0, le=requests.LARGEST, description="Counted from 0.")]
 MOST_REASONS = 200  # entries of one answer whose reasons are computed
 MOST_ENTRIES = 10_000  # entries of one answer
+HTML_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "A page.", "content": {"text/html": {"schema": {"type": "string"}}}}
+}
 HowMany = Annotated[int, Query(ge=1, le=100_000)]
 Size = Annotated[int | None, Query(ge=1, le=requests.LARGEST)]
 
@@ -91,6 +96,24 @@ def draws(fit: FitDep) -> Response:
         path = Path(folder) / "posterior.npz"
         fit.posterior.save(path)
         return Response(path.read_bytes(), media_type="application/octet-stream", headers=headers)
+
+
+@router.get("/campaigns/{campaign}/completed", response_class=Response, responses={**CSV_FILE, **ACCEPTED})
+def completed(
+    fit: FitDep,
+    state: StateDep,
+    what: Annotated[
+        Literal["mean", "sd"], Query(description="The estimates, or how far they may be off.")
+    ] = "mean",
+    form: CsvForm = "csv",
+) -> Response:
+    """The completed table: the estimate of every entry, one line for each row of the matrix."""
+    m1, m2 = fit.posterior.shape
+    if m1 * m2 > LARGEST_MATRIX:
+        raise SizeError(f"expected a matrix of at most {LARGEST_MATRIX} entries, got {m1 * m2}.")
+    matrix = np.array(getattr(fit.posterior.arrays, what))
+    rounded = [tables.round_numbers(column) for column in matrix.T.tolist()]
+    return csv_file("completed", views.wide_columns(state, rounded), form)
 
 
 @router.get("/campaigns/{campaign}/entry", response_model=schemas.EntryResponse)
@@ -227,6 +250,22 @@ def answer(
     return views.answer(fit.posterior, wanted, state.settings, level).to_dict() | {"fit": fit}
 
 
+@router.get("/campaigns/{campaign}/report", response_class=Response, responses={**HTML_FILE, **ACCEPTED})
+async def report(service: ServiceDep, here: CampaignDep, state: StateDep, wait: Wait = 5.0) -> Response:
+    """The report of the campaign: one HTML page that needs no other file. A job's result has it as `page`."""
+
+    def work(watch: Watch) -> dict[str, str]:
+        from maxentry.plots.report import render_report
+
+        if state.standing:
+            here.fits.fit(state, watch)
+        return {"page": render_report(here.campaign, unit=state.settings.unit or "")}
+
+    made = await service.finish("report", here, work, state.version, wait)
+    headers = {"Content-Disposition": 'attachment; filename="report.html"'}
+    return Response(made["page"], media_type="text/html", headers=headers)
+
+
 @router.get("/campaigns/{campaign}/outlook", response_model=schemas.OutlookResponse, responses=ACCEPTED)
 async def outlook(
     service: ServiceDep,
@@ -293,8 +332,11 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
     columns |= {"row": [state.row_labels[i] for i in rows], "col": [state.col_labels[j] for j in cols]}
     lines = to_records(columns | {"i": rows.tolist(), "j": cols.tolist()})
     outlook: dict[str, Any] | None = None
+    prospect = None
     if posterior is not None and policy.explain_design_phase(state, now) is None:
         outlook = compute_outlook(state, posterior, batch, now).to_dict()
+        if state.settings.goal != "fill" and len(batch.rows):
+            prospect = expect_goal(state, posterior, batch)
     return schemas.NextResponse(
         version=state.version,
         why=batch.why,
@@ -303,6 +345,7 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
             schemas.NextEntry(**line, **reason._asdict()) for line, reason in zip(lines, why, strict=True)
         ],
         outlook=outlook,
+        at_stake=None if prospect is None else prospect._asdict(),
     )
 
 

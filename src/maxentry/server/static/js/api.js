@@ -53,9 +53,14 @@ export async function get(path, { signal } = {}) {
   return (await checked(await send(path, { signal }))).json();
 }
 
-/** The text at an address. */
-export async function text(path) {
-  return (await checked(await send(path))).text();
+/** The content of a file, however long it takes to make; a page is the result of its job, which repeating would start again. */
+export async function file(path) {
+  for (;;) {
+    const answer = await checked(await send(path));
+    if (answer.status !== 202) return answer.arrayBuffer();
+    const { result } = await over((await answer.json()).id);
+    if (result?.page !== undefined) return result.page;
+  }
 }
 
 async function post(path, body, { key, method = "POST", type = "application/json" } = {}) {
@@ -180,7 +185,7 @@ function askForToken(reason) {
       { method: "dialog" },
       h("p", { class: "problem", role: "alert" }, sessionStorage.getItem(TOKEN) ? reason : "This server asks for a token."),
       field("Token", input, "For reading or for writing. It is kept until this tab is closed, and nowhere else."),
-      h("div", { class: "actions" }, h("button", { class: "primary" }, "Go on")),
+      h("div", { class: "actions" }, h("button", { class: "primary" }, "Continue")),
     );
     const box = dialog("Sign in", form);
     box.addEventListener("cancel", (event) => event.preventDefault());

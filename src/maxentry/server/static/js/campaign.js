@@ -1,15 +1,20 @@
 // One campaign: shows everything, follows changes, and starts a fit after new values.
 
 import * as api from "./api.js";
-import { Batch, save } from "./batch.js";
+import { Answer } from "./answer.js";
+import { Batch } from "./batch.js";
+import { Changes } from "./changes.js";
 import { Curve } from "./curve.js";
 import { h, isTyping, put, toast } from "./dom.js";
+import { completed, downloadMenu } from "./downloads.js";
 import { Entries, Panel, Tooltip } from "./entry.js";
 import { Budget, facts, History, Work } from "./status.js";
 import { label } from "./format.js";
+import { Guide } from "./guide.js";
+import { Health } from "./health.js";
 import { Kind } from "./kind.js";
 import { HeatMap, KINDS } from "./map.js";
-import { verdict } from "./convergence.js";
+import { addLabels, changeSettings } from "./settings.js";
 
 const SMALL = 20000; // entries of a matrix of which everything is worked out without being asked for
 
@@ -22,12 +27,16 @@ export class CampaignPage {
   }
 
   async open() {
-    this.status = await api.get(this.path);
+    await this.load();
     if (this.closed) return;
     this.build();
     this.keys = (event) => this.key(event);
     document.addEventListener("keydown", this.keys);
     this.stop = api.follow(`${this.path}/changes`, (news) => this.heard(news), (error) => this.lost(error));
+  }
+
+  async load() {
+    [this.status, this.settings] = await Promise.all([api.get(this.path), api.get(`${this.path}/settings`)]);
   }
 
   close() {
@@ -42,6 +51,7 @@ export class CampaignPage {
     const changed = () => this.changed();
     this.entries = new Entries(this.path);
     this.kind = new Kind(this.status); // it never changes
+    this.kind.unit = this.settings.unit ?? "";
     this.tooltip = new Tooltip(this.entries, this.kind);
     this.panel = new Panel(this.path, this.entries, this.kind, { changed, closed: () => this.map.leave() });
     this.map = new HeatMap(this.path, this.kind, {
@@ -50,30 +60,50 @@ export class CampaignPage {
       failed: (error) => toast(error.message, "bad"),
     });
     this.map.element.querySelector(".stage-box").append(this.tooltip.element);
-    this.batch = new Batch(this.path, this.kind, {
+    this.guide = new Guide({ ask: () => this.batch.ask(), enter: () => this.batch.enter(), save: () => this.batch.tell(), download: () => completed(this.path, this.status.name) });
+    this.changes = new Changes(this.guide.changes, this.kind);
+    this.answer = new Answer(this.path, this.kind);
+    this.batch = new Batch(this.path, this.kind, this.status, {
       changed,
       picked: (entry) => this.map.goTo(entry),
       previewed: (found) => this.expect(found),
+      saved: (said, lines) => this.changes.saved(said, lines, { error: this.curve.error, answer: this.answer.sentences }),
+      acted: () => this.lead(),
     });
     this.curve = new Curve(this.path, this.kind);
-    this.budget = new Budget(this.path, changed);
+    const set = () => changeSettings(this.path, changed).catch((error) => toast(error.message, "bad"));
+    this.budget = new Budget(set);
     this.history = new History(this.path);
     this.work = new Work();
-    this.facts = h("div");
-    this.trust = h("p", { class: "note", id: "trust" });
+    this.facts = h("div", { class: "numbers" });
+    this.health = new Health();
     this.live = h("span", { class: "pill live", title: "changes of others appear by themselves" }, "live");
     document.title = `${this.status.name} · maxentry`;
+    const act = (text, onclick) => h("button", { type: "button", class: "write", onclick }, text);
     put(
       this.main,
       h("nav", { class: "crumbs", "aria-label": "Breadcrumb" }, h("a", { href: "#/" }, "Campaigns"), " › "),
-      h("div", { class: "title" }, h("h1", { tabIndex: -1 }, this.status.name), this.live, this.work.element, h("span", { class: "gap" }), h("button", { type: "button", onclick: () => this.export() }, "Measurements as CSV")),
-      this.facts,
-      this.trust,
+      h("div", { class: "title" }, h("h1", { tabIndex: -1 }, this.status.name), this.live, this.health.element, this.work.element, h("span", { class: "gap" }),
+        act("Settings", set), downloadMenu(this.path, this.status.name)),
+      this.guide.element,
       h("div", { class: "layout" },
-        h("div", { class: "column" }, h("section", { class: "card matrix", "aria-labelledby": "map-title" }, h("div", { class: "title" }, h("h2", { id: "map-title" }, "The matrix"), h("span", { class: "gap" }), this.finder()), this.map.element, this.panel.element),
+        this.answer.element,
+        this.facts,
+        h("div", { class: "column" }, h("section", { class: "card matrix", "aria-labelledby": "map-title" }, h("div", { class: "title" }, h("h2", { id: "map-title" }, "The matrix"), h("span", { class: "gap" }), this.finder()), this.map.element, this.panel.element,
+          h("div", { class: "inline write" }, act("Add rows …", () => addLabels(this.path, "row", changed)), act("Add columns …", () => addLabels(this.path, "col", changed)))),
         this.curve.element, this.budget.element, this.history.element),
         h("div", { class: "column" }, this.batch.element)),
     );
+  }
+
+  /** Say what to do next. */
+  lead() {
+    if (!this.batch) return;
+    const { batch } = this;
+    this.guide.update({ status: this.status, suggested: batch.suggested, filled: batch.filled.length, n: Number(batch.size.value) || 8, plates: batch.plates.value,
+      choosing: batch.choosing, busy: this.seen.fit !== this.seen.version, goal: this.settings.goal });
+    batch.asker.disabled = Boolean(this.guide.step.rests || batch.choosing);
+    batch.asker.title = this.guide.step.rests ? this.guide.step.text : "";
   }
 
   /** Go to an entry by its labels. */
@@ -161,7 +191,9 @@ export class CampaignPage {
 
   /** Update everything; keep inputs, selection and zoom. */
   async refresh() {
-    this.status = await api.get(this.path);
+    await this.load();
+    this.kind.unit = this.settings.unit ?? "";
+    this.lead();
     put(this.facts, facts(this.status, this.curve.error, this.kind));
     this.budget.update(this.status);
     await Promise.all([this.history.update(this.status.events), this.refitted()]);
@@ -174,14 +206,17 @@ export class CampaignPage {
     const reasons = async () => this.batch.update(await api.get(`${this.path}/reasons`));
     await Promise.all([this.map.update(shape), reasons(), this.curve.update(this.status.measurements), this.judge()]);
     put(this.facts, facts(this.status, this.curve.error, this.kind));
+    if (this.seen.fit === this.status.events && this.curve.error !== null) this.changes.fitted({ error: this.curve.error, answer: this.answer.sentences });
     if (this.panel.entry) await this.panel.show(this.panel.entry);
+    this.lead();
     this.main.dataset.version = `${this.seen.version} ${this.seen.fit ?? "none"}`;
   }
 
-  /** Show whether the last fit has converged. */
+  /** Show whether the last fit has converged, and its answer. */
   async judge() {
     const fitted = this.status.measurements > 0 && Number.isInteger(this.seen.fit);
-    put(this.trust, verdict(fitted ? await api.get(`${this.path}/posterior?wait=0&stale=true`) : null));
+    const [found] = await Promise.all([fitted ? api.get(`${this.path}/posterior?wait=0&stale=true`) : null, this.answer.update(this.settings.goal, fitted)]);
+    this.health.update(found);
   }
 
   async recurve() {
@@ -234,14 +269,6 @@ export class CampaignPage {
     this.curve.expect(found?.outlook ?? null);
   }
 
-  async export() {
-    try {
-      save(`${this.status.name.replaceAll(/[^\w.-]+/g, "_")}.csv`, await api.text(`${this.path}/export`));
-    } catch (error) {
-      toast(error.message, "bad");
-    }
-  }
-
   // Keys
 
   key(event) {
@@ -250,7 +277,7 @@ export class CampaignPage {
     const acts = {
       m: () => this.map.stage.focus(),
       a: () => this.batch.asker.focus(),
-      v: () => this.batch.body.querySelector("input")?.focus(),
+      v: () => this.batch.enter(),
       "+": () => this.map.zoom(0.5),
       "-": () => this.map.zoom(2),
     };

@@ -5,11 +5,9 @@ import { count, several } from "./format.js";
 import { drawScale } from "./scale.js";
 
 export const SHOWN = {
-  mean: { name: "Mean", scale: "value", says: "best guess of every entry", fit: true },
-  sd: { name: "Uncertainty", scale: "uncertainty", says: "standard deviation: how far the best guess may be off", fit: true },
-  value: { name: "Measured", scale: "value", says: "values that were told", fit: false },
-  observed: { name: "Count", scale: "share", says: "how often each entry was measured", fit: false },
-  pending: { name: "Next batch", scale: "share", says: "entries that are waited for (rings)", fit: false },
+  mean: { name: "Estimate", scale: "value", says: "best guess of every entry", fit: true },
+  sd: { name: "Uncertainty", scale: "uncertainty", says: "standard deviation: how far the estimate may be off", fit: true },
+  value: { name: "Measured", scale: "value", says: "measured values, and the next batch", fit: false },
 };
 
 /** What a cell says where it stands for several entries, if it is not their average. */
@@ -17,8 +15,6 @@ const CELL = {
   sd: "each cell is the root mean square over several entries",
   width: "each cell is the root mean square over several entries",
   value: "each cell is the mean of those measured among several entries",
-  observed: "each cell counts the measurements of several entries",
-  pending: "each cell counts those pending among several entries",
 };
 
 export class Caption {
@@ -30,7 +26,14 @@ export class Caption {
     this.ends = [h("span"), h("span")];
     this.says = h("span", { class: "note" });
     this.dots = h("span", { class: "note", hidden: true }, "dots: measured");
-    this.element = h("div", { class: "legend" }, h("span", { class: "scale" }, this.ends[0], this.legend, this.ends[1]), this.says, this.dots, this.where);
+    this.rings = h("span", { class: "note", hidden: true });
+    this.element = h("div", { class: "legend" }, h("span", { class: "scale" }, this.ends[0], this.legend, this.ends[1]), this.says, this.dots, this.rings, this.where);
+  }
+
+  /** Name the rings that are drawn. */
+  ring(pending, next) {
+    put(this.rings, [pending && "rings: pending", next && "dashed rings: would be next"].filter(Boolean).join(", "));
+    this.rings.hidden = !pending && !next;
   }
 
   say({ main, what, coming }, [least, greatest], [[row, rows], [col, cols]], shape) {

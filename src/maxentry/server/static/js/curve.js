@@ -108,7 +108,7 @@ export class Curve {
     const layout = {
       height: 260, margin: { l: 50, r: 12, t: 8, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: traces.length > 1,
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { color: of("--ink") } }, font: { family: "system-ui, sans-serif", size: 12, color: of("--ink") },
-      xaxis: { ...axis, title: { text: this.axis === "at" ? "time" : "measurements told" } }, yaxis: { ...axis, rangemode: "tozero", title: { text: "expected error" } },
+      xaxis: { ...axis, title: { text: this.axis === "at" ? "time" : "measurements" } }, yaxis: { ...axis, rangemode: "tozero", title: { text: "expected error" } },
       hoverlabel: { bgcolor: of("--paper"), bordercolor: of("--rule"), font: { color: of("--ink") } }, dragmode: false,
     };
     await Plotly.react(this.chart, traces, layout, { displayModeBar: false, responsive: true });

@@ -41,6 +41,9 @@ export function dialog(title, ...children) {
   return box;
 }
 
+/** The button of a dialog's form that changes nothing. */
+export const cancel = () => h("button", { type: "button", class: "cancel", onclick: (event) => event.target.closest("dialog").close() }, "Cancel");
+
 /** A word that goes away by itself, or is removed before. */
 export function toast(text, kind = "good") {
   const note = h("p", { class: `toast ${kind}` }, text);

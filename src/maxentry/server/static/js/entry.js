@@ -1,9 +1,10 @@
 // One entry: its prediction, asks and measurements; a summary at the pointer, all of it beside the map.
 
 import * as api from "./api.js";
-import { dialog, field, h, put, toast } from "./dom.js";
+import { cancel, dialog, field, h, put, toast } from "./dom.js";
 import { count, label, moment, number, several } from "./format.js";
-import { name } from "./author.js";
+import { author } from "./author.js";
+import { withPoint } from "./line.js";
 
 const KEPT = 300; // entries that need not be asked for again
 const PATIENCE = 120; // milliseconds that the pointer must rest
@@ -138,7 +139,7 @@ export class Panel {
     const { value } = this;
     const typing = document.activeElement === value;
     const tell = h("form", { class: "inline write", onsubmit: (event) => this.tell(event, found, value) },
-      field(found.measurements.length ? "Measured again" : "Measured value", value, `${this.kind.hint}.`), h("button", {}, "Tell"));
+      field(found.measurements.length ? "Measured again" : "Measured value", value, `${this.kind.hint}.`), h("button", {}, "Save value"));
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close", onclick: () => this.closed() }, "✕");
     put(
       this.element,
@@ -155,7 +156,7 @@ export class Panel {
 
   story(found) {
     const asked = found.asks.map((ask) => [ask.asked_at, `asked for as id ${ask.id}, ${ask.who ?? "?"}${ask.status === "told" ? "" : `: ${ask.status}`}${ask.reason ? ` (${ask.reason})` : ""}`, null]);
-    const told = found.measurements.map((m) => [m.told_at, `${this.kind.measured(m, 6)}${m.corrected ? ` (was ${m.before_text.join(", ")})` : ""}, told by ${m.who ?? "?"}`, m]);
+    const told = found.measurements.map((m) => [m.told_at, `${this.kind.measured(m, 6)}${m.corrected ? ` (was ${m.before_text.join(", ")})` : ""}, entered by ${m.who ?? "?"}`, m]);
     const all = [...asked, ...told].sort((a, b) => a[0].localeCompare(b[0]));
     if (!all.length) return h("p", { class: "note" }, "Neither asked for nor measured.");
     return h("ol", { class: "story" }, all.map(([at, text, m]) => h("li", {}, text, h("small", { class: "note" }, moment(at)), m && m.value !== null ? this.corrector(m) : null)));
@@ -171,7 +172,7 @@ export class Panel {
     const problem = h("p", { class: "problem", role: "alert", hidden: true });
     const send = async (to) => {
       try {
-        await api.write(`${this.path}/correct`, { number: m.number, value: to, reason: reason.value, who: name() });
+        await api.write(`${this.path}/correct`, { number: m.number, value: to, reason: reason.value, who: await author() });
         box.close();
         toast(to === null ? "Struck out." : "Corrected.");
         this.changed();
@@ -180,9 +181,9 @@ export class Panel {
         problem.hidden = false;
       }
     };
-    const form = h("form", { onsubmit: (event) => (event.preventDefault(), send(value.value.trim())) },
+    const form = h("form", { onsubmit: (event) => (event.preventDefault(), send(this.kind.words.length ? value.value.trim() : withPoint(value.value))) },
       field("The right value", value, `${this.kind.hint}.`), field("Reason", reason, "For the history, which keeps the old value too."), problem,
-      h("div", { class: "actions" }, h("button", { type: "button", onclick: () => send(null) }, "Strike out"), h("button", { class: "primary" }, "Correct")));
+      h("div", { class: "actions" }, cancel(), h("button", { type: "button", onclick: () => send(null) }, "Strike out"), h("button", { class: "primary" }, "Correct")));
     const box = dialog(`Correct ${several(1, "measurement")} (number ${m.number})`, form);
     value.select();
   }
@@ -192,10 +193,10 @@ export class Panel {
     const button = event.target.querySelector("button");
     button.disabled = true; // a second press would be a second measurement
     try {
-      const line = { row: found.row, col: found.col, value: input.value.trim() };
-      const body = { lines: [line], again: found.measurements.length > 0, who: name() };
+      const line = { row: found.row, col: found.col, value: this.kind.words.length ? input.value.trim() : withPoint(input.value) };
+      const body = { lines: [line], again: found.measurements.length > 0, who: await author() };
       await api.write(`${this.path}/tell`, body, { key: api.newKey() });
-      toast("Told.");
+      toast("Saved.");
       input.value = "";
       this.changed();
     } catch (error) {

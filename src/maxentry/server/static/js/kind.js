@@ -5,8 +5,8 @@ import { believed, limits, number, percent } from "./format.js";
 
 const NUMBERS = "A number, or a limit: <0.5, >100, 0.5..0.7";
 const SAYS = {
-  "yes/no": { mean: "probability of yes of every entry", sd: "standard deviation of the probability of yes", value: "yes and no as told" },
-  grades: { mean: "expected grade of every entry", sd: "standard deviation of the expected grade", value: "grades that were told" },
+  "yes/no": { mean: "probability of yes of every entry", sd: "standard deviation of the probability of yes", value: "yes and no as measured, and the next batch" },
+  grades: { mean: "expected grade of every entry", sd: "standard deviation of the expected grade", value: "grades that were measured, and the next batch" },
 };
 const GUESS = { numbers: "mean ± sd", "yes/no": "probability of yes", grades: "expected grade" };
 const ERROR = {
@@ -23,6 +23,7 @@ export class Kind {
     this.yesNo = kind === "yes/no";
     this.levels = kind === "grades" ? levels : null;
     this.words = this.yesNo ? ["yes", "no"] : (levels ?? []).map(String); // that may be told
+    this.unit = ""; // what values are measured in
     this.named = this.levels !== null && typeof this.levels[0] === "string"; // told as 1, 2, …
   }
 
@@ -74,7 +75,7 @@ export class Kind {
   // Legends
 
   says(what, usual) {
-    const said = SAYS[this.name]?.[what] ?? usual;
+    const said = (SAYS[this.name]?.[what] ?? usual) + (this.unit ? ` (${this.unit})` : "");
     return this.levels && what !== "sd" && SAYS[this.name][what] ? `${said}: ${this.levels.join(", ")}` : said;
   }
 

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { CampaignPage } from "./campaign.js";
+import { showAuthor } from "./author.js";
 import { dialog, h, isTyping, put } from "./dom.js";
 import { ListPage } from "./list.js";
 
@@ -59,7 +60,7 @@ toggle.textContent = `Theme: ${now()}`;
 
 const KEYS = [
   ["?", "this help"], ["d", "light, dark, as the system"], ["g", "all campaigns"], ["m", "to the map"], ["a", "to asking"], ["v", "to the first value"],
-  ["1 … 5", "mean, uncertainty, measured, how often, next batch"], ["arrow keys", "on the map: move (with Shift by ten)"], ["+ − 0", "zoom in, out, show all"],
+  ["1 2 3", "estimate, uncertainty, measured with the next batch"], ["Enter", "in a box: to the next one"], ["arrow keys", "on the map: move (with Shift by ten)"], ["+ − 0", "zoom in, out, show all"],
   ["Page up, Page down", "on the map: scroll"], ["Enter", "on the map: pick the entry"], ["Escape", "on the map: let it go"],
 ];
 
@@ -87,5 +88,6 @@ async function access() {
   document.getElementById("access").hidden = may === "write";
 }
 
+showAuthor();
 await access().catch(() => {});
 await route();

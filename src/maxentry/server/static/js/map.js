@@ -52,7 +52,7 @@ export class HeatMap {
           zoom("−", "Zoom out (-)", () => this.zoom(2)), zoom("+", "Zoom in (+)", () => this.zoom(0.5)), zoom("All", "Show all (0)", () => this.all()))),
       h("div", { class: "stage-box" }, this.stage, this.caption.empty),
       this.caption.element,
-      h("p", { class: "unseen", id: "map-keys" }, "Arrow keys move, plus and minus zoom, Enter picks an entry, 1 to 5 change what is shown, question mark for help."),
+      h("p", { class: "unseen", id: "map-keys" }, "Arrow keys move, plus and minus zoom, Enter picks an entry, 1 to 3 change what is shown, question mark for help."),
       this.said,
     );
     this.listen();
@@ -121,9 +121,8 @@ export class HeatMap {
     const tile = (kind) =>
       api.get(`${this.path}/map?what=${kind}&row=${row}&rows=${rows}&col=${col}&cols=${cols}&cells=${CELLS}&wait=0&stale=true`, { signal });
     try {
-      const base = what === "pending" ? "observed" : what;
       const [main, ...marks] = await Promise.all([
-        tile(base).catch((error) => (error.status === 409 ? null : Promise.reject(error))),
+        tile(what).catch((error) => (error.status === 409 ? null : Promise.reject(error))),
         ...marked.map(tile),
       ]);
       if (signal.aborted) return;
@@ -199,6 +198,8 @@ export class HeatMap {
       if (dots) this.caption.dots.hidden = tile.binned || cellSize(places) < DOTTED;
       if (!dots || !this.caption.dots.hidden) paintMarks(context, tile, places, kind);
     }
+    const pending = this.layers.marks.find(([kind]) => kind === "pending")?.[1];
+    this.caption.ring(pending?.values.some((line) => line.some(Boolean)), this.preview.length > 0);
     for (const [i, j] of this.preview) {
       const one = { values: [[1]], row_starts: [i], rows: [i, i + 1], col_starts: [j], cols: [j, j + 1] };
       paintMarks(context, one, grid(one, this.view, this.area), "next");

@@ -1,9 +1,8 @@
 // The status of a campaign: counts, budget and target, history, and jobs in the background.
 
 import * as api from "./api.js";
-import { dialog, field, h, put, toast } from "./dom.js";
-import { ago, count, moment, number, percent } from "./format.js";
-import { name } from "./author.js";
+import { h, put, toast } from "./dom.js";
+import { ago, count, moment, number, percent, several } from "./format.js";
 
 /** The figures at the top. */
 export function facts(status, error, kind) {
@@ -16,7 +15,7 @@ export function facts(status, error, kind) {
     ["expected error", number(error), status.target_sd === null ? short : `target ${number(status.target_sd)}`, full],
     ...values(status),
     ["pending", count(status.pending), status.pending ? "to be measured" : "none"],
-    ["left to ask", count(status.available), status.acquisition.replaceAll("_", " ")],
+    ["left to ask", count(status.available), status.goal && status.goal !== "fill" ? status.goal : status.acquisition.replaceAll("_", " ")],
     ["failed or withdrawn", count(status.failed + status.withdrawn), lost.map(([n, word]) => `${count(n)} ${word}`).join(", ") || "none"],
     status.budget === null ? ["spent", number(status.spent), "no budget set"] : ["budget left", number(Math.max(0, status.budget - status.spent)), `${number(status.spent)} of ${number(status.budget)} spent`],
   ];
@@ -36,23 +35,15 @@ function scale([low, high]) {
   return high === null ? `scale from ${number(low)} on` : `scale from ${number(low)} to ${number(high)}`;
 }
 
-/** The two ends of a scale in boxes, or null where both are empty. */
-export function endsOf(low, high) {
-  const ends = [low, high].map((input) => (input.value.trim() === "" ? null : Number(input.value)));
-  return ends.every((end) => end === null) ? null : ends;
-}
-
-/** The budget and target, with a form to change them. */
+/** The budget and target. */
 export class Budget {
-  constructor(path, changed) {
-    Object.assign(this, { path, changed });
+  constructor(change) {
     this.body = h("div");
     this.element = h("section", { class: "card", "aria-labelledby": "budget-title" }, h("h2", { id: "budget-title" }, "Budget and target"), this.body,
-      h("button", { type: "button", class: "write", onclick: () => this.set() }, "Change …"));
+      h("button", { type: "button", class: "write", onclick: change }, "Change …"));
   }
 
   update(status) {
-    this.status = status;
     const { spent, budget, target_sd: target } = status;
     const left = budget === null ? null : Math.max(0, budget - spent);
     put(
@@ -64,33 +55,6 @@ export class Budget {
       h("p", { class: "note" }, "Pending entries count as spent."),
       status.limits ? h("p", { class: "note" }, `Values: ${scale(status.limits)}; a value at an end means at or beyond it.`) : null,
     );
-  }
-
-  set() {
-    const text = (x) => (x === null ? "" : String(x));
-    const budget = h("input", { type: "number", min: 0, step: "any", value: text(this.status.budget) });
-    const target = h("input", { type: "number", min: 0, step: "any", value: text(this.status.target_sd) });
-    const [low, high] = (this.status.limits ?? [null, null]).map((end) => h("input", { type: "number", step: "any", value: text(end) }));
-    const numbers = this.status.kind === "numbers";
-    const problem = h("p", { class: "problem", role: "alert", hidden: true });
-    const send = async (event) => {
-      event.preventDefault();
-      const of = (input) => (input.value.trim() === "" ? null : Number(input.value));
-      try {
-        const limits = numbers ? { limits: endsOf(low, high) } : {};
-        await api.write(`${this.path}/settings`, { budget: of(budget), target_sd: of(target), ...limits, who: name() }, { method: "PATCH" });
-        box.close();
-        toast("Changed.");
-        this.changed();
-      } catch (error) {
-        problem.textContent = error.message;
-        problem.hidden = false;
-      }
-    };
-    const form = h("form", { onsubmit: send }, field("Budget", budget, "Empty: no limit."), field("Target: expected error", target, "Empty: none."),
-      numbers ? h("div", { class: "two" }, field("Lower end of the scale", low, "A value there means at or below. Empty: none."), field("Upper end of the scale", high, "A value there means at or above. Empty: none.")) : null, problem,
-      h("div", { class: "actions" }, h("button", { class: "primary" }, "Change")));
-    const box = dialog("Budget and target", form);
   }
 }
 
@@ -109,9 +73,19 @@ export class History {
     const after = Math.max(0, version - this.shown);
     const page = await api.get(`${this.path}/history?after=${after}&limit=${Math.min(1000, this.shown)}`);
     put(this.list, page.items.reverse().map((line) =>
-      h("li", {}, h("span", { class: `kind ${line.kind}` }, line.kind.replaceAll("_", " ")), " ", line.what, h("small", { class: "note", title: moment(line.at) }, `${line.who ?? "?"}, ${ago(line.at)}`))));
+      h("li", {}, h("span", { class: `kind ${line.kind}` }, ...inWords(line)), h("small", { class: "note", title: moment(line.at) }, `${line.who ?? "?"}, ${ago(line.at)}`))));
     this.more.hidden = after === 0;
   }
+}
+
+const HAPPENED = { asked: "asked for", told: "saved", rows_added: "added rows", cols_added: "added columns" };
+
+/** An event in words: what was done, and to what. */
+function inWords({ kind, what }) {
+  const [ids, free] = (kind === "told" && what.match(/^(.*?)(?:, )?(\d+) not asked for$/)?.slice(1)) || [];
+  const imported = free ? `imported ${several(Number(free), "value")}` : "";
+  if (free && !ids) return [imported];
+  return [HAPPENED[kind] ?? kind, h("span", { class: "plain" }, ` ${free ? `${ids}, ${imported}` : what}`)];
 }
 
 /** Jobs in the background, with their progress. */
@@ -121,7 +95,7 @@ export class Work {
   }
 
   update(work) {
-    const names = { fit: "Fitting", ask: "Choosing entries", outlook: "Computing the outlook", next: "Choosing entries", curve: "Computing earlier points" };
+    const names = { fit: "Fitting", ask: "Choosing entries", outlook: "Computing the outlook", next: "Choosing entries", curve: "Computing earlier points", report: "Writing the report" };
     this.element.dataset.jobs = work.map((job) => job.kind).join(" ");
     put(this.element, work.map((job) => {
       const { what, done, total } = job.progress;

@@ -1,6 +1,6 @@
-// Whether the last fit has converged, and whether it found more than row and column means.
+// The health of the last fit: a badge, which opens to say whether it has converged and which rank it uses.
 
-import { embedded } from "./dom.js";
+import { embedded, h, put } from "./dom.js";
 
 const { mostly_means: MOSTLY_MEANS } = embedded("thresholds"); // the weight of rank 0 that is reported
 
@@ -14,4 +14,19 @@ export function verdict(found) {
   else if (means >= MOSTLY_MEANS) said.push(`${Math.round(100 * means)}% of its chains have rank 0, row and column means alone; for them everything else counts as noise.`);
   else said.push(`Rank ${found.rank}.`);
   return said.join(" ");
+}
+
+export class Health {
+  constructor() {
+    this.name = h("summary", {}, "No fit yet");
+    this.text = h("p", { id: "trust" });
+    this.element = h("details", { class: "badge", id: "health" }, this.name, this.text);
+  }
+
+  update(found) {
+    const known = found && found.converged !== undefined;
+    this.element.dataset.state = !known ? "none" : found.converged ? "good" : "unsure";
+    put(this.name, !known ? "No fit yet" : found.converged ? "Fit: good" : "Fit: uncertain");
+    put(this.text, verdict(found) || "Estimates come with the first measurements.");
+  }
 }

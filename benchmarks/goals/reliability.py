@@ -1,0 +1,77 @@
+"""Are the probabilities of answers right? On simulated tables, of all answers of 30% about 30% must be true.
+
+Tables are draws of the model with row and column effects, measured with noise at random; truth is the entry without
+noise. Fits are by default but for the rank, which is given. Errors are over tables:
+answers of one table go together.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+import maxentry
+from maxentry.model.goal import Goal
+from maxentry.posterior import decisions
+
+M, RANK, NOISE, MEASURED, TABLES = (20, 15), 2, 0.5, 120, 120
+BINS = np.array([0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
+ASKED = ("best 15", "best per column", "rank rows: best", "rank rows: pairs", "threshold")
+
+
+def simulate(seed: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    rng, (m1, m2) = np.random.default_rng([seed, 11]), M
+    X = rng.normal(size=(m1, RANK)) @ rng.normal(size=(RANK, m2)) / np.sqrt(RANK)
+    X += 0.7 * rng.normal(size=(m1, 1)) + 0.7 * rng.normal(size=(1, m2)) + 3 * rng.normal()
+    keys = rng.permutation(m1 * m2)[:MEASURED]
+    rows, cols = np.divmod(keys, m2)
+    return X, (rows, cols, X[rows, cols] + NOISE * rng.normal(size=MEASURED))
+
+
+def answers(seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Probabilities, and whether they came true, of all answers about one table."""
+    X, data = simulate(seed)
+    p = maxentry.complete(data, RANK, shape=M, seed=seed, threads=1, progress=False)
+    found = {}
+    for words in ("best 15", "best per column"):
+        goal = Goal.parse(words)
+        tops = decisions.find_tops(p.belief, p.answers, goal)
+        share = np.bincount(tops.keys.ravel(), minlength=X.size) / len(tops.draws)
+        if goal.per is None:
+            true = np.zeros(X.size, dtype=bool)
+            true[np.argsort(-X.ravel())[: goal.k]] = True
+        else:
+            true = (X.max(0) == X).ravel()
+        found[words] = share, true
+    averages, mine = np.stack([p.belief.draw(s).mean(1) for s in range(p.belief.n_draws)]), X.mean(1)
+    best = np.bincount(averages.argmax(1), minlength=M[0]) / len(averages)
+    found["rank rows: best"] = best, mine == mine.max()
+    pairs = np.triu_indices(M[0], 1)
+    above = decisions.chances_above(averages)[pairs]
+    found["rank rows: pairs"] = above, (mine[:, None] > mine)[pairs]
+    at = float(np.quantile(data[2], 0.8))
+    found["threshold"] = p.exceeds(at).ravel(), (at < X).ravel()
+    return found
+
+
+def run_all() -> dict[str, list[dict[str, float]]]:
+    """Of each kind of answer and bin: the mean probability, the share that came true, its error, and how many."""
+    tables = [answers(seed) for seed in range(TABLES)]
+    return {name: summarise([table[name] for table in tables]) for name in ASKED}
+
+
+def summarise(tables: list[tuple[np.ndarray, np.ndarray]]) -> list[dict[str, float]]:
+    lines = []
+    edges = [-1.0, *BINS, 2.0]
+    for low, high in pairwise(edges):
+        inside = [(p[at], true[at]) for p, true in tables for at in [(p > low) & (p <= high)]]
+        n = np.array([len(p) for p, _ in inside])
+        if n.sum() < 20:
+            continue
+        said, came = (np.array([part.sum() for part in parts], float) for parts in zip(*inside, strict=True))
+        miss = came - said  # of each table
+        chance = said.sum() / n.sum()
+        error = max(
+            np.sqrt(np.sum((miss - miss.mean()) ** 2)) / n.sum(), np.sqrt(chance * (1 - chance) / n.sum())
+        )
+        lines.append({"said": chance, "came": came.sum() / n.sum(), "error": error, "n": int(n.sum())})
+    return lines

@@ -1,0 +1,225 @@
+"""The page and the picture: what was asked, the figures at the end of campaigns, and curves."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarks import matrices
+from benchmarks.goals import campaigns, reliability, times, trap
+from benchmarks.measures import table
+
+HERE = Path(__file__).parent
+PAGE, PICTURE, RESULTS = HERE.parent / "goals.md", HERE.parent / "goals.png", HERE / "results"
+SHARED = ("uniform", "fill")
+# measure, whether large is good, rules beside the shared ones
+GOALS: dict[str, tuple[str, bool, str]] = {
+    "best": ("recall", True, "Recall of the best 5%"),
+    "column": (
+        "regret",
+        False,
+        "Regret of columns, in sds of the table (in brackets that of the best measured)",
+    ),
+    "rank": ("tau", True, "Kendall's tau of the rows' averages (in brackets P(best) of the best row)"),
+    "threshold": ("wrong", False, "Entries on the wrong side of the 80% quantile, in per cent"),
+}
+BESIDE = {"column": "measured regret", "rank": "chance"}
+HEAD = """What choosing for a goal brings, beside rules that others use.
+
+Written by `python -m benchmarks.goals`; figures of single campaigns are in `goals/cells.jsonl`. The replicates
+that are there are counted; the command goes on to ten.
+
+"""
+TINY = 0.005  # sds: regret below it counts as none
+
+Cells = dict[tuple[str, int, str], list[dict[str, float]]]
+
+
+def rules_of(goal: str) -> list[str]:
+    return [*SHARED, *(rule for rule in campaigns.RULES if rule.startswith(goal + ":"))]
+
+
+def curves(cells: Cells, name: str, rule: str, measure: str) -> np.ndarray:
+    """Replicates x looks, by seed."""
+    found = [
+        [look[measure] for look in looks]
+        for (n, _, r), looks in sorted(cells.items())
+        if (n, r) == (name, rule)
+    ]
+    return np.array(found)
+
+
+def pairs(cells: Cells, name: str, measure: str, one: str, other: str) -> np.ndarray:
+    """Means at the end of two rules, over the replicates that both have."""
+    seeds = [s for n, s, r in cells if (n, r) == (name, one) and (name, s, other) in cells]
+    found = [[cells[name, s, rule][-1][measure] for rule in (one, other)] for s in sorted(seeds)]
+    return np.array(found).mean(0) if found else np.full(2, np.nan)
+
+
+def verdicts(cells: Cells) -> list[list[str]]:
+    """What was asked of campaigns on real matrices, and what came."""
+    lines = []
+
+    def count(asked: str, measure: str, ours: str, other: str, good: Any) -> None:
+        both = {name: pairs(cells, name, measure, ours, other) for name in matrices.MATRICES}
+        both = {name: x for name, x in both.items() if np.isfinite(x).all()}
+        not_so = [f"{name} ({x[0]:.3f}, {x[1]:.3f})" for name, x in both.items() if not good(*x)]
+        kept = f"{len(both) - len(not_so)} of {len(both)}"
+        lines.append([asked, kept, "; ".join(not_so) or "–"])
+
+    count(
+        "recall at least twice that of `fill` (six of ten)",
+        "recall",
+        "best: goal",
+        "fill",
+        lambda a, b: a >= 2 * b,
+    )
+    count("recall never below that of `fill`", "recall", "best: goal", "fill", lambda a, b: a >= b)
+    for measure in ("regret", "measured regret"):
+        of = "of the answer" if measure == "regret" else "of the best measured"
+        asked = f"regret of columns {of} at most half of `fill`'s"
+        count(asked, measure, "column: goal", "fill", lambda a, b: a <= max(b / 2, TINY))
+    asked = "the same of the answer where the noise is known, to both"
+    ours, other = "column: goal, noise known", "column: fill, noise known"
+    count(asked, "regret", ours, other, lambda a, b: a <= max(b / 2, TINY))
+    for measure, what in (("tau", "Kendall's tau"), ("chance", "P(best) of the best row")):
+        asked = f"{what} at least that of integrated variance, less 0.01"
+        count(asked, measure, "rank: goal", "rank: variance", lambda a, b: a >= b - 0.01)
+    asked = "entries on the wrong side at most those of `fill`"
+    count(asked, "wrong", "threshold: goal", "fill", lambda a, b: a <= b)
+    return lines
+
+
+def goal_table(cells: Cells, goal: str) -> str:
+    measure, large, title = GOALS[goal]
+    rules, lines, times_ = rules_of(goal), [], 100 if measure == "wrong" else 1
+    sums = defaultdict(list)
+    for name in matrices.MATRICES:
+        line, ends = [], {}
+        for rule in rules:
+            found = curves(cells, name, rule, measure)
+            if not len(found):
+                line.append("–")
+                continue
+            ends[rule] = times_ * found[:, -1].mean()
+            text = f"{ends[rule]:.1f}" if times_ > 1 else f"{ends[rule]:.2f}"
+            if goal in BESIDE:
+                text += f" ({curves(cells, name, rule, BESIDE[goal])[:, -1].mean():.2f})"
+            line.append(text)
+            sums[rule].append(ends[rule])
+        if ends:
+            best = max(ends.values()) if large else min(ends.values())
+            line = [f"**{x}**" if ends.get(rule) == best else x for rule, x in zip(rules, line, strict=True)]
+            most = max(len(curves(cells, name, rule, measure)) for rule in ends)
+            lines.append([f"{name} ({most})", *line])
+    whole = [len(sums[rule]) == len(lines) for rule in rules]
+    means = [f"{np.mean(sums[rule]):.3f}" if all_ else "–" for rule, all_ in zip(rules, whole, strict=True)]
+    return f"\n## {title}\n\nAfter the last batch, mean over replicates (how many).\n\n" + table(
+        ["", *(rule.removeprefix(goal + ": ") for rule in rules)], [*lines, ["mean of matrices", *means]]
+    )
+
+
+def curve_table(cells: Cells) -> str:
+    """Means over all matrices after every batch, of the matrices and seeds that every rule of a goal has."""
+    lines = []
+    for goal, (measure, *_) in GOALS.items():
+        rules = rules_of(goal)
+        have = [{(n, s) for n, s, r in cells if r == rule} for rule in rules]
+        both = sorted(set.intersection(*have))
+        for rule in rules if both else []:
+            values = np.array([[look[measure] for look in cells[n, s, rule]] for n, s in both]).mean(0)
+            lines.append([measure, rule.removeprefix(goal + ": "), len(both), *(f"{x:.3f}" for x in values)])
+    head = ["", "rule", "campaigns", *(f"{2 + look / 2:g} m" for look in range(campaigns.BATCHES + 1))]
+    return (
+        "\n## Curves\n\nMeans over campaigns after every batch, then each matrix by itself.\n\n"
+        + table(head, lines)
+        + "\n![Curves of each matrix](goals.png)\n"
+    )
+
+
+def picture(cells: Cells) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    names = list(matrices.MATRICES)
+    figure, axes = plt.subplots(
+        len(GOALS), len(names), figsize=(2.2 * len(names), 2.1 * len(GOALS)), squeeze=False
+    )
+    for line, (goal, (measure, *_)) in zip(axes, GOALS.items(), strict=True):
+        for ax, name in zip(line, names, strict=True):
+            for k, rule in enumerate(rules_of(goal)):
+                if len(found := curves(cells, name, rule, measure)):
+                    label = rule.removeprefix(goal + ": ")
+                    style = (
+                        {"lw": 2.4, "color": "black"} if label == "goal" else {"lw": 1.1, "color": f"C{k}"}
+                    )
+                    ax.plot(2 + np.arange(found.shape[1]) / 2, found.mean(0), label=label, **style)
+            ax.tick_params(labelsize=6)
+            if goal == "best":
+                ax.set_title(name, fontsize=8)
+        line[0].set_ylabel(measure, fontsize=8)
+        line[0].legend(fontsize=5, frameon=False)
+    figure.supxlabel("measured entries over the longer side", fontsize=8)
+    figure.tight_layout()
+    figure.savefig(PICTURE, dpi=75)
+
+
+def read(name: str) -> Any:
+    file = RESULTS / f"{name}.json"
+    return json.loads(file.read_text()) if file.is_file() else None
+
+
+def keep(name: str, found: Any) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+def write_page() -> None:
+    cells, text = campaigns.read_cells(), HEAD
+    if cells:
+        text += "## Asked\n\n" + table(["asked", "kept on", "not on (ours, other)"], verdicts(cells))
+        text += "\n" + " ".join((campaigns.__doc__ or "").split("\n\n", 1)[1].split()) + "\n"
+        text += "".join(goal_table(cells, goal) for goal in GOALS) + curve_table(cells)
+        picture(cells)
+    if (found := read("baybe")) is not None:
+        text += (
+            "\n## BayBE itself\n\nRecall of the best 5% from the same first entries, by its defaults with "
+        )
+        text += "one-hot rows and columns.\n\n"
+        head = ["", *(f"{2 + look / 2:g} m" for look in range(campaigns.BATCHES + 1)), "CPU s"]
+        lines = [[run["what"], *(f"{x:.2f}" for x in run["recall"]), f"{run['cpu']:.0f}"] for run in found]
+        text += table(head, lines)
+    else:
+        text += "\n## BayBE itself\n\nNot run to the end yet: `python -m benchmarks.goals baybe`. GP in the "
+        text += "tables is a model of the same kind (`goals/gaussian_process.py`).\n"
+    if (found := read("trap")) is not None:
+        text += "\n## A wrong mode\n\n" + " ".join((trap.__doc__ or "").split("\n\n", 1)[1].split())
+        number = len(next(iter(found.values())))
+        text += f" Recall of the best 5%, {number} tables, after every batch of {trap.BATCH}.\n\n"
+        lines = [
+            [name, *(f"{x:.2f}" for x in np.mean(x, axis=0)), f"{np.min(x, axis=0)[-1]:.2f}"]
+            for name, x in found.items()
+        ]
+        text += table(["rule", *range(1, trap.BATCHES + 1), "worst at the end"], lines)
+    if (found := read("times")) is not None:
+        text += f"\n## Time\n\nCPU seconds of choosing {times.N} entries of {times.M:,} x {times.M:,}, one thread, "
+        text += f"from {times.S} draws of rank {times.RANK}.\n\n"
+        text += table(
+            ["", "s", "over `fill`"], [[k, f"{x:.2f}", f"{x / found['fill']:.2f}"] for k, x in found.items()]
+        )
+    if (found := read("reliability")) is not None:
+        text += (
+            "\n## Probabilities\n\n"
+            + " ".join((reliability.__doc__ or "").split("\n\n", 1)[1].split())
+            + "\n\n"
+        )
+        lines = []
+        for name, bins in found.items():
+            far = [abs(b["came"] - b["said"]) / b["error"] for b in bins]
+            shown = ", ".join(f"{b['said']:.3g}: {b['came']:.3g} ± {b['error']:.1g}" for b in bins)
+            lines.append([name, shown, f"{sum(x <= 2 for x in far)} of {len(far)}, worst {max(far):.1f}"])
+        text += table(["answers", "said: came true", "within two errors"], lines)
+    PAGE.write_text(text)

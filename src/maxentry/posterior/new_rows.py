@@ -1,0 +1,536 @@
+"""New rows given the fitted columns, in milliseconds: one small Gaussian law for each row and draw of the columns.
+
+In a draw, a new row is x_j = mu + c_j + f_j'g with the features f_j = (b_j, 1) of column j and the coefficients
+g = (a, r). Given what is observed of the row, g is drawn as the sampler draws the rows it was fitted to
+(docs/mathematics.md):
+
+    g | y ~ N(P^-1 h, P^-1),   P = Q + sum w_j f_j f_j' / eta2,   h = sum w_j f_j (y_j - mu - c_j) / eta2
+
+where Q, the precision of g's prior, is at its conditional mean given the draw (X = A B', in any gauge):
+
+    of a:  E[L | A] + B'B / sigma2 = (m1 - R) (A'A)^-1 + B'B / sigma2
+    of r:  E[1 / tau2 | r_1..r_m1] = (alpha + m1 / 2) / (beta + sum r_i^2 / 2)      for tau2 ~ IG(alpha, beta)
+
+g is drawn once for each draw of the columns, so that everything a posterior answers can be asked of new rows. Weights w
+of Student noise and latent values of limits, yes and no, or grades are drawn with it, by a few Gibbs steps; for plain
+values with Gaussian noise w is 1, and the draws are independent.
+
+What is observed of new rows also tells which draws of the columns are right: with e_j = y_j - mu - c_j, draw s has the
+weight
+
+    p(y | draw s) ∝ sqrt(|Q| / |P|) exp((h'P^-1 h - sum e_j^2 / eta2) / 2),
+
+by which draws are resampled. Where few would be left, weights are raised to a power at which enough remain. Estimators
+(`fold_in`), whose rows must not depend on each other, have equal weights and the same random numbers for every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr, ndtri_exp
+from threadpoolctl import threadpool_limits
+
+from maxentry import frames
+from maxentry._types import Array, Indices
+from maxentry.acquisition import choose
+from maxentry.acquisition.problem import Problem
+from maxentry.acquisition.targets import GoalCriterion, average_lines
+from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
+from maxentry.cells import read_cells
+from maxentry.errors import DataError, ParameterError, is_choice, is_whole
+from maxentry.kernels import ridge as kernel
+from maxentry.labels import Axis, as_array, floats, is_sparse, show, sparse_triples
+from maxentry.model.goal import Goal
+from maxentry.model.likelihood import NoiseLaw, kind_words
+from maxentry.observations import Observations
+from maxentry.posterior import intervals
+from maxentry.posterior.chains import Chain, ModelSpec
+from maxentry.posterior.draws import Draws
+from maxentry.posterior.gibbs import gather
+from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction, quantiles
+from maxentry.progress import compiling_notice
+from maxentry.transform import NONE, ValueMap
+
+LATENT_SWEEPS = 20  # of latent values and weights
+LEAST_EFFECTIVE = 0.5  # share of the draws that weights must leave
+TIME_TO_REFIT = (
+    0.1  # observations of new rows over those of the fit from which the columns should be fitted again
+)
+MOST_WEIGHED = 64  # rows at once by which draws are weighted
+MOST_COPIED = 100_000_000  # numbers of the columns' draws that are copied to be resampled
+
+
+class Fitted(Protocol):
+    """What is needed of a `Posterior`."""
+
+    observations: Observations
+    fit: ModelSpec
+    chains: tuple[Chain, ...]
+    draws: Draws
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """m1, m2."""
+
+    @property
+    def noise_law(self) -> NoiseLaw:
+        """The noise in each draw."""
+
+    @property
+    def belief(self) -> Belief:
+        """The pooled draws."""
+
+    @property
+    def columns(self) -> Columns:
+        """`Columns.of` it, kept."""
+
+
+class Columns(NamedTuple):
+    """All draws of the columns, pooled: what a new row's coefficients g = (a, r) are regressed on, and their prior."""
+
+    right: NDArray[np.floating]  # (S, m2, R)
+    offset: Array  # (S, m2), mu + c_j
+    Q: Array  # (S, K, K)
+    log_det: Array  # (S,) of Q
+    effects: bool
+
+    @classmethod
+    def of(cls, posterior: Fitted) -> Columns:
+        """Compute the priors; directions beyond a chain's rank have no columns, and any prior."""
+        d, fit, (m1, _) = posterior.draws, posterior.fit, posterior.shape
+        assert fit.units is not None
+        R, K = d.rank, d.rank + fit.effects
+        Q = np.zeros((*d.mu.shape, K, K))
+        for c, chain in enumerate(posterior.chains):
+            r, tau2 = chain.rank, fit.priors_of(posterior.shape)(chain.rank).rows
+            if r:
+                assert d.sigma2 is not None
+                left, right = (np.asarray(x[c], np.float64)[..., :r] for x in (d.left, d.right))
+                AA, BB = (x.swapaxes(1, 2) @ x for x in (left, right))
+                Q[c, :, :r, :r] = (m1 - r) * np.linalg.inv(AA) + BB / d.sigma2[c, :, None, None]
+            Q[c, :, range(r, R), range(r, R)] = 1.0
+            if fit.effects:
+                squares = np.square(d.row[c], dtype=np.float64).sum(1)
+                Q[c, :, R, R] = (tau2.shape + 0.5 * m1) / (tau2.scale * fit.units.scale**2 + 0.5 * squares)
+        Q = Q.reshape(-1, K, K)
+        belief = posterior.belief
+        offset = belief.mu[:, None] + np.asarray(belief.col, dtype=np.float64)
+        return cls(belief.right, offset, Q, np.linalg.slogdet(Q)[1], fit.effects)
+
+
+class NewRows:
+    """Rows that were not fitted, given what is observed of them and the fitted columns; `posterior.rows` makes them.
+
+    They answer as a posterior does, in the user's units and by label. `effective`: the share of the columns' draws that
+    what is observed leaves, were they weighted by it (1 where nothing was weighted).
+    """
+
+    def __init__(
+        self, posterior: Fitted, form: frames.Form, told: Observations | None, apart: bool = False
+    ) -> None:
+        """Draw them; `read_new_rows` has the form and what was told. apart: rows do not depend on each other."""
+        self._posterior, self._form = posterior, form
+        self.observations = told
+        """What is observed of them, by position; None if nothing is."""
+        self.n = len(form.row_labels or ())
+        self._which, self._centre, self._G, self.effective = _draw_rows(
+            posterior, self.n, self._repeats, apart
+        )
+
+    @cached_property
+    def _repeats(self) -> Any:
+        """What was observed, on the scale of the model."""
+        told, fit = self.observations, self._posterior.fit
+        return None if told is None else gather(fit.likelihood, fit.statements(told, self._value_map))
+
+    @property
+    def _value_map(self) -> ValueMap:
+        """That of the posterior; new rows have no scales of their own."""
+        scales = self._posterior.fit.scales
+        return ValueMap(
+            self._posterior.fit.transform, None if scales is None or scales.side == "rows" else scales
+        )
+
+    @property
+    def refit(self) -> bool:
+        """Whether so much is observed of these rows that the columns should be fitted again, with them."""
+        new = 0 if self.observations is None else self.observations.n
+        return new > TIME_TO_REFIT * self._posterior.observations.n
+
+    @cached_property
+    def belief(self) -> Belief:
+        """Draws of the new rows and of the columns, on the scale of the model."""
+        return self._with_columns(self._G)
+
+    def _with_columns(self, G: Array) -> Belief:
+        old, which, R = self._posterior.belief, self._which, self._posterior.draws.rank
+        G = np.ascontiguousarray(G.swapaxes(0, 1))
+        effect = G[:, :, R] if self._posterior.fit.effects else np.zeros(G.shape[:2])
+        right, col = (part if which is None else part[which] for part in (old.right, old.col))
+        mu, noise = (part if which is None else part[which] for part in (old.mu, old.noise_var))
+        inform = (
+            None if self._posterior.noise_law.by_row else old.inform
+        )  # a new row has the noise of a typical one
+        return Belief(G[:, :, :R], right, effect, col, mu, noise, inform)
+
+    @cached_property
+    def _answers(self) -> Answers:
+        law, omega2 = self._posterior.noise_law, self._posterior.draws.omega2
+        law = law._replace(spread=None, by_row=False) if law.by_row else law
+        law = law if self._which is None else law.select(self._which)
+        own = None
+        if omega2 is not None:
+            w2 = omega2.ravel() if self._which is None else omega2.ravel()[self._which]
+            nu2 = law.var - w2
+            none = np.empty(0)
+            own = (
+                Deviation(w2, nu2, none.astype(np.int64), none, none, none, self._posterior.shape[1])
+                if self._repeats is None
+                else Deviation.of(self._repeats, w2, nu2)
+            )
+        return Answers(law, self._value_map, self._posterior.fit.likelihood, own)
+
+    @cached_property
+    def arrays(self) -> Maps:
+        """`mean`, `sd`, `interval`, `predictive_interval` and `sample` as plain arrays (n, m2)."""
+        return Maps(self.belief, self._answers)
+
+    @property
+    def mean(self) -> Any:
+        """The mean of every entry, n x m2: a frame with labels if a frame came in or was fitted, else an array."""
+        return self._form.wrap(self.exact_mean())
+
+    def exact_mean(self) -> Array:
+        """The mean as an array; where answers are linear in g, from its conditional means, not from its draws."""
+        linear = self._answers.value_map.transform == NONE and not self._answers.likelihood.discrete
+        return Maps(self._with_columns(self._centre), self._answers).mean if linear else self.arrays.mean
+
+    @property
+    def sd(self) -> Any:
+        """The standard deviation of every entry, in the form of the mean."""
+        return self._form.wrap(self.arrays.sd)
+
+    def interval(self, level: float = 0.9) -> tuple[Any, Any]:
+        """(low, high) maps: each entry, without noise, lies between with this probability."""
+        low, high = self.arrays.interval(level)
+        return self._form.wrap(low), self._form.wrap(high)
+
+    def predictive_interval(self, level: float = 0.9) -> tuple[Any, Any]:
+        """(low, high) maps: a new measurement of the entry falls between with this probability."""
+        low, high = self.arrays.predictive_interval(level)
+        return self._form.wrap(low), self._form.wrap(high)
+
+    def predict(self, rows: Any, cols: Any, level: float = 0.9, *, measured: bool = False) -> Prediction:
+        """Mean, sd and intervals of the entries (rows[k], cols[k]), by label, as `Posterior.predict` has them."""
+        intervals.check_level(level)
+        i, j = np.broadcast_arrays(self._axis.index(rows), self._posterior.observations.col_axis.index(cols))
+        return intervals.predict(self.belief, i, j, level, self._answers, self._form, measured)
+
+    def average(self, level: float = 0.9, *, weights: Any = None) -> Any:
+        """The average of each row as a frame: row, mean, sd, low, high.
+
+        weights: how much each column counts, by label or in order.
+        """
+        intervals.check_level(level)
+        x = average_lines(self.belief, self._convert, self._averaged(weights))
+        low, high = quantiles(x.copy(), level)
+        found = {"mean": x.mean(0), "sd": x.std(0, ddof=1), "low": low, "high": high}
+        return frames.make_frame({"row": list(self._form.row_labels or ()), **found}, self._form.kind)
+
+    def ask(
+        self, n: int, *, about: Literal["row", "average"] = "row", weights: Any = None, again: bool = False
+    ) -> Any:
+        """The n entries of each row that tell most about all of it, or about its average, as a frame, in order.
+
+        row, col, mean and sd of the entry, gain: the fall of the mean variance of the row's entries, or of the variance
+        of its average. weights: of the columns in the average. again: entries that are known may be asked for again.
+        """
+        if not is_choice(about, ("row", "average")):
+            raise ParameterError(f"about must be 'row' or 'average', got {show(about)}")
+        if not is_whole(n, 1):
+            raise ParameterError(f"expected a whole number of entries of at least 1, got {show(n)}")
+        if about == "row" and weights is not None:
+            raise ParameterError("weights are for about='average', got them with about='row'")
+        told, shape = self.observations, (1, self._posterior.shape[1])
+        average = GoalCriterion(self._averaged(weights), self._convert)
+        criterion = "integrated_variance" if about == "row" else average
+        lines = []
+        for i in range(self.n):
+            known = (
+                np.empty(0, dtype=np.int64) if told is None else told.cols[told.rows == i].astype(np.int64)
+            )
+            belief = self._row_belief(i)
+            problem = Problem(shape, Entries(np.zeros_like(known), known), again=again)
+            found = choose(criterion, belief, problem, n, rng=np.random.default_rng(0))
+            lines.append((np.full(len(found.cols), i), found.cols, found.gain))
+        rows, cols, gain = (np.concatenate(part) for part in zip(*lines, strict=True))
+        mean, sd = self._answers.moments(self.belief.at(rows, cols), rows, cols)
+        return self._form.entries(rows, cols, {"mean": mean, "sd": sd, "gain": gain})
+
+    def _row_belief(self, i: int) -> Belief:
+        b = self.belief
+        return Belief(b.left[:, [i]], b.right, b.row[:, [i]], b.col, b.mu, b.noise_var, b.inform)
+
+    @property
+    def _convert(self) -> Any:
+        """How draws become answers; None where they are such."""
+        plain = self._answers.value_map.plain and not self._answers.likelihood.discrete
+        pattern = self._answers._replace(deviation=None)  # deviations average out
+        return None if plain else pattern.entries
+
+    def _averaged(self, weights: Any) -> Goal:
+        goal, cols = Goal("rank", 1, "row"), self._posterior.observations.col_axis
+        return goal if weights is None else goal.weighted(weights, self._axis, cols)
+
+    @property
+    def _axis(self) -> Axis:
+        return Axis.from_labels("row", self.n, self._form.row_labels)
+
+    def __repr__(self) -> str:
+        told = 0 if self.observations is None else self.observations.n
+        return f"NewRows({self.n} x {self._posterior.shape[1]}, {told} measurements)"
+
+
+def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observations | None]:
+    """Read rows from a frame, an array, scipy.sparse, or a mapping {row: {column: value}} (one row: {column: value}).
+
+    Returns their form, with labels, and what is observed (None: nothing), with the fitted columns by position.
+    """
+    data, m2, likelihood = posterior.observations, posterior.shape[1], posterior.fit.likelihood
+    axis, form = (
+        data.col_axis,
+        frames.Form(data.frame_kind, None, data.col_labels, data.row_name, data.col_name),
+    )
+    names: list[Any]
+    i: Any
+    if isinstance(new, Mapping):
+        lines = new if any(isinstance(value, Mapping) for value in new.values()) else {"new": new}
+        wrong = [value for value in lines.values() if not isinstance(value, Mapping)]
+        if wrong:
+            raise DataError(
+                f"expected a mapping from columns to values for every new row, got {show(wrong[0])}."
+            )
+        names = list(lines)
+        i = [k for k, line in enumerate(lines.values()) for _ in line]
+        j = axis.look_up([col for line in lines.values() for col in line])
+        cells: Any = frames.object_array([value for line in lines.values() for value in line.values()])
+    elif is_sparse(new):
+        if new.ndim != 2 or new.shape[1] != m2:
+            raise DataError(f"expected new rows as a sparse matrix of n x {m2}, got shape {new.shape}.")
+        names, (i, j, cells) = list(range(new.shape[0])), sparse_triples(new)
+    elif frames.frame_library(new) is not None:
+        wide = frames.read_wide(new)
+        columns = np.column_stack(wide.columns) if wide.columns else np.empty((0, 0))
+        names = list(wide.form.row_labels or range(len(columns)))
+        at = axis.look_up(list(wide.form.col_labels or range(columns.shape[1])))
+        i, j, cells = np.repeat(np.arange(len(names)), len(at)), np.tile(at, len(names)), columns.ravel()
+        form = form._replace(kind=wide.form.kind, row_name=wide.form.row_name)
+    else:
+        array = as_array(new)
+        array = array[None] if array.ndim == 1 else array
+        if array.ndim != 2 or array.shape[1] != m2:
+            raise DataError(f"expected new rows as an array of n x {m2}, got shape {array.shape}.")
+        names = list(range(len(array)))
+        i, j, cells = np.repeat(np.arange(len(array)), m2), np.tile(np.arange(m2), len(array)), array.ravel()
+    if not names:
+        raise DataError("expected at least one new row, got none.")
+    form = form._replace(row_labels=tuple(names))
+    i, j = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
+    words = kind_words(likelihood.kind, likelihood.levels or None)
+    values, low, high = read_cells(
+        cells, lambda k: f"row {show(names[i[k]])}, column {axis.show(j[k])}", words
+    )
+    known = ~np.isnan(values)
+    if not known.any():
+        return form, None
+    ends = (None, None) if low is None or high is None else (low[known], high[known])
+    shape = max(2, len(names)), m2  # the least that observations have
+    return form, Observations.from_triples(
+        i[known], j[known], values[known], shape, low=ends[0], high=ends[1]
+    )
+
+
+def _draw_rows(
+    posterior: Fitted, n: int, repeats: Any, apart: bool
+) -> tuple[Indices | None, Array, Array, float]:
+    """Draw the coefficients of n new rows.
+
+    Returns which draws of the columns these go with (None: all, once), their conditional means and draws, (n, S, K),
+    and the share of the draws that is effective.
+    """
+    compiling_notice([kernel.draw_coefficients])
+    columns, law = posterior.columns, posterior.noise_law
+    S, K, rng = len(columns.Q), columns.Q.shape[1], np.random.default_rng(0)
+    rows = _Rows(columns, n, np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+    lines = 1 if apart else n
+    if repeats is None:
+        none = np.empty((1, 0))
+        return None, *rows.draw(np.arange(S), none, none, rng.standard_normal((lines, S, K)))[:2], 1.0
+    o, variances = repeats.observations, _noise_variances(posterior, repeats)
+    starts = np.searchsorted(o.rows, np.arange(n + 1)).astype(np.int64)
+    rows = rows._replace(starts=starts, cols=o.cols.astype(np.int32))
+    every, Z = np.arange(S), rng.standard_normal((lines, S, K))
+    if law.nu is None and o.low is None:
+        centre, G, evidence = rows.draw(every, o.values[None], variances, Z)
+        copied = columns.right.size + columns.offset.size
+        if apart or n > MOST_WEIGHED or copied > MOST_COPIED:
+            return None, centre, G, 1.0
+        which, effective = _resample(evidence.sum(0) + 0.5 * n * columns.log_det, rng)
+        return which, *rows.draw(which, o.values[None], variances[which], Z)[:2], effective
+    centre, G = np.zeros((n, S, K)), np.zeros((n, S, K))
+    for sweep in range(LATENT_SWEEPS):
+        x = rows.pattern(o, G) if sweep else columns.offset[:, o.cols]
+        # one random number for every column where rows are apart, else one for every observation
+        m, at = (posterior.shape[1], o.cols) if apart else (o.n, slice(None))
+        w = 1.0 if law.nu is None else _draw_weights(x, o, variances, law.nu[:, None], rng, m, at)
+        z = (
+            o.values[None]
+            if o.low is None
+            else _draw_between(x, np.sqrt(variances / w), o, law.cuts, rng.random((S, m))[:, at])
+        )
+        centre, G, _ = rows.draw(every, z, variances / w, rng.standard_normal((lines, S, K)))
+    return None, centre, G, 1.0
+
+
+class _Rows(NamedTuple):
+    """New rows as the kernel takes them."""
+
+    columns: Columns
+    n: int
+    starts: Indices
+    cols: NDArray[np.int32]
+
+    def draw(self, which: Indices, values: Array, variances: Array, Z: Array) -> tuple[Array, Array, Array]:
+        """Conditional means of g, draws of it, both (n, S, K), and the log density of the observations, (n, S)."""
+        c, S = self.columns, which.size
+        centre, G, evidence = (
+            np.empty((self.n, S, Z.shape[2])),
+            np.empty((self.n, S, Z.shape[2])),
+            np.empty((self.n, S)),
+        )
+        told = np.ascontiguousarray(values), np.ascontiguousarray(variances)
+        kernel.draw_coefficients(
+            which, self.starts, self.cols, *told, c.right, c.offset, c.Q, c.effects, Z, centre, G, evidence
+        )
+        return centre, G, evidence
+
+    def pattern(self, o: Observations, G: Array) -> Array:
+        """x at the observations, (S, N)."""
+        R, g = self.columns.right.shape[2], G[o.rows].swapaxes(0, 1)
+        x = self.columns.offset[:, o.cols] + np.einsum(
+            "snr,snr->sn", self.columns.right[:, o.cols], g[..., :R]
+        )
+        return np.asarray(x + g[..., R] if self.columns.effects else x)
+
+
+def _noise_variances(posterior: Fitted, repeats: Any) -> Array:
+    """The variance of every observation around the pattern in each draw, (S, N)."""
+    o, law, omega2 = repeats.observations, posterior.noise_law, posterior.draws.omega2
+    if omega2 is not None:
+        own = omega2.reshape(-1, 1)
+        error = (law.var[:, None] - own) / np.maximum(repeats.times, 1.0)
+        return np.asarray(own + np.where(repeats.times > 0, error, repeats.var))
+    scale = 1.0 if law.spread is None or law.by_row else law.spread[:, o.cols] ** 2
+    return np.asarray(law.var[:, None] * scale * np.ones((1, o.n)))
+
+
+def _resample(log_weight: Array, rng: np.random.Generator) -> tuple[Indices, float]:
+    """Draws in proportion to their weights, at even steps, and the share of them that is effective.
+
+    Weights that leave fewer than LEAST_EFFECTIVE are raised to a power at which that many are left.
+    """
+    S, log_weight = log_weight.size, log_weight - log_weight.max()
+
+    def weigh(power: float) -> tuple[Array, float]:
+        w = np.exp(power * log_weight)
+        w /= w.sum()
+        return w, float(1 / (S * (w @ w)))
+
+    w, effective = weigh(1.0)
+    low, high = 0.0, 1.0
+    for _ in range(30 if effective < LEAST_EFFECTIVE else 0):
+        w, left = weigh(0.5 * (low + high))
+        low, high = (0.5 * (low + high), high) if left > LEAST_EFFECTIVE else (low, 0.5 * (low + high))
+    places = (np.arange(S) + rng.random()) / S
+    return np.minimum(np.searchsorted(np.cumsum(w), places), S - 1), effective
+
+
+def _draw_weights(
+    x: Array, o: Observations, variances: Array, nu: Array, rng: np.random.Generator, m: int, at: Any
+) -> Array:
+    """Draw the weights of Student noise given the pattern, (S, N)."""
+    gamma = rng.standard_gamma(0.5 * (nu + 1), (len(x), m))[:, at]
+    return np.asarray(2 * gamma / (nu + (o.values - x) ** 2 / variances))
+
+
+def _draw_between(x: Array, sd: Array, said: Observations, cuts: Array | None, u: Array) -> Array:
+    """Draw latent values N(x, sd^2) between the ends of what was said, (S, N); plain values as they are.
+
+    u: uniform random numbers.
+    """
+    assert said.low is not None
+    assert said.high is not None
+    low, high = said.low[None], said.high[None]
+    if cuts is not None:
+        infinite = np.full((len(cuts), 1), np.inf)
+        edges, k = np.hstack([-infinite, cuts, infinite]), said.values.astype(np.intp)
+        low, high = edges[:, k - 1], edges[:, k]
+    a, b = (low - x) / sd, (high - x) / sd
+    flip = a + b < 0  # the nearer end below: upper tails stay exact far out
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    top, bottom = log_ndtr(-a), log_ndtr(-b)
+    t = -ndtri_exp(top + np.log1p(u * np.expm1(np.minimum(bottom - top, 0.0))))
+    z = x + sd * np.where(flip, -1.0, 1.0) * np.clip(t, a, b)
+    return np.where(said.low == said.high, said.values, z)
+
+
+# For estimators
+
+
+class RowMoments(NamedTuple):
+    """Posterior mean and standard deviation of every entry of some new rows, (n, m2)."""
+
+    mean: Array
+    sd: Array
+
+
+def fold_in(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None = None) -> RowMoments:
+    """Mean and sd of every entry of new rows Y (n, m2), NaN where missing; no row depends on those beside it.
+
+    ends: lower and upper ends (n, m2) of what was measured, where some of it is limits or ranges. The sd, without the
+    noise of measurements, holds both the uncertainty of the row given the columns and that of the columns.
+    """
+    found = [(new.exact_mean(), new.arrays.sd) for new in _blocks(posterior, Y, ends)]
+    return RowMoments(*map(np.vstack, zip(*found, strict=True)))
+
+
+def fold_in_mean(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None = None) -> Array:
+    """The mean of `fold_in`, without the cost of the sd."""
+    return np.vstack([new.exact_mean() for new in _blocks(posterior, Y, ends)])
+
+
+def _blocks(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None) -> Iterator[NewRows]:
+    """New rows, so many at once that their draws stay small."""
+    given, m2 = as_array(Y), posterior.shape[1]
+    if given.ndim != 2 or given.shape[1] != m2:
+        raise DataError(f"expected new rows as an array of n x {m2}, got shape {given.shape}")
+    values = floats(given, lambda k: f"row {k // m2}, column {k % m2}")
+    if np.isinf(values).any():
+        i, j = np.argwhere(np.isinf(values))[0]
+        raise DataError(f"expected finite numbers, got {values[i, j]} at row {i}, column {j}")
+    columns = posterior.columns
+    step = max(1, BLOCK_NUMBERS // (m2 + columns.Q[:, 0].size))
+    form = frames.Form(None, None, posterior.observations.col_labels)
+    with threadpool_limits(1):  # threads on matrices this thin cost more than they give
+        for start in range(0, len(values), step):
+            part = values[start : start + step]
+            i, j = np.nonzero(~np.isnan(part))
+            low, high = (None, None) if ends is None else (end[start : start + step][i, j] for end in ends)
+            shape = max(2, len(part)), m2  # the least that observations have
+            told = Observations.from_triples(i, j, part[i, j], shape, low=low, high=high) if i.size else None
+            yield NewRows(posterior, form._replace(row_labels=tuple(range(len(part)))), told, apart=True)

@@ -1,0 +1,119 @@
+// The settings of a campaign that may change: goal, unit, budget, target, limits, costs; and more rows and columns.
+
+import * as api from "./api.js";
+import { author } from "./author.js";
+import { cancel, dialog, field, h, toast } from "./dom.js";
+import { label } from "./format.js";
+import { GoalFields } from "./goal.js";
+
+const shown = (x) => (x === null || x === undefined ? "" : String(x));
+const figure = (value, more = {}) => h("input", { type: "number", step: "any", value: shown(value), ...more });
+
+/** The number in a box, or null where it is empty. */
+export const numberIn = (input) => (input.value.trim() === "" ? null : Number(input.value));
+
+/** The two ends of a scale in boxes, or null where both are empty. */
+export function endsOf(low, high) {
+  const ends = [low, high].map(numberIn);
+  return ends.every((end) => end === null) ? null : ends;
+}
+
+/** Labels, one a line; or a number, which makes so many of them. */
+export function labelsIn(text, letter) {
+  const lines = text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+  if (lines.length === 1 && /^\d{1,7}$/.test(lines[0])) return Array.from({ length: Number(lines[0]) }, (_, k) => `${letter}${k + 1}`);
+  return lines;
+}
+
+/** Costs from lines "label, cost", one for each of the labels; or one number for all. Null where there are none. */
+export function costsIn(text, labels, side) {
+  const lines = text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+  if (!lines.length) return null;
+  if (lines.length === 1 && Number.isFinite(Number(lines[0]))) return labels.map(() => Number(lines[0]));
+  const given = new Map(lines.map((line) => {
+    const [, name, cost] = line.match(/^(.*?)\s*[\t;,=: ]\s*([-+.\deE]+)$/) ?? [];
+    if (name === undefined || !Number.isFinite(Number(cost))) throw new Error(`Costs of ${side}s: “${line}” is not a label and a number, like “${label(labels[0])}, 2.5”.`);
+    return [name, Number(cost)];
+  }));
+  const costs = labels.map((one) => given.get(label(one).trim()));
+  if (costs.includes(undefined)) throw new Error(`Costs of ${side}s: ${label(labels[costs.indexOf(undefined)])} has none.`);
+  const known = new Set(labels.map((one) => label(one).trim()));
+  const unknown = [...given.keys()].find((name) => !known.has(name));
+  if (unknown !== undefined) throw new Error(`Costs of ${side}s: there is no ${side} “${unknown}”.`);
+  return costs;
+}
+
+/** A form in a dialog with Cancel; `send` writes and returns what to say. */
+function ask(title, button, send, ...fields) {
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      const said = await send();
+      box.close();
+      toast(said);
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+      problem.scrollIntoView({ block: "nearest" });
+    }
+  };
+  const form = h("form", { onsubmit: submit }, fields, problem, h("div", { class: "actions" }, cancel(), h("button", { class: "primary" }, button)));
+  const box = dialog(title, form);
+  return box;
+}
+
+/** The dialog for settings. */
+export async function changeSettings(path, changed) {
+  const [now, labels] = await Promise.all([api.get(`${path}/settings`), api.get(`${path}/labels`)]);
+  const goal = new GoalFields(now.goal);
+  const unit = h("input", { type: "text", maxLength: 200, value: shown(now.unit) });
+  const noun = (name) => h("input", { type: "text", maxLength: 200, value: shown(name) });
+  const [rows, cols] = [noun(now.row_name), noun(now.col_name)];
+  const budget = figure(now.budget, { min: 0 });
+  const target = figure(now.target_sd, { min: 0 });
+  const [least, greatest] = (now.range ?? [null, null]).map((end) => figure(Number.isFinite(end) ? end : null));
+  const [low, high] = (now.limits ?? [null, null]).map((end) => figure(Number.isFinite(end) ? end : null));
+  const costs = { row: h("textarea", { rows: 3 }), col: h("textarea", { rows: 3 }) };
+  const free = h("input", { type: "checkbox" });
+  const numbers = now.kind === "numbers";
+  const send = async () => {
+    const parts = { row: costsIn(costs.row.value, labels.rows, "row"), col: costsIn(costs.col.value, labels.cols, "column") };
+    const given = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null));
+    const wanted = { goal: goal.text, unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), ...(numbers ? { limits: endsOf(low, high) } : {}) };
+    const same = (name) => JSON.stringify(wanted[name]) === JSON.stringify(now[name] ?? null);
+    const body = Object.fromEntries(Object.keys(wanted).filter((name) => !same(name)).map((name) => [name, wanted[name]]));
+    if (free.checked) body.costs = null;
+    else if (Object.keys(given).length) body.costs = given;
+    if (!Object.keys(body).length) return "Nothing was changed.";
+    await api.write(`${path}/settings`, { ...body, who: await author() }, { method: "PATCH" });
+    changed();
+    return "Settings saved.";
+  };
+  const cost = "One number for all, or a line for each: label, cost.";
+  ask("Settings", "Save settings", send,
+    goal.element,
+    h("div", { class: "two" }, field("Unit of the values", unit, "For maps and the report, like “% yield”."), field("Budget", budget, "Entries, or their costs. Empty: no limit."),
+      field("Target: expected error", target, "Ends the campaign when it is reached. Empty: none.")),
+    h("div", { class: "two" }, field("A row is called", rows, "Like “ligand”, in answers and files."), field("A column is called", cols, "Like “substrate”.")),
+    h("div", { class: "two" }, field("Least value", least, "Below it values are refused. Empty: none."), field("Greatest value", greatest, "Above it values are refused. Empty: none.")),
+    numbers ? h("div", { class: "two" }, field("Lower end of the scale", low, "A value there means at or below. Empty: none."), field("Upper end of the scale", high, "A value there means at or above. Empty: none.")) : null,
+    h("details", {}, h("summary", {}, now.has_costs ? "Costs (given)" : "Costs (each entry costs 1)"),
+      h("div", { class: "two" }, field("Cost of each row", costs.row, cost), field("Cost of each column", costs.col, cost)),
+      h("p", { class: "note" }, "An entry costs its row's and its column's cost together. Empty boxes leave costs as they are."),
+      now.has_costs ? h("label", { class: "check" }, free, " remove the costs: each entry costs 1 again") : null));
+}
+
+/** The dialog for more rows or columns. */
+export function addLabels(path, side, changed) {
+  const many = side === "row" ? "rows" : "columns";
+  const labels = h("textarea", { rows: 6, required: true });
+  const send = async () => {
+    const given = labels.value.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+    await api.write(`${path}/${side === "row" ? "rows" : "cols"}`, { labels: given, who: await author() });
+    changed();
+    return `${given.length} ${given.length === 1 ? many.slice(0, -1) : many} added.`;
+  };
+  ask(`Add ${many}`, `Add ${many}`, send, field(`New ${many}`, labels, "One label per line. They come after the present ones; nothing of them is measured yet."));
+  labels.focus();
+}

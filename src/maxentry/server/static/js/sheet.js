@@ -1,0 +1,99 @@
+// A file with measurements as a table: how it was read, and which columns are rows, columns and values, by clicking.
+
+import * as api from "./api.js";
+import { h, put } from "./dom.js";
+import { count, several } from "./format.js";
+
+const PREVIEWED = 8; // lines
+const ROLES = { row: "row", col: "column", value: "value" };
+const NAMES = { row: ["row", "rows"], col: ["col", "column"], value: ["value", "values"] };
+
+/** Have the server read a file: its columns as text, numbers with decimal points. */
+export async function readFile(file, sheet = "") {
+  const asked = sheet ? `?sheet=${encodeURIComponent(sheet)}` : "";
+  return api.write(`/tables${asked}`, await file.arrayBuffer(), { type: "application/octet-stream" });
+}
+
+const isNumber = (text) => text !== "" && Number.isFinite(Number(text));
+
+/** Guess whether a table is long (a line for each measurement), and which columns have which role. */
+export function guess({ names, lines }) {
+  const find = (role) => names.findIndex((name) => NAMES[role].includes(name.trim().toLowerCase()));
+  const roles = Object.fromEntries(Object.keys(ROLES).map((role) => [role, find(role)]));
+  if (Object.values(roles).every((at) => at >= 0)) return { long: true, ...roles };
+  const share = (at, test) => lines.filter((line) => test(line[at])).length / Math.max(1, lines.length);
+  const first = lines.map((line) => line[0]);
+  const repeated = new Set(first).size < first.length;
+  const words = names.map((_, at) => at).filter((at) => share(at, (x) => x !== "" && !isNumber(x)) > 0.5);
+  const figures = names.map((_, at) => at).filter((at) => share(at, isNumber) > 0.5);
+  if (repeated && words.length >= 2 && figures.length) return { long: true, row: words[0], col: words[1], value: figures.at(-1) };
+  return { long: false, row: 0, col: -1, value: -1 };
+}
+
+/** Labels and measurements of a table that is read in this way. */
+export function matrix({ names, lines }, { long, row, col, value }) {
+  const values = [];
+  if (!long) {
+    const at = names.map((_, k) => k).filter((k) => k !== row);
+    for (const line of lines) for (const k of at) if (line[k] !== "") values.push({ row: line[row], col: names[k], value: line[k] });
+    return { rows: lines.map((line) => line[row]), cols: at.map((k) => names[k]), values, name: names[row] };
+  }
+  const different = (k) => [...new Set(lines.map((line) => line[k]))].filter((text) => text !== "");
+  for (const line of lines) if (line[value] !== "") values.push({ row: line[row], col: line[col], value: line[value] });
+  return { rows: different(row), cols: different(col), values, name: names[row] };
+}
+
+/** The preview of a file: a table whose headings choose what each column is. */
+export class Sheet {
+  constructor(file, found, changed = () => {}) {
+    Object.assign(this, { file, found, changed });
+    this.roles = guess(found);
+    this.element = h("section", { class: "sheet", "aria-label": "How the file was read" });
+    this.draw();
+  }
+
+  get matrix() {
+    return matrix(this.found, this.roles);
+  }
+
+  /** Read as one line a measurement, or as a matrix. */
+  read(long) {
+    const { row } = this.roles;
+    const others = this.found.names.map((_, k) => k).filter((k) => k !== row);
+    this.roles = long ? { long, row, col: others[0] ?? -1, value: others.at(-1) ?? -1 } : { long, row, col: -1, value: -1 };
+    this.draw();
+  }
+
+  /** Give a column a role; the one that had it gets the role of this column. */
+  give(at, role) {
+    const before = Object.keys(ROLES).find((one) => this.roles[one] === at);
+    if (before && before !== role) this.roles[before] = this.roles[role];
+    this.roles[role] = at;
+    this.draw();
+  }
+
+  draw() {
+    const { names, lines, sheets } = this.found;
+    const { long } = this.roles;
+    const { rows, cols, values } = this.matrix;
+    const shape = (text, on, wanted) => h("button", { type: "button", "aria-pressed": String(on), onclick: () => this.read(wanted) }, text);
+    const role = (at) => Object.keys(ROLES).find((one) => this.roles[one] === at) ?? (long ? "" : "value");
+    const head = (name, at) => h("th", { scope: "col", class: role(at) }, h("span", {}, name || `column ${at + 1}`), h("span", { class: "segments" }, Object.entries(ROLES).filter(([one]) => long || one === "row").map(([one, word]) =>
+      h("button", { type: "button", class: "small", "aria-pressed": String(this.roles[one] === at), "aria-label": `${name || `column ${at + 1}`} holds the ${word}${one === "value" ? "" : " labels"}`, onclick: () => this.give(at, one) }, word))));
+    const sheetChoice = sheets?.length > 1 ? h("select", { "aria-label": "Sheet", onchange: (event) => this.turn(event.target.value) }, sheets.map((name) => h("option", { value: name, selected: name === this.found.sheet }, name))) : null;
+    put(this.element,
+      h("p", {}, h("strong", {}, this.file.name), `: ${several(rows.length, "row")}, ${several(cols.length, "column")}, ${several(values.length, "value")}.`, sheetChoice),
+      h("div", { class: "segments", role: "group", "aria-label": "How the file is laid out" }, shape("a matrix: one line for each row", !long, false), shape("a list: one line for each measurement", long, true)),
+      h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "First lines of the file" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, names.map(head))),
+        h("tbody", {}, lines.slice(0, PREVIEWED).map((line) => h("tr", {}, line.map((text, at) => h("td", { class: role(at) }, text))))))),
+      lines.length > PREVIEWED ? h("p", { class: "note" }, `and ${count(lines.length - PREVIEWED)} more lines`) : null);
+    this.changed();
+  }
+
+  /** Another sheet of the workbook. */
+  async turn(sheet) {
+    this.found = await readFile(this.file, sheet);
+    this.roles = guess(this.found);
+    this.draw();
+  }
+}

@@ -1,0 +1,184 @@
+"""Goals of campaigns: batches keep to masks, costs, limits, plates and pending entries, whatever the values are."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.campaign.examples import ask, begun, places, truth, until_over
+
+from maxentry.campaign import policy
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.outlook import Outlook, describe_goal
+from maxentry.errors import NothingToAskError
+from maxentry.posterior.decisions import Prospect
+
+WORDS = [
+    "best 4",
+    "smallest per row",
+    "best 2 per column",
+    "rank rows",
+    "rank columns smallest",
+    "threshold 0.3",
+]
+# What is told, as settings and as a function of the truth; and what the lines of an answer lie between.
+KINDS: dict[str, tuple[dict[str, Any], Any, tuple[float, float]]] = {
+    "numbers": ({}, lambda x: x, (-np.inf, np.inf)),
+    "log": ({"transform": "log"}, np.exp, (0, np.inf)),
+    "yes/no": ({"kind": "yes/no"}, lambda x: np.where(x > 0, "yes", "no"), (0, 1)),
+    "grades": (
+        {"kind": "grades", "levels": (1, 2, 3)},
+        lambda x: 2 + np.sign(np.round(x)).astype(int),
+        (1, 3),
+    ),
+    "limits": (
+        {},
+        lambda x: np.where(x < -0.5, "<-0.5", np.char.mod("%.3f", np.maximum(x, -0.5))),
+        (-np.inf, np.inf),
+    ),
+}
+
+
+def told(**settings: Any) -> Campaign:
+    """A campaign with half of its entries told."""
+    X, rng = truth(), np.random.default_rng(1)
+    i, j = np.nonzero(rng.random(X.shape) < 0.4)
+    campaign = begun(**settings)
+    campaign.tell(row=i.tolist(), col=j.tolist(), value=X[i, j].tolist())
+    return campaign
+
+
+@pytest.fixture(scope="module")
+def masked() -> Campaign:
+    rng = np.random.default_rng(2)
+    costs = {"col": np.where(np.arange(9) < 4, 1.0, 3.0)}
+    return told(mask=rng.random((12, 9)) < 0.7, costs=costs, budget=70)
+
+
+def batch(campaign: Campaign, n: int, **limits: Any) -> policy.Batch:
+    state = campaign.state
+    return policy.next_batch(state, n, campaign.now(state), **limits, cache=campaign.cache, progress=False)
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_a_batch_keeps_to_masks_costs_budgets_and_limits(masked: Campaign, words: str) -> None:
+    masked.set(goal=words)
+    state = masked.state
+    left = policy.budget_left(state, masked.now(state))
+    assert left is not None
+    found = batch(masked, 100, per_row=2)
+    assert state.mask is not None
+    assert state.mask[found.rows, found.cols].all()
+    keys = found.rows * 9 + found.cols
+    assert len(set(keys.tolist())) == len(keys) > 8
+    assert not set(keys.tolist()) & set(state.told_keys.tolist())
+    assert np.bincount(found.rows).max() <= 2
+    np.testing.assert_array_equal(found.cost, np.where(found.cols < 4, 1.0, 3.0))
+    assert found.cost.sum() <= left
+    assert found.why == words
+    plate = batch(masked, 1, plates="cols")
+    (col,) = set(plate.cols.tolist())
+    free = state.mask[:, col] & ~np.isin(np.arange(12) * 9 + col, state.told_keys)
+    assert sorted(plate.rows.tolist()) == np.flatnonzero(free).tolist()
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_two_batches_are_one_since_pending_entries_count_as_measured(words: str) -> None:
+    campaign = told(goal=words)
+    at_once = batch(campaign, 6)
+    first, second = places(ask(campaign, 3)), places(ask(campaign, 3))
+    together = [(int(i), int(j)) for i, j in zip(at_once.rows, at_once.cols, strict=True)]
+    assert [*first, *second] == together
+    assert len(set(together)) == 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_value_has_answers_and_batches(kind: str) -> None:
+    settings, tell, (low, high) = KINDS[kind]
+    X, rng = truth(), np.random.default_rng(1)
+    i, j = np.nonzero(rng.random(X.shape) < 0.5)
+    campaign = begun(**settings)
+    campaign.tell(row=i.tolist(), col=j.tolist(), value=tell(X[i, j]).tolist())
+    for words in WORDS:
+        campaign.set(goal=words)
+        found = campaign.answer()
+        estimates = np.asarray(found.table["estimate"])
+        assert ((estimates >= low) & (estimates <= high)).all()
+        shares = np.asarray(found.table["probability"])
+        assert ((shares >= 0) & (shares <= 1)).all()
+        ahead = campaign.outlook(3)
+        assert ahead.at_stake is not None
+        assert ahead.at_stake.now == pytest.approx(found.at_stake, rel=1e-6, abs=1e-9)
+        assert len(set(places(ask(campaign, 3)))) == 3
+
+
+def test_once_it_is_good_enough_the_campaign_says_so_and_asks_no_more() -> None:
+    campaign = told(goal="best per column", enough=0.005)
+    advice = campaign.outlook(4).advice
+    assert advice.endswith("0.005 was asked for.")
+    assert "4 more measurements should lower it by" in advice
+    over = until_over(campaign, 8, truth())
+    assert over.startswith("the goal is reached: Expected regret: 0")
+    assert campaign.answer().at_stake <= 0.005
+    with pytest.raises(NothingToAskError):
+        ask(campaign, 1)
+    campaign.set(goal="rank rows", enough=None)
+    assert len(ask(campaign, 1)["id"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "now", "changes", "advice"),
+    [
+        (
+            "best per row",
+            3.2,
+            1.4,
+            "go on: Expected regret: 3.2; 8 more measurements should lower it by 50% to 1.6",
+        ),
+        (
+            "best per row",
+            0.15,
+            0.01,
+            "Expected regret: 0.15; 8 more measurements should lower it by 50% to 0.075",
+        ),
+        ("best per row", 0.15, 0.2, "go on: Expected regret: 0.15; 8 more"),
+        ("best per row", 3.2, 0.01, "go on: Expected regret: 3.2; 8 more"),
+        (
+            "rank rows",
+            0.008,
+            0.0,
+            "Pairs in the wrong order: 0.8% expected; 8 more measurements should lower it by",
+        ),
+        (
+            "threshold 1",
+            0.2,
+            3.0,
+            "go on: Entries on the wrong side: 20% expected; 8 more measurements should lower",
+        ),
+        ("best", 0.0, 0.0, "Expected regret: 0. You can stop here."),
+    ],
+)
+def test_advice_by_what_one_more_batch_would_change(
+    words: str, now: float, changes: float, advice: str
+) -> None:
+    settings = begun(goal=words).settings
+    ahead = Outlook(5.0, 5.0, 4.0, 8, 8.0, error_at_start=20.0)
+    said = describe_goal(settings, None, Prospect(now, now / 2, changes, 12), ahead)  # type: ignore[arg-type]
+    assert said.startswith(advice)
+    if now:
+        what = {"b": "choices", "r": "pairs", "t": "entries"}[words[0]]
+        number = f"{changes:.1f}" if changes >= 0.05 else "none"
+        assert f" and change {number} of 12 {what}." in said
+    assert said.endswith("You can stop here.") is not advice.startswith("go on")
+    reached = begun(goal=words, enough=0.001).settings
+    if now:
+        assert describe_goal(reached, None, Prospect(now, now / 2, 0.0, 12), ahead).endswith(  # type: ignore[arg-type]
+            "0.001 was asked for."
+        )
+
+
+def test_a_ranking_measures_more_in_columns_that_count() -> None:
+    campaign = told(goal="rank rows", weights=[1, 1, 1, 0, 0, 0, 0, 0, 0])
+    weighted = batch(campaign, 12)
+    campaign.set(weights=None)
+    alike = batch(campaign, 12)
+    assert (weighted.cols < 3).sum() > (alike.cols < 3).sum() + 3

@@ -1,0 +1,169 @@
+"""Begin: an empty page that invites, a file that shows how it was read, the example; and more rows later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.dashboard.browser import Watched
+from tests.dashboard.lab import address, campaign, fitted, shown
+from tests.dashboard.test_next_step import expect
+
+Reader = Callable[..., Watched]
+LONG = "Ligand;Substrat;Ausbeute\nL1;S1;1,5\nL1;S2;2,25\nL2;S1;<0,5\nL2;S2;\nL3;S1;4,0\n"
+
+
+def created(lab: Any) -> str:
+    """The path of the only campaign."""
+    (made,) = lab.get("/campaigns").json()["items"]
+    return f"/campaigns/{made['id']}"
+
+
+def test_the_example_is_one_click_away(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_text("No campaigns yet.").wait_for()
+    page.get_by_role("button", name="Try the example").click()
+    page.get_by_role("heading", name="Example: yields", level=1).wait_for()
+    fitted(page, 2)
+    expect(page.locator(".answer li").first).to_contain_text("Best ligand for S1: ")
+    page.goto(lab.url + "/")
+    page.get_by_role("link", name="Example: yields").wait_for()
+    assert page.get_by_text("No campaigns yet.").is_hidden()
+
+
+def test_a_german_list_is_read_and_its_columns_are_put_right_by_clicking(
+    lab: Any, reader: Reader, tmp_path: Path
+) -> None:
+    file = tmp_path / "Ausbeuten.csv"
+    file.write_text("\ufeff" + LONG)
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    sheet = form.get_by_role("region", name="How the file was read")
+    expect(sheet).to_contain_text("3 rows, 2 columns, 4 values")
+    expect(sheet.locator("td.value").first).to_have_text("1.5")
+    sheet.get_by_role("button", name="Substrat holds the row labels").click()
+    expect(sheet).to_contain_text("2 rows, 3 columns, 4 values")
+    assert form.get_by_label("Rows").is_hidden()
+    assert form.get_by_label("Name", exact=True).input_value() == "Ausbeuten"
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="Ausbeuten", level=1).wait_for()
+    path = created(lab)
+    assert lab.get(f"{path}/labels").json() == {"rows": ["S1", "S2"], "cols": ["L1", "L2", "L3"]}
+    told = lab.get(f"{path}/measurements").json()["items"]
+    assert [(m["row"], m["col"], m["text"]) for m in told] == [
+        ("S1", "L1", "1.5"),
+        ("S2", "L1", "2.25"),
+        ("S1", "L2", "<0.5"),
+        ("S1", "L3", "4"),
+    ]
+    assert lab.get(f"{path}/settings").json()["row_name"] == "Substrat"
+
+
+def test_a_matrix_dropped_on_the_empty_page(lab: Any, reader: Reader) -> None:
+    page = reader(lab.url).tab()
+    welcome = page.get_by_role("region", name="Begin")
+    welcome.wait_for()
+    dropped = page.evaluate_handle(
+        """() => {
+          const files = new DataTransfer();
+          files.items.add(new File(["ligand,S1,S2\\nL1,1.5,\\nL2,2,3\\n"], "yields.csv"));
+          return files;
+        }"""
+    )
+    welcome.dispatch_event("drop", {"dataTransfer": dropped})
+    form = page.get_by_role("dialog")
+    expect(form).to_contain_text("2 rows, 2 columns, 3 values")
+    form.get_by_label("Goal").select_option("threshold")
+    form.get_by_label("Threshold").fill("2,5")
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="yields", level=1).wait_for()
+    path = created(lab)
+    assert lab.get(path).json()["told"] == 3
+    assert lab.get(f"{path}/settings").json()["goal"] == "threshold 2.5"
+
+
+def test_a_file_that_cannot_be_read_says_why(lab: Any, reader: Reader, tmp_path: Path) -> None:
+    file = tmp_path / "picture.png"
+    file.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(file)
+    form.get_by_role("alert").filter(has_text="picture.png: ").wait_for()
+    assert form.get_by_label("Rows").is_visible()
+
+
+GOALS = {
+    "best per row": ("best per row", {}),
+    "smallest 3 per column": ("best per column", {"Good values": "smallest", "How many": "3"}),
+    "rank rows smallest": ("rank rows", {"Good values": "smallest"}),
+    "best": ("best", {}),
+}
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_the_goal_is_chosen_at_the_beginning(lab: Any, reader: Reader, goal: str) -> None:
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Name", exact=True).fill("screen")
+    form.get_by_label("Rows").fill("4")
+    form.get_by_label("Columns").fill("3")
+    kind, more = GOALS[goal]
+    form.get_by_label("Goal").select_option(kind)
+    for name, text in more.items():
+        box = form.get_by_label(name)
+        box.fill(text) if name == "How many" else box.select_option(text)
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="screen", level=1).wait_for()
+    shown(page, 1)
+    path = created(lab)
+    assert lab.get(f"{path}/settings").json()["goal"] == goal
+    page.get_by_role("button", name="Settings").click()  # and read back as it was chosen
+    box = page.get_by_role("dialog")
+    assert box.get_by_label("Goal").input_value() == kind
+    box.get_by_role("button", name="Save settings").click()
+    page.get_by_text("Nothing was changed.").wait_for()
+    assert lab.get(path).json()["events"] == 1
+
+
+def test_settings_change_later(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=10, rows=["a", "b", "c"], cols=["x", "y", "z", "w"])
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    page.get_by_role("button", name="Settings").click()
+    box = page.get_by_role("dialog")
+    box.get_by_label("Goal").select_option("rank rows")
+    box.get_by_label("Unit of the values").fill("% yield")
+    box.get_by_label("Least value").fill("0")
+    box.get_by_text("Costs (each entry costs 1)").click()
+    box.get_by_label("Cost of each row").fill("a, 2\nb, 3")
+    box.get_by_role("button", name="Save settings").click()
+    box.get_by_role("alert").filter(has_text="Costs of rows: c has none.").wait_for()
+    assert lab.get(path).json()["events"] == 3  # created, asked, told
+    box.get_by_label("Cost of each row").fill("a, 2\nb, 3\nc, 4.5")
+    box.get_by_role("button", name="Save settings").click()
+    expect(box).to_have_count(0)
+    now = lab.get(f"{path}/settings").json()
+    assert (now["goal"], now["unit"], now["has_costs"]) == ("rank rows", "% yield", True)
+    assert lab.get(f"{path}/entry?row=c&col=x").json()["cost"] == 4.5
+    page.locator(".legend").get_by_text("best guess of every entry (% yield)").wait_for()
+    expect(page.locator("#answer-title")).to_have_text("Answer: rank rows")
+
+
+def test_rows_and_columns_are_added(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=8)
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    for button, labels in (("Add rows …", "L8\nL9"), ("Add columns …", "S6")):
+        page.get_by_role("button", name=button).click()
+        box = page.get_by_role("dialog")
+        box.get_by_label("New").fill(labels)
+        box.get_by_role("button", name="Add", exact=False).last.click()
+        expect(box).to_have_count(0)
+    page.locator(".legend").get_by_text("all 9 rows, all 6 columns").wait_for()
+    assert lab.get(f"{path}/labels").json()["rows"][-2:] == ["L8", "L9"]

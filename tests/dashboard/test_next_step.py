@@ -1,0 +1,88 @@
+"""The sentence at the top: what to do next, with one primary button; and what a save changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tests.dashboard.browser import Watched
+from tests.dashboard.lab import address, campaign, fitted, shown
+
+Reader = Callable[..., Watched]
+
+
+def expect(found: Any) -> Any:
+    """Playwright's assertions, which wait."""
+    from playwright.sync_api import expect as assertions
+
+    return assertions(found)
+
+
+def test_from_the_first_entries_to_what_they_changed(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, acquisition="predictive_variance")
+    page = reader(lab.url).tab(address(path))
+    shown(page, 1)
+    step, do = page.locator("#step"), page.locator("#do")
+    expect(step).to_have_text("Ask for the first entries. They are spread evenly over rows and columns.")
+    expect(do).to_have_text("Ask for 7 entries")
+    page.get_by_label("How many").fill("12")
+    expect(do).to_have_text("Ask for 12 entries")
+    do.click()
+    expect(step).to_have_text("Measure the 12 pending entries, then enter the values.")
+    do.click()
+    boxes = page.locator("#batch td.value input")
+    expect(boxes.first).to_be_focused()
+    for k in range(12):
+        boxes.nth(k).fill(str(40 + k))
+    expect(step).to_have_text("12 values of 12 pending entries entered.")
+    expect(page.locator("#main button.primary")).to_have_count(1)
+    do.click()
+    changed = page.locator(".changes")
+    expect(changed).to_contain_text("What changed: 12 values saved.")
+    fitted(page, 3)
+    expect(changed).to_contain_text(re.compile(r"Expected error [\d.]+\."))
+    expect(step).to_have_text(
+        re.compile(
+            r"Ask for the next 12 entries: should lower the expected error by [\d.]+%\.|You can stop here\.$"
+        )
+    )
+
+
+def test_the_error_before_and_after_a_save(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=10, pending=2, goal="best per column")
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    page.locator("#batch td.value input").first.fill("400")
+    page.locator("#do").click()
+    fitted(page, lab.get(path).json()["events"])
+    changed = page.locator(".changes")
+    expect(changed).to_contain_text(re.compile(r"1 value saved\. Expected error [\d.]+ → [\d.]+"))
+    expect(changed).to_contain_text(re.compile(r"Furthest from its estimate: L\d · S\d, measured 400"))
+    expect(changed).to_contain_text("New answer: Best for S")
+
+
+def test_where_the_budget_is_spent_the_button_rests_and_says_why(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=6, budget=6)
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    expect(page.locator("#step")).to_have_text("Budget spent: 6 of 6. To go on, raise it in the settings.")
+    expect(page.locator("#do")).to_be_disabled()
+    assert page.locator("#do").get_attribute("aria-describedby") == "step"
+    expect(page.locator("#ask")).to_be_disabled()
+    page.get_by_role("button", name="Settings").click()
+    box = page.get_by_role("dialog")
+    box.get_by_label("Budget").fill("8")
+    box.get_by_role("button", name="Save settings").click()
+    expect(page.locator("#do")).to_be_enabled()
+    assert lab.get(path).json()["budget"] == 8
+
+
+def test_when_everything_is_measured_the_completed_table_is_offered(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=6, rows=3, cols=2)
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    expect(page.locator("#step")).to_have_text("Every entry is measured. Download the completed table.")
+    with page.expect_download() as coming:
+        page.locator("#do").click()
+    assert coming.value.suggested_filename == "yields-completed.csv"

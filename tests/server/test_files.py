@@ -1,0 +1,87 @@
+"""Files of the dashboard over HTTP: tables that are read, plates, the completed table, the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from tests.server.live import begin, serving
+
+BYTES = {"Content-Type": "application/octet-stream"}
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "lines"),
+    [
+        (b"a;b\nx;1,5\ny;<0,5\nz;0,5..0,7\n", ["a", "b"], [["x", "1.5"], ["y", "<0.5"], ["z", "0.5..0.7"]]),
+        (b'a,b\n"x, y",1.5\n\'=1+1,\n', ["a", "b"], [["x, y", "1.5"], ["=1+1", ""]]),
+        ("\ufeffa\tb\nä\t2,5\n".encode(), ["a", "b"], [["ä", "2.5"]]),
+    ],
+)
+def test_a_table_is_read_with_decimal_points(
+    content: bytes, names: list[str], lines: list[list[str]]
+) -> None:
+    with serving() as client:
+        answer = client.post("/tables", content=content, headers=BYTES)
+        assert answer.status_code == 200, answer.text
+        assert answer.json() == {"names": names, "lines": lines}
+        assert client.get("/campaigns").json()["total"] == 0
+
+
+def test_a_table_that_is_none_is_refused_in_a_sentence() -> None:
+    with serving() as client:
+        for content in (b"", b"\x89PNG\x00", b'a,b\n"x\n', b"a;b\nx;1,5\ny;1.234\n"):
+            answer = client.post("/tables", content=content, headers=BYTES)
+            assert answer.status_code == 422
+            assert len(answer.json()["detail"]) <= 300
+
+
+def test_a_plate_goes_out_in_both_forms_and_comes_back(cache: None) -> None:
+    with serving() as client:
+        path = begin(client, rows=["a", "=b"], cols=["x", "y"])
+        client.post(f"{path}/ask", json={"n": 3})
+        plain = client.get(f"{path}/plate")
+        assert plain.headers["Content-Type"].startswith("text/csv")
+        lines = list(csv.DictReader(io.StringIO(plain.text)))
+        assert [line["id"] for line in lines] == ["1", "2", "3"]
+        german = client.get(f"{path}/plate?form=excel").content.decode("utf-8-sig").splitlines()
+        assert german[0] == "id;row;col;mean;sd;value"
+        filled = "\n".join([german[0], *(f"{line}{k},5" for k, line in enumerate(german[1:]))])
+        told = client.post(f"{path}/tell/csv", content=filled.encode(), headers={"Content-Type": "text/csv"})
+        assert told.json()["told"] == 3
+        assert [m["value"] for m in client.get(f"{path}/measurements").json()["items"]] == [0.5, 1.5, 2.5]
+
+
+def test_the_completed_table_is_the_posterior_mean(cache: None) -> None:
+    with serving() as client:
+        path = begin(client, rows=["a", "b", "c"], cols=["x", "y"], rank=1, row_name="ligand")
+        entries = client.post(f"{path}/ask", json={"n": 5}).json()["entries"]
+        lines = [{"id": e["id"], "value": k * 1.25} for k, e in enumerate(entries)]
+        client.post(f"{path}/tell", json={"lines": lines})
+        answer = client.get(f"{path}/completed?wait=60")
+        assert answer.status_code == 200
+        table = list(csv.reader(io.StringIO(answer.text)))
+        assert table[0] == ["ligand", "x", "y"]
+        mean = client.get(f"{path}/map?what=mean&wait=60").json()["values"]
+        assert np.allclose([[float(x) for x in line[1:]] for line in table[1:]], mean, rtol=1e-5)
+        german = client.get(f"{path}/completed?wait=60&form=excel").content.decode("utf-8-sig")
+        assert german.splitlines()[1] == ";".join(table[1]).replace(".", ",")
+        sd = client.get(f"{path}/completed?wait=60&what=sd").text
+        assert sd.splitlines()[0] == "ligand,x,y"
+
+
+def test_the_report_is_a_page_with_the_unit(cache: None) -> None:
+    pytest.importorskip("matplotlib")
+    with serving() as client:
+        path = begin(client, rows=4, cols=3, rank=1, unit="% yield")
+        entries = client.post(f"{path}/ask", json={"n": 8}).json()["entries"]
+        lines = [{"id": e["id"], "value": k % 5 + 0.5} for k, e in enumerate(entries)]
+        client.post(f"{path}/tell", json={"lines": lines})
+        answer = client.get(f"{path}/report?wait=60")
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"].startswith("text/html")
+        assert "% yield" in answer.text
+        assert client.get(f"{path}/settings").json()["unit"] == "% yield"
+        assert client.patch(f"{path}/settings", json={"unit": "x" * 201}).status_code == 422
