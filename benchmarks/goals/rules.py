@@ -187,4 +187,6 @@ RULES: dict[str, Rule] = {
     "threshold: doubt": doubt,
     "best: goal, 1 in 8 as fill": by_goal("best {k}", EXPLORED),
     "column: goal, 1 in 8 as fill": by_goal("best per column", EXPLORED),
+    "column: goal, noise known": by_goal("best per column"),
+    "column: fill, noise known": by_criterion("predictive_variance"),
 }

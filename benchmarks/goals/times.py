@@ -29,7 +29,7 @@ def measure_times() -> dict[str, float]:
     """CPU seconds of each, the least of some turns, in which all take part."""
     b, rng = belief(), np.random.default_rng(1)
     problem = Problem((M, M), Entries.from_lists(*rng.integers(M, size=(2, MEASURED))))
-    rules = {"fill": "predictive_variance", "integrated variance": "integrated_variance"}
+    rules = {"fill": "predictive_variance"}
     rules |= {goal: GoalCriterion(Goal.parse(goal), None) for goal in GOALS}
     least = dict.fromkeys(rules, np.inf)
     small = belief(30, 8), Problem((30, 30))

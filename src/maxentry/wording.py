@@ -29,6 +29,11 @@ def chance(p: float) -> str:
     return "<1%" if p < 0.005 else ">99%" if p >= 0.995 else f"{p:.0%}"
 
 
+def describe_ranks(low: int, high: int) -> str:
+    """An interval of ranks: `1 to 3`, or `1`."""
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 def one_line(label: object) -> str:
     """A label as text on one line; `''` if there is none."""
     return " ".join(str(label).split()) or "''"

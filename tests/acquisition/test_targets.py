@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.goals import times
 from tests.acquisition.beliefs import belief, problem
 
 from maxentry.acquisition import Costs, Limits, Problem, targets
@@ -136,6 +137,7 @@ def test_weights_say_which_columns_count():
 def test_candidates_of_a_large_matrix_are_a_part_with_the_best_in_it(words, monkeypatch):
     b, q = belief(SHAPE, S=30, seed=1), problem(SHAPE, seed=2)
     monkeypatch.setattr(targets, "MOST_CANDIDATES", 20)
+    monkeypatch.setattr(targets, "MOST_SAMPLED", 10)
     monkeypatch.setattr(targets, "BLOCK_NUMBERS", 2 * SHAPE[1])
     few = choose(words, b, q, 3)
     free = set(free_keys(q).tolist())
@@ -149,6 +151,38 @@ def test_candidates_of_a_large_matrix_are_a_part_with_the_best_in_it(words, monk
         best = {None: [np.nanargmax(x)], "row": np.arange(6) * 5 + np.nanargmax(x, 1),
                 "column": np.nanargmax(x, 0) * 5 + np.arange(5)}[goal.per]  # fmt: skip
         assert {int(a) for a in best} <= listed
+
+
+@pytest.mark.parametrize("per", [None, "row", "column"])
+@pytest.mark.parametrize("depth", [1, 3, 8])
+def test_the_best_entries_of_lines_are_those_of_a_full_sort(per, depth):
+    x = np.random.default_rng(depth).normal(size=(7, 6))
+    x[2], x[:, 1] = -np.inf, -np.inf  # taken
+    places = np.arange(x.size).reshape(x.shape)
+    lines = {None: [places.ravel()], "row": list(places), "column": list(places.T)}[per]
+    expected = {int(a) for line in lines for a in line[np.argsort(-x.ravel()[line])][:depth]}
+    found = {int(a) for a in targets._best_entries(x, per, depth)}
+    finite = set(np.flatnonzero(np.isfinite(x.ravel())).tolist())
+    assert found & finite == expected & finite
+
+
+@pytest.mark.parametrize("words", ["best 3", "smallest 2 per row", "best per column"])
+def test_of_many_measured_entries_those_that_may_be_the_best_are_looked_at(words, monkeypatch):
+    b, q = belief(SHAPE, S=30, seed=1, spread=0.01, effects=False), problem(SHAPE, seed=2, observed=20)
+    whole = choose(words, b, q, 3)
+    monkeypatch.setattr(targets, "MOST_MEASURED", 2)
+    goal = Goal.parse(words)
+    assert len(targets._best_measured(b, q, goal, None).rows) < 20
+    few = choose(words, b, q, 3)
+    assert keys(few) == keys(whole)
+    np.testing.assert_allclose(few.gain, whole.gain)
+
+
+@pytest.mark.slow
+def test_choosing_for_a_goal_takes_no_longer_than_for_filling():
+    """8 entries of 1,000 x 1,000, in turns: a ranking took five times and a threshold eight times as long."""
+    least = times.measure_times()
+    assert max(least[goal] for goal in times.GOALS) <= 1.25 * least["fill"]
 
 
 def test_few_entries_left_of_a_large_matrix_are_all_candidates(monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 from tests.cli.run import answer, check_quiet, good, process, refused, run
 
 import maxentry
+from maxentry.cli import complete
 from maxentry.cli.complete import FACTS, LONG, summarize
 from maxentry.cli.output import ExitCode
 from maxentry.model.likelihood import Likelihood
@@ -361,7 +362,44 @@ def test_weights_of_a_ranking_come_from_a_file(yields: pd.DataFrame) -> None:
         "set", "--goal", "rank columns", "--weights", "weights.csv"
     )
     assert "S9" in _refused_weights("col,weight\nS9,2\n")
+    assert "got row, weight" in _refused_weights("row,weight\nS1,2\n")
+    assert "got substrate, how much" in _refused_weights("substrate,how much\nS1,2\n")
+    Path("other.csv").write_text("weight,substrate\n2,S1\n")  # the labels may have any name
+    good("set", "--goal", "rank rows", "--weights", "other.csv")
+    assert answer("status", "--fast")["weights"] == {"S1": 2.0}
     assert "'a lot' is not a number" in _refused_weights("col,weight\nS1,a lot\n")
+
+
+def test_on_a_screen_probabilities_are_in_per_cent_and_ties_are_marked(yields: pd.DataFrame) -> None:
+    good("new", "x", "--from", "yields.csv", "--goal", "rank rows", *SHORT)
+    assert (
+        good("history")
+        .stdout.splitlines()[1]
+        .endswith(',"8 x 6, seed 1, predictive_variance, goal rank rows"')
+    )
+    found = maxentry.Campaign.open("maxentry.db").answer(level=0.999999)
+    shown = complete._readable(found)
+    assert list(shown) == [
+        "row",
+        "place",
+        "estimate",
+        "low",
+        "high",
+        "probability",
+        "rank",
+        "above_next",
+        "regret",
+    ]
+    for k, place in enumerate(shown["place"]):
+        tied = bool(found.table["tied"][k] or (k and found.table["tied"][k - 1]))
+        assert place == (f"{k + 1} =" if tied else f"{k + 1}")
+    assert any(place.endswith("=") for place in shown["place"])
+    assert shown["above_next"][-1] == ""
+    assert all(text.endswith("%") for text in shown["probability"] + shown["above_next"][:-1])
+    ends = zip(found.table["rank_low"], found.table["rank_high"], strict=True)
+    assert shown["rank"] == [f"{a}" if a == b else f"{a} to {b}" for a, b in ends]
+    best = complete._readable(maxentry.Campaign.open("maxentry.db").answer("best 3"))
+    assert best["place"][:3] == [1, 2, 3]
 
 
 def _refused_weights(text: str) -> str:

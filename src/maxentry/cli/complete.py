@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,10 @@ from maxentry.cli.ask_tell import plate_table
 from maxentry.cli.options import open_campaign, option
 from maxentry.errors import ParameterError, SizeError
 from maxentry.tables import Format, Table, cell_text
-from maxentry.wording import count
+from maxentry.wording import chance, count, describe_ranks
 
 if TYPE_CHECKING:
+    from maxentry.posterior.decisions import Answer
     from maxentry.posterior.posterior import Posterior
 
 
@@ -89,7 +91,8 @@ def answer(
     with open_campaign(storage, name) as campaign:
         found = campaign.answer(goal, level=level)
     document = {"campaign": campaign.name} | {key: x for key, x in found.to_dict().items() if key != "lines"}
-    table = Table.from_columns({key: list(x) for key, x in found.table.items()})
+    shown = not as_json and output.is_for_screen(out, form)
+    table = Table.from_columns(_readable(found) if shown else {k: list(x) for k, x in found.table.items()})
     if not as_json and tables.choose_format(out, form) is not Format.parquet:
         table = Table(table.names, [tables.round_numbers(column) for column in table.columns])
     output.deliver(
@@ -97,6 +100,24 @@ def answer(
     )
     if not as_json:
         output.say(str(found))
+
+
+def _readable(found: Answer) -> dict[str, list[Any]]:
+    """The table of an answer for a screen: probabilities in per cent, ranks as "1 to 3", ties as "2 ="."""
+    columns = {name: list(column) for name, column in found.table.items()}
+    for name in ("probability", "above_next"):
+        if name in columns:
+            columns[name] = ["" if math.isnan(p) else chance(p) for p in columns[name]]
+    if "tied" in columns:
+        tied = columns.pop("tied")
+        marks = [a or b for a, b in zip(tied, [False, *tied], strict=False)]
+        columns["place"] = [
+            f"{k} =" if mark else str(k) for k, mark in zip(columns["place"], marks, strict=True)
+        ]
+        ends = zip(columns["rank_low"], columns.pop("rank_high"), strict=True)
+        columns = {"rank" if name == "rank_low" else name: x for name, x in columns.items()}
+        columns["rank"] = [describe_ranks(low, high) for low, high in ends]
+    return columns
 
 
 @commands.command(
@@ -210,7 +231,8 @@ def report(
 )
 def complete(
     data: Annotated[
-        str, typer.Argument(help="CSV or Parquet: a matrix with holes, or row, col, value; - is stdin.")
+        str,
+        typer.Argument(help="CSV, Excel or Parquet: a matrix with holes, or row, col, value; - is stdin."),
     ],
     out: options.Output = None,
     wide: options.Wide = True,
@@ -220,6 +242,7 @@ def complete(
     measured: options.Measured = False,
     names: options.Names = None,
     se: options.StandardError = None,
+    sheet: options.Sheet = None,
     save: options.Save = None,
     force: options.Force = False,
     verbose: options.Verbose = False,
@@ -238,7 +261,8 @@ def complete(
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
-    matrix = inputs.read_matrix(data, names, se, kind_words(settings["kind"], settings.get("levels")))
+    words = kind_words(settings["kind"], settings.get("levels"))
+    matrix = inputs.read_matrix(data, names, se, words, sheet)
     observations = Observations.from_triples(**matrix.triples())
     with output.show_warnings():
         completed = run_complete(observations, **settings)

@@ -115,7 +115,7 @@ def deliver(
         print_json({**document, "output": output} if to_file else {**document, key: table.records()})
     elif to_file:
         say(f"Wrote {output} ({count(table.n, 'line')}).", "dim")
-    elif output is None and form is None and sys.stdout.isatty():
+    elif is_for_screen(output, form):
         left_out = print_table(table, title, console(stderr=False))
         if left_out:
             say(left_out, "dim")
@@ -125,12 +125,19 @@ def deliver(
         tables.write(table, sys.stdout.buffer, form)
 
 
+def is_for_screen(output: str | None, form: Format | None) -> bool:
+    """Whether a table is shown on a terminal, not written."""
+    return output is None and form is None and sys.stdout.isatty()
+
+
 def check_writable(
     output: str | None, form: Format | None = None, *, force: bool = False, sources: Iterable[str] = ()
 ) -> None:
     """Refuse, before any work, a file that cannot be written, that is read too, or that exists (unless `force`)."""
-    if tables.choose_format(output, form) is Format.parquet:
+    chosen = tables.choose_format(output, form)
+    if chosen is Format.parquet:
         tables.parquet_library()
+    if chosen.is_binary:
         refuse_terminal(output, form)
     if output is None or output == STD:
         return
@@ -151,10 +158,12 @@ def check_writable(
 
 
 def refuse_terminal(output: str | None, form: Format | None) -> None:
-    """Refuse to print Parquet on a terminal."""
-    binary = output in (None, STD) and tables.choose_format(None, form) is Format.parquet
-    if binary and sys.stdout.isatty():
-        raise ParameterError("Parquet cannot be shown on a terminal. Name a file: -o file.parquet")
+    """Refuse to print Parquet or Excel on a terminal."""
+    chosen = tables.choose_format(None, form)
+    if output in (None, STD) and chosen.is_binary and sys.stdout.isatty():
+        raise ParameterError(
+            f"{chosen.capitalize()} cannot be shown on a terminal. Name a file: -o file.{chosen}"
+        )
 
 
 def describe_error(error: MaxentryError) -> str:

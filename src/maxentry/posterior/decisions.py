@@ -27,7 +27,7 @@ from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
 from maxentry.model.goal import Goal, Line
 from maxentry.posterior.intervals import Answers, quantiles
-from maxentry.wording import chance, count, number, one_line, percent, show
+from maxentry.wording import chance, count, describe_ranks, number, one_line, percent, show
 
 MOST_NUMBERS = 400_000_000  # entries of draws that are formed for an answer: a second for each 10^8
 FEWEST_DRAWS = 100
@@ -349,7 +349,7 @@ def _say_ranking(goal: Goal, table: dict[str, Any], stake: float, noun: str) -> 
     weighted = "" if goal.weights is None else "weighted "
     yield f"Best {noun} by {weighted}average: {first}" + (f", or {' or '.join(others)}" if others else "")
     for a in range(min(len(labels), MOST_LINES)):
-        ranks = f"{table['rank_low'][a]} to {table['rank_high'][a]}"
+        ranks = describe_ranks(table["rank_low"][a], table["rank_high"][a])
         interval = f"{number(table['low'][a])} to {number(table['high'][a])}"
         text = f"{a + 1}. {one_line(labels[a])}: {number(table['estimate'][a])} ({interval}; rank {ranks})"
         if a + 1 < len(labels):
