@@ -6,8 +6,13 @@ export PYTHONDONTWRITEBYTECODE =
 .PHONY: demo test rest setup lint types shape slow fuzz kill requests studies paper suite docs bench check clean
 .PHONY: soak together attacks wheel bounds lowest newest pythons lock dependencies
 
-demo: setup  ## the main job on an embedded default
+demo: .venv/.demo  ## the main job on an embedded default; installs only what it needs
 	$(BIN)/python -m maxentry.demo
+
+.venv/.demo: pyproject.toml
+	test -e .venv/.ready || $(PYTHON) -m venv .venv
+	test -e .venv/.ready || $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements-dev.lock -e . matplotlib
+	@touch $@
 
 LONG := slow or process or browser or postgres or pages
 

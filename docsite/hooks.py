@@ -27,15 +27,6 @@ def on_startup(command: str, dirty: bool) -> None:
     _command = command
 
 
-def on_config(config: Any) -> Any:
-    """Tables of benchmarks that the navigation does not name come last in it."""
-    evidence = next(section["Evidence"] for section in config.nav if "Evidence" in section)
-    named = {path for line in evidence for path in line.values()}
-    tables = (f"benchmarks/{table.name}" for table in sorted((ROOT / "benchmarks").glob("*.md")))
-    evidence += [path for path in tables if path not in named]
-    return config
-
-
 def on_files(files: Files, config: Any) -> Files:
     """Notebooks become pages, and the tables of the benchmarks join them."""
     for table in sorted((ROOT / "benchmarks").glob("*.md")):

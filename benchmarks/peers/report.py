@@ -11,7 +11,14 @@ from benchmarks.peers.methods import METHODS, OURS, PEERS, Method
 from benchmarks.peers.problems import Problem
 from benchmarks.peers.tables import both, ratio, ratios, table
 
-HEADER = """# maxentry beside its peers
+TITLE = """# maxentry beside its peers
+
+Held-out RMSE, seconds until the error is within {within:.0%} of the best that anybody ends with, and peak memory; one
+thread. A dash: not reached, or not run.
+
+"""
+HEADER = """
+## How it was measured
 
 Written by `make bench` (`python -m benchmarks.peers`), from the cells in `benchmarks/peers/cells.jsonl`: each figure
 comes from processes of their own, the methods in turns. **Ratios are theirs over ours: above 1, ours is better.**
@@ -73,6 +80,22 @@ def section(store: Store, problem: Problem, threads: int, best: float) -> str:
     return text
 
 
+def overview(store: Store, problems: Sequence[Problem]) -> str:
+    """The table that the page opens with: error, seconds and memory of every method on every problem, one thread."""
+    lines = []
+    for problem in problems:
+        best = best_error(store, problem, METHODS)
+        for method in METHODS:
+            f = figures(store, problem, method, 1, best)
+            if f is None or f.error is None:
+                continue
+            seconds = "–" if f.to_error is None else f"{f.to_error[0]:.2g}"
+            peak = f"{f.peak:.0f}" if f.peak else "–"
+            name = problem.title.partition(" with ")[0].partition(" (")[0] if method is OURS else ""
+            lines.append([name, method.title, f"{f.error:.4f}", seconds, peak])
+    return table(["data", "method", "RMSE", "seconds", "MB"], lines)
+
+
 def about(problem: Problem, best: float) -> str:
     text = (
         f"\n## {problem.title}\n\nR = {problem.rank}; recorded: {problem.chains} chain(s) of {problem.sweeps} sweeps, "
@@ -128,12 +151,13 @@ def smallest(store: Store, problems: Sequence[Problem], threads: Sequence[int]) 
     for problem, t, ours, peers in compared(store, problems, threads):
         done.add((problem.name, t))
         cells = [problem.name, str(t)]
-        for kind, name in KINDS.items():
+        for kind in KINDS:
             known = ratios_by_peer(ours, peers, kind, t)
             least = min(known, key=lambda title: known[title], default="")
             cells.append(f"{known[least]:.3g} ({least.split()[0]})" if known else "nobody else")
-            where = f"{problem.name}, {t} thread(s), {name}"
-            below += [(kind, f"{where}, {title}: {r:.2f}") for title, r in known.items() if r < 1]
+            below += [
+                (kind, (problem.name, str(t), title, f"{r:.2f}")) for title, r in known.items() if r < 1
+            ]
         lines.append(cells)
     missing = [f"{p.name} with {t} thread(s)" for p in problems for t in threads if (p.name, t) not in done]
     text = (
@@ -159,14 +183,16 @@ REASONS = {
 }
 
 
-def below_one(below: Sequence[tuple[str, str]]) -> str:
-    """Every ratio below 1, and why."""
+def below_one(below: Sequence[tuple[str, tuple[str, ...]]]) -> str:
+    """Every ratio below 1, and why: a table of each kind."""
     if not below:
         return ""
-    text = "\n## Where ours is behind\n\n"
+    text = "\n## Where ours is behind\n"
     for kind, reason in REASONS.items():
-        found = [what for k, what in below if k == kind]
-        text += f"* {'; '.join(found)}. {reason}\n" if found else ""
+        found = [list(where) for k, where in below if k == kind]
+        if found:
+            text += f"\n**{KINDS[kind].capitalize()}.** {reason}\n\n"
+            text += table(["data", "threads", "peer", "ratio"], found)
     return text
 
 
@@ -218,8 +244,9 @@ def settings(store: Store, absent: dict[str, str]) -> str:
 def write(
     path: Path, store: Store, problems: Sequence[Problem], threads: Sequence[int], absent: dict[str, str], repeats: int
 ) -> str:  # fmt: skip
-    text = HEADER.format(within=WITHIN - 1) + f"\n{os.cpu_count()} processors.\n"
+    text = TITLE.format(within=WITHIN - 1) + overview(store, problems)
     text += smallest(store, problems, threads)
+    text += HEADER.format(within=WITHIN - 1) + f"\n{os.cpu_count()} processors.\n"
     for problem in problems:
         best = best_error(store, problem, METHODS)
         parts = [section(store, problem, t, best) for t in threads]

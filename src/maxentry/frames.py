@@ -107,6 +107,7 @@ PREDICTED = ("mean", "gain")  # a plate has an sd beside these: that of a predic
 OWN = {
     *PREDICTED,
     "id",
+    "well",
     "number",
     "told_at",
     "who",

@@ -159,6 +159,17 @@ class Axis:
             position = self._positions_by_text.get(label_text(cell))
         return int(self.look_up([cell])[0]) if position is None else position  # raises, naming the cell
 
+    def select_removed(self, labels: Iterable[Hashable]) -> tuple[Labels, NDArray[np.int64]]:
+        """Return labels that are to be removed, and their positions; refuse to leave fewer than two."""
+        places = [self.find(label) for label in check_labels(labels, self.name)]
+        if not 0 < len(set(places)) == len(places):
+            raise DataError(f"expected labels of {self.name}s, each once, got {show(list(labels))}.")
+        if self.size - len(places) < 2:
+            got = f"{len(places)} of {self.size} to remove"
+            raise DataError(f"expected at least two {self.name}s to stay, got {got}.")
+        known = tuple(range(self.size)) if self.labels is None else self.labels
+        return tuple(known[k] for k in places), np.array(places, dtype=np.int64)
+
     def show(self, i: int) -> str:
         """Return the label at a position as Python source, for messages."""
         return show(int(i) if self.labels is None else self.labels[i])

@@ -1,4 +1,4 @@
-"""Tables in and out: CSV as spreadsheets of all countries write it, Parquet, frames and plain columns.
+"""Tables in and out: CSV as spreadsheets of all countries write it, Excel, Parquet, frames and plain columns.
 
 A table is names and columns of plain Python values: text where it came from CSV, None where a cell is empty.
 """
@@ -10,6 +10,8 @@ import io
 import os
 import re
 import stat
+import warnings
+import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,8 +26,11 @@ from maxentry.errors import DataError, MissingDependencyError, ParameterError
 from maxentry.wording import as_text, show
 
 ALIASES = {"col": ("col", "column"), "id": ("id", "ids"), "value": ("value", "values")}
-ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv"}
-WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
+ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv", ".xlsx": "xlsx", ".xlsm": "xlsx"}
+WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")  # of other formats
+XLSX_MAGIC = b"PK\x03\x04"
+MOST_LINES, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
+LARGEST_WORKBOOK = 2**30  # bytes, unpacked
 PARQUET_MAGIC = b"PAR1"
 
 # Whether "1,5" is a number, and whether "1,234" is; only: other cells have decimal commas, so "1.234" is no number
@@ -39,6 +44,12 @@ class Format(StrEnum):
     tsv = "tsv"
     excel = "excel"  # CSV as Excel reads it where numbers have decimal commas
     parquet = "parquet"
+    xlsx = "xlsx"  # a workbook of Excel
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether a terminal cannot show it."""
+        return self in (Format.parquet, Format.xlsx)
 
 
 @dataclass(frozen=True)
@@ -111,10 +122,11 @@ def is_table(data: object) -> bool:
     return frames.is_frame(data)
 
 
-def read(data: Any, form: Format | None = None, source: str = "") -> Table:
-    """Read a CSV or Parquet file, a stream, a mapping of columns or a frame.
+def read(data: Any, form: Format | None = None, source: str = "", sheet: str | None = None) -> Table:
+    """Read a CSV, Excel or Parquet file, a stream, a mapping of columns or a frame.
 
-    `source` is what error messages call it: for a file its path, if nothing else is given.
+    `source` is what error messages call it: for a file its path, if nothing else is given. `sheet`: the sheet of a
+    workbook, by name; by default the first that is not empty.
     """
     if isinstance(data, Table):
         return data
@@ -123,7 +135,7 @@ def read(data: Any, form: Format | None = None, source: str = "") -> Table:
         refuse_workbook(path)
         if form is None and path.suffix.lower() in ENDINGS:
             form = Format(ENDINGS[path.suffix.lower()])
-        return _from_bytes(read_bytes(path), source or str(data), form)
+        return _from_bytes(read_bytes(path), source or str(data), form, sheet)
     from maxentry import frames
 
     if hasattr(data, "read"):
@@ -133,7 +145,7 @@ def read(data: Any, form: Format | None = None, source: str = "") -> Table:
             return _from_text(content, source, _separator(form))
         if not isinstance(content, bytes | bytearray | memoryview):
             raise DataError(f"expected a stream of bytes or text, got {show(content)} from it.")
-        return _from_bytes(bytes(content), source, form)
+        return _from_bytes(bytes(content), source, form, sheet)
     columns = dict(data) if isinstance(data, Mapping) else _frame_columns(data)
     cells = [frames.to_list(x) if frames.is_sequence(x) else [x] for x in columns.values()]
     lengths = {len(column) for column in cells}
@@ -160,15 +172,19 @@ def read_bytes(path: str | PathLike[str]) -> bytes:
 
 
 def refuse_workbook(path: str | PathLike[str]) -> None:
-    """Refuse a file of Excel or LibreOffice."""
+    """Refuse a workbook of another format than .xlsx."""
     if Path(path).suffix.lower() in WORKBOOKS:
         raise ParameterError(
-            f"expected a CSV or Parquet file, got the workbook {path}. Excel opens and saves CSV."
+            f"expected a CSV, Excel (.xlsx) or Parquet file, got {path}. Save it as .xlsx or CSV."
         )
 
 
-def _from_bytes(content: bytes, source: str, form: Format | None) -> Table:
-    """Parquet is known by its first bytes, whatever the file is called."""
+def _from_bytes(content: bytes, source: str, form: Format | None, sheet: str | None) -> Table:
+    """Parquet and Excel are known by their first bytes, whatever the file is called."""
+    if form is Format.xlsx or (form is None and content[:4] == XLSX_MAGIC):
+        return _from_xlsx(content, source, sheet)
+    if sheet is not None:
+        raise DataError(f"{source or 'the stream'} has no sheets: --sheet is for Excel files (.xlsx).")
     if form is Format.parquet or content[:4] == PARQUET_MAGIC:
         return _from_parquet(content, source)
     return _from_text(decode(content, source), source, _separator(form))
@@ -201,7 +217,7 @@ def decode(content: bytes, source: str) -> str:
         line = content[: error.start].count(b"\n") + 1
         raise DataError(f"{_place(source, line)}: not UTF-8. In Excel, save as 'CSV UTF-8'.") from None
     if "\x00" in text:
-        raise DataError(f"{source or 'the stream'} is neither a CSV nor a Parquet file.")
+        raise DataError(f"{source or 'the stream'} is not a CSV, Excel or Parquet file.")
     return text
 
 
@@ -325,6 +341,113 @@ def _to_parquet(table: Table) -> bytes:
     return content.getvalue()
 
 
+# Excel: the values of a sheet; text stays text, so that nothing in it is run as a formula.
+
+
+def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
+    """Read a sheet: the first line that is not empty has the names; empty lines and columns are left out."""
+    source = source or "the workbook"
+    book = _open_workbook(content, source)
+    names = [page.title for page in book.worksheets]
+    if not names or (sheet is not None and sheet not in names):
+        listed = ", ".join(map(show, names[:10])) or "none"
+        raise DataError(
+            f"{source}: expected a sheet{f' named {show(sheet)}' if sheet else ''}, got {listed}."
+        )
+    name, lines = names[0], []
+    try:
+        for name in names if sheet is None else [sheet]:
+            if lines := _sheet_lines(book[name]):
+                break
+    except Exception as error:  # of zip, of XML, of openpyxl
+        raise DataError(f"{source} is not an Excel file that can be read: {error!s:.80}.") from None
+    finally:
+        book.close()
+    if not lines:
+        raise DataError(f"expected a table with a line of names, got nothing in {source}.")
+    width = max(len(line) for _, line in lines)
+    cells = [line + [None] * (width - len(line)) for _, line in lines]
+    columns = [
+        list(column) for column in zip(*cells, strict=True) if any(cell is not None for cell in column)
+    ]
+    titles = [cell_text(column[0]).strip() for column in columns]
+    where = f"{source}, sheet {name!r}" if len(names) > 1 else source
+    numbers = [number for number, _ in lines[1:]]
+    return Table(titles, [column[1:] for column in columns], where, numbers, "unambiguous")
+
+
+def _open_workbook(content: bytes, source: str) -> Any:
+    """Open a workbook of a reasonable size."""
+    from openpyxl import load_workbook
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as package:
+            size = sum(part.file_size for part in package.infolist())
+        if size > LARGEST_WORKBOOK:
+            raise DataError(
+                f"{source}: expected a workbook of at most 1 GiB, got one of {size / 2**30:.1f} GiB."
+            )
+        with warnings.catch_warnings():  # of drawings and styles that are not read
+            warnings.simplefilter("ignore")
+            return load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    except DataError:
+        raise
+    except Exception as error:  # of zip, of XML, of openpyxl
+        raise DataError(f"{source} is not an Excel file that can be read: {error!s:.80}.") from None
+
+
+def _sheet_lines(page: Any) -> list[tuple[int, list[Any]]]:
+    """The lines of a sheet that are not empty, with their numbers."""
+    lines = (
+        (k, [_sheet_cell(cell) for cell in line])
+        for k, line in enumerate(page.iter_rows(values_only=True), 1)
+    )
+    return [(k, line) for k, line in lines if any(cell is not None for cell in line)]
+
+
+def _sheet_cell(cell: Any) -> Any:
+    return None if isinstance(cell, str) and not cell.strip() else cell
+
+
+def _to_xlsx(table: Table) -> bytes:
+    """A workbook of one sheet; the names stay in view."""
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE as ILLEGAL
+    from openpyxl.styles import Font
+
+    if table.n >= MOST_LINES or len(table.names) > MOST_COLUMNS:
+        got = f"{table.n} lines and {len(table.names)} columns"
+        raise DataError(
+            f"expected less than {MOST_LINES} lines and {MOST_COLUMNS} columns for Excel, got {got}."
+        )
+    texts = (x for column in (table.names, *table.columns) for x in column if isinstance(x, str))
+    wrong = next((text for text in texts if ILLEGAL.search(text)), None)
+    if wrong is not None:
+        raise DataError(f"expected text that Excel can hold, got {show(wrong)}.")
+    book = Workbook(write_only=True)
+    page = book.create_sheet("maxentry")
+    page.freeze_panes = "A2"
+
+    def cell(value: Any, font: Any = None) -> Any:
+        plain = value if isinstance(value, int | float) else cell_text(value)
+        if plain == "" or plain != plain:
+            return None
+        made = WriteOnlyCell(page, plain)
+        if isinstance(plain, str):
+            made.data_type = "s"  # also if it begins with "="
+        if font is not None:
+            made.font = font
+        return made
+
+    page.append([cell(name, Font(bold=True)) for name in table.names])
+    for line in zip(*table.columns, strict=True):
+        page.append([cell(value) for value in line])
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
 # Writing
 
 
@@ -345,8 +468,8 @@ def write(table: Table, target: str | BinaryIO, form: Format | None = None, *, r
 
 
 def _write_to(stream: BinaryIO, table: Table, form: Format) -> None:
-    if form is Format.parquet:
-        stream.write(_to_parquet(table))
+    if form.is_binary:
+        stream.write(_to_parquet(table) if form is Format.parquet else _to_xlsx(table))
         stream.flush()
         return
     excel = form is Format.excel

@@ -164,7 +164,7 @@ def test_missing_last_events_are_noticed_by_a_fresh_opening(k: int, file: Path) 
 def test_missing_last_events_are_noticed_where_a_snapshot_is_the_end(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("maxentry.campaign.campaign.EVERY", 1)
+    monkeypatch.setattr("maxentry.campaign.fits.EVERY", 1)
     cache = tmp_path / "cache"
     change(file, "UPDATE maxentry_campaigns SET last_number = 28, last_digest = "
            "(SELECT digest FROM maxentry_events WHERE number = 28)")  # fmt: skip

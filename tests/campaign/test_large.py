@@ -18,7 +18,7 @@ from tests.campaign.stand_ins import START, campaign, lowest, snapshot, uniform
 
 from maxentry.acquisition.problem import Costs
 from maxentry.campaign import campaign as campaigns
-from maxentry.campaign import tell
+from maxentry.campaign import fits, tell
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.events import (
     Asked,
@@ -300,7 +300,7 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take a snapshot after ten events."""
-    monkeypatch.setattr(campaigns, "EVERY", 10)
+    monkeypatch.setattr(fits, "EVERY", 10)
 
 
 def work(where: str | Path, n: int) -> None:
@@ -327,7 +327,7 @@ def test_a_snapshot_saves_reading_the_events_before_it(
 
 def test_many_events_are_read_a_few_at_a_time(lasting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     work(lasting, 8)
-    monkeypatch.setattr(campaigns, "AT_ONCE", 5)
+    monkeypatch.setattr(fits, "AT_ONCE", 5)
     read = count_reads(monkeypatch)
     with Campaign.open(lasting) as c:
         assert read == [1, 5, 5, 5, 1]

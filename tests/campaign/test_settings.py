@@ -130,8 +130,9 @@ def test_more_rows_are_available_and_cost_the_mean() -> None:
     np.testing.assert_array_equal(more.costs.at(np.arange(4), np.zeros(4, int)), [6, 8, 7, 7])
     assert settings.with_rows(["c"], [9.0]).costs.at(np.array([2]), np.array([0])) == 14
     np.testing.assert_array_equal(settings.with_cols(["z"]).costs.at(np.arange(2), np.full(2, 3)), [6, 8])
-    with pytest.raises(ParameterError, match="col costs"):
-        settings.with_cols(["z"], [1.0])
+    np.testing.assert_array_equal(settings.with_cols(["z"], [1.0]).costs.at(np.zeros(2, int), [2, 3]), [6, 7])
+    free = Settings("k", ["a", "b"], 3, 1).with_cols(["z"], [4.0])  # type: ignore[arg-type]
+    np.testing.assert_array_equal(free.costs.at(np.zeros(2, int), [2, 3]), [1, 4])
     with pytest.raises(DataError, match="twice"):
         settings.with_rows(["a"])
     for wrong, match in (

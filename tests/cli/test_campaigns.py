@@ -510,7 +510,7 @@ def test_a_decimal_comma_between_commas_is_explained() -> None:
 
 
 def test_no_number_is_refused() -> None:
-    assert "integer" in refused("ask", "abc", code=ExitCode.USAGE)
+    assert "is not a whole number" in refused("ask", "abc", code=ExitCode.USAGE)
 
 
 def test_the_version_as_an_option() -> None:

@@ -83,7 +83,7 @@ def test_debugging_shows_the_traceback() -> None:
 
 
 def test_our_own_mistake_says_so_and_how_to_see_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr(tables, "read", broken)

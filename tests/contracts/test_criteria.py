@@ -304,7 +304,7 @@ def test_a_criterion_of_ones_own_is_used():
         (lambda: Problem(SHAPE, costs=Costs(entry=np.full(SHAPE, np.nan))), "finite entry costs, got nan"),
         (lambda: Problem(SHAPE, costs=Costs(row=np.zeros(8), col=np.ones(7) - 1)), "above zero, got an entry"),
         (lambda: Limits(per_row=0), "per_row of at least 1, got 0"),
-        (lambda: Limits(plates="plates"), "plates 'rows', 'cols' or None, got 'plates'"),
+        (lambda: Limits(plates="plates"), "plates 'rows', 'cols', a block like '8x12' or None, got 'plates'"),
         (lambda: Limits(per_row=1, plates="rows"), "got both"),
     ],
 )  # fmt: skip

@@ -1,13 +1,14 @@
 """Pictures of the dashboard for the documents: `python -m tests.dashboard.screenshots [folder] [--large]`.
 
-A simulated campaign: 24 ligands by 16 substrates, yields of rank 2 with noise. It is looked at before and after the
-second batch is told, dark and narrow; with --large also a matrix of 1,000 x 1,000.
+One picture for each flow of docs/dashboard.md. A simulated campaign: 24 ligands by 16 substrates, yields of rank 2
+with noise, before and after its second batch, dark and narrow; with --large a matrix of 1,000 x 1,000 instead.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -60,21 +61,48 @@ def ask(client: Any, path: str, n: int) -> list[dict[str, Any]]:
     return found
 
 
-def picture(page: Any, folder: Path, name: str, whole: bool = False) -> None:
+def picture(page: Any, folder: Path, name: str, part: str | None = None) -> None:
+    """Take a picture of what is in sight, or of a part of the page."""
     page.mouse.move(2, 2)
     page.locator(".toast").first.wait_for(state="detached")
     page.wait_for_timeout(400)
-    page.screenshot(path=folder / f"dashboard-{name}.png", full_page=whole)
-    print(f"{folder}/dashboard-{name}.png")
+    path = folder / f"dashboard-{name}.png"
+    page.locator(part).screenshot(path=path) if part else page.screenshot(path=path)
+    print(path)
+
+
+SIZE = {"width": 1280, "height": 900}
+LIST = (
+    "Ligand;Substrat;Ausbeute\nXPhos;ArBr-1;71,5\nXPhos;ArBr-2;64,0\ndppf;ArBr-1;<0,5\nSPhos;ArBr-2;38,25\n"
+)
+
+
+def begin_pictures(browser: Any, folder: Path) -> None:
+    """The empty page, and a file that shows how it was read."""
+    with laboratory() as client, tempfile.TemporaryDirectory() as scratch:
+        someone = Watched(browser, client.url, color_scheme="light", viewport={"width": 1100, "height": 760})
+        page = someone.tab()
+        page.get_by_text("No campaigns yet.").wait_for()
+        picture(page, folder, "empty")
+        file = Path(scratch) / "Ausbeuten.csv"
+        file.write_text(LIST)
+        page.get_by_role("button", name="New campaign").click()
+        page.get_by_label("Begin with a file").set_input_files(file)
+        page.get_by_role("region", name="How the file was read").wait_for()
+        page.get_by_label("Goal").select_option("best per column")
+        picture(page, folder, "file")
+        someone.close()
 
 
 def small(browser: Any, folder: Path) -> None:
+    begin_pictures(browser, folder)
     truth = yields()
     with laboratory() as client:
         begin(client, "solvent screen", [f"solvent {k}" for k in range(1, 31)], ["25 °C", "60 °C", "100 °C"])
         begin(client, "kinase panel", 300, 100, budget=900)
-        given = {"rank": 2, "budget": 160, "target_sd": 3, "acquisition": "predictive_variance"}
-        path = begin(client, "Buchwald–Hartwig yields", LIGANDS, SUBSTRATES, **given)
+        given = {"rank": 2, "budget": 160, "goal": "best per column", "acquisition": "predictive_variance"}
+        names = {"row_name": "ligand", "col_name": "substrate", "unit": "% yield"}
+        path = begin(client, "Buchwald–Hartwig yields", LIGANDS, SUBSTRATES, **given, **names)
         first = ask(client, path, 60)
         tell(client, path, first[:58], truth, "ann")
         client.post(f"{path}/fail", json={"ids": [first[58]["id"]], "reason": "precipitate", "who": "ann"})
@@ -82,40 +110,66 @@ def small(browser: Any, folder: Path) -> None:
             f"{path}/withdraw", json={"ids": [first[59]["id"]], "reason": "out of ArBr-7", "who": "bo"}
         )
         batch = ask(client, path, 8)
-        someone = Watched(browser, client.url, color_scheme="light", viewport={"width": 1360, "height": 950})
+        someone = Watched(browser, client.url, color_scheme="light", viewport=SIZE)
         page = someone.tab()
         page.get_by_role("link", name="Buchwald").wait_for()
         picture(page, folder, "list")
         page.get_by_role("link", name="Buchwald").click()
         fitted(page)
         whole_curve(page)
-        picture(page, folder, "before", whole=True)
-        tell(client, path, batch, truth, "ann")
+        picture(page, folder, "before")
+        enter(page, folder, batch, truth)
         fitted(page, client.get(path).json()["events"])
         whole_curve(page)
-        page.get_by_role("button", name="Preview").click()
-        page.get_by_text("These are not asked for yet").wait_for()
+        page.get_by_text(re.compile("should lower|You can stop")).first.wait_for()
         page.get_by_role("button", name="Uncertainty").click()
         page.locator(".map[data-loaded^=sd]").wait_for()
-        picture(page, folder, "after", whole=True)
+        page.evaluate("scrollTo(0, 0)")
+        picture(page, folder, "after")
+        page.locator("#downloads summary").click()
+        picture(page, folder, "downloads")
+        page.locator("#downloads summary").click()
+        page.get_by_role("button", name="Settings").click()
+        page.get_by_role("dialog").wait_for()
+        picture(page, folder, "settings")
+        page.keyboard.press("Escape")
+        client.patch(f"{path}/settings", json={"goal": "rank rows", "budget": 67})
+        page.get_by_text("Budget spent").wait_for()
+        page.locator(".caterpillar").wait_for()
+        picture(page, folder, "budget", ".guide")
+        picture(page, folder, "rank", ".answer")
         someone.close()
+        client.patch(f"{path}/settings", json={"goal": "best per column", "budget": 160})
         ask(client, path, 4)
-        dark = Watched(browser, client.url, color_scheme="dark", viewport={"width": 1360, "height": 950})
+        dark = Watched(browser, client.url, color_scheme="dark", viewport=SIZE)
         page = dark.tab(address(path))
         fitted(page)
         whole_curve(page)
-        page.locator(".stage").hover(position={"x": 330, "y": 250})
-        page.get_by_role("tooltip").get_by_text("mean ± sd").wait_for()
-        page.screenshot(path=folder / "dashboard-dark.png")
+        picture(page, folder, "dark")
         dark.close()
         phone = Watched(
             browser, client.url, viewport=NARROW, is_mobile=True, has_touch=True, device_scale_factor=2
         )
         page = phone.tab(address(path))
         fitted(page)
-        whole_curve(page)
-        picture(page, folder, "narrow", whole=True)
+        picture(page, folder, "narrow")
         phone.close()
+
+
+def enter(page: Any, folder: Path, batch: list[dict[str, Any]], truth: Any) -> None:
+    """Enter the values of a batch by hand, one of them wrongly at first."""
+    boxes = page.locator("#batch td.value input")
+    values = [truth[LIGANDS.index(e["row"]), SUBSTRATES.index(e["col"])] for e in batch]
+    for k, value in enumerate(values):
+        boxes.nth(k).fill(f"{value:.1f}".replace(".", ","))
+    boxes.nth(2).fill("about 40")
+    page.locator("#batch .more button").first.click()
+    page.locator("#do").click()
+    page.locator("#batch .said.wrong").wait_for()
+    picture(page, folder, "refused", "#batch")
+    boxes.nth(2).fill(f"{values[2]:.1f}")
+    page.locator("#do").click()
+    page.get_by_text("What changed").wait_for()
 
 
 def whole_curve(page: Any) -> None:

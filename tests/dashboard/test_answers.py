@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ def test_the_first_panel_is_the_answer(lab: Any, reader: Reader) -> None:
     fitted(page)
     found = lab.get(f"{path}/answer?wait=60").json()
     panel = page.locator(".answer")
-    assert panel.locator("li").all_inner_texts() == found["summary"][:-1]
+    assert panel.locator("li").all_inner_texts() == found["summary"][:-1][:6]
+    panel.get_by_text("Table", exact=True).click()
+    expect(panel.locator("tbody tr")).to_have_count(len(found["lines"]))
     assert found["summary"][0].startswith("Best for S1: ")
     expect(panel).to_contain_text(found["summary"][-1])
     sections = page.locator(".layout > section, .layout .card:visible").evaluate_all(
@@ -38,10 +41,19 @@ def test_a_ranking_is_a_caterpillar_with_ties(lab: Any, reader: Reader) -> None:
     panel = page.locator(".answer")
     expect(panel.locator(".caterpillar .interval")).to_have_count(len(ROWS))
     assert panel.locator(".ranks li").all_inner_texts() == [line["row"] for line in lines]
-    doubtful = [line["row"] for line in lines[:-1] if line["above_next"] < 0.95]
+    doubtful = [line["row"] for line in lines[:-1] if line["tied"]]
     assert panel.locator(".ranks li.tied").all_inner_texts() == doubtful
     panel.get_by_text("Table", exact=True).click()
     expect(panel.locator("tbody tr")).to_have_count(len(ROWS))
+
+
+def test_the_next_step_says_what_it_should_change_for_the_goal(lab: Any, reader: Reader) -> None:
+    path = campaign(lab, told=14, goal="best per column", acquisition="predictive_variance")
+    page = reader(lab.url).tab(address(path))
+    fitted(page)
+    expect(page.locator("#step")).to_have_text(
+        re.compile(r"should lower the expected regret by [\d.]+%\.$|expected regret by less than 1%")
+    )
 
 
 def test_a_table_that_is_to_be_filled_has_no_answer(lab: Any, reader: Reader) -> None:

@@ -28,7 +28,7 @@ from maxentry._io import checkpoint
 from maxentry._types import Flags, Indices
 from maxentry.acquisition.draw_field import choice_field
 from maxentry.acquisition.greedy import greedy_information
-from maxentry.acquisition.plates import count_plates, first_plates, greedy_plates
+from maxentry.acquisition.plates import count_plates, first_plates, greedy_plates, level_block
 from maxentry.acquisition.problem import Criterion, Problem, Quota, Selection, check_belief
 from maxentry.acquisition.subspace_field import maximise_entropy, mean_projections, nearest_projections
 from maxentry.acquisition.total_variance import gram_matrix, greedy_variance
@@ -119,6 +119,9 @@ def integrated_variance(
 
 def uniform(belief: Belief | None, problem: Problem, n: int, rng: np.random.Generator) -> Selection:
     """Entries, or plates, at random: the baseline."""
+    if problem.limits.block is not None:
+        nothing = (np.zeros(problem.shape[0], dtype=np.int64), np.zeros(problem.shape[1], dtype=np.int64))
+        return selection_without_gain(problem, level_block(problem, nothing, rng))
     if problem.limits.plates is not None:
         order = rng.permutation(count_plates(problem))
         return selection_without_gain(problem, first_plates(problem, order, n))
@@ -141,6 +144,9 @@ def balanced(
     added: counts to add to those of each row and column (not of plates), for a design that is uneven on purpose.
     """
     measured = problem.observed.joined(problem.pending)
+    if problem.limits.block is not None:
+        rows, cols = (np.bincount(x, minlength=m) for x, m in zip(measured, problem.shape, strict=True))
+        return selection_without_gain(problem, level_block(problem, (rows, cols), rng))
     if problem.limits.plates is not None:
         lines = measured.rows if problem.limits.plates == "rows" else measured.cols
         count = np.bincount(lines, minlength=count_plates(problem))

@@ -23,6 +23,7 @@ LARGEST_DRAW = 1e70  # criteria compute fourth powers
 Shape = tuple[int, int]
 COST_PARTS = ("entry", "row", "col")
 NO_LIMIT = 2**62
+LARGEST_PLATE = 48  # rows or columns: plates of 1,536 wells have 32 x 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,22 @@ class Costs:
             raise ParameterError(f"expected costs above zero, got an entry that costs {least:g}.")
         if not np.isfinite(most):
             raise ParameterError("expected finite costs, got parts that add up to an infinite one.")
+
+    def with_part(self, side: Literal["row", "col"], shape: Shape) -> Costs:
+        """Return the same costs with a part for rows (or columns), so that new ones can have their own."""
+        if getattr(self, side) is not None:
+            return self
+        part = np.full(_part_shape(side, shape), 0.0 if self.given else 1.0)
+        return replace(self, **{side: part})
+
+    def without(self, side: Literal["row", "col"], gone: Indices) -> Costs:
+        """Return the costs of a matrix without these rows (or columns)."""
+        axes = {"entry": 0 if side == "row" else 1, side: 0}
+        parts = {
+            name: np.delete(np.asarray(part), gone, axes[name]) if name in axes else part
+            for name, part in self.parts.items()
+        }
+        return Costs(**parts)
 
     def extended(self, shape: Shape, row: Any = None, col: Any = None) -> Costs:
         """Return the costs of a larger matrix. New rows and columns cost `row` and `col`, else the mean of the old."""
@@ -148,18 +165,35 @@ def _extend_part(part: Array, shape: tuple[int, ...], name: str, new: Any) -> Ar
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a batch: at most this many in a row or column, or whole rows or columns ("plates")."""
+    """Limits of a batch: at most this many in a row or column, or plates: whole rows or columns, or a block.
+
+    plates: "rows", "cols", or the size of a block like "8x12": as many rows by as many columns.
+    """
 
     per_row: int | None = None
     per_col: int | None = None
-    plates: Literal["rows", "cols"] | None = None
+    plates: str | None = None
+
+    @cached_property
+    def block(self) -> Shape | None:
+        """The size of a plate that is a block of rows and columns; None for any other."""
+        parts = [] if not isinstance(self.plates, str) else self.plates.lower().replace("×", "x").split("x")
+        if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+            return None
+        return int(parts[0]), int(parts[1])
 
     def __post_init__(self) -> None:
         for name, most in (("per_row", self.per_row), ("per_col", self.per_col)):
             if most is not None and not is_whole(most, 1):
                 raise ParameterError(f"expected {name} of at least 1, got {most}")
-        if self.plates is not None and not is_choice(self.plates, ("rows", "cols")):
-            raise ParameterError(f"expected plates 'rows', 'cols' or None, got {show(self.plates)}")
+        if self.block is not None and not (min(self.block) >= 1 and max(self.block) <= LARGEST_PLATE):
+            raise ParameterError(
+                f"expected a plate of 1 to {LARGEST_PLATE} rows and columns, got {self.plates}"
+            )
+        if self.plates is not None and self.block is None and not is_choice(self.plates, ("rows", "cols")):
+            raise ParameterError(
+                f"expected plates 'rows', 'cols', a block like '8x12' or None, got {show(self.plates)}"
+            )
         if self.plates is not None and (self.per_row is not None or self.per_col is not None):
             raise ParameterError("expected plates or limits per row and column, got both")
 

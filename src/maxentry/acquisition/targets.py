@@ -29,6 +29,7 @@ import numpy as np
 
 from maxentry._io import checkpoint
 from maxentry._types import Array, Flags, Indices
+from maxentry.acquisition.plates import alternate_sums
 from maxentry.acquisition.problem import Problem, Quota, Selection, check_belief
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
 from maxentry.errors import ParameterError
@@ -373,6 +374,8 @@ def _choose_plates(
     problem: Problem, candidates: Entries, gain: _Improvement | _Knowledge, n: int
 ) -> Selection:
     """Take whole rows or columns: those whose entries' gains add up to most for their cost, given the plates before."""
+    if problem.limits.block is not None:
+        return _choose_block(problem, candidates, gain, problem.limits.block)
     by_row = problem.limits.plates == "rows"
     line, m = (candidates.rows, problem.shape[0]) if by_row else (candidates.cols, problem.shape[1])
     each = problem.costs.at(*candidates)
@@ -393,3 +396,18 @@ def _choose_plates(
     return Selection(
         candidates.rows[at], candidates.cols[at], np.concatenate(gains), each[at], evaluated=len(each)
     )
+
+
+def _choose_block(
+    problem: Problem, candidates: Entries, gain: _Improvement | _Knowledge, block: tuple[int, int]
+) -> Selection:
+    """Take a block of rows by columns: the one whose entries' gains add up to most for their cost."""
+    now, cost = gain.now(), problem.costs.at(*candidates)
+    rows, cols = np.unique(candidates.rows), np.unique(candidates.cols)
+    gains = np.zeros((len(rows), len(cols)))
+    gains[np.searchsorted(rows, candidates.rows), np.searchsorted(cols, candidates.cols)] = now / cost
+    best = alternate_sums(gains, block)
+    within = np.isin(candidates.rows, rows[best[0]]) & np.isin(candidates.cols, cols[best[1]])
+    at = np.flatnonzero(within)
+    at = at[np.lexsort((candidates.cols[at], candidates.rows[at]))]
+    return Selection(candidates.rows[at], candidates.cols[at], now[at], cost[at], evaluated=len(cost))

@@ -6,6 +6,7 @@ import re
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -119,3 +120,12 @@ def check_file(path: Path, must_exist: bool) -> None:
         raise StorageError(f"cannot read {path}: {error.strerror}.") from None
     if start not in (b"", SQLITE_HEADER):
         raise StorageError(f"expected a file of campaigns at {path}, got a file that is not SQLite.")
+
+
+UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def check_uuid(key: Any, where: str) -> None:
+    """Refuse a campaign whose uuid is none: it becomes the name of a folder."""
+    if not UUID.fullmatch(str(key.uuid)):
+        raise StorageError(f"expected a uuid for campaign {key.name!r} in {where}, got {key.uuid!r:.60}.")

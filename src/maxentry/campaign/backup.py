@@ -14,11 +14,11 @@ from sqlalchemy.exc import IntegrityError
 
 from maxentry._io import can_be_path, refuse_existing, write_atomically
 from maxentry.campaign import events
-from maxentry.campaign.address import sqlite_file
+from maxentry.campaign.address import check_uuid, sqlite_file
 from maxentry.campaign.events import Link, Record
 from maxentry.campaign.schema import CAMPAIGNS, EVENTS
 from maxentry.campaign.state import replay
-from maxentry.campaign.storage import Key, Storage, check_uuid, read_last, select_rows, write_last
+from maxentry.campaign.storage import Key, Storage, first_link, read_last, select_rows, write_last
 from maxentry.errors import CampaignError, MaxentryError, ParameterError, StorageError
 
 PAGE = 5000  # events in memory at once
@@ -58,7 +58,9 @@ def _check_campaign(storage: Storage, key: Key) -> Finding:
             count = select(func.count()).select_from(EVENTS).where(EVENTS.c.campaign_id == key.id)
             n = connection.execute(count).scalar_one()
         check_uuid(key, storage.name)
-        replay(_read_pages(storage, key))
+        name = replay(_read_pages(storage, key)).settings.name
+        if name != key.name and key.name in storage.names():  # else it was renamed in the meantime
+            raise events.damage(key.name, n, f"the campaign's name is {name!r:.60} by its events")
     except MaxentryError as error:
         return Finding(key.name, n, str(error))
     return Finding(key.name, n, None)
@@ -158,7 +160,7 @@ def copy_campaigns(
 
 
 def _copy_events(reader: Connection, writer: Connection, key: Key, id: int) -> None:
-    link, last = Link(0, key.first_digest), read_last(reader, key)
+    link, last = first_link(reader, key), read_last(reader, key)
     columns = [column.name for column in EVENTS.columns]
     while rows := select_rows(reader, key, link, PAGE).all():
         records = events.read_records(rows, key.name, link)  # refuses a damaged one

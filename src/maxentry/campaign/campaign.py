@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from maxentry import cells, frames
-from maxentry.campaign import fits, tell, views
+from maxentry.acquisition.problem import Limits
+from maxentry.campaign import events, fits, tell, views
 from maxentry.campaign.address import is_in_memory
 from maxentry.campaign.events import ColsAdded, Created, Event, Record, RowsAdded
-from maxentry.campaign.ledger import snapshots
+from maxentry.campaign.fits import follow, open_state
+from maxentry.campaign.schema import delete_campaign, write_name
 from maxentry.campaign.settings import WITHOUT_MODEL, Settings, check_settings
 from maxentry.campaign.state import State, replay
 from maxentry.campaign.storage import Around, Key, Log, Overtaken, Storage
@@ -53,35 +55,6 @@ def open_storage(storage: Where, create: bool) -> Iterator[Storage]:
         if opened is not storage:
             opened.close()
         raise
-
-
-EVERY = 20_000  # events that are replayed before a new snapshot is worth its file
-AT_ONCE = 20_000  # events read at once: their records take much more memory than the state
-
-
-def open_state(storage: Storage, key: Key, file: Path | None) -> State:
-    """Return the latest state of a campaign: from the snapshot in a file, if it is one of these events, and later ones.
-
-    If many events had to be replayed, leave a new snapshot.
-    """
-    state, known = None, 0
-    if file is not None and file.is_file() and (first := snapshots.load(file, key.uuid)) is not None:
-        with contextlib.suppress(StorageError):  # of another copy of the campaign, or of a later one
-            state, known = follow(storage, key, first), first.version
-    if state is None:
-        state = follow(storage, key, replay(storage.events(key, 0, 1)))
-    if file is not None and state.version - known >= EVERY:
-        snapshots.save(state, file, key.uuid)
-    return state
-
-
-def follow(storage: Storage, key: Key, state: State) -> State:
-    """Return the latest state, given an earlier one."""
-    while True:
-        news = storage.events(key, state.version, AT_ONCE, digest=state.digest)
-        state = state.after(news)
-        if len(news) < AT_ONCE:
-            return state
 
 
 def create_or_find(
@@ -281,6 +254,16 @@ class Campaign:
         with Storage(storage) as opened:
             return opened.names()
 
+    @staticmethod
+    def delete(storage: Where, name: str) -> int:
+        """Delete a campaign with its whole history, for good; return how many events it had."""
+        with open_storage(storage, create=False) as opened, opened.locked(key := opened.find(name)) as log:
+            n = delete_campaign(log.connection, key.id)
+        fits.forget(key.uuid)
+        if opened is not storage:
+            opened.close()
+        return n
+
     def close(self) -> None:
         """Close the storage, if this object opened it. The campaign stays stored."""
         if self._owned:
@@ -300,7 +283,7 @@ class Campaign:
     @property
     def name(self) -> str:
         """The campaign's name."""
-        return self._key.name
+        return self._latest.settings.name
 
     @property
     def state(self) -> State:
@@ -384,17 +367,23 @@ class Campaign:
 
         The entries are pending until they are told, fail, expire or are withdrawn.
 
-        plates: n whole rows or columns instead of n entries. per_row, per_col: at most so many of the batch in one
-        row or column. If none of the three is given, those of the settings apply. The batch may have fewer than n
+        plates: n whole rows or columns instead of n entries ("rows", "cols"); or a block like "8x12" of as many rows by
+        as many columns, with its wells in a column `well`. per_row, per_col: at most so many of the batch in one row or
+        column. If none of the three is given, those of the settings apply. The batch may have fewer than n
         entries; if there are none, NothingToAskError says why.
         """
         n = check_count(n)
         frame = self._kind(frame)
         views.as_frame({}, frame)  # refuse an unavailable kind of frame before any entry is reserved
         given = {"plates": plates, "per_row": per_row, "per_col": per_col}
+        if Limits(per_row, per_col, plates).block and n != 1:
+            raise ParameterError(f"expected one plate at a time, got {n}.")
         state = self._ask(n, given, progress, user_name(who))
         handed = state.asked.select(state.asked.since(state.version))
-        return views.as_frame(views.asks(handed, state), frame)
+        columns = views.asks(handed, state)
+        return views.as_frame(
+            views.add_wells(columns, state) if Limits(plates=plates).block else columns, frame
+        )
 
     def _ask(self, n: int, limits: dict[str, Any], progress: bool | None, who: str | None) -> State:
         """Choose entries and reserve them; choose again if another process was faster. Return the new state."""
@@ -516,6 +505,22 @@ class Campaign:
         """Add columns after the existing ones. They can be measured in every row; `cost` as in `add_rows`."""
         self._change(lambda state, _: tell.add_labels(state, ColsAdded, labels, cost), who)
 
+    def remove_rows(self, labels: Iterable[Hashable], *, who: str | None = None) -> int:
+        """Remove rows; return how many values were struck out. The history and `export(everything=True)` keep them."""
+        return self._change(lambda state, _: tell.remove_labels(state, events.RowsRemoved, labels), who)
+
+    def remove_cols(self, labels: Iterable[Hashable], *, who: str | None = None) -> int:
+        """Remove columns, as `remove_rows` does rows."""
+        return self._change(lambda state, _: tell.remove_labels(state, events.ColsRemoved, labels), who)
+
+    def rename(self, name: str, *, who: str | None = None) -> None:
+        """Give the campaign another name, which no other campaign of the storage has."""
+        wanted = check_settings(replace(self.settings, name=name)).name
+        twin = self.within(lambda log: write_name(log, wanted))
+        twin._change(lambda state, _: ([events.Renamed(wanted, state.settings.name)], None), who)
+        self._key = self._key._replace(name=wanted)
+        self._remember(twin._latest)
+
     def set(self, *, who: str | None = None, **settings: Any) -> None:
         """Change settings from now on: budget, target_sd, lease, acquisition, costs, mask, and others."""
         self._change(lambda state, _: tell.change_settings(state, settings), who)
@@ -568,8 +573,8 @@ class Campaign:
                         raise Overtaken("expected no event of another writer since the decision, got one.")
                     if decision is None or then is None or then.version != latest.version:
                         decision = decide(latest, now)
-                    events, result = decision
-                    records = log.append(events, latest.version, now, user_name(who))
+                    news, result = decision
+                    records = log.append(news, latest.version, now, user_name(who))
                     state = latest.after(records)  # before the commit: never store what cannot be replayed
                 self._remember(state)
                 return result

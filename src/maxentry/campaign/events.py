@@ -189,11 +189,10 @@ class Withdrawn(Event):
 
 
 @dataclass(frozen=True)
-class Added(Event):
-    """Rows or columns were added at the end; `cost` holds their costs (None: the mean of the others)."""
+class Listed(Event):
+    """An event about rows or columns, by label."""
 
     labels: Labels
-    cost: tuple[float, ...] | None = None
 
     def payload(self) -> dict[str, Any]:
         """Return the event as JSON data."""
@@ -203,6 +202,13 @@ class Added(Event):
     def read(cls, payload: dict[str, Any]) -> Self:
         """Read the event from JSON data."""
         return super().read(payload | {"labels": label_codec.decode(payload["labels"]) or ()})
+
+
+@dataclass(frozen=True)
+class Added(Listed):
+    """Rows or columns were added at the end; `cost` holds their costs (None: the mean of the others)."""
+
+    cost: tuple[float, ...] | None = None
 
 
 class RowsAdded(Added):
@@ -215,6 +221,27 @@ class ColsAdded(Added):
     """Columns were added."""
 
     kind = "cols_added"
+
+
+class RowsRemoved(Listed):
+    """Rows were removed. Their measurements are struck out, and what was pending of them is withdrawn."""
+
+    kind = "rows_removed"
+
+
+class ColsRemoved(Listed):
+    """Columns were removed, as rows are."""
+
+    kind = "cols_removed"
+
+
+@dataclass(frozen=True)
+class Renamed(Event):
+    """The campaign has another name from this event on."""
+
+    kind: ClassVar[str] = "renamed"
+    name: str
+    before: str
 
 
 @dataclass(frozen=True)
@@ -236,7 +263,20 @@ class Changed(Event):
 
 KINDS: dict[str, type[Event]] = {
     event.kind: event
-    for event in (Created, Asked, Told, Corrected, Failed, Withdrawn, RowsAdded, ColsAdded, Changed)
+    for event in (
+        Created,
+        Asked,
+        Told,
+        Corrected,
+        Failed,
+        Withdrawn,
+        RowsAdded,
+        ColsAdded,
+        RowsRemoved,
+        ColsRemoved,
+        Changed,
+        Renamed,
+    )
 }
 
 
@@ -296,7 +336,8 @@ def read(kind: str, text: str) -> Event:
 #     <payload>
 #
 # The first line is JSON without spaces; one line feed is before the payload. The first event has the SHA-256 of its
-# campaign's ["<uuid>","<name>","<created_at>"] in place of the digest before it. All parts are as they are stored.
+# campaign's ["<uuid>","<name>","<created_at>"] in place of the digest before it, with the name it was created with.
+# All parts are as they are stored.
 # This encoding belongs to version 3 of the tables and must never change.
 
 # A damaged cell may have another type. Its `repr` gives another digest than what was written.
@@ -307,6 +348,14 @@ _quote = json.encoder.encode_basestring  # the same for text alone, in a third o
 def first_digest(uuid: str, name: str, created_at: str) -> str:
     """Return what the first event of a campaign has in place of the digest of an event before it."""
     return _hash(_encode_line([uuid, name, created_at]))
+
+
+def read_origin(renamed: str | None, name: str) -> str:
+    """Return the name that a campaign was created with, given the payload of its first renaming, if there is one."""
+    try:
+        return name if renamed is None else str(json.loads(renamed)["before"])
+    except (ValueError, LookupError, TypeError):  # a damaged event, whose digest is wrong, too
+        return name
 
 
 def next_digest(previous: str, number: int, at: str, kind: str, who: str | None, payload: str) -> str:

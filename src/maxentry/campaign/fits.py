@@ -27,6 +27,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,8 +38,10 @@ from numpy.typing import NDArray
 from maxentry._io import expand_home, user_cache
 from maxentry._types import Array, Flags
 from maxentry.belief import Entries
-from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed
-from maxentry.errors import MaxentryError
+from maxentry.campaign.ledger import snapshots
+from maxentry.campaign.state import FIT, OUTLOOK, STATION, WARM, State, derive_rng, derive_seed, replay
+from maxentry.campaign.storage import Key, Storage
+from maxentry.errors import MaxentryError, StorageError
 from maxentry.posterior.schedule import Kind, Sampling
 from maxentry.transform import NONE, ValueMap
 
@@ -97,6 +100,11 @@ def cache_folder(mark: str) -> Path:
     """Return the cache folder of a campaign, below MAXENTRY_CACHE or the user's cache. It may not exist yet."""
     wish = os.environ.get("MAXENTRY_CACHE")
     return (expand_home(Path(wish)) if wish else user_cache()) / mark
+
+
+def forget(mark: str) -> None:
+    """Delete the cached fits and the snapshot of a campaign."""
+    shutil.rmtree(cache_folder(mark), ignore_errors=True)
 
 
 def snapshot_file(cache: Cache | None, mark: str) -> Path | None:
@@ -454,3 +462,34 @@ def _noise_variances(posterior: Posterior) -> Array:
     df = np.maximum(law.nu, 3.0)
     variances: Array = law.var * df / (df - 2)
     return variances
+
+
+# Opening a campaign
+
+EVERY = 20_000  # events that are replayed before a new snapshot is worth its file
+AT_ONCE = 20_000  # events read at once: their records take much more memory than the state
+
+
+def open_state(storage: Storage, key: Key, file: Path | None) -> State:
+    """Return the latest state of a campaign: from the snapshot in a file, if it is one of these events, and later ones.
+
+    If many events had to be replayed, leave a new snapshot.
+    """
+    state, known = None, 0
+    if file is not None and file.is_file() and (first := snapshots.load(file, key.uuid)) is not None:
+        with contextlib.suppress(StorageError):  # of another copy of the campaign, or of a later one
+            state, known = follow(storage, key, first), first.version
+    if state is None:
+        state = follow(storage, key, replay(storage.events(key, 0, 1)))
+    if file is not None and state.version - known >= EVERY:
+        snapshots.save(state, file, key.uuid)
+    return state
+
+
+def follow(storage: Storage, key: Key, state: State) -> State:
+    """Return the latest state, given an earlier one."""
+    while True:
+        news = storage.events(key, state.version, AT_ONCE, digest=state.digest)
+        state = state.after(news)
+        if len(news) < AT_ONCE:
+            return state

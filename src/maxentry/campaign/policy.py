@@ -13,7 +13,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from maxentry.posterior.posterior import Posterior
 if TYPE_CHECKING:
     from maxentry.model.goal import Goal
 
-Plates = Literal["rows", "cols"]
+Plates = str  # "rows", "cols", or the size of a block like "8x12"
 BLOCK_ENTRIES = 1_000_000  # entries whose costs are computed at once
 DOUBLED = 0.3  # of the rows, and of the columns, in an initial design of about one entry each
 FEW = 16  # rows or columns: three pairs tell nothing
@@ -90,7 +90,7 @@ def next_batch(
     chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
-        what = "any entry that is available" if plates is None else f"whole {plates}"
+        what = f"whole {plates}" if plates in ("rows", "cols") else "any entry that is available"
         left = f"what is left of the budget, {budget_left(state, now):g},"
         return Batch.none(f"{left} does not pay for {what}.")
     rows, cols = chosen.rows[:k], chosen.cols[:k]
@@ -229,7 +229,7 @@ def _anything_new(state: State, now: dt.datetime) -> bool:
 
 def _find_plates(entries: Selection | Batch, plates: Plates | None) -> Indices | None:
     """Return the row or column that each entry is part of; None if entries are asked for one by one."""
-    return {"rows": entries.rows, "cols": entries.cols, None: None}[plates]
+    return {"rows": entries.rows, "cols": entries.cols}.get(plates or "")
 
 
 def _predict(posterior: Posterior | None, rows: Indices, cols: Indices) -> tuple[Array, Array]:
@@ -299,13 +299,13 @@ def find_payable(problem: Problem, left: float) -> Flags:
         free = problem.available(rows, np.arange(m2))
         cost = problem.costs.at(rows[:, None], np.arange(m2))
         mask[rows] = free
-        if plates is None:
+        if plates not in ("rows", "cols"):
             mask[rows] &= _pays(left, cost)
         elif plates == "rows":
             line[rows] = np.where(free, cost, 0.0).sum(1)
         else:
             line += np.where(free, cost, 0.0).sum(0)
-    if plates is not None:
+    if plates in ("rows", "cols"):
         mask &= _pays(left, line[:, None] if plates == "rows" else line)
     return mask
 
@@ -341,6 +341,8 @@ def select_free(
     fewer_will_do: bool,
 ) -> Flags | None:
     """Return which entries, chosen in the state `then`, are still free in the latest one; None to choose again."""
+    if latest.removed != then.removed:  # positions have changed
+        return None
     keys = Entries(batch.rows, batch.cols).keys(latest.shape[1])  # columns may have been added since
     taken = _asked_since(then, latest) if then.settings.again else latest.taken_keys(now)
     free = ~np.isin(keys, taken)

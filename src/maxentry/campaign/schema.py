@@ -6,7 +6,9 @@ A migration is plain SQL and must not import anything that may change later (the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from sqlalchemy import (
     Column,
@@ -18,10 +20,17 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    column,
+    delete,
+    inspect,
+    table,
     text,
+    update,
 )
+from sqlalchemy.exc import IntegrityError
 
 from maxentry.campaign import events
+from maxentry.errors import CampaignError
 
 VERSION = (
     4  # version 1 had no column `who`, version 2 no column `digest`, version 3 no last event of a campaign
@@ -52,6 +61,10 @@ EVENTS = Table(
     Column("digest", String(64)),  # see events.py; never null, but SQLite cannot add such a column
     PrimaryKeyConstraint("campaign_id", "number"),
 )
+
+CLAIMS = table(
+    "maxentry_claims", column("campaign_id")
+)  # of the server (server/idempotency.py), if it was used
 
 
 def _add_who(connection: Connection) -> None:
@@ -92,3 +105,27 @@ def _add_last_event(connection: Connection) -> None:
 
 # By the version that they start from.
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _add_who, 2: _add_digest, 3: _add_last_event}
+
+
+# Names of campaigns, and what is stored of them
+
+
+@contextmanager
+def write_name(log: Any, name: str) -> Iterator[None]:
+    """Write a campaign's new name in the transaction that appends the event (`Storage.within`)."""
+    yield
+    row = update(CAMPAIGNS).where(CAMPAIGNS.c.id == log.key.id)
+    try:
+        log.connection.execute(row.values(name=name))
+    except IntegrityError:
+        message = f"expected a new name, got {name!r}, which is taken."
+        raise CampaignError(message, code="name_taken", name=name) from None
+
+
+def delete_campaign(connection: Connection, id: int) -> int:
+    """Delete a campaign, its events and the keys of requests about it; return how many events it had."""
+    if inspect(connection).has_table(CLAIMS.name):
+        connection.execute(delete(CLAIMS).where(CLAIMS.c.campaign_id == id))
+    n = connection.execute(delete(EVENTS).where(EVENTS.c.campaign_id == id)).rowcount
+    connection.execute(delete(CAMPAIGNS).where(CAMPAIGNS.c.id == id))
+    return int(n)

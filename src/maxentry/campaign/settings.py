@@ -282,21 +282,30 @@ class Settings:
             rows = _append_labels(rows, labels, "row")
         else:
             cols = _append_labels(cols, labels, "column")
-        if cost is not None and getattr(self.costs, side) is None:
-            raise ParameterError(
-                f"expected no cost, got {show(cost)}: this campaign has no {side} costs to add it to. "
-                f"Leave the cost out, or set {side} costs first."
-            )
         shape, mask = (len(rows), len(cols)), self.mask
         if mask is not None:
             import numpy as np
 
             mask = np.ones(shape, dtype=bool)
             mask[: self.shape[0], : self.shape[1]] = self.mask
-        costs, weights = self.costs.extended(shape, **{side: cost}), self.weights
+        costs = self.costs if cost is None else self.costs.with_part(side, self.shape)
+        costs, weights = costs.extended(shape, **{side: cost}), self.weights
         if weights is not None:  # new lines count once
             weights += (1.0,) * (shape[self.wanted.averaged == "column"] - len(weights))
         return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs, "weights": weights})
+
+    def without(self, side: Literal["row", "col"], gone: Any) -> Settings:
+        """Return a copy without these rows (or columns), by position."""
+        import numpy as np
+
+        axis = 0 if side == "row" else 1
+        drop = set(np.asarray(gone).tolist())
+        labels = tuple(x for k, x in enumerate((self.rows, self.cols)[axis]) if k not in drop)
+        mask = None if self.mask is None else np.delete(self.mask, gone, axis)
+        costs, weights = self.costs.without(side, gone), self.weights
+        if weights is not None and (self.wanted.averaged == "column") == (side == "col"):
+            weights = tuple(x for k, x in enumerate(weights) if k not in drop)
+        return self.changed({f"{side}s": labels, "mask": mask, "costs": costs, "weights": weights})
 
     def _all(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -27,6 +27,7 @@ from maxentry.campaign.ledger.tables import (
     FAILED,
     LEAP,
     NEVER,
+    REMOVED,
     RETRY,
     TOLD,
     WITHDRAWN,
@@ -36,6 +37,8 @@ from maxentry.campaign.ledger.tables import (
     Authors,
     Column,
     Measurements,
+    Side,
+    new_places,
     to_micros,
 )
 from maxentry.campaign.settings import Settings
@@ -74,6 +77,7 @@ class State:
     measurements: Measurements  # in the order of telling
     digest: str | None = None  # of event `version` (see chain.py)
     leaps: tuple[Leap, ...] = ()  # where the clocks of the events leapt ahead
+    removed: tuple[Labels, Labels] = ((), ())  # rows and columns that were removed, in that order
 
     # The matrix
 
@@ -102,6 +106,12 @@ class State:
         """The columns, to find positions by label."""
         return Axis("column", len(self.col_labels), self.col_labels)
 
+    def label_at(self, side: Side, k: int) -> Any:
+        """Return the label of a row or column by position, also of one that was removed."""
+        if k >= REMOVED:
+            return self.removed[side == "col"][k - REMOVED]
+        return (self.row_labels if side == "row" else self.col_labels)[k]
+
     @property
     def costs(self) -> Costs:
         """The costs of entries."""
@@ -116,7 +126,9 @@ class State:
     def barred(self) -> Entries:
         """Entries that failed without `retry` and have no value since."""
         failed = np.flatnonzero(self.asked.column("status") == FAILED)
-        keys = Entries(self.asked.column("row")[failed], self.asked.column("col")[failed]).keys(self.shape[1])
+        rows, cols = self.asked.column("row")[failed], self.asked.column("col")[failed]
+        here = (rows < REMOVED) & (cols < REMOVED)
+        keys = Entries(rows[here], cols[here]).keys(self.shape[1])
         return Entries.from_keys(np.setdiff1d(keys, self.told_keys), self.shape[1])
 
     @cached_property
@@ -249,6 +261,7 @@ class State:
             self.leaps,
             self.asked,
             self.measurements,
+            self.removed,
         )
         for record in chain([first], iterator):
             try:
@@ -265,7 +278,7 @@ class State:
             raise _does_not_follow(draft.version, error) from error
         later = State(
             settings, draft.version, self.created_at, draft.changed_at, asked, measurements, draft.digest,
-            tuple(draft.leaps),
+            tuple(draft.leaps), draft.removed,
         )  # fmt: skip
         if settings is self.settings:  # the axes have an index of all labels
             known = vars(self)
@@ -319,7 +332,9 @@ class _Draft:
         leaps: Iterable[Leap],
         asked: Asks,
         measurements: Measurements,
+        removed: tuple[Labels, Labels],
     ) -> None:
+        self.removed = removed
         self._settings, self.version, self.changed_at, self.digest = settings, version, changed_at, digest
         self._labels: dict[str, list[Any]] = {"row": [], "col": []}  # added, and not in the settings yet
         self.leaps = list(leaps)
@@ -364,8 +379,14 @@ class _Draft:
                 self._add_labels("row", labels, cost)
             case events.ColsAdded(labels, cost):
                 self._add_labels("col", labels, cost)
+            case events.RowsRemoved(labels):
+                self._remove_labels("row", labels)
+            case events.ColsRemoved(labels):
+                self._remove_labels("col", labels)
             case events.Changed(changes):
                 self._settings = self.settings.changed(changes)
+            case events.Renamed(name):
+                self._settings = self.settings.changed({"name": name})
             case other:
                 raise StorageError(f"expected {other.kind!r} to be the first event only, got it again.")
         self.version, self.changed_at, self.digest = record.number, record.at, record.digest
@@ -389,6 +410,20 @@ class _Draft:
         else:
             add = self.settings.with_rows if side == "row" else self.settings.with_cols
             self._settings = add(labels, cost)
+
+    def _remove_labels(self, side: Side, labels: Labels) -> None:
+        """Remove rows or columns: strike out their measurements, withdraw their asks, and renumber the others."""
+        settings, asked, told = self.settings, self.asks(), self.measurements()
+        k = int(side == "col")
+        known = {label: i for i, label in enumerate((settings.rows, settings.cols)[k])}
+        gone = np.array([known[label] for label in labels], dtype=np.int64)
+        places = new_places(len(known), gone, len(self.removed[k]))
+        noun = "row" if side == "row" else "column"
+        removed = tuple((*old, *labels) if j == k else old for j, old in enumerate(self.removed))
+        self.__init__(  # type: ignore[misc]
+            settings.without(side, gone), self.version, self.changed_at, self.digest, self.leaps,
+            asked.renumbered(side, places, f"the {noun} was removed"), told.renumbered(side, places), removed,
+        )  # fmt: skip
 
     def _move_clock(self, at: dt.datetime) -> None:
         if at - self.changed_at > LEAP:

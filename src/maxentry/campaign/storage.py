@@ -12,7 +12,6 @@ import copy
 import datetime as dt
 import os
 import random
-import re
 import sqlite3
 import threading
 import time
@@ -43,7 +42,14 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from maxentry._io import in_queue
 from maxentry.campaign import events
-from maxentry.campaign.address import check_file, display_name, is_in_memory, parse_address, sqlite_file
+from maxentry.campaign.address import (
+    check_file,
+    check_uuid,
+    display_name,
+    is_in_memory,
+    parse_address,
+    sqlite_file,
+)
 from maxentry.campaign.events import Event, Link, Record
 from maxentry.campaign.schema import CAMPAIGNS, EVENTS, METADATA, MIGRATIONS, SCHEMA, VERSION
 from maxentry.errors import CampaignError, StorageError
@@ -62,9 +68,6 @@ LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL error code: lock_timeout has passed
 REACHED = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 9}
 
 
-UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
 class Key(NamedTuple):
     """The identity of a campaign in a storage: its row id, its uuid, its name and when it was created."""
 
@@ -77,12 +80,6 @@ class Key(NamedTuple):
     def first_digest(self) -> str:
         """What the chain of its events begins with."""
         return events.first_digest(self.uuid, self.name, self.created_at)
-
-
-def check_uuid(key: Key, where: str) -> None:
-    """Refuse a campaign whose uuid is none: it becomes the name of a folder."""
-    if not UUID.fullmatch(str(key.uuid)):
-        raise StorageError(f"expected a uuid for campaign {key.name!r} in {where}, got {key.uuid!r:.60}.")
 
 
 class Overtaken(StorageError):
@@ -273,9 +270,8 @@ class Storage:
         with self.writing() as connection:
             row = select(CAMPAIGNS.c.uuid).where(CAMPAIGNS.c.id == key.id)
             if connection.execute(row.with_for_update()).scalar() != key.uuid:  # SQLite ignores FOR UPDATE
-                raise StorageError(
-                    f"expected the campaign {key.name!r} in {self.name}, got none: it is gone."
-                )
+                where = f"{key.name!r} in {self.name}"
+                raise StorageError(f"expected the campaign {where}, got none: it is gone.")
             self.check_version(connection)
             log = Log(connection, key)
             with self._around(log):
@@ -391,9 +387,8 @@ class Storage:
             version = read_version(connection, self.name)
             foreign = version is None and sqlite_file(self.url) is not None
             if foreign and inspect(connection).get_table_names():
-                raise StorageError(
-                    f"expected a file of campaigns at {self.name}, got a SQLite file of something else."
-                )
+                got = "a SQLite file of something else"
+                raise StorageError(f"expected a file of campaigns at {self.name}, got {got}.")
         if version == VERSION:
             return
         if version is None and not create:
@@ -448,7 +443,7 @@ def _now(connection: Connection) -> dt.datetime:
 
 def _records(connection: Connection, key: Key, link: Link, most: int | None = None) -> list[Record]:
     """Return verified events. At the end of them, the campaign's last one of before the reading must be there."""
-    link = link if link.number > 0 else Link(0, key.first_digest)
+    link = link if link.number > 0 else first_link(connection, key)
     last = read_last(connection, key)
     records = events.read_records(select_rows(connection, key, link, most), key.name, link)
     if most is None or len(records) < most:
@@ -456,12 +451,19 @@ def _records(connection: Connection, key: Key, link: Link, most: int | None = No
     return records
 
 
+def first_link(connection: Connection, key: Key) -> Link:
+    """Return what comes before the first event of a campaign, by the name that it was created with."""
+    renamed = select(EVENTS.c.payload).where(EVENTS.c.campaign_id == key.id, EVENTS.c.kind == "renamed")
+    payload = connection.execute(renamed.order_by(EVENTS.c.number).limit(1)).scalar()
+    return Link(0, events.first_digest(key.uuid, events.read_origin(payload, key.name), key.created_at))
+
+
 def read_last(connection: Connection, key: Key) -> Link:
     """Return the number and digest of a campaign's last event, as they were written with it."""
     columns = CAMPAIGNS.c.last_number, CAMPAIGNS.c.last_digest
     row = connection.execute(select(*columns).where(CAMPAIGNS.c.id == key.id)).first()
-    if row is None:  # the campaign is gone
-        return Link(0, key.first_digest)
+    if row is None:
+        raise StorageError(f"expected the campaign {key.name!r}, got none: it is gone.")
     number, digest = row
     if not isinstance(number, int) or not isinstance(digest, str):
         raise events.damage(key.name, 1, f"the campaign's last event is not known, but {number!r:.40}")

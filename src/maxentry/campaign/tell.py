@@ -18,7 +18,7 @@ import numpy as np
 from maxentry import cells, frames, tables
 from maxentry.campaign import settings
 from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, RowsAdded, Told, Withdrawn
-from maxentry.campaign.ledger.tables import FAILED, RETRY, Ask, Finder, Measurement, entry_keys
+from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.state import State
 from maxentry.cells import Reading, Words
 from maxentry.errors import CampaignError, DataError, ParameterError, is_whole
@@ -88,6 +88,13 @@ def add_labels(state: State, kind: type[Added], labels: Iterable[Hashable], cost
     return [kind(known, None if costs is None else tuple(costs.tolist()))], None
 
 
+def remove_labels(state: State, kind: Any, labels: Iterable[Hashable]) -> tuple[Sequence[Event], int]:
+    """Remove rows or columns. The result is how many values are struck out."""
+    rows = kind.kind == "rows_removed"
+    known, places = (state.row_axis if rows else state.col_axis).select_removed(labels)
+    return [kind(known)], int(np.isin(state.told.rows if rows else state.told.cols, places).sum())
+
+
 def change_settings(state: State, changes: Mapping[str, Any]) -> Outcome:
     """Change settings; the event holds the checked values."""
     after = settings.change_settings(state.settings, changes)
@@ -105,7 +112,10 @@ def _find_measurement(
         if not is_whole(number, 1) or number > len(state.measurements):
             known = f"there are {len(state.measurements)}"
             raise DataError(f"expected the number of a measurement, got {show(number)}; {known}.")
-        return state.measurements[number - 1]
+        m = state.measurements[number - 1]
+        if max(m.row, m.col) >= REMOVED:
+            raise CampaignError(f"measurement {number} cannot be corrected: its row or column was removed.")
+        return m
     if id is not None:
         asked = find_ask(state, parse_ids([id])[0]).id
         name, there = f"id {asked}", state.measurements.column("id") == asked
@@ -149,9 +159,8 @@ def parse_ids(ids: Any) -> list[int]:
     """Parse one id or several; drop repeats."""
     known = [cells.parse_id(x, "the ids") for x in (to_list(ids) if is_sequence(ids) else [ids])]
     if None in known:
-        raise DataError(
-            f"expected an id in every place, got {show(ids)}, where number {known.index(None) + 1} is empty."
-        )
+        got = f"{show(ids)}, where number {known.index(None) + 1} is empty"
+        raise DataError(f"expected an id in every place, got {got}.")
     return list(dict.fromkeys(id for id in known if id is not None))
 
 
@@ -247,9 +256,8 @@ def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: An
         return lines_from_table({name: [x] for name, x in given.items()}, words=words)
     single = [name for name, x in given.items() if not is_sequence(x)]
     if single:
-        raise DataError(
-            f"expected several {single[0]}s with several values, got one: {show(given[single[0]])}."
-        )
+        got = show(given[single[0]])
+        raise DataError(f"expected several {single[0]}s with several values, got one: {got}.")
     columns = {name: to_list(x) for name, x in given.items()}
     if len({len(column) for column in columns.values()}) > 1:
         got = " and ".join(f"{len(column)} of {name}" for name, column in columns.items())
@@ -510,9 +518,7 @@ class _Judge:
         """Entries with a recorded failure."""
         asked = self.state.asked
         failed = np.isin(asked.column("status"), (FAILED, RETRY))
-        return set(
-            zip(asked.column("row")[failed].tolist(), asked.column("col")[failed].tolist(), strict=True)
-        )
+        return set(zip(*(asked.column(side)[failed].tolist() for side in ("row", "col")), strict=True))
 
     # Results
 
@@ -583,6 +589,8 @@ def check_id(state: State, id: int) -> None:
     if id not in state.asked:
         there = f"ids are 1 to {len(state.asked)}" if state.asked else "nothing was asked yet"
         raise DataError(f"expected an id that was asked, got {id}; {there}.")
+    if max(state.asked.entry(id)) >= REMOVED:
+        raise CampaignError(f"expected an id of this matrix, got {id}, whose row or column was removed.")
 
 
 def find_ask(state: State, id: int) -> Ask:

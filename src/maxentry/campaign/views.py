@@ -80,6 +80,20 @@ def asks(chosen: Iterable[Ask], state: State) -> Columns:
     return _columns(list(chosen), ASK_COLUMNS, state)
 
 
+def add_wells(columns: Columns, state: State) -> Columns:
+    """Return asks of a block with the wells of a plate: its rows are A, B, …, its columns 1, 2, …"""
+    sides = (state.row_axis, columns["row"]), (state.col_axis, columns["col"])
+    places = [[axis.find(label) for label in labels] for axis, labels in sides]
+    (rows, cols) = ({k: n for n, k in enumerate(sorted(set(side)))} for side in places)
+    wells = [f"{_letters(rows[i])}{cols[j] + 1}" for i, j in zip(*places, strict=True)]
+    return {"id": columns["id"], "well": wells} | {name: x for name, x in columns.items() if name != "id"}
+
+
+def _letters(k: int) -> str:
+    """A, …, Z, AA, AB, …"""
+    return (_letters(k // 26 - 1) if k >= 26 else "") + chr(ord("A") + k % 26)
+
+
 def asks_in_full(chosen: Iterable[Ask], state: State, now: dt.datetime) -> Columns:
     """Return asks as columns, with status, times, author and reason."""
     listed = list(chosen)
@@ -143,8 +157,8 @@ def text_column(lines: Iterable[Measurement], state: State) -> list[str | None]:
 
 def _columns(lines: Sequence[Ask | Measurement], names: tuple[str, ...], state: State) -> Columns:
     columns = {name: [getattr(line, name) for line in lines] for name in names}
-    rows = [state.row_labels[i] for i in columns["row"]]
-    cols = [state.col_labels[j] for j in columns["col"]]
+    rows = [state.label_at("row", i) for i in columns["row"]]
+    cols = [state.label_at("col", j) for j in columns["col"]]
     return columns | {"row": rows, "col": cols}
 
 
@@ -233,7 +247,9 @@ def describe(event: Event, words: Words | None = None) -> str:
             return _with_reason(_ids(ids), "; ".join(dict.fromkeys(filter(None, reasons))))
         case events.Withdrawn(ids, reason):
             return _with_reason(_ids(ids), reason)
-        case events.Added(labels):
+        case events.Renamed(name, before):
+            return f"{show(before)} to {show(name)}"
+        case events.Listed(labels):
             more = f" and {len(labels) - 5} more" if len(labels) > 5 else ""
             return ", ".join(show(x) for x in labels[:5]) + more
         case events.Changed(changes):
@@ -256,8 +272,9 @@ def _with_reason(what: str, reason: str) -> str:
 def _setting(name: str, value: Any) -> str:
     if name in ("range", "limits") and value is not None:
         return f"{name} = {describe_range(value)}"
-    long = name in ("mask", "costs", "weights") and value is not None
-    return f"{name} given" if long else f"{name} = {value}"
+    if value is None or (name == "costs" and not value.given):
+        return f"{name} dropped"
+    return f"{name} given" if name in ("mask", "costs", "weights") else f"{name} = {value}"
 
 
 @dataclass(frozen=True)

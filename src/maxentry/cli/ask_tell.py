@@ -26,12 +26,21 @@ commands = typer.Typer()
 
 @commands.command(
     rich_help_panel=PANEL,
-    epilog="JSON: campaign, n, and entries (id, row, col, mean, sd, gain, cost, value) or, with -o, output.",
+    epilog="JSON: campaign, n, and entries (id, row, col, mean, sd, gain, cost, value; with --plate well) or, with -o, "
+    "output.",
 )
 @options.add_settings(("plates", "per_row", "per_col"))
 def ask(
     n: Annotated[int, typer.Argument(min=1, help="How many entries (with --plates: rows or columns).")] = 1,
     out: options.Output = None,
+    plate: Annotated[
+        str | None,
+        option(
+            "--plate",
+            metavar="8x12",
+            help="A plate: the best block of 8 rows by 12 columns, wells A1 to H12.",
+        ),
+    ] = None,
     *,
     force: options.Force = False,
     who: options.Who = None,
@@ -46,8 +55,17 @@ def ask(
     Writes a plate: id, row, col, mean, sd, gain, cost and an empty column value. Fill it in and tell it.
     """
     output.check_writable(out, form, force=force)
+    given = options.parse_settings(limits)
+    if plate is not None:
+        if given:
+            raise typer.BadParameter("expected --plate or other limits of the batch, got both.")
+        given = {"plates": plate}
+        if options.parse_shape(plate) is None:
+            raise typer.BadParameter(
+                f"expected a plate like 8x12 or 16x24, got {plate!r}.", param_hint="--plate"
+            )
     with open_campaign(storage, name) as campaign:
-        table = plate_table(campaign.ask(n, who=who, frame="columns", **options.parse_settings(limits)))
+        table = plate_table(campaign.ask(n, who=who, frame="columns", **given))
         document = {"campaign": campaign.name, "n": table.n}
         where = output.next_options(storage, campaign.name, several=name is not None)
         try:
@@ -104,7 +122,8 @@ def plate_table(columns: Mapping[str, list[Any]]) -> Table:
     from maxentry.campaign.views import ASK_COLUMNS
 
     rounded = {name: tables.round_numbers(columns[name], 4) for name in ("mean", "sd", "gain")}
-    table = Table.from_columns({**columns, **rounded}, *ASK_COLUMNS)
+    names = [name for name in ("id", "well", *ASK_COLUMNS[1:]) if name in columns]
+    table = Table.from_columns({**columns, **rounded}, *names)
     return Table([*table.names, "value"], [*table.columns, [None] * table.n])
 
 
@@ -115,7 +134,7 @@ def tell(
         typer.Argument(
             metavar="[FILE]",
             show_default=False,
-            help="CSV or Parquet: a plate with its values, a table row, col, value, or a matrix; - is stdin.",
+            help="CSV, Excel or Parquet: a plate with its values, a table row, col, value, or a matrix; - is stdin.",
         ),
     ] = None,
     id: Annotated[int | None, option("--id", help="One id that was asked …")] = None,
@@ -132,6 +151,7 @@ def tell(
         bool, option("--again", help="Values of entries told before are further inputs.")
     ] = False,
     names: options.Names = None,
+    sheet: options.Sheet = None,
     who: options.Who = None,
     form: options.InputFormat = None,
     as_json: options.Json = False,
@@ -144,7 +164,7 @@ def tell(
     single = (id, row, col, value) != (None,) * 4
     if data is not None and single:
         raise typer.BadParameter("a file tells its own values: leave --id, --row, --col and --value out.")
-    report: Any = _make_report(id, row, col, value) if data is None else inputs.read_table(data, form)
+    report: Any = _make_report(id, row, col, value) if data is None else inputs.read_table(data, form, sheet)
     with open_campaign(storage, name) as campaign, output.show_warnings():
         if data is None:
             report |= {} if se is None else {"se": [se]}

@@ -1,4 +1,4 @@
-"""The campaign itself: `new`, `add-rows`, `add-cols` and `set` change it, `list`, `status` and `history` show it."""
+"""The campaign itself: `new`, `set`, `rename`, `delete`, rows and columns; `list`, `status`, `history` show it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maxentry.tables import Table
 from maxentry.wording import count
 
 PANEL = "Campaigns"
-LABEL_FILE = "labels, one a line; of a CSV or Parquet file the first column, or FILE:COLUMN."
+LABEL_FILE = "labels, one a line; of a CSV, Excel or Parquet file the first column, or FILE:COLUMN."
 commands = typer.Typer()
 
 
@@ -27,7 +27,7 @@ def new(
         option(
             "--from",
             metavar="FILE",
-            help="A table with holes, or row, col, value: labels and values are taken.",
+            help="CSV, Excel or Parquet, a table with holes or row, col, value: labels and values are taken.",
         ),
     ] = None,
     rows: Annotated[str | None, option("--rows", metavar="FILE", help=f"Row {LABEL_FILE}")] = None,
@@ -40,6 +40,7 @@ def new(
     *,
     names: options.Names = None,
     se: options.StandardError = None,
+    sheet: options.Sheet = None,
     who: options.Who = None,
     as_json: options.Json = False,
     storage: options.Storage = options.STORAGE,
@@ -52,7 +53,7 @@ def new(
 
     model = options.parse_settings({name: settings[name] for name in ("kind", "levels")})
     words = kind_words(model.get("kind"), model.get("levels"))
-    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names, se, words)
+    matrix = inputs.Matrix([], []) if source is None else inputs.read_matrix(source, names, se, words, sheet)
     size = (0, 0) if shape is None else options.parse_shape(shape)
     if size is None:
         raise typer.BadParameter(f"expected a shape like 30x20, got {shape!r}.", param_hint="--shape")
@@ -100,7 +101,17 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         epilog="JSON: campaign, rows, cols (how many there are now).",
     )  # fmt: skip
     def add(
-        labels: Annotated[list[str], typer.Argument(help="The new labels.")],
+        words: Annotated[
+            list[str] | None,
+            typer.Argument(
+                metavar="[LABEL|FILE]…",
+                help="The new labels, or files of labels as in `new`.",
+                show_default=False,
+            ),
+        ] = None,
+        literal: Annotated[
+            list[str] | None, option("--label", help="A label, also if there is a file of this name.")
+        ] = None,
         cost: Annotated[
             float | None,
             option("--cost", help="Their row or column cost; the mean of the others if not given."),
@@ -110,6 +121,11 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
         storage: options.Storage = options.STORAGE,
         name: options.Name = None,
     ) -> None:
+        from maxentry.cli import inputs
+
+        labels = [*inputs.read_new_labels(words or []), *(literal or [])]
+        if not labels:
+            raise typer.BadParameter("expected at least one label, got none.")
         with open_campaign(storage, name) as campaign:
             extend = campaign.add_rows if side == "rows" else campaign.add_cols
             extend(labels, cost=cost, who=who)
@@ -120,6 +136,77 @@ def _add_command(side: Literal["rows", "cols"], help: str) -> None:
 
 _add_command("rows", "Add rows to a campaign; they can be measured in every column.")
 _add_command("cols", "Add columns to a campaign; they can be measured in every row.")
+
+
+def _remove_command(side: Literal["rows", "cols"], help: str) -> None:
+    """Register `remove-rows` or `remove-cols`."""
+
+    @commands.command(
+        f"remove-{side}", help=help, rich_help_panel=PANEL,
+        epilog="JSON: campaign, rows, cols (how many there are now), struck_out (values).",
+    )  # fmt: skip
+    def remove(
+        labels: Annotated[list[str], typer.Argument(help="The labels to remove.")],
+        who: options.Who = None,
+        as_json: options.Json = False,
+        storage: options.Storage = options.STORAGE,
+        name: options.Name = None,
+    ) -> None:
+        with open_campaign(storage, name) as campaign:
+            values = (campaign.remove_rows if side == "rows" else campaign.remove_cols)(labels, who=who)
+            rows, cols = campaign.settings.shape
+        document = {"campaign": campaign.name, "rows": rows, "cols": cols, "struck_out": values}
+        struck = f", {count(values, 'value')} struck out" if values else ""
+        output.report(document, f"{campaign.name}: now {rows} rows, {cols} columns{struck}.", as_json)
+
+
+_remove_command(
+    "rows", "Remove rows from a campaign; their values are struck out, and the history keeps them."
+)
+_remove_command(
+    "cols", "Remove columns from a campaign; their values are struck out, and the history keeps them."
+)
+
+
+@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign (the new name), before.")
+def rename(
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
+    who: options.Who = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+    name: options.Name = None,
+) -> None:
+    """Give a campaign another name; its history stays."""
+    with open_campaign(storage, name) as campaign:
+        before = campaign.name
+        campaign.rename(new, who=who)
+    output.report({"campaign": new, "before": before}, f"Campaign {before} is now {new}.", as_json)
+
+
+@commands.command(rich_help_panel=PANEL, epilog="JSON: campaign, events (how many it had).")
+def delete(
+    name: Annotated[
+        str, typer.Argument(help="The campaign to delete.", autocompletion=options.complete_campaign)
+    ],
+    confirm: Annotated[
+        str | None, option("--confirm", metavar="NAME", help="Its name again, instead of the question.")
+    ] = None,
+    as_json: options.Json = False,
+    storage: options.Storage = options.STORAGE,
+) -> None:
+    """Delete a campaign with its whole history, for good. It asks for the name; `backup` first if in doubt."""
+    from maxentry.campaign.campaign import Campaign
+    from maxentry.errors import CampaignError
+
+    with open_campaign(storage, name) as campaign:
+        n = campaign.status().events
+    if confirm is None:
+        question = f"This deletes {name} and its {count(n, 'event')} for good. Type its name"
+        confirm = typer.prompt(question, err=True)
+    if confirm != name:
+        raise CampaignError(f"not deleted: expected the name {name!r}, got {confirm!r}.")
+    n = Campaign.delete(storage, name)
+    output.report({"campaign": name, "events": n}, f"Deleted {name} ({count(n, 'event')}).", as_json)
 
 
 @commands.command("set", rich_help_panel=PANEL, epilog="JSON: campaign, changed.")

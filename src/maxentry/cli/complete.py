@@ -231,7 +231,8 @@ def report(
 )
 def complete(
     data: Annotated[
-        str, typer.Argument(help="CSV or Parquet: a matrix with holes, or row, col, value; - is stdin.")
+        str,
+        typer.Argument(help="CSV, Excel or Parquet: a matrix with holes, or row, col, value; - is stdin."),
     ],
     out: options.Output = None,
     wide: options.Wide = True,
@@ -241,6 +242,7 @@ def complete(
     measured: options.Measured = False,
     names: options.Names = None,
     se: options.StandardError = None,
+    sheet: options.Sheet = None,
     save: options.Save = None,
     force: options.Force = False,
     verbose: options.Verbose = False,
@@ -259,7 +261,8 @@ def complete(
     from maxentry.posterior.intervals import check_level
 
     check_level(level)
-    matrix = inputs.read_matrix(data, names, se, kind_words(settings["kind"], settings.get("levels")))
+    words = kind_words(settings["kind"], settings.get("levels"))
+    matrix = inputs.read_matrix(data, names, se, words, sheet)
     observations = Observations.from_triples(**matrix.triples())
     with output.show_warnings():
         completed = run_complete(observations, **settings)

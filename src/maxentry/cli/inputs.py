@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-TABLE_ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
+TABLE_ENDINGS = (".csv", *tables.ENDINGS)
+LONGEST_HINT = 60  # characters of the names that a hint repeats
 
 
-def read_table(path: str, form: Format | None = None) -> Table:
+def read_table(path: str, form: Format | None = None, sheet: str | None = None) -> Table:
     """Read a table from a file or from stdin."""
     if path == STD:
-        return tables.read(sys.stdin.buffer, form, source="standard input")
-    return tables.read(path, form)
+        return tables.read(sys.stdin.buffer, form, source="standard input", sheet=sheet)
+    return tables.read(path, form, sheet=sheet)
 
 
 # Measurements: a long table (row, col, value), or a wide one (a matrix with holes)
@@ -110,15 +111,15 @@ class Matrix:
 
 
 def read_matrix(
-    path: str, names: str | None = None, se: str | None = None, words: Words | None = None
+    path: str,
+    names: str | None = None,
+    se: str | None = None,
+    words: Words | None = None,
+    sheet: str | None = None,
 ) -> Matrix:
     """Read all labels and measurements of a long or a wide table."""
-    table = read_table(path)
-    if (
-        words is None
-        and table.lines is None
-        and any(isinstance(x, bool) for column in table.columns for x in column)
-    ):
+    table = read_table(path, sheet=sheet)
+    if words is None and any(isinstance(x, bool) for column in table.columns for x in column):
         warn(f"{table.source}: True and False are taken for 1 and 0. Say --kind yes/no for probabilities.")
     return parse_matrix(table, names, se, words)
 
@@ -222,9 +223,25 @@ def _parse_wide(table: Table, words: Words | None) -> Matrix:
         for col, cells in zip(col_labels, table.columns[1:], strict=True):
             if cells[k] is not None:
                 place = f"{table.where(k)}, column {col}"
-                statement = parse_measurement(cells[k], place, table.decimal_comma, words)
+                try:
+                    statement = parse_measurement(cells[k], place, table.decimal_comma, words)
+                except DataError as error:
+                    raise DataError(f"{error.message}{_hint_names(table)}") from None
                 matrix.add(row, col, [] if statement is None else [Reading(*statement)])
     return matrix
+
+
+def _hint_names(table: Table) -> str:
+    """How to read a table as a long one, where its second column is text that labels columns, not measurements."""
+    if len(table.names) < 3 or not all(isinstance(x, str) and _is_word(x) for x in table.columns[1]):
+        return ""
+    names = ",".join(table.names[:3])
+    wanted = names if len(names) < LONGEST_HINT and " " not in names else "ROW,COL,VALUE"
+    return f" If this is a long table (one measurement per line), pass --names {wanted}."
+
+
+def _is_word(text: str) -> bool:
+    return not text.strip()[:1].isdigit() and text.strip()[:1] not in "<>≤≥+-.,="
 
 
 def _is_fraction(label: str) -> bool:
@@ -236,7 +253,8 @@ def _is_fraction(label: str) -> bool:
 
 
 def _check_labels(side: str, labels: list[str], source: str) -> None:
-    hint = " If this is a long table (one measurement per line), pass --names." if side == "row" else ""
+    long = "If this is a long table (one measurement per line), pass --names ROW,COL,VALUE with its columns"
+    hint = f" {long}." if side == "row" else ""
     if "" in labels:
         raise DataError(f"{source}: expected a name for every column, got an empty one.")
     _check_distinct(side, labels, source, hint)
@@ -251,8 +269,21 @@ def _check_distinct(side: str, labels: Iterable[str], source: str, hint: str = "
 # Labels, costs and masks of a campaign
 
 
+def read_new_labels(words: Sequence[str]) -> list[str]:
+    """Labels to add: each word is a file of labels (see `read_labels`) if there is one of this name, else a label."""
+    labels: list[str] = []
+    for word in words:
+        if Path(word).is_file() or Path(word.rpartition(":")[0]).is_file():
+            labels += read_labels(word)
+        elif Path(word).suffix.lower() in (*TABLE_ENDINGS, ".txt"):
+            raise DataError(f"{word} does not exist. If it is a label, say --label {word}.")
+        else:
+            labels.append(word)
+    return labels
+
+
 def read_labels(path: str) -> list[str]:
-    """Read labels: one a line, or (CSV, Parquet) the first column, or FILE:COLUMN."""
+    """Read labels: one a line, or (CSV, Excel, Parquet) the first column, or FILE:COLUMN."""
     wanted = None
     if path != STD and not Path(path).exists() and ":" in path:
         path, _, wanted = path.rpartition(":")

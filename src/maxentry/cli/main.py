@@ -21,6 +21,9 @@ from maxentry.errors import MaxentryError, NothingToAskError, refusal
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 CHOICE = re.compile(r"(?<=: )(?:Value error, )?(.+) is not one of (.+)\.$")  # as Typer says it
 
+WRONG_KIND = re.compile(r"('.*') is not a valid (integer|float)\.$")  # as Click says it
+KINDS = {"integer": "whole number", "float": "number"}
+
 TOKENS = "MAXENTRY_READ_TOKEN", "MAXENTRY_WRITE_TOKEN"
 EPILOG = "Exit codes: " + "; ".join(f"{code:d} {meaning}" for code, meaning in EXIT_CODES.items()) + "."
 
@@ -107,8 +110,23 @@ def _report_usage(error: Any, as_json: bool) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             return ExitCode.USAGE  # the help has been printed
         sys.stderr.write(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n")
+    error.message = _explain_value(error)
     text = CHOICE.sub(r"expected one of \2, got \1.", error.format_message())
     return _report("UsageError", text, ExitCode.USAGE, as_json)
+
+
+def _explain_value(error: Any) -> str:
+    """Say in plain words what is wrong with a number on the command line, whichever library found it."""
+    problems: list[Any] = getattr(error.__cause__, "errors", list)()  # of pydantic
+    if not problems:
+        return WRONG_KIND.sub(lambda found: f"{found[1]} is not a {KINDS[found[2]]}.", error.message)
+    problem = problems[0]
+    kind, got, limits = problem["type"], problem["input"], problem.get("ctx", {})
+    if kind in ("int_parsing", "int_from_float", "float_parsing"):
+        return f"{got!r} is not a {'number' if kind == 'float_parsing' else 'whole number'}."
+    bounds = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+    wanted = next((f"{words} {limits[key]}" for key, words in bounds.items() if key in limits), None)
+    return str(error.message) if wanted is None else f"expected {wanted}, got {got}."
 
 
 def _report_error(error: Exception, text: str, code: int, as_json: bool, **details: Any) -> int:

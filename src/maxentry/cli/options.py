@@ -44,8 +44,9 @@ class What(StrEnum):
 Output = Annotated[
     str | None,
     option(
-        "--output", "-o", metavar="FILE", help="Write to this file: CSV, or Parquet by its ending; - is stdout. "
-        "Without it: a table on a terminal, CSV down a pipe.",
+        "--output", "-o", metavar="FILE",
+        help="Write to this file: CSV, or Excel (.xlsx) or Parquet by its ending; - is stdout. Without it: a table on "
+        "a terminal, CSV down a pipe.",
     ),
 ]  # fmt: skip
 Force = Annotated[
@@ -57,7 +58,7 @@ OutputFormat = Annotated[
     option(
         "--format",
         help="The format of what is written, whatever the file's name; excel: CSV with semicolons and "
-        "decimal commas, as Excel opens it in many countries.",
+        "decimal commas, as Excel opens it in many countries; xlsx: a workbook.",
     ),
 ]
 InputFormat = Annotated[
@@ -71,6 +72,14 @@ Names = Annotated[
         help="A long table, with its columns so named (row,col,value need no naming).",
     ),
 ]  # fmt: skip
+Sheet = Annotated[
+    str | None,
+    option(
+        "--sheet",
+        metavar="NAME",
+        help="The sheet of an Excel file; the first that is not empty, if not given.",
+    ),
+]
 StandardError = Annotated[
     str | None,
     option(

@@ -134,8 +134,10 @@ def check_writable(
     output: str | None, form: Format | None = None, *, force: bool = False, sources: Iterable[str] = ()
 ) -> None:
     """Refuse, before any work, a file that cannot be written, that is read too, or that exists (unless `force`)."""
-    if tables.choose_format(output, form) is Format.parquet:
+    chosen = tables.choose_format(output, form)
+    if chosen is Format.parquet:
         tables.parquet_library()
+    if chosen.is_binary:
         refuse_terminal(output, form)
     if output is None or output == STD:
         return
@@ -156,10 +158,12 @@ def check_writable(
 
 
 def refuse_terminal(output: str | None, form: Format | None) -> None:
-    """Refuse to print Parquet on a terminal."""
-    binary = output in (None, STD) and tables.choose_format(None, form) is Format.parquet
-    if binary and sys.stdout.isatty():
-        raise ParameterError("Parquet cannot be shown on a terminal. Name a file: -o file.parquet")
+    """Refuse to print Parquet or Excel on a terminal."""
+    chosen = tables.choose_format(None, form)
+    if output in (None, STD) and chosen.is_binary and sys.stdout.isatty():
+        raise ParameterError(
+            f"{chosen.capitalize()} cannot be shown on a terminal. Name a file: -o file.{chosen}"
+        )
 
 
 def describe_error(error: MaxentryError) -> str:

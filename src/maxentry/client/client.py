@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from maxentry import cells, frames
-from maxentry.acquisition.problem import Costs
+from maxentry.acquisition.problem import Costs, Limits
 from maxentry.campaign import events, views
 from maxentry.campaign.campaign import check_count, read_settings, user_name
 from maxentry.campaign.events import Record
@@ -233,7 +233,10 @@ class RemoteCampaign:
         key, path = str(uuid.uuid4()), self._at("/ask") + f"?wait={WAIT}"
         while "entries" not in (document := self._session.send("POST", path, body, key=key)):
             self._session.wait_for(document, progress)  # then the same request returns its entries
-        return views.as_frame(_columns(document["entries"], views.ASK_COLUMNS), frame)
+        columns = _columns(document["entries"], views.ASK_COLUMNS)
+        if Limits(plates=plates).block:
+            columns = views.add_wells(columns, self.state)
+        return views.as_frame(columns, frame)
 
     def tell(
         self,

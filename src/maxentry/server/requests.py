@@ -151,7 +151,11 @@ class AskRequest(RequestBody):
 
     model_config = _example(n=8, who="robot 2")
     n: Annotated[StrictInt, Field(ge=1, le=100_000)] = 1
-    plates: Literal["rows", "cols"] | None = Field(None, description="Whole rows or columns: n counts them.")
+    plates: Literal["rows", "cols"] | Annotated[str, Field(pattern=r"^[0-9]{1,2}x[0-9]{1,2}$")] | None = (
+        Field(
+            None, description="Whole rows or columns: n counts them. Or one block like 8x12: rows x columns."
+        )
+    )
     per_row: Count | None = None
     per_col: Count | None = None
     who: Who = None

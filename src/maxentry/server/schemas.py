@@ -355,6 +355,9 @@ class NextResponse(ResponseBody):
     total: int
     entries: list[NextEntry]
     outlook: dict[str, Number] | None
+    at_stake: dict[str, Number] | None = Field(
+        None, description="For a goal other than fill: what is at stake now and after these entries."
+    )
 
 
 class ErrorPointResponse(_response(ErrorPoint)):  # type: ignore[misc]

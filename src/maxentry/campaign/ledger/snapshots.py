@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from maxentry import labels as label_codec
 from maxentry._io import write_atomically
 from maxentry.campaign.ledger.tables import (
     ASK_TYPES,
@@ -27,9 +28,11 @@ from maxentry.campaign.ledger.tables import (
 from maxentry.campaign.settings import Settings
 from maxentry.campaign.state import State
 from maxentry.cells import Reading
+from maxentry.labels import Labels
 
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
 WITH_READINGS = 3  # where there are or were limits or standard errors, which format 1 does not know
+WITH_REMOVED = 4  # where rows or columns were removed
 
 
 def save(state: State, file: Path, mark: str) -> None:
@@ -37,7 +40,7 @@ def save(state: State, file: Path, mark: str) -> None:
     if state.digest is None:
         return
     about = {
-        "format": WITH_READINGS if _has_readings(state.measurements) else FORMAT,
+        "format": _choose_format(state),
         "uuid": mark,
         "version": state.version,
         "digest": state.digest,
@@ -45,6 +48,7 @@ def save(state: State, file: Path, mark: str) -> None:
         "changed_at": state.changed_at.isoformat(),
         "leaps": [[before.isoformat(), after.isoformat()] for before, after in state.leaps],
         "settings": state.settings.to_json(),
+        "removed": [label_codec.encode(labels) for labels in state.removed],
         "authors": [[who, _offset(zone)] for who, zone in list(state.asked.authors.known)],
         "reasons": list(state.asked.reasons.items()),
         "before": list(state.measurements.before.items()),
@@ -70,7 +74,7 @@ def load(file: Path, mark: str) -> State | None:
 
 def _read(arrays: dict[str, Any], mark: str) -> State | None:
     about = json.loads(arrays["about"].tobytes())
-    known = about["format"] in (FORMAT, WITH_READINGS) and about["uuid"] == mark
+    known = about["format"] in (FORMAT, WITH_READINGS, WITH_REMOVED) and about["uuid"] == mark
     if not known or not isinstance(about["digest"], str):
         return None
     authors = Authors((who, _zone(seconds)) for who, seconds in about["authors"])
@@ -91,7 +95,20 @@ def _read(arrays: dict[str, Any], mark: str) -> State | None:
         ),
         about["digest"],
         tuple((moment(before), moment(after)) for before, after in about["leaps"]),
+        _read_removed(about.get("removed")),
     )
+
+
+def _choose_format(state: State) -> int:
+    """Return the lowest format that has all of this state."""
+    if any(state.removed):
+        return WITH_REMOVED
+    return WITH_READINGS if _has_readings(state.measurements) else FORMAT
+
+
+def _read_removed(stored: Any) -> tuple[Labels, Labels]:
+    rows, cols = ((), ()) if stored is None else (tuple(label_codec.decode(x) or ()) for x in stored)
+    return rows, cols
 
 
 def _has_readings(known: Measurements) -> bool:

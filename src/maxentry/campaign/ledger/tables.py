@@ -289,6 +289,21 @@ class Asks(Mapping[int, Ask]):
             statuses[k] = "expired"
         return statuses
 
+    def renumbered(self, side: Side, places: Array, reason: str) -> Asks:
+        """Return the asks of a matrix from which rows or columns were removed; those of them are withdrawn.
+
+        places: the new position of each row (or column), see `new_places`.
+        """
+        old = self.column(side)
+        new = renumber(old, places)
+        gone = (new >= REMOVED) & (old < REMOVED)
+        status = np.where(
+            gone & np.isin(self.column("status"), (PENDING, TOLD)), WITHDRAWN, self.column("status")
+        )
+        changed = np.flatnonzero(status != self.column("status")).tolist()
+        columns = {**self.columns, side: Column(new), "status": Column(status.astype(np.int8))}
+        return Asks(columns, {**self.reasons, **{k + 1: reason for k in changed}}, self.authors)
+
 
 class _AskValues(ValuesView[Ask]):
     _mapping: Asks
@@ -389,6 +404,36 @@ class Measurements(Sequence[Measurement]):
         """The measurements that no correction has removed."""
         struck = np.isnan(self.column("value"))
         return self.take(np.flatnonzero(~struck)) if struck.any() else self
+
+    def renumbered(self, side: Side, places: Array) -> Measurements:
+        """Return the measurements of a matrix from which rows or columns were removed; those of them are struck out."""
+        new = renumber(self.column(side), places)
+        struck = (new >= REMOVED) & ~np.isnan(self.column("value"))
+        before = dict(self.before)
+        for m in self.select(np.flatnonzero(struck)):
+            before[m.number] = (*m.before, m.reading or m.value)
+        value = np.where(struck, np.nan, self.column("value"))
+        columns = {**self.columns, side: Column(new), "value": Column(value)}
+        return Measurements(columns, before, self.authors, self.readings)
+
+
+# Rows and columns that were removed keep a place, so that what was asked and measured there can still be shown.
+
+Side = Literal["row", "col"]
+REMOVED = 1 << 30  # the first of their positions
+
+
+def new_places(m: int, gone: Indices, known: int) -> Array:
+    """Return the new position of each of m rows (or columns) when these are gone; `known` were removed before."""
+    places = np.empty(m, dtype=np.int64)
+    places[np.delete(np.arange(m), gone)] = np.arange(m - len(gone))
+    places[gone] = REMOVED + known + np.arange(len(gone))
+    return places
+
+
+def renumber(positions: Array, places: Array) -> Array:
+    """Return new positions of old ones."""
+    return np.where(positions < REMOVED, places[np.minimum(positions, len(places) - 1)], positions)
 
 
 # Finding positions

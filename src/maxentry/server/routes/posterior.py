@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from maxentry import tables
 from maxentry.campaign import policy, views
-from maxentry.campaign.outlook import compute_outlook
+from maxentry.campaign.outlook import compute_outlook, expect_goal
 from maxentry.campaign.policy import Plates
 from maxentry.campaign.state import State
 from maxentry.errors import DataError, ParameterError, SizeError
@@ -332,8 +332,11 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
     columns |= {"row": [state.row_labels[i] for i in rows], "col": [state.col_labels[j] for j in cols]}
     lines = to_records(columns | {"i": rows.tolist(), "j": cols.tolist()})
     outlook: dict[str, Any] | None = None
+    prospect = None
     if posterior is not None and policy.explain_design_phase(state, now) is None:
         outlook = compute_outlook(state, posterior, batch, now).to_dict()
+        if state.settings.goal != "fill" and len(batch.rows):
+            prospect = expect_goal(state, posterior, batch)
     return schemas.NextResponse(
         version=state.version,
         why=batch.why,
@@ -342,6 +345,7 @@ def _preview(here: OpenCampaign, n: int, plates: Plates | None, watch: Watch) ->
             schemas.NextEntry(**line, **reason._asdict()) for line, reason in zip(lines, why, strict=True)
         ],
         outlook=outlook,
+        at_stake=None if prospect is None else prospect._asdict(),
     )
 
 

@@ -4,9 +4,9 @@ import * as api from "./api.js";
 import { h, put } from "./dom.js";
 import { label, number, percent } from "./format.js";
 
-const SHOWN = 12; // sentences before the rest is folded away
+const SHOWN = 6; // sentences; the table has the rest
+const LISTED = 500; // lines of the table
 const RANKED = 60; // lines of a plot
-const SURE = 0.95; // the probability from which on two neighbours of a ranking are told apart
 const SVG = "http://www.w3.org/2000/svg";
 
 /** An SVG element. */
@@ -16,6 +16,10 @@ function draw(tag, attributes = {}, ...children) {
   element.append(...children);
   return element;
 }
+
+/** A table that a toggle opens. */
+const folded = (head, rows) => h("details", {}, h("summary", {}, "Table"), h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "The answer in figures" },
+  h("table", { class: "figures" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))));
 
 export class Answer {
   constructor(path, kind) {
@@ -36,14 +40,16 @@ export class Answer {
     if (!found?.summary) return put(this.body, h("p", { class: "note" }, "The answer comes with the first fit."));
     this.sentences = found.summary.slice(0, -1);
     const stake = h("p", { class: "note" }, found.summary.at(-1), found.fit?.current === false ? " From the last fit; a new one is running." : "");
-    put(this.body, goal.startsWith("rank") ? this.ranking(found) : this.lines(found.summary.slice(0, -1)), stake);
+    put(this.body, goal.startsWith("rank") ? this.ranking(found) : this.lines(found), stake);
   }
 
-  lines(summary) {
-    const item = (text, k) => h("li", { class: k === 0 ? "first" : "" }, text);
-    const rest = summary.slice(SHOWN).map((text, k) => item(text, k + SHOWN));
-    return [h("ul", { class: "answers" }, summary.slice(0, SHOWN).map(item)),
-      rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), h("ul", { class: "answers" }, rest)) : null];
+  lines({ summary, lines }) {
+    const sentences = summary.slice(0, -1);
+    const rest = sentences.length > SHOWN ? h("p", { class: "note" }, "More in the table.") : null;
+    const head = ["Row", "Column", "Estimate", "Interval", "Probability"].map((text) => h("th", { scope: "col" }, text));
+    const rows = lines.slice(0, LISTED).map((line) => h("tr", {}, h("th", { scope: "row" }, label(line.row)), h("td", {}, label(line.col)), h("td", {}, number(line.estimate)),
+      h("td", {}, this.kind.interval(line.low, line.high)), h("td", {}, percent(line.probability))));
+    return [h("ul", { class: "answers" }, sentences.slice(0, SHOWN).map((text) => h("li", {}, text))), rest, folded(head, rows)];
   }
 
   ranking(found) {
@@ -65,7 +71,7 @@ export class Answer {
       draw("circle", { cx: `${at(line.estimate)}%`, cy: middle(k), r: 4.5, class: "point" }),
     ]);
     const picture = draw("svg", { class: "caterpillar", height: step * lines.length, role: "img", "aria-label": `Averages with ${percent(level)} intervals, the best first; the table below has the figures` }, ...marks);
-    const tied = (k) => k + 1 < lines.length && lines[k].above_next !== null && lines[k].above_next < SURE;
+    const tied = (k) => k + 1 < lines.length && lines[k].tied;
     const names = lines.map((line, k) => h("li", { class: tied(k) ? "tied" : "", title: tied(k) ? `above the next with a probability of ${percent(line.above_next)}` : "" }, label(line[side])));
     return h("figure", { class: "ranks" }, h("ol", { "aria-hidden": "true" }, names), picture,
       h("figcaption", { class: "note" }, `Average and ${percent(level)} interval, from ${number(low)} to ${number(high)}. A bracket at the left joins neighbours whose order is in doubt.`));
@@ -75,6 +81,6 @@ export class Answer {
     const head = ["", side === "row" ? "Row" : "Column", "Average", "Interval", "Rank", "Best with"].map((text) => h("th", { scope: "col" }, text || "#"));
     const rows = lines.map((line) => h("tr", {}, h("td", {}, String(line.place)), h("th", { scope: "row" }, label(line[side])), h("td", {}, number(line.estimate)),
       h("td", {}, this.kind.interval(line.low, line.high)), h("td", {}, line.rank_low === line.rank_high ? String(line.rank_low) : `${line.rank_low} to ${line.rank_high}`), h("td", {}, percent(line.probability))));
-    return h("details", {}, h("summary", {}, "Table"), h("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Ranking" }, h("table", { class: "figures" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows))));
+    return folded(head, rows);
   }
 }

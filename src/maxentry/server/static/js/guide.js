@@ -24,15 +24,22 @@ export function nextStep({ status, suggested, filled, n, plates, choosing, busy,
   if (!available) return { text: measurements ? "Every entry is measured. Download the completed table." : "No entry can be measured.", label: "Download the completed table", act: "download", rests: !measurements };
   if (suggested && !suggested.entries.length) return { text: capital(suggested.why), label, act: "ask", rests: true };
   if (!measurements) return { text: "Ask for the first entries. They are spread evenly over rows and columns.", label, act: "ask", waits: choosing };
-  const { outlook } = suggested ?? {};
-  const before = outlook?.error_with_pending;
-  const fall = before > 0 ? 1 - outlook.error_after / before : null;
   const batch = plates ? "the next batch" : `the next ${several(n, "entry", "entries")}`;
-  if (fall !== null && goal === "fill") {
-    if (fall < LITTLE) return { text: `${several(outlook.entries, "more measurement")} would lower the expected error by less than 1%. You can stop here.`, label, act: "ask", waits: choosing };
-    return { text: `Ask for ${batch}: should lower the expected error by ${percent(fall)}.`, label, act: "ask", waits: choosing };
-  }
-  return { text: `Ask for ${batch}.${busy ? " The fit is still running." : ""}`, label, act: "ask", waits: choosing };
+  const fall = expectedFall(suggested, goal);
+  const more = { label, act: "ask", waits: choosing };
+  if (fall === null) return { text: `Ask for ${batch}.${busy ? " The fit is still running." : ""}`, ...more };
+  if (fall < LITTLE) return { text: `${several(suggested.total, "more measurement")} would lower ${WHAT(goal)} by less than 1%. You can stop here.`, ...more };
+  return { text: `Ask for ${batch}: should lower ${WHAT(goal)} by ${percent(fall)}.`, ...more };
+}
+
+/** What a batch is to lower, by the goal. */
+const WHAT = (goal) => (goal === "fill" ? "the expected error" : goal.startsWith("rank") ? "the pairs in the wrong order" : goal.startsWith("threshold") ? "the entries on the wrong side" : "the expected regret");
+
+/** By which share the entries that would be next should lower that; null where it is not known. */
+function expectedFall(suggested, goal) {
+  const { outlook, at_stake: stake } = suggested ?? {};
+  const [before, after] = goal === "fill" ? [outlook?.error_with_pending, outlook?.error_after] : [stake?.now, stake?.after];
+  return before > 0 ? 1 - after / before : null;
 }
 
 export class Guide {

@@ -79,7 +79,7 @@ export class Sheet {
     const shape = (text, on, wanted) => h("button", { type: "button", "aria-pressed": String(on), onclick: () => this.read(wanted) }, text);
     const role = (at) => Object.keys(ROLES).find((one) => this.roles[one] === at) ?? (long ? "" : "value");
     const head = (name, at) => h("th", { scope: "col", class: role(at) }, h("span", {}, name || `column ${at + 1}`), h("span", { class: "segments" }, Object.entries(ROLES).filter(([one]) => long || one === "row").map(([one, word]) =>
-      h("button", { type: "button", class: "small", "aria-pressed": String(this.roles[one] === at), "aria-label": `${name || `column ${at + 1}`} holds the ${word}${one === "value" ? "s" : " labels"}`, onclick: () => this.give(at, one) }, word))));
+      h("button", { type: "button", class: "small", "aria-pressed": String(this.roles[one] === at), "aria-label": `${name || `column ${at + 1}`} holds the ${word}${one === "value" ? "" : " labels"}`, onclick: () => this.give(at, one) }, word))));
     const sheetChoice = sheets?.length > 1 ? h("select", { "aria-label": "Sheet", onchange: (event) => this.turn(event.target.value) }, sheets.map((name) => h("option", { value: name, selected: name === this.found.sheet }, name))) : null;
     put(this.element,
       h("p", {}, h("strong", {}, this.file.name), `: ${several(rows.length, "row")}, ${several(cols.length, "column")}, ${several(values.length, "value")}.`, sheetChoice),

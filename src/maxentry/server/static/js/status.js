@@ -15,7 +15,7 @@ export function facts(status, error, kind) {
     ["expected error", number(error), status.target_sd === null ? short : `target ${number(status.target_sd)}`, full],
     ...values(status),
     ["pending", count(status.pending), status.pending ? "to be measured" : "none"],
-    ["left to ask", count(status.available), status.acquisition.replaceAll("_", " ")],
+    ["left to ask", count(status.available), status.goal && status.goal !== "fill" ? status.goal : status.acquisition.replaceAll("_", " ")],
     ["failed or withdrawn", count(status.failed + status.withdrawn), lost.map(([n, word]) => `${count(n)} ${word}`).join(", ") || "none"],
     status.budget === null ? ["spent", number(status.spent), "no budget set"] : ["budget left", number(Math.max(0, status.budget - status.spent)), `${number(status.spent)} of ${number(status.budget)} spent`],
   ];

@@ -1,0 +1,206 @@
+"""Removing rows and columns, renaming and deleting campaigns: what stays, what is refused, what is found damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxentry.campaign.backup import check_storage, copy_campaigns
+from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.ledger import snapshots
+from maxentry.campaign.storage import Storage
+from maxentry.errors import CampaignError, DataError, LabelError, StorageError
+
+ROWS, COLS = ["a", "b", "c", "d"], ["x", "y", "z"]
+QUICK: dict[str, Any] = {"seed": 1, "acquisition": "balanced"}
+
+
+def value(row: str, col: str) -> float:
+    return 10.0 * ROWS.index(row) + COLS.index(col)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Any:
+    with Campaign.create(
+        tmp_path / "lab.db", "lab", ROWS, COLS, cache=tmp_path / "cache", **QUICK
+    ) as campaign:
+        batch = campaign.ask(8, frame="columns")
+        values = [value(row, col) for row, col in zip(batch["row"], batch["col"], strict=True)]
+        campaign.tell(batch["id"][:6], values[:6])
+        campaign.fail(batch["id"][6:7])
+        yield campaign
+
+
+def entries(campaign: Campaign) -> dict[tuple[str, str], float]:
+    table = campaign.export(frame="columns")
+    return {(r, c): v for r, c, v in zip(table["row"], table["col"], table["value"], strict=True)}
+
+
+def test_what_is_left_is_as_it_was(lab: Campaign) -> None:
+    before = entries(lab)
+    gone = sum(row == "b" for row, _ in before)
+    assert lab.remove_rows(["b"]) == gone
+    lab.remove_cols(["x"])
+    assert entries(lab) == {(r, c): v for (r, c), v in before.items() if r != "b" and c != "x"}
+    assert all(v == value(*entry) for entry, v in entries(lab).items())
+    assert lab.state.shape == (3, 2)
+    assert (lab.state.row_labels, lab.state.col_labels) == (("a", "c", "d"), ("y", "z"))
+    asked = lab.asked(frame="columns")
+    for row, col, status, reason in zip(*(asked[k] for k in ("row", "col", "status", "reason")), strict=True):
+        assert (row == "b" or col == "x") <= (status in ("withdrawn", "failed"))
+        assert status != "withdrawn" or reason in ("the row was removed", "the column was removed")
+    wide = lab.export(wide=True, frame="columns")
+    assert list(wide) == ["row", "y", "z"]
+    more = lab.ask(20, frame="columns")
+    assert set(more["row"]) <= {"a", "c", "d"}
+    assert set(more["col"]) <= {"y", "z"}
+
+
+def test_a_label_may_come_back(lab: Campaign) -> None:
+    lab.remove_rows(["b", "a"])
+    lab.add_rows(["b"])
+    assert lab.state.row_labels == ("c", "d", "b")
+    assert all(row != "b" for row, _ in entries(lab))
+    lab.tell(row="b", col="x", value=7.0)
+    assert entries(lab)["b", "x"] == 7.0
+    lab.remove_rows(["c"])
+    assert set(lab.export(everything=True, frame="columns")["row"]) <= {"a", "b", "c", "d"}
+
+
+def test_costs_and_masks_follow(tmp_path: Path) -> None:
+    mask = np.ones((4, 3), dtype=bool)
+    mask[0, 0] = mask[2, 1] = False
+    costs = {"row": [1, 2, 3, 4], "col": [10, 20, 30], "entry": np.arange(12.0).reshape(4, 3)}
+    with Campaign.create("sqlite://", "lab", ROWS, COLS, mask=mask, costs=costs, **QUICK) as c:
+        cost = c.state.costs.at(np.arange(4)[:, None], np.arange(3))
+        c.remove_rows(["b"])
+        c.remove_cols(["z"])
+        np.testing.assert_array_equal(c.state.mask, np.delete(np.delete(mask, 1, 0), 2, 1))
+        left = c.state.costs.at(np.arange(3)[:, None], np.arange(2))
+        np.testing.assert_array_equal(left, np.delete(np.delete(cost, 1, 0), 2, 1))
+
+
+def test_what_was_spent_stays_spent(lab: Campaign) -> None:
+    spent = lab.status().spent
+    pending = lab.pending(frame="columns")
+    lab.remove_rows(["b"])
+    assert lab.status().spent == spent - sum(row == "b" for row in pending["row"])
+
+
+def test_a_fit_is_that_of_the_smaller_matrix(lab: Campaign, tmp_path: Path) -> None:
+    lab.remove_rows(["b"])
+    told = lab.export(frame="columns")
+    values = {k: told[k] for k in ("row", "col", "value")}
+    with Campaign.create("sqlite://", "lab", ["a", "c", "d"], COLS, values=values, **QUICK) as twin:
+        pair = [c.posterior(progress=False).arrays.mean for c in (lab, twin)]
+        np.testing.assert_array_equal(*pair)
+
+
+def test_what_cannot_be_removed_is_refused(lab: Campaign) -> None:
+    version = lab.state.version
+    for labels, error, words in (
+        (["no"], LabelError, "no"),
+        ([], DataError, "row"),
+        (["a", "a"], DataError, "twice|once"),
+        (["a", "b", "c"], DataError, "at least two rows to stay"),
+    ):
+        with pytest.raises(error, match=words):
+            lab.remove_rows(labels)
+    assert lab.state.version == version
+
+
+def test_ids_and_measurements_of_removed_rows_are_refused(lab: Campaign) -> None:
+    lab.remove_rows(["b"])
+    asked, told = lab.asked(frame="columns"), lab.export(everything=True, frame="columns")
+    id = asked["id"][asked["row"].index("b")]
+    for change in (lambda: lab.tell([id], [1.0]), lambda: lab.fail(id), lambda: lab.correct(id, 2.0)):
+        with pytest.raises(CampaignError, match="row or column was removed"):
+            change()
+    if "b" in told["row"]:
+        with pytest.raises(CampaignError, match="was removed"):
+            lab.correct(number=told["number"][told["row"].index("b")], value=1.0)
+
+
+def test_a_snapshot_has_what_was_removed(lab: Campaign, tmp_path: Path) -> None:
+    lab.remove_rows(["b"])
+    state, file = lab.state, tmp_path / "state.npz"
+    snapshots.save(state, file, "mark")
+    again = snapshots.load(file, "mark")
+    assert again is not None
+    assert again.removed == state.removed == (("b",), ())
+    assert [again.label_at("row", k) for k in again.asked.column("row")] == lab.asked(frame="columns")["row"]
+
+
+def test_a_batch_that_was_chosen_before_is_chosen_again(tmp_path: Path) -> None:
+    with Campaign.create(tmp_path / "lab.db", "lab", ROWS, COLS, **QUICK) as one:
+        other, calls = Campaign.open(tmp_path / "lab.db"), 0
+        from maxentry.campaign import policy
+
+        def slow(*args: Any, **options: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            batch = policy.next_batch(*args, **options)
+            if calls == 1:
+                other.remove_rows(["a"])
+            return batch
+
+        one._policy = slow
+        batch = one.ask(9, frame="columns")
+        assert calls == 2
+        assert set(batch["row"]) == {"b", "c", "d"}
+        other.close()
+
+
+# Names
+
+
+def test_a_renamed_campaign_keeps_its_chain(lab: Campaign, tmp_path: Path) -> None:
+    lab.rename("new", who="ann")
+    lab.rename("newer")
+    assert lab.name == lab.status().name == "newer"
+    assert lab.history(frame="columns")["what"][-2:] == ["'lab' to 'new'", "'new' to 'newer'"]
+    with Storage(tmp_path / "lab.db") as storage, Storage(tmp_path / "copy.db", create=True) as copy:
+        assert storage.names() == ["newer"]
+        assert check_storage(storage).problems == []
+        copy_campaigns(storage, copy)
+        assert check_storage(copy).problems == []
+    with Campaign.open(tmp_path / "copy.db", "newer") as opened:
+        assert entries(opened) == entries(lab)
+
+
+def test_a_name_that_is_taken_is_refused(lab: Campaign, tmp_path: Path) -> None:
+    Campaign.create(tmp_path / "lab.db", "other", ROWS, COLS, **QUICK).close()
+    version = lab.state.version
+    with pytest.raises(CampaignError, match="'other', which is taken"):
+        lab.rename("other")
+    with pytest.raises(Exception, match="name"):
+        lab.rename("")
+    assert (lab.name, lab.state.version) == ("lab", version)
+
+
+def test_a_name_that_was_changed_by_hand_is_found(lab: Campaign, tmp_path: Path) -> None:
+    lab.rename("new")
+    lab.close()
+    with sqlite3.connect(tmp_path / "lab.db") as file:
+        file.execute("UPDATE maxentry_campaigns SET name = 'forged'")
+    file.close()
+    with Storage(tmp_path / "lab.db") as storage:
+        (problem,) = check_storage(storage).problems
+    assert "the campaign's name is 'new' by its events" in problem
+
+
+def test_a_deleted_campaign_is_gone(lab: Campaign, tmp_path: Path) -> None:
+    Campaign.create(tmp_path / "lab.db", "other", ROWS, COLS, **QUICK).close()
+    n = lab.state.version
+    assert Campaign.delete(tmp_path / "lab.db", "lab") == n
+    assert Campaign.list(tmp_path / "lab.db") == ["other"]
+    with pytest.raises(StorageError, match="it is gone"):
+        lab.ask(1)
+    with Storage(tmp_path / "lab.db") as storage:
+        assert check_storage(storage).problems == []
+    with pytest.raises(CampaignError, match="'lab'"):
+        Campaign.delete(tmp_path / "lab.db", "lab")

@@ -1,0 +1,121 @@
+"""Where new users stumble: labels in files, costs that come later, words of refusals, names of long tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.run import answer, good, refused, run
+
+
+def test_labels_are_added_from_files() -> None:
+    good("new", "lab", "--shape", "3x2", "--seed", "1")
+    Path("new.txt").write_text("c3\nc4\n\n")
+    Path("more.csv").write_text("id,name\n1,c5\n2,c6\n")
+    assert answer("add-cols", "new.txt", "c9", "more.csv:name")["cols"] == 7
+    assert "'c3', 'c4', 'c9', 'c5', 'c6'" in good("history").stdout
+
+
+def test_a_file_that_is_not_there_is_no_label() -> None:
+    good("new", "lab", "--shape", "3x2")
+    assert refused("add-cols", "neu.txt") == "neu.txt does not exist. If it is a label, say --label neu.txt."
+    assert answer("add-cols", "--label", "neu.txt")["cols"] == 3
+    assert "expected at least one label" in refused("add-rows", code=2)
+
+
+def test_new_columns_have_costs_where_there_were_none() -> None:
+    good("new", "lab", "--shape", "3x2", "--seed", "1")
+    good("add-cols", "dear", "--cost", "3")
+    good("add-rows", "slow", "--cost", "5")
+    good("ask", "12", "-o", "all.csv")
+    lines = [line.split(",") for line in Path("all.csv").read_text().splitlines()[1:]]
+    costs = {(row, col): float(cost) for _, row, col, _, _, _, cost, _ in lines}
+    assert costs["r1", "c1"] == 1
+    assert costs["r1", "dear"] == 3
+    assert costs["slow", "c1"] == 6
+    assert costs["slow", "dear"] == 8
+
+
+def test_dropped_settings_read_right_in_the_history() -> None:
+    good("new", "lab", "--shape", "3x2", "--budget", "9")
+    Path("costs.csv").write_text("row,cost\nr1,1\nr2,2\nr3,3\n")
+    good("set", "--costs", "costs.csv")
+    good("set", "--drop", "costs", "--drop", "budget")
+    said = good("history").stdout.splitlines()
+    assert said[-2].endswith("costs given")
+    assert said[-1].endswith('"costs dropped, budget dropped"')
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("ask", "ten"), "Invalid value for 'n': 'ten' is not a whole number."),
+        (("ask", "1.5"), "Invalid value for 'n': '1.5' is not a whole number."),
+        (("ask", "0"), "Invalid value for 'n': expected at least 1, got 0."),
+        (("posterior", "--level", "high"), "Invalid value for '--level': 'high' is not a number."),
+    ],
+)
+def test_a_wrong_number_is_refused_in_plain_words(words: tuple[str, ...], says: str) -> None:
+    assert refused(*words, code=2).splitlines()[-1] == says
+
+
+def test_a_long_table_with_other_names_is_told_how_to_be_read() -> None:
+    Path("runs.csv").write_text("ligand,substrate,yield\nL1,S1,1.5\nL2,S2,2\nL3,S1,3\n")
+    said = refused("new", "lab", "--from", "runs.csv")
+    assert "pass --names ligand,substrate,yield." in said
+    assert answer("new", "lab", "--from", "runs.csv", "--names", "ligand,substrate,yield")["told"] == 3
+    Path("twice.csv").write_text("ligand,substrate,yield\nL1,S1,1.5\nL1,S2,2\n")
+    assert "pass --names ROW,COL,VALUE" in refused("new", "x", "--from", "twice.csv")
+    Path("wide.csv").write_text("ligand,S1,S2\nL1,abc,2\nL2,3,4\n")
+    assert "--names" not in refused("new", "x", "--from", "wide.csv")
+
+
+def test_rows_and_columns_are_removed() -> None:
+    good("new", "lab", "--shape", "4x3", "--seed", "1")
+    good("tell", "--row", "r2", "--col", "c1", "--value", "1.5")
+    found = answer("remove-rows", "r2", "r4")
+    assert found == {"campaign": "lab", "rows": 2, "cols": 3, "struck_out": 1}
+    assert "lab: now 2 rows, 2 columns." in good("remove-cols", "c3").stderr
+    said = good("history").stdout.splitlines()
+    assert [line.split(",")[3] for line in said[-2:]] == ["rows_removed", "cols_removed"]
+    assert "at least two rows to stay" in refused("remove-rows", "r1")
+
+
+def test_a_campaign_is_renamed_and_deleted() -> None:
+    good("new", "lab", "--shape", "4x3")
+    assert answer("rename", "yields") == {"campaign": "yields", "before": "lab"}
+    assert good("list").stdout == "yields\n"
+    mistyped = run("delete", "yields", stdin="lab\n")
+    assert mistyped.exit_code == 1
+    assert mistyped.stderr.endswith("Not deleted: expected the name 'yields', got 'lab'.\n")
+    assert "Deleted yields (2 events)." in good("delete", "yields", stdin="yields\n").stderr
+    assert good("list").stdout == ""
+    good("new", "lab", "--shape", "4x3")
+    assert answer("delete", "lab", "--confirm", "lab") == {"campaign": "lab", "events": 1}
+
+
+def test_a_plate_has_wells() -> None:
+    good("new", "lab", "--shape", "20x30", "--seed", "1", "--acquisition", "balanced")
+    good("ask", "--plate", "8x12", "-o", "plate.csv")
+    lines = [line.split(",") for line in Path("plate.csv").read_text().splitlines()]
+    assert lines[0] == ["id", "well", "row", "col", "mean", "sd", "gain", "cost", "value"]
+    wells = [f"{letter}{k}" for letter in "ABCDEFGH" for k in range(1, 13)]
+    assert [line[1] for line in lines[1:]] == wells
+    assert len({line[2] for line in lines[1:]}) == 8
+    assert len({line[3] for line in lines[1:]}) == 12
+    text = Path("plate.csv").read_text().replace(",1,\n", ",1,2.5\n")
+    Path("plate.csv").write_text(text)
+    told = good("tell", "plate.csv")
+    assert told.stderr == "96 values told.\n"
+    found = answer("ask", "--plate", "16x24")
+    wells = [entry["well"] for entry in found["entries"]]
+    assert len(set(wells)) == len(wells) > 280
+    assert {well[0] for well in wells} == set("ABCDEFGHIJKLMNOP")
+
+
+def test_a_plate_is_refused_beside_other_limits() -> None:
+    good("new", "lab", "--shape", "4x3")
+    assert "a plate like 8x12" in refused("ask", "--plate", "8", code=2)
+    assert "got both" in refused("ask", "--plate", "8x12", "--per-row", "2", code=2)
+    assert "one plate at a time" in refused("ask", "2", "--plate", "8x12")
+    assert "1 to 48 rows and columns" in refused("ask", "--plate", "80x12")
