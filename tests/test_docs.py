@@ -91,6 +91,9 @@ def test_the_default_priors_are_those_of_the_page() -> None:
     assert f"| τ_r², τ_c² | IG(½, {weak.rows.scale:g}) |" in table
     assert f"| s_r² | IG(½, {weak.rows.scale:g} m₁/R) |" in table
     assert f"| μ | N(0, {weak.mu_var:g}) |" in table
+    latent = Priors.weak((60, 40), 2, unit_noise=True)
+    assert (latent.signal.shape, latent.signal.scale, latent.mu_var) == (2, 2 * 60 * 40 / 2**2, 4)
+    assert "σ² ~ IG(2, 2m₁m₂/R²) and μ ~ N(0, 4)" in table
 
 
 def test_the_table_of_layers_is_the_one_that_is_checked() -> None:

@@ -97,6 +97,24 @@ def test_the_page_runs_line_by_line(folder, compiled, capsys):
     assert "gain" in out
 
 
+def test_the_demo_installs_no_tools_of_development():
+    makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
+    (needs, recipe) = re.findall(
+        r"^demo: (\S+)  ##|^\.venv/\.demo: .*\n((?:\t.*\n)+)", makefile, re.MULTILINE
+    )
+    assert needs[0] == ".venv/.demo"
+    assert "-e . matplotlib" in recipe[1]
+    assert "[" not in recipe[1]
+
+
+def test_the_citation_names_the_paper_and_the_licence():
+    text = (README.parent / "CITATION.cff").read_text(encoding="utf-8")
+    assert all(
+        name in text for name in ("Mak", "Yuchi", "Xie", "Information-Guided Sampling", "license: MIT")
+    )
+    assert "CITATION.cff" in README.read_text(encoding="utf-8")
+
+
 def test_what_is_linked_and_what_make_is_told_exists():
     text = README.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)", text):

@@ -91,7 +91,7 @@ def starts(quick: bool) -> list[Line]:
     for rank, times, how in (
         (0, 48, ""),
         (None, 48, "the mean of the values alone, "),
-        ("auto", 24, "default rank, "),
+        ("auto", 12, "default rank, "),
     ):
         times = min(times, seeds) if quick else times
         cases.append(("sim30", rank, times, f", {how}{times} seeds"))  # single ones vary widely

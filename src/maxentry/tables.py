@@ -376,6 +376,16 @@ def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     return Table(titles, [column[1:] for column in columns], where, numbers, "unambiguous")
 
 
+def sheet_names(content: bytes, source: str = "the file") -> list[str]:
+    """The names of the sheets of a workbook; none for a file of another kind."""
+    if content[:4] != XLSX_MAGIC:
+        return []
+    book = _open_workbook(content, source)
+    names = [page.title for page in book.worksheets]
+    book.close()
+    return names
+
+
 def _open_workbook(content: bytes, source: str) -> Any:
     """Open a workbook of a reasonable size."""
     from openpyxl import load_workbook

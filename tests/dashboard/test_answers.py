@@ -66,14 +66,14 @@ def test_a_table_that_is_to_be_filled_has_no_answer(lab: Any, reader: Reader) ->
 FILES = [
     ("Completed table (CSV)", "-completed.csv", lambda text: text.startswith("row,S1,S2,S3,S4,S5\nL1,")),
     (
-        "Completed table (Excel, decimal comma)",
+        "Completed table (CSV, decimal comma)",
         "-completed.csv",
         lambda text: text.startswith("\ufeffrow;S1;"),
     ),
     ("Measurements (CSV)", "-measurements.csv", lambda text: text.startswith("number,id,row,col,value")),
     ("Plate as CSV", "-plate.csv", lambda text: text.startswith("id,row,col,mean,sd,value\n11,")),
     (
-        "Plate (Excel, decimal comma)",
+        "Plate (CSV, decimal comma)",
         "-plate.csv",
         lambda text: text.startswith("\ufeffid;row;col;mean;sd;value"),
     ),

@@ -86,6 +86,30 @@ def test_a_matrix_dropped_on_the_empty_page(lab: Any, reader: Reader) -> None:
     assert lab.get(f"{path}/settings").json()["goal"] == "threshold 2.5"
 
 
+def test_a_workbook_is_read_sheet_by_sheet(lab: Any, reader: Reader, tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    for line in (["note"], ["made on Monday"]):
+        book.active.append(line)
+    page_two = book.create_sheet("yields")
+    for cells in (["ligand", "S1", "S2"], ["L1", 1.5, None], ["L2", 2, "<0.5"]):
+        page_two.append(cells)
+    book.save(tmp_path / "yields.xlsx")
+    page = reader(lab.url).tab()
+    page.get_by_role("button", name="New campaign").click()
+    form = page.get_by_role("dialog")
+    form.get_by_label("Begin with a file").set_input_files(tmp_path / "yields.xlsx")
+    form.get_by_label("Sheet").select_option("yields")
+    expect(form.get_by_role("region", name="How the file was read")).to_contain_text(
+        "2 rows, 2 columns, 3 values"
+    )
+    form.get_by_role("button", name="Begin", exact=True).click()
+    page.get_by_role("heading", name="yields", level=1).wait_for()
+    path = created(lab)
+    assert [m["text"] for m in lab.get(f"{path}/measurements").json()["items"]] == ["1.5", "2", "<0.5"]
+
+
 def test_a_file_that_cannot_be_read_says_why(lab: Any, reader: Reader, tmp_path: Path) -> None:
     file = tmp_path / "picture.png"
     file.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")

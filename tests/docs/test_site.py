@@ -111,3 +111,26 @@ def test_what_is_said_of_smurff_is_in_the_benchmark() -> None:
     assert f"{ours:.3f} against {theirs:.3f}" in page
     ours, theirs = cell('maxentry, rank "auto"', "s a fit", 1), cell("SMURFF, k = 4", "s a fit", 1)
     assert f"{ours} s against {theirs} s" in page
+
+
+def test_the_evidence_is_six_pages_and_all_tables_are_reached_from_one_of_them() -> None:
+    nav = (
+        (ROOT / "mkdocs.yml")
+        .read_text(encoding="utf-8")
+        .partition("  - Evidence:\n")[2]
+        .partition("\n  - ")[0]
+    )
+    pages = re.findall(r": (\S+\.md)$", nav, flags=re.MULTILINE)
+    assert len(pages) <= 6
+    assert "tables.md" in pages
+    listed = set(re.findall(r"\]\(\.\./benchmarks/(\w+\.md)\)", TEXTS["tables.md"]))
+    named = {page.removeprefix("benchmarks/") for page in pages}
+    assert {path.name for path in (ROOT / "benchmarks").glob("*.md")} <= listed | named
+
+
+def test_results_and_benchmarks_open_with_what_was_found() -> None:
+    first, *rest = RESULTS.partition("\n\n")[2].split("\n\n")
+    assert first.startswith("**Verdict.**")
+    assert [part.startswith("![") for part in rest[:4]] == [True] * 4
+    benchmarks = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    assert benchmarks.split("\n\n")[2].startswith("| data | method | RMSE | seconds | MB |")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import invgamma, kstest
+from scipy.stats import invgamma, kstest, norm
 
 from maxentry.errors import ParameterError, RankError
 from maxentry.model.priors import InverseGamma, Priors
@@ -64,6 +64,20 @@ def test_weak_priors_of_noise_and_effects_weigh_little() -> None:
     assert tau2.sf(1e4) / tau2.sf(1e6) == pytest.approx(10, rel=1e-3)
     assert np.sqrt(tau2.median()) < 0.03  # half of the mass on effects too small to see
     assert weak.mu_var == 1.0
+
+
+def test_probabilities_of_yes_are_about_uniform_a_priori() -> None:
+    """With the priors of numbers nearly all were between 0.1 and 0.9: 450 answers did not undo that."""
+    m1, m2, rank = 50, 30, 2
+    beyond = {}
+    for unit_noise in (False, True):
+        weak, rng = Priors.weak((m1, m2), rank, unit_noise), np.random.default_rng(1)
+        variance = [weak.signal.draw(rng) * rank**2 / (m1 * m2) for _ in range(20_000)]
+        p = norm.cdf(np.sqrt(variance) * rng.standard_normal(20_000))
+        beyond[unit_noise] = np.mean(np.abs(p - 0.5) > 0.4)
+    assert 0.15 < beyond[True] < 0.3  # uniform: 0.2
+    assert beyond[False] < 0.07
+    assert Priors.weak((m1, m2), rank, True).mu_var == 4.0
 
 
 def test_weak_priors_at_rank_zero_are_proper_and_a_negative_rank_is_refused() -> None:

@@ -94,6 +94,9 @@ def slow_sweep(s, cuts, i, j, said, kind, rng, mistakes):
     values, low, high = said
     if "errors forgotten" in mistakes:
         return slow.sweep(s, i, j, values, kind.model(), rng), cuts
+    if cuts.size:  # which have moved since
+        edges, k = np.concatenate([[-INF], cuts, [INF]]), values.astype(int)
+        low, high = edges[k - 1], edges[k]
     beta = 1.0 if "beta forgotten" in mistakes else kind.case.beta
     sd = np.sqrt(1.0 if "scale forgotten" in mistakes else s.eta2 / beta)
     sd = 0.5 * sd if "half the noise" in mistakes else sd

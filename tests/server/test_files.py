@@ -26,7 +26,7 @@ def test_a_table_is_read_with_decimal_points(
     with serving() as client:
         answer = client.post("/tables", content=content, headers=BYTES)
         assert answer.status_code == 200, answer.text
-        assert answer.json() == {"names": names, "lines": lines}
+        assert answer.json() == {"names": names, "lines": lines, "sheets": []}
         assert client.get("/campaigns").json()["total"] == 0
 
 
@@ -52,6 +52,32 @@ def test_a_plate_goes_out_in_both_forms_and_comes_back(cache: None) -> None:
         told = client.post(f"{path}/tell/csv", content=filled.encode(), headers={"Content-Type": "text/csv"})
         assert told.json()["told"] == 3
         assert [m["value"] for m in client.get(f"{path}/measurements").json()["items"]] == [0.5, 1.5, 2.5]
+
+
+def test_an_excel_file_is_a_table_a_plate_and_a_download(cache: None) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    with serving() as client:
+        path = begin(client, rows=["a", "b"], cols=["x", "y"])
+        client.post(f"{path}/ask", json={"n": 2})
+        content = client.get(f"{path}/plate?form=xlsx").content
+        book = openpyxl.load_workbook(io.BytesIO(content))
+        assert [cell.value for cell in book.active[1]] == ["id", "row", "col", "mean", "sd", "value"]
+        for line, value in ((2, 1.5), (3, 2.5)):
+            book.active.cell(line, 6, value)
+        book.create_sheet("notes").append(["only", "words"])
+        filled = io.BytesIO()
+        book.save(filled)
+        read = client.post("/tables", content=filled.getvalue(), headers=BYTES).json()
+        assert read["sheets"] == ["maxentry", "notes"]
+        assert [line[-1] for line in read["lines"]] == ["1.5", "2.5"]
+        notes = client.post("/tables?sheet=notes", content=filled.getvalue(), headers=BYTES).json()
+        assert (notes["names"], notes["lines"]) == (["only", "words"], [])
+        told = client.post(
+            f"{path}/tell/csv", content=filled.getvalue(), headers={"Content-Type": "text/csv"}
+        )
+        assert told.json()["told"] == 2
+        exported = openpyxl.load_workbook(io.BytesIO(client.get(f"{path}/export?form=xlsx").content))
+        assert [cell.value for cell in exported.active["E"]] == ["value", 1.5, 2.5]
 
 
 def test_the_completed_table_is_the_posterior_mean(cache: None) -> None:

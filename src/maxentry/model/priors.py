@@ -79,7 +79,7 @@ class Priors:
         return cls(InverseGamma(9.0, 1e-3), InverseGamma(9.0, 10.0), effects, effects, 1.0)
 
     @classmethod
-    def weak(cls, shape: tuple[int, int], rank: int) -> Priors:
+    def weak(cls, shape: tuple[int, int], rank: int, unit_noise: bool = False) -> Priors:
         """Weak priors for values standardised to mean zero and variance one.
 
         sigma2 ~ IG(2, m1 m2 / (2 R^2)): an entry of X has variance sigma2 R^2 / (m1 m2) a priori, so the mean of this
@@ -88,12 +88,17 @@ class Priors:
         The effects' variances ~ IG(1/2, 0.0001): the tail of a half-Cauchy standard deviation, with most of its mass
             near zero, so that matrices without effects pay little for having them in the model.
         At rank 0 there is no X and nothing informs sigma2, whose prior is still proper.
+
+        unit_noise: values are latent, and their noise is 1 (yes and no). Nothing standardises them: the variance of an
+        entry of X is IG(2, 2), of median 1.2, and the overall mean has variance 4. A priori probabilities are then
+        about uniform in a table, and a table may be mostly yes or mostly no.
         """
         m1, m2 = shape
         if rank < 0:
             raise RankError(f"the rank must be 0 or more, got {rank}")
         if m1 < 1 or m2 < 1:
             raise ParameterError(f"the shape must be two positive numbers, got {shape}")
-        signal = InverseGamma(2.0, 0.5 * m1 * m2 / max(rank, 1) ** 2)
+        signal = InverseGamma(2.0, (2.0 if unit_noise else 0.5) * m1 * m2 / max(rank, 1) ** 2)
         effect = InverseGamma(0.5, 1e-4)
-        return cls(InverseGamma(1.0, 0.005), signal, effect, effect, 1.0)
+        noise = KNOWN if unit_noise else InverseGamma(1.0, 0.005)
+        return cls(noise, signal, effect, effect, 4.0 if unit_noise else 1.0)

@@ -48,10 +48,11 @@ def render_report(
     """The text of the page.
 
     n: the size of the next batch. points: of the curve of the expected error, a fit or two each the first time.
-    interactive: figures to zoom into and to point at; plotly.js (5 MB) is in the page then. unit: of the values.
+    interactive: figures to zoom into and to point at; plotly.js (5 MB) is in the page then. unit: of the
+    values, the campaign's own if not given.
     """
     check_installed("plotly" if interactive else "matplotlib", "jinja2")
-    subject = Subject.check(campaign, unit)
+    subject = Subject.check(campaign, unit or campaign.settings.unit or "")
     ahead = campaign.outlook(n)
     drawing = _draw_interactive if interactive else _draw_static
     ids = count_up()

@@ -108,7 +108,7 @@ class ModelSpec:
         given, known = self.priors, self.likelihood.known_noise
 
         def priors(rank: int) -> Priors:
-            found = Priors.weak(shape, rank) if given is None else given
+            found = Priors.weak(shape, rank, known) if given is None else given
             return replace(found, noise=KNOWN) if known else found
 
         return priors

@@ -316,6 +316,9 @@ class TableResponse(ResponseBody):
 
     names: list[str]
     lines: list[list[str]]
+    sheets: list[str] = Field(
+        [], description="Of an Excel file; the first with a table is read, or the one named."
+    )
 
 
 class AccessResponse(ResponseBody):

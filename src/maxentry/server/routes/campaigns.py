@@ -37,10 +37,18 @@ from maxentry.server.service import OpenCampaign
 router = APIRouter(tags=["campaigns"])
 LAST_EVENT = 2**31 - 1  # that a database can be asked for
 LARGEST_MATRIX = 4_000_000  # entries of a matrix in one answer
-FORMS = "`excel` is CSV with semicolons and decimal commas."
-CsvForm = Annotated[Literal["csv", "excel"], Query(description=FORMS)]
-CSV_FILE: dict[int | str, dict[str, Any]] = {
-    200: {"description": "A table.", "content": {"text/csv": {"schema": {"type": "string"}}}}
+FORMS = "`excel` is CSV with semicolons and decimal commas, `xlsx` an Excel workbook."
+TableForm = Literal["csv", "excel", "xlsx"]
+CsvForm = Annotated[TableForm, Query(description=FORMS)]
+WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+TABLE_FILE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A table.",
+        "content": {
+            "text/csv": {"schema": {"type": "string"}},
+            WORKBOOK: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
 }
 
 
@@ -214,7 +222,7 @@ def export(
         bool, Query(description="One line for each row of the matrix; repeated numbers as their mean.")
     ] = False,
     everything: Annotated[bool, Query(description="Those struck out, too (long).")] = False,
-    form: Annotated[Literal["csv", "json", "excel"], Query(description=FORMS)] = "csv",
+    form: Annotated[Literal["csv", "json", "excel", "xlsx"], Query(description=FORMS)] = "csv",
 ) -> Response:
     """All measurements in one piece."""
     if wide and state.shape[0] * state.shape[1] > LARGEST_MATRIX:
@@ -223,7 +231,7 @@ def export(
         )
     if form != "json":
         columns = views.wide(state, "columns") if wide else views.measurements(state, everything)
-        return csv_file("measurements", columns, form)
+        return table_file("measurements", columns, form)
     if wide:
         body = labels(state).model_dump() | {"values": views.wide_matrix(state).tolist()}
     else:
@@ -238,27 +246,28 @@ def _measurement_records(lines: Sequence[Measurement], state: State) -> list[dic
     return to_records(columns)
 
 
-@router.get("/campaigns/{campaign}/plate", response_class=Response, responses=CSV_FILE)
+@router.get("/campaigns/{campaign}/plate", response_class=Response, responses=TABLE_FILE)
 def plate(here: CampaignDep, form: CsvForm = "csv") -> Response:
     """All pending entries as a file to fill in, which `tell/csv` takes."""
     columns = here.campaign.pending(frame="columns")
     chosen = {name: columns[name] for name in ("id", "row", "col", "mean", "sd")}
-    return csv_file("plate", chosen | {"value": [None] * len(chosen["id"])}, form)
+    return table_file("plate", chosen | {"value": [None] * len(chosen["id"])}, form)
 
 
-def csv_file(name: str, columns: Columns, form: Literal["csv", "excel"] = "csv") -> Response:
-    """Columns as a CSV file: times as in JSON, numbers as Python writes them, nothing for a missing value."""
+def table_file(name: str, columns: Columns, form: TableForm = "csv") -> Response:
+    """Columns as a file: times as in JSON, numbers as Python writes them, nothing for a missing value."""
 
     def text(x: Any) -> Any:
-        if isinstance(x, float) and form == "excel":
-            return x  # written with a decimal comma
+        if isinstance(x, int | float) and form != "csv":
+            return x  # a number of the sheet, or one with a decimal comma
         return "" if x is None or x != x else x.isoformat() if hasattr(x, "isoformat") else str(x)
 
     stream = io.BytesIO()
     table = tables.Table.from_columns({key: [text(x) for x in column] for key, column in columns.items()})
     tables.write(table, stream, tables.Format(form))
-    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-    return Response(stream.getvalue(), media_type="text/csv", headers=headers)
+    ending, kind = ("xlsx", WORKBOOK) if form == "xlsx" else ("csv", "text/csv")
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{ending}"'}
+    return Response(stream.getvalue(), media_type=kind, headers=headers)
 
 
 def _records(here: OpenCampaign, page: PageDep) -> tuple[Sequence[Record], int | None]:

@@ -11,9 +11,9 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -48,19 +48,22 @@ TABLE_BODY = {
 
 
 @router.post("/tables", openapi_extra=TABLE_BODY)
-async def read_table(request: Request) -> schemas.TableResponse:
+async def read_table(
+    request: Request,
+    sheet: Annotated[str | None, Query(max_length=200, description="Of an Excel file.")] = None,
+) -> schemas.TableResponse:
     """Read a file (CSV in any common dialect, Excel or Parquet) as text cells with decimal points. Stores nothing."""
-    return await run_in_threadpool(_read_table, await request.body())
+    return await run_in_threadpool(_read_table, await request.body(), sheet)
 
 
-def _read_table(content: bytes) -> schemas.TableResponse:
-    table = tables.read(io.BytesIO(content), source="the file")
+def _read_table(content: bytes, sheet: str | None) -> schemas.TableResponse:
+    table = tables.read(io.BytesIO(content), source="the file", sheet=sheet)
 
     def text(cell: Any, k: int) -> str:
         return with_points(tables.cell_text(cell), table.where(k), table.decimal_comma)
 
     lines = [[text(cell, k) for cell in line] for k, line in enumerate(zip(*table.columns, strict=True))]
-    return schemas.TableResponse(names=table.names, lines=lines)
+    return schemas.TableResponse(names=table.names, lines=lines, sheets=tables.sheet_names(content))
 
 
 # The page and its files. They show nothing of any campaign, and need no token.

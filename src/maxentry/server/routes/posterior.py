@@ -24,7 +24,7 @@ from maxentry.posterior.diagnostics import NOTHING_TO_DO, advice_at
 from maxentry.progress import Watch
 from maxentry.server import requests, schemas
 from maxentry.server.requests import parse_label
-from maxentry.server.routes.campaigns import CSV_FILE, LARGEST_MATRIX, CsvForm, csv_file
+from maxentry.server.routes.campaigns import LARGEST_MATRIX, TABLE_FILE, CsvForm, table_file
 from maxentry.server.routes.dependencies import (
     ACCEPTED,
     CampaignDep,
@@ -98,7 +98,7 @@ def draws(fit: FitDep) -> Response:
         return Response(path.read_bytes(), media_type="application/octet-stream", headers=headers)
 
 
-@router.get("/campaigns/{campaign}/completed", response_class=Response, responses={**CSV_FILE, **ACCEPTED})
+@router.get("/campaigns/{campaign}/completed", response_class=Response, responses={**TABLE_FILE, **ACCEPTED})
 def completed(
     fit: FitDep,
     state: StateDep,
@@ -113,7 +113,7 @@ def completed(
         raise SizeError(f"expected a matrix of at most {LARGEST_MATRIX} entries, got {m1 * m2}.")
     matrix = np.array(getattr(fit.posterior.arrays, what))
     rounded = [tables.round_numbers(column) for column in matrix.T.tolist()]
-    return csv_file("completed", views.wide_columns(state, rounded), form)
+    return table_file("completed", views.wide_columns(state, rounded), form)
 
 
 @router.get("/campaigns/{campaign}/entry", response_model=schemas.EntryResponse)
@@ -259,7 +259,7 @@ async def report(service: ServiceDep, here: CampaignDep, state: StateDep, wait: 
 
         if state.standing:
             here.fits.fit(state, watch)
-        return {"page": render_report(here.campaign, unit=state.settings.unit or "")}
+        return {"page": render_report(here.campaign)}
 
     made = await service.finish("report", here, work, state.version, wait)
     headers = {"Content-Disposition": 'attachment; filename="report.html"'}

@@ -3,12 +3,16 @@
 import * as api from "./api.js";
 import { h, toast } from "./dom.js";
 
+const WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 const FILES = [
   ["Completed table (CSV)", "completed", "", "completed.csv", "text/csv"],
-  ["Completed table (Excel, decimal comma)", "completed", "form=excel", "completed.csv", "text/csv"],
+  ["Completed table (Excel)", "completed", "form=xlsx", "completed.xlsx", WORKBOOK],
+  ["Completed table (CSV, decimal comma)", "completed", "form=excel", "completed.csv", "text/csv"],
   ["Measurements (CSV)", "export", "", "measurements.csv", "text/csv"],
+  ["Measurements (Excel)", "export", "form=xlsx", "measurements.xlsx", WORKBOOK],
   ["Plate as CSV", "plate", "", "plate.csv", "text/csv"],
-  ["Plate (Excel, decimal comma)", "plate", "form=excel", "plate.csv", "text/csv"],
+  ["Plate as Excel", "plate", "form=xlsx", "plate.xlsx", WORKBOOK],
+  ["Plate (CSV, decimal comma)", "plate", "form=excel", "plate.csv", "text/csv"],
   ["Report (HTML)", "report", "", "report.html", "text/html"],
 ];
 

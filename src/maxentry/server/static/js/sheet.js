@@ -1,7 +1,7 @@
 // A file with measurements as a table: how it was read, and which columns are rows, columns and values, by clicking.
 
 import * as api from "./api.js";
-import { h, put } from "./dom.js";
+import { h, put, toast } from "./dom.js";
 import { count, several } from "./format.js";
 
 const PREVIEWED = 8; // lines
@@ -80,7 +80,7 @@ export class Sheet {
     const role = (at) => Object.keys(ROLES).find((one) => this.roles[one] === at) ?? (long ? "" : "value");
     const head = (name, at) => h("th", { scope: "col", class: role(at) }, h("span", {}, name || `column ${at + 1}`), h("span", { class: "segments" }, Object.entries(ROLES).filter(([one]) => long || one === "row").map(([one, word]) =>
       h("button", { type: "button", class: "small", "aria-pressed": String(this.roles[one] === at), "aria-label": `${name || `column ${at + 1}`} holds the ${word}${one === "value" ? "" : " labels"}`, onclick: () => this.give(at, one) }, word))));
-    const sheetChoice = sheets?.length > 1 ? h("select", { "aria-label": "Sheet", onchange: (event) => this.turn(event.target.value) }, sheets.map((name) => h("option", { value: name, selected: name === this.found.sheet }, name))) : null;
+    const sheetChoice = sheets?.length > 1 ? h("select", { "aria-label": "Sheet", onchange: (event) => this.turn(event.target.value).catch((error) => toast(error.message, "bad")) }, sheets.map((name) => h("option", { value: name, selected: name === this.name }, name))) : null;
     put(this.element,
       h("p", {}, h("strong", {}, this.file.name), `: ${several(rows.length, "row")}, ${several(cols.length, "column")}, ${several(values.length, "value")}.`, sheetChoice),
       h("div", { class: "segments", role: "group", "aria-label": "How the file is laid out" }, shape("a matrix: one line for each row", !long, false), shape("a list: one line for each measurement", long, true)),
@@ -92,6 +92,7 @@ export class Sheet {
 
   /** Another sheet of the workbook. */
   async turn(sheet) {
+    this.name = sheet;
     this.found = await readFile(this.file, sheet);
     this.roles = guess(this.found);
     this.draw();
