@@ -301,7 +301,8 @@ def test_a_key_is_refused_where_it_would_be_ignored() -> None:
         key = {"Idempotency-Key": "k"}
         lookup = client.post(f"{path}/lookup", json={"rows": [0], "cols": [0]}, headers=key)
         cancel = client.delete("/jobs/x", headers=key)
-        for answer in (lookup, cancel):
+        read = client.post("/tables", content=b"row,a\nr,1\n", headers=key | {"Content-Type": "text/csv"})
+        for answer in (lookup, cancel, read):
             assert answer.status_code == 422, answer.text
             assert "expected no Idempotency-Key" in answer.json()["detail"]
 
@@ -316,4 +317,4 @@ def test_no_route_ignores_a_key() -> None:
         for method, about in methods.items()
         if method != "get" and "Idempotency-Key" not in [p["name"] for p in about.get("parameters", ())]
     }
-    assert without == {"/api/v1/jobs/{job}", "/api/v1/campaigns/{campaign}/lookup"}
+    assert without == {"/api/v1/jobs/{job}", "/api/v1/campaigns/{campaign}/lookup", "/api/v1/tables"}
