@@ -1,8 +1,8 @@
 """Are the probabilities of answers right? On simulated tables, of all answers of 30% about 30% must be true.
 
-Tables are draws of the model with row and column effects, measured with noise at random; truth is the entry without
-noise. Fits are by default but for the rank, which is given. Errors are over tables:
-answers of one table go together.
+Tables are drawn from the model ("model"), or are products of Gaussian factors ("factors"), not the prior's law;
+both with row and column effects, measured with noise at random. Truth is the entry without noise. Fits are by default
+but for the rank, which is given. Errors are over tables: answers of one table go together.
 """
 
 from itertools import pairwise
@@ -11,25 +11,30 @@ import numpy as np
 
 import maxentry
 from maxentry.model.goal import Goal
+from maxentry.model.smg import draw_smg
 from maxentry.posterior import decisions
 
-M, RANK, NOISE, MEASURED, TABLES = (20, 15), 2, 0.5, 120, 120
+M, RANK, NOISE, MEASURED, TABLES = (20, 15), 2, 0.5, 120, 60
 BINS = np.array([0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98])
+LAWS = ("model", "factors")
 ASKED = ("best 15", "best per column", "rank rows: best", "rank rows: pairs", "threshold")
 
 
-def simulate(seed: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def simulate(seed: int, law: str) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     rng, (m1, m2) = np.random.default_rng([seed, 11]), M
-    X = rng.normal(size=(m1, RANK)) @ rng.normal(size=(RANK, m2)) / np.sqrt(RANK)
+    if law == "model":
+        X = draw_smg(m1, m2, RANK, m1 * m2 / RANK**2, rng).matrix()  # entries of variance one
+    else:
+        X = rng.normal(size=(m1, RANK)) @ rng.normal(size=(RANK, m2)) / np.sqrt(RANK)
     X += 0.7 * rng.normal(size=(m1, 1)) + 0.7 * rng.normal(size=(1, m2)) + 3 * rng.normal()
     keys = rng.permutation(m1 * m2)[:MEASURED]
     rows, cols = np.divmod(keys, m2)
     return X, (rows, cols, X[rows, cols] + NOISE * rng.normal(size=MEASURED))
 
 
-def answers(seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def answers(seed: int, law: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Probabilities, and whether they came true, of all answers about one table."""
-    X, data = simulate(seed)
+    X, data = simulate(seed, law)
     p = maxentry.complete(data, RANK, shape=M, seed=seed, threads=1, progress=False)
     found = {}
     for words in ("best 15", "best per column"):
@@ -55,8 +60,11 @@ def answers(seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def run_all() -> dict[str, list[dict[str, float]]]:
     """Of each kind of answer and bin: the mean probability, the share that came true, its error, and how many."""
-    tables = [answers(seed) for seed in range(TABLES)]
-    return {name: summarise([table[name] for table in tables]) for name in ASKED}
+    found = {}
+    for law in LAWS:
+        tables = [answers(seed, law) for seed in range(TABLES)]
+        found |= {f"{law}, {name}": summarise([table[name] for table in tables]) for name in ASKED}
+    return found
 
 
 def summarise(tables: list[tuple[np.ndarray, np.ndarray]]) -> list[dict[str, float]]:

@@ -33,7 +33,8 @@ if __name__ == "__main__":
     # To be dropped once they are computed anew.
     older = (
         "Lines of `limits` and `yes_no` were computed before the step that draws the strength of components; those of "
-        "`promises`, `bald` and `campaigns` with a slower sampler of the same law."
+        "`promises` of limits, grades and all three, of `bald` and `campaigns` with a slower sampler of the same law. "
+        "Those of `yes_no` and `bald` are with the prior of numbers, which yes and no had then."
     )
     head = f"{__doc__.splitlines()[0]}\n\nWritten by `python -m benchmarks.kinds`. {older}"
     main(__doc__, head, HERE.parent / "kinds.md", HERE / "results", CHECKS)

@@ -58,9 +58,7 @@ from maxentry.transform import NONE, ValueMap
 
 LATENT_SWEEPS = 20  # of latent values and weights
 LEAST_EFFECTIVE = 0.5  # share of the draws that weights must leave
-TIME_TO_REFIT = (
-    0.1  # observations of new rows over those of the fit from which the columns should be fitted again
-)
+TIME_TO_REFIT = 0.05  # observations of new rows over those of the fit, from which it should be fitted again
 MOST_WEIGHED = 64  # rows at once by which draws are weighted
 MOST_COPIED = 100_000_000  # numbers of the columns' draws that are copied to be resampled
 
