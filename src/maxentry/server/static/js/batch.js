@@ -77,6 +77,7 @@ export class Batch {
     const rest = total - items.length;
     put(this.summary, rest > 0 ? `and ${several(rest, "entry", "entries")} more: the plate as a file has all` : total ? `${several(total, "entry", "entries")} pending` : "");
     this.form.hidden = total === 0;
+    if (this.entering && total) this.enter();
     this.acted();
   }
 
@@ -105,8 +106,9 @@ export class Batch {
     return [...this.lines.values()].filter((line) => line.text !== "");
   }
 
-  /** To the first box without a value. */
+  /** To the first box without a value, as soon as there is one. */
   enter() {
+    this.entering = this.lines.size === 0;
     const line = [...this.lines.values()].find((one) => one.text === "") ?? this.lines.values().next().value;
     line?.value.focus();
     line?.row.scrollIntoView({ block: "nearest" });
