@@ -179,10 +179,27 @@ def test_values_off_the_scale_are_named_by_label():
         complete(frame, 1, transform="cube")
 
 
-def test_new_rows_of_a_transformed_posterior_are_refused(posterior):
-    for ask in (fold_in, fold_in_mean):
-        with pytest.raises(ParameterError, match=r"without transform"):
-            ask(posterior, np.full((1, 9), 0.5))
+def test_new_rows_are_answered_in_the_units_of_the_data(posterior):
+    """The draws are those of the transformed values, and answers are these mapped back."""
+    back = posterior.transform.forward(posterior.observations.values)
+    z, told = Z.copy(), np.full((1, 9), np.nan)
+    z[~np.isnan(Z)] = back
+    on_scale = told.copy()
+    told[0, [1, 4, 7]], on_scale[0, [1, 4, 7]] = posterior.observations.values[:3], back[:3]
+    plain = complete(z, 2, sampling=SHORT, seed=1)
+    new, on_scale = posterior.rows(told), plain.rows(on_scale)
+    for mine, theirs in zip(
+        (new.belief.left, new.belief.row), (on_scale.belief.left, on_scale.belief.row), strict=True
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-10)
+    draws = np.stack([posterior.transform.inverse(new.belief.draw(s)) for s in range(new.belief.n_draws)])
+    np.testing.assert_allclose(new.arrays.mean, draws.mean(0))
+    mean, sd = fold_in(posterior, told)
+    np.testing.assert_allclose(fold_in_mean(posterior, told), mean)
+    assert posterior.transform.inside(mean).all()
+    assert (sd > 0).all()
+    with pytest.raises(DataError, match="for the log"):
+        posterior.rows({COLS[0]: -0.5})
 
 
 # Files written before there were transforms
