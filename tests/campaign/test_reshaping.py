@@ -13,7 +13,7 @@ from maxentry.campaign.backup import check_storage, copy_campaigns
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.ledger import snapshots
 from maxentry.campaign.storage import Storage
-from maxentry.errors import CampaignError, DataError, LabelError, StorageError
+from maxentry.errors import CampaignError, DataError, LabelError, MaxentryError, StorageError
 
 ROWS, COLS = ["a", "b", "c", "d"], ["x", "y", "z"]
 QUICK: dict[str, Any] = {"seed": 1, "acquisition": "balanced"}
@@ -111,6 +111,41 @@ def test_what_cannot_be_removed_is_refused(lab: Campaign) -> None:
         with pytest.raises(error, match=words):
             lab.remove_rows(labels)
     assert lab.state.version == version
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "words", "mended"),
+    [
+        ({"rank": 3}, [3, 4, 5], "cannot remove columns .*at most 1, .* Change that setting first", {"rank": "auto"}),
+        ({"goal": "rank rows", "weights": [0, 0, 0, 1, 1, 1]}, [3, 4, 5], "not all zero", {"weights": None}),
+        ({"mask": np.arange(36).reshape(6, 6) % 6 > 4}, [5], "False everywhere", {"mask": None}),
+    ],
+)  # fmt: skip
+def test_settings_that_would_not_work_without_are_to_be_changed_first(
+    given: dict[str, Any], names: list[int], words: str, mended: dict[str, Any]
+) -> None:
+    with Campaign.create("sqlite://", "lab", 6, 6, **QUICK | given) as c:
+        with pytest.raises(ValueError, match=words) as refused:
+            c.remove_cols(names)
+        assert isinstance(refused.value, MaxentryError)
+        assert (c.state.version, c.state.shape) == (1, (6, 6))
+        c.set(**mended)
+        c.remove_cols(names)
+        c.set(budget=20)
+        assert (c.settings.budget, c.state.shape) == (20, (6, 6 - len(names)))
+
+
+def test_the_first_design_is_at_most_all_that_is_left(tmp_path: Path) -> None:
+    with Campaign.create(tmp_path / "lab.db", "lab", 6, 6, n_initial=30, **QUICK) as c:
+        c.remove_rows([5])
+        assert c.settings.n_initial == 30
+        c.remove_rows([0, 2])
+        assert c.settings.n_initial == 18
+        c.set(budget=20)
+        c.add_rows(["new"])
+        assert len(c.ask(18, frame="columns")["id"]) == 18
+    with Campaign.open(tmp_path / "lab.db") as again:
+        assert (again.settings.n_initial, again.settings.budget) == (18, 20)
 
 
 def test_ids_and_measurements_of_removed_rows_are_refused(lab: Campaign) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.server.live import begin, serving
 
 from maxentry.campaign.campaign import Campaign
+from maxentry.campaign.storage import Storage
 from maxentry.posterior.diagnostics import NOTHING_TO_DO, THOROUGH, Diagnostics
 
 
@@ -94,6 +95,47 @@ def test_by_name_or_by_id(client: httpx.Client) -> None:
         missing.json()["detail"]
         == "expected the name of a campaign ('plain name', '../odd/name'), got 'no such'."
     )
+
+
+# Rows that were removed
+
+
+@pytest.mark.parametrize("side", ["row", "col"])
+def test_a_fit_from_before_a_removal_is_not_shown_under_other_labels(side: str) -> None:
+    names, others = list("ABCDEF"), list("wxyz")
+    rows, cols = (names, others) if side == "row" else (others, names)
+    values = {(name, other): 10.0 * i + j for i, name in enumerate(names) for j, other in enumerate(others)}
+    with Storage("sqlite://", create=True) as storage, serving(storage) as client:
+        path = begin(client, rows=rows, cols=cols, effort="quick")
+        lines = [
+            {"row": n if side == "row" else o, "col": o if side == "row" else n, "value": value}
+            for (n, o), value in values.items()
+        ]
+        assert client.post(f"{path}/tell", json={"lines": lines}).json()["told"] == 24
+        assert client.get(f"{path}/posterior?wait=60").status_code == 200
+        campaign = Campaign.open(storage)
+        getattr(campaign, f"remove_{side}s")(["A"])
+        getattr(campaign, f"add_{side}s")(["Z"])
+        campaign.ask(1)
+
+        where = {"row": "Z", "col": "w"} if side == "row" else {"row": "w", "col": "Z"}
+        entry = client.get(f"{path}/entry", params=where)
+        assert entry.status_code == 200
+        assert (entry.json()["fit"], entry.json()["believed"]) == (None, None)
+        reasons = client.get(f"{path}/reasons").json()
+        assert (reasons["fit"], reasons["items"][0]["mean_now"]) == (None, None)
+
+        table = client.get(f"{path}/completed?stale=true&wait=60")
+        assert table.status_code == 200
+        assert "Z" in table.text
+        assert "A" not in table.text
+        drawn = client.get(f"{path}/map?stale=true&wait=60").json()
+        assert drawn["fit"]["version"] == campaign.state.version
+        assert drawn[f"{side}_labels"] == [*names[1:], "Z"]
+        means = np.array(drawn["values"]) if side == "row" else np.array(drawn["values"]).T
+        measured = np.array([[values[name, other] for other in others] for name in names[1:]])
+        np.testing.assert_allclose(means[:5], measured, atol=3)  # a row off would be 10
+        assert client.get(f"{path}/entry", params=where).json()["believed"] is not None
 
 
 # Exports and entries

@@ -295,7 +295,7 @@ class Settings:
         return self.changed({"rows": rows, "cols": cols, "mask": mask, "costs": costs, "weights": weights})
 
     def without(self, side: Literal["row", "col"], gone: Any) -> Settings:
-        """Return a copy without these rows (or columns), by position."""
+        """Return a copy without these rows (or columns), by position; `n_initial` is at most all that is left."""
         import numpy as np
 
         axis = 0 if side == "row" else 1
@@ -305,7 +305,9 @@ class Settings:
         costs, weights = self.costs.without(side, gone), self.weights
         if weights is not None and (self.wanted.averaged == "column") == (side == "col"):
             weights = tuple(x for k, x in enumerate(weights) if k not in drop)
-        return self.changed({f"{side}s": labels, "mask": mask, "costs": costs, "weights": weights})
+        after = self.changed({f"{side}s": labels, "mask": mask, "costs": costs, "weights": weights})
+        n, most = self.n_initial, math.prod(after.shape)
+        return after if n is None or n <= most else after.changed({"n_initial": most})
 
     def _all(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -574,10 +576,8 @@ def _check_batch_limits(settings: Settings) -> None:
         raise ParameterError(
             f"expected plates or limits per row and column, got plates={settings.plates!r} and {limits[0]}."
         )
-    if settings.n_initial is not None and settings.n_initial > m1 * m2:
-        raise ParameterError(
-            f"expected n_initial of at most all {m1 * m2} entries, got {settings.n_initial}."
-        )
+    if (n := settings.n_initial) is not None and n > m1 * m2:
+        raise ParameterError(f"expected n_initial of at most all {m1 * m2} entries, got {n}.")
     if settings.lease is not None and settings.lease > LONGEST_LEASE:
         raise ParameterError(f"expected a lease of at most 100 years, got {settings.lease:g} seconds.")
 

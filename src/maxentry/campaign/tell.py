@@ -21,7 +21,7 @@ from maxentry.campaign.events import Added, Changed, Corrected, Event, Failed, R
 from maxentry.campaign.ledger.tables import FAILED, REMOVED, RETRY, Ask, Finder, Measurement, entry_keys
 from maxentry.campaign.state import State
 from maxentry.cells import Reading, Words
-from maxentry.errors import CampaignError, DataError, ParameterError, is_whole
+from maxentry.errors import CampaignError, DataError, MaxentryError, ParameterError, is_whole
 from maxentry.frames import is_sequence, to_list
 from maxentry.labels import check_labels, label_columns, place
 from maxentry.tables import DecimalComma, Table
@@ -89,9 +89,14 @@ def add_labels(state: State, kind: type[Added], labels: Iterable[Hashable], cost
 
 
 def remove_labels(state: State, kind: Any, labels: Iterable[Hashable]) -> tuple[Sequence[Event], int]:
-    """Remove rows or columns. The result is how many values are struck out."""
+    """Remove rows or columns, unless the settings cannot do without. The result is how many values are struck out."""
     rows = kind.kind == "rows_removed"
     known, places = (state.row_axis if rows else state.col_axis).select_removed(labels)
+    try:
+        settings.change_settings(state.settings.without("row" if rows else "col", places), {})
+    except MaxentryError as error:
+        refused = f"cannot remove {'rows' if rows else 'columns'} {show(list(known))}: {error.message:.180}"
+        raise type(error)(f"{refused.rstrip('.')}. Change that setting first.", code=error.code) from None
     return [kind(known)], int(np.isin(state.told.rows if rows else state.told.cols, places).sum())
 
 
@@ -307,9 +312,7 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
 
 def _is_wide(table: Table) -> bool:
     """Whether a table has row labels and one column for each column of the matrix: it has no column with a role."""
-    roles = {*COLUMNS, *frames.BESIDE, *(name for names in tables.ALIASES.values() for name in names)} - {
-        "se"
-    }
+    roles = {*COLUMNS, *frames.BESIDE}.union(*tables.ALIASES.values()) - {"se"}
     names = [name.strip().lower() for name in table.names]
     return len(names) > 1 and table.n > 0 and roles.isdisjoint(names if names[0] != "row" else names[1:])
 
@@ -500,10 +503,8 @@ class _Judge:
             if entry in self.fresh or (id is None and self.values(None, entry)[0]):
                 raise _has_value(self.name(entry))
         if id is None:
-            raise DataError(
-                f"expected a failure of an entry that was asked for, got {self.name(entry)}, which was not "
-                f"({line.where}). Leave it out."
-            )
+            got = f"{self.name(entry)}, which was not ({line.where}). Leave it out."
+            raise DataError(f"expected a failure of an entry that was asked for, got {got}")
         status = self.state.asked[id].status
         if status == "told" or id in self.fresh:
             raise _has_value(f"id {id}", id)

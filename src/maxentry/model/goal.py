@@ -182,6 +182,7 @@ def read_weights(given: Any, axis: Axis) -> tuple[float, ...]:
     good = weights.shape == (axis.size,) and np.isfinite(weights).all() and (weights >= 0).all()
     if not good or not np.isfinite(weights.sum()) or not weights.sum() > 0:
         raise ParameterError(
-            f"weights must be {axis.size} numbers from zero on, one for each {axis.name}, got {show(given)}"
+            f"weights must be {axis.size} numbers from zero on, one for each {axis.name} and not all zero, got "
+            f"{show(given)}"
         )
     return tuple(weights.tolist())

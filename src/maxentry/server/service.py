@@ -15,6 +15,7 @@ from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.state import State
 from maxentry.campaign.storage import Key, Storage
 from maxentry.errors import CampaignError, SizeError
+from maxentry.labels import Labels
 from maxentry.posterior.posterior import Posterior
 from maxentry.progress import Watch
 from maxentry.server import idempotency
@@ -45,7 +46,7 @@ class Service:
     def __init__(self, storage: Storage, limits: ServerLimits) -> None:
         self.storage, self.limits = storage, limits
         self.jobs = JobQueue(limits.workers, limits.waiting, limits.client_jobs)
-        # By id, the one used last is the last. Campaigns are never renamed or deleted.
+        # By id, which stays the same when a campaign is renamed; the one used last is the last.
         self._open: OrderedDict[str, OpenCampaign] = OrderedDict()
         self._fitted: OrderedDict[str, OpenCampaign] = OrderedDict()  # those with fits in memory
         self._lock = threading.Lock()
@@ -180,11 +181,15 @@ class Service:
 
 
 class VersionedPosterior(NamedTuple):
-    """A posterior, the last event that it knows, and whether no measurement has come since."""
+    """A posterior, the last event that it knows, and whether no measurement has come since.
+
+    removed: the rows and columns that were removed before it (`State.removed`): its positions hold until another is.
+    """
 
     posterior: Posterior
     version: int
     current: bool
+    removed: tuple[Labels, Labels]
 
     @property
     def measurements(self) -> int:
@@ -210,11 +215,17 @@ class CampaignFits(fits.Memory):
         n = len(state.standing)
         kind = "anchor" if fits.largest_anchor(n, state.settings.rank) == n else "warm"
         posterior = super().get(fits.digest_fit(state, n, kind))
-        return None if posterior is None else VersionedPosterior(posterior, state.version, True)
+        return (
+            None if posterior is None else VersionedPosterior(posterior, state.version, True, state.removed)
+        )
 
     def latest(self, state: State) -> VersionedPosterior | None:
-        """Return the posterior of all measurements if it is in memory, else the last one that was fitted here."""
-        return None if not state.standing else self.current(state) or self._latest
+        """Return the posterior of all measurements if it is in memory, else the last one that was fitted here.
+
+        None if rows or columns were removed since: others are at their positions now.
+        """
+        last = None if not state.standing else self.current(state) or self._latest
+        return last if last is not None and last.removed == state.removed else None
 
     def fit(self, state: State, watch: Watch) -> Posterior:
         """Return the posterior of all measurements, fitted if need be; `watch` sees the progress."""

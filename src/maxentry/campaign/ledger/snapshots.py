@@ -32,7 +32,7 @@ from maxentry.labels import Labels
 
 FORMAT = 1  # of the file; increase it when it changes, or when the same events give another state
 WITH_READINGS = 3  # where there are or were limits or standard errors, which format 1 does not know
-WITH_REMOVED = 4  # where rows or columns were removed
+WITH_REMOVED = 5  # where rows or columns were removed; format 4 may have an n_initial beyond what is left
 
 
 def save(state: State, file: Path, mark: str) -> None:
