@@ -161,8 +161,8 @@ MODEL = [
     ),
     Mistake(
         "model/priors.py",
-        "0.5 * m1 * m2 / max(rank, 1) ** 2",
-        "0.5 * m1 * m2 / max(rank, 1)",
+        "* m1 * m2 / max(rank, 1) ** 2)",
+        "* m1 * m2 / max(rank, 1))",
         "the prior of the signal puts more than half of the variance on X",
         "model/test_priors.py test_docs.py",
     ),

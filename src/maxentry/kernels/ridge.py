@@ -184,8 +184,8 @@ def draw_coefficients(
     """G[i, t] <- a draw of row i's coefficients in draw which[t] of the columns, centre[i, t] <- their mean.
 
     The draws are made of the normals Z (n, T, K), or of (1, T, K), the same for every row. values and variances (of
-    their noise) are (1, N) or (T, N), one line for each t. evidence[i, t] <- the log density of the row's values, less
-    a constant, and less log |Q| / 2, which is the same for all rows.
+    their noise) are (1, N) or (T, N), one line for each t; variances may be (T, 1). evidence[i, t] <- the log density
+    of the row's values, less a constant, and less log |Q| / 2, which is the same for all rows.
     """
     T, R = which.size, right.shape[2]
     K = R + int(effects)
@@ -201,7 +201,7 @@ def draw_coefficients(
             n, quad, log_var = starts[i + 1] - starts[i], 0.0, 0.0
             for k in range(n):
                 e = starts[i] + k
-                j, v = index[e], variances[line_var, e]
+                j, v = index[e], variances[line_var, e if variances.shape[1] > 1 else 0]
                 root = 1.0 / math.sqrt(v)
                 for a in range(R):
                     F[k, a] = root * right[s, j, a]

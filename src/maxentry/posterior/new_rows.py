@@ -36,6 +36,7 @@ from scipy.special import log_ndtr, ndtri_exp
 from threadpoolctl import threadpool_limits
 
 from maxentry import frames
+from maxentry._io import check_memory
 from maxentry._types import Array, Indices
 from maxentry.acquisition import choose
 from maxentry.acquisition.problem import Problem
@@ -364,6 +365,10 @@ def _draw_rows(
     compiling_notice([kernel.draw_coefficients])
     columns, law = posterior.columns, posterior.noise_law
     S, K, rng = len(columns.Q), columns.Q.shape[1], np.random.default_rng(0)
+    told = 0 if repeats is None else repeats.observations.n
+    latent = repeats is not None and (law.nu is not None or repeats.observations.low is not None)
+    numbers = S * (3 * n * K + (told * (columns.right.shape[2] + K + 6) if latent else 0))
+    check_memory(8 * numbers, f"{S} draws of {n} new rows")
     rows = _Rows(columns, n, np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
     lines = 1 if apart else n
     if repeats is None:
@@ -427,14 +432,14 @@ class _Rows(NamedTuple):
 
 
 def _noise_variances(posterior: Fitted, repeats: Any) -> Array:
-    """The variance of every observation around the pattern in each draw, (S, N)."""
+    """The variance of every observation around the pattern in each draw, (S, N), or (S, 1) where all are alike."""
     o, law, omega2 = repeats.observations, posterior.noise_law, posterior.draws.omega2
     if omega2 is not None:
         own = omega2.reshape(-1, 1)
         error = (law.var[:, None] - own) / np.maximum(repeats.times, 1.0)
         return np.asarray(own + np.where(repeats.times > 0, error, repeats.var))
     scale = 1.0 if law.spread is None or law.by_row else law.spread[:, o.cols] ** 2
-    return np.asarray(law.var[:, None] * scale * np.ones((1, o.n)))
+    return np.asarray(law.var[:, None] * scale)
 
 
 def _resample(log_weight: Array, rng: np.random.Generator) -> tuple[Indices, float]:
@@ -522,7 +527,8 @@ def _blocks(posterior: Fitted, Y: ArrayLike, ends: Sequence[Array] | None) -> It
         i, j = np.argwhere(np.isinf(values))[0]
         raise DataError(f"expected finite numbers, got {values[i, j]} at row {i}, column {j}")
     columns = posterior.columns
-    step = max(1, BLOCK_NUMBERS // (m2 + columns.Q[:, 0].size))
+    most = int((~np.isnan(values)).sum(1).max(initial=0))
+    step = max(1, BLOCK_NUMBERS // (m2 + columns.Q[:, 0].size + len(columns.Q) * most))
     form = frames.Form(None, None, posterior.observations.col_labels)
     with threadpool_limits(1):  # threads on matrices this thin cost more than they give
         for start in range(0, len(values), step):
