@@ -223,3 +223,14 @@ def test_whole_plates_by_the_sum_of_gains():
 def test_filling_has_criteria_of_its_own():
     with pytest.raises(ParameterError, match="got fill"):
         choose("fill", belief(SHAPE), Problem(SHAPE), 1)
+
+
+@pytest.mark.parametrize("words", ["best", "best 3", "best per row"])
+def test_what_is_measured_is_not_the_best_to_measure_next(words):
+    """Though entries may be asked for again: it counts already, and would be chosen again and again."""
+    b, observed = belief(SHAPE), Entries.from_lists([0, 1, 2], [0, 1, 2])
+    found = keys(choose(words, b, Problem(SHAPE, observed, again=True), 6))
+    assert found == keys(choose(words, b, Problem(SHAPE, observed), 6))
+    assert len({*found, *observed.keys(SHAPE[1]).tolist()}) == 9
+    every = Entries.from_keys(np.arange(30), SHAPE[1])
+    assert len(keys(choose(words, b, Problem(SHAPE, every, again=True), 2))) == 2

@@ -22,7 +22,7 @@ some draws; else at random.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,7 @@ class GoalCriterion:
             raise ParameterError("expected a goal of best, rank or threshold, got fill")
         gain: _Improvement | _Knowledge
         if self.goal.kind == "best":
+            problem = _measure_once(problem)
             candidates = screen_best(belief, problem, self.goal, self.convert, n)
             gain = _Improvement.begin(belief, problem, self.goal, self.convert, candidates)
         else:
@@ -116,6 +117,13 @@ def available_blocks(problem: Problem) -> Iterator[tuple[slice, Flags]]:
     for start in range(0, m1, step):
         rows = slice(start, min(start + step, m1))
         yield rows, problem.available(np.arange(rows.start, rows.stop), np.arange(m2))
+
+
+def _measure_once(problem: Problem) -> Problem:
+    """Leave out what is measured while anything else is available: what counts already cannot improve the best."""
+    once = replace(problem, again=False)
+    others = problem.again and any(free.any() for _, free in available_blocks(once))
+    return once if others else problem
 
 
 def sample_available(problem: Problem, rng: np.random.Generator) -> Entries:
