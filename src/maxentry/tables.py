@@ -13,6 +13,7 @@ import stat
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
+from xml.parsers import expat
 
 from maxentry._io import open_output
 from maxentry.errors import DataError, MissingDependencyError, ParameterError
@@ -30,7 +32,9 @@ ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".tsv": "tsv", ".xlsx": "xls
 WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")  # of other formats
 XLSX_MAGIC = b"PK\x03\x04"
 MOST_LINES, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
-LARGEST_WORKBOOK = 2**30  # bytes, unpacked
+MOST_CELLS = 5_000_000  # of a sheet, or of a Parquet file of less than MOST_CELLS / 4 bytes
+MOST_ELEMENTS = 1_000_000  # of the XML of a line of a sheet; ten times as many of its texts
+LARGEST_WORKBOOK = 2**28  # bytes, unpacked
 PARQUET_MAGIC = b"PAR1"
 
 # Whether "1,5" is a number, and whether "1,234" is; only: other cells have decimal commas, so "1.234" is no number
@@ -306,10 +310,16 @@ def _from_parquet(content: bytes, source: str) -> Table:
     import narwhals as nw
 
     try:
+        got, most = _count_parquet(content, library), max(MOST_CELLS, 4 * len(content))
+        if got > most:  # a few bytes can repeat a cell any number of times
+            where = source or "the stream"
+            raise DataError(f"{where}: expected at most {most} cells in a file of its size, got {got}.")
         frame = nw.read_parquet(io.BytesIO(content), backend=library)
         columns = {name: frame.get_column(name).to_list() for name in frame.columns}
         schema = getattr(frame.to_native(), "schema", None)
         metadata = getattr(schema, "pandas_metadata", None) or {}  # pyarrow's schema has it
+    except DataError:
+        raise
     except Exception as error:  # each library has errors of its own
         reason = str(error).splitlines()[0]
         raise DataError(f"{source or 'the stream'} is not a Parquet file: {reason}.") from None
@@ -318,6 +328,21 @@ def _from_parquet(content: bytes, source: str) -> Table:
     names = [*index, *(name for name in columns if name not in index)]
     named = ["" if name == "__index_level_0__" else name for name in names]
     return Table(named, [columns[name] for name in names], source)
+
+
+def _count_parquet(content: bytes, library: Literal["pyarrow", "polars"]) -> int:
+    """How many cells a Parquet file says it has, those of lists included where pyarrow is installed."""
+    if library == "polars":
+        import polars
+
+        lines = polars.scan_parquet(io.BytesIO(content)).select(polars.len()).collect().item()
+        return int(lines) * len(polars.read_parquet_schema(io.BytesIO(content)))
+    from pyarrow.parquet import read_metadata
+
+    about = read_metadata(io.BytesIO(content))
+    groups = [about.row_group(k) for k in range(about.num_row_groups)]
+    parts = sum(group.column(j).num_values for group in groups for j in range(group.num_columns))
+    return int(max(about.num_rows * about.num_columns, parts))
 
 
 def _to_parquet(table: Table) -> bytes:
@@ -357,19 +382,20 @@ def _from_xlsx(content: bytes, source: str, sheet: str | None) -> Table:
     name, lines = names[0], []
     try:
         for name in names if sheet is None else [sheet]:
-            if lines := _sheet_lines(book[name]):
+            if lines := _sheet_lines(book[name], source):
                 break
+    except DataError:
+        raise
     except Exception as error:  # of zip, of XML, of openpyxl
         raise DataError(f"{source} is not an Excel file that can be read: {error!s:.80}.") from None
     finally:
         book.close()
     if not lines:
         raise DataError(f"expected a table with a line of names, got nothing in {source}.")
-    width = max(len(line) for _, line in lines)
-    cells = [line + [None] * (width - len(line)) for _, line in lines]
-    columns = [
-        list(column) for column in zip(*cells, strict=True) if any(cell is not None for cell in column)
-    ]
+    used = sorted({place for _, line in lines for place in line})
+    if (got := len(lines) * len(used)) > MOST_CELLS:
+        raise DataError(f"{source}: expected a sheet of at most {MOST_CELLS} cells, got {got}.")
+    columns = [[line.get(place) for _, line in lines] for place in used]
     titles = [cell_text(column[0]).strip() for column in columns]
     where = f"{source}, sheet {name!r}" if len(names) > 1 else source
     numbers = [number for number, _ in lines[1:]]
@@ -392,11 +418,14 @@ def _open_workbook(content: bytes, source: str) -> Any:
 
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:
-            size = sum(part.file_size for part in package.infolist())
-        if size > LARGEST_WORKBOOK:
-            raise DataError(
-                f"{source}: expected a workbook of at most 1 GiB, got one of {size / 2**30:.1f} GiB."
-            )
+            parts = package.infolist()
+            size, most = sum(part.file_size for part in parts), LARGEST_WORKBOOK / 2**20
+            if size > LARGEST_WORKBOOK:
+                got = f"{size / 2**20:.0f} MiB"
+                raise DataError(f"{source}: expected a workbook of at most {most:.0f} MiB, got one of {got}.")
+            for part in parts:
+                with package.open(part) as stream, suppress(expat.ExpatError):  # a picture, say
+                    _check_part(stream, source)
         with warnings.catch_warnings():  # of drawings and styles that are not read
             warnings.simplefilter("ignore")
             return load_workbook(io.BytesIO(content), read_only=True, data_only=True)
@@ -406,13 +435,58 @@ def _open_workbook(content: bytes, source: str) -> Any:
         raise DataError(f"{source} is not an Excel file that can be read: {error!s:.80}.") from None
 
 
-def _sheet_lines(page: Any) -> list[tuple[int, list[Any]]]:
-    """The lines of a sheet that are not empty, with their numbers."""
-    lines = (
-        (k, [_sheet_cell(cell) for cell in line])
-        for k, line in enumerate(page.iter_rows(values_only=True), 1)
-    )
-    return [(k, line) for k, line in lines if any(cell is not None for cell in line)]
+def _check_part(stream: Any, source: str) -> None:
+    """Refuse a part of a workbook that would take much more memory than its text when openpyxl reads it."""
+    parser, count, start = expat.ParserCreate(), 0, 0
+
+    def open_element(name: str, _: object) -> None:
+        nonlocal count, start
+        count += 1
+        if name == "row" or name.endswith(":row"):
+            start = count
+        if count - start > (MOST_ELEMENTS if start else 10 * MOST_ELEMENTS):
+            got = f"{count - start} elements in {'a line' if start else 'a part'}"
+            raise DataError(f"{source}: expected a sheet of at most {MOST_COLUMNS} columns, got {got}.")
+
+    parser.StartElementHandler = open_element
+    parser.ParseFile(stream)
+
+
+def _sheet_lines(page: Any, source: str) -> list[tuple[int, dict[int, Any]]]:
+    """The lines of a sheet that are not empty, with their numbers: cells by column, counted from 1.
+
+    Only cells that are there are looked at, whatever size the sheet says it has.
+    """
+    from openpyxl.utils import get_column_letter
+    from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
+
+    book, lines, count = page.parent, [], 0
+    formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
+
+    def read_cell(element: Any) -> dict[str, Any]:
+        found: dict[str, Any] = parse_cell(element)
+        if found["value"] is None and element.find(FORMULA_TAG) is not None and element.get("t") != "str":
+            cell = f"{get_column_letter(found['column'])}{found['row']}"
+            raise DataError(
+                f"{source}, sheet {page.title!r}, {cell}: expected a value, got a formula that was never computed. "
+                "Open the file in Excel or LibreOffice and save it."
+            )
+        return found
+
+    with page._get_source() as stream:
+        parser = WorkSheetParser(stream, page._shared_strings, True, book.epoch, **formats)
+        parse_cell, parser.parse_cell = parser.parse_cell, read_cell
+        for number, cells in parser.parse():
+            count += len(cells)
+            width = max((cell["column"] for cell in cells), default=0)
+            if number > MOST_LINES or width > MOST_COLUMNS or count > MOST_CELLS:
+                most = f"{MOST_LINES} lines, {MOST_COLUMNS} columns and {MOST_CELLS} cells"
+                got = f"line {number:.6g} with {width} columns, cell {count}"
+                raise DataError(f"{source}: expected a sheet of at most {most}, got {got}.")
+            values = {cell["column"]: _sheet_cell(cell["value"]) for cell in cells}
+            if line := {place: value for place, value in values.items() if value is not None}:
+                lines.append((number, line))
+    return lines
 
 
 def _sheet_cell(cell: Any) -> Any:

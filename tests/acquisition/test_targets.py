@@ -10,7 +10,7 @@ from tests.acquisition.beliefs import belief, problem
 from maxentry.acquisition import Costs, Limits, Problem, targets
 from maxentry.acquisition.targets import GoalCriterion
 from maxentry.belief import Belief, Entries
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, SizeError
 from maxentry.model.goal import Goal
 from maxentry.model.likelihood import Likelihood, NoiseLaw
 
@@ -223,3 +223,22 @@ def test_whole_plates_by_the_sum_of_gains():
 def test_filling_has_criteria_of_its_own():
     with pytest.raises(ParameterError, match="got fill"):
         choose("fill", belief(SHAPE), Problem(SHAPE), 1)
+
+
+@pytest.mark.parametrize("words", ["best", "best 3", "best per row"])
+def test_what_is_measured_is_not_the_best_to_measure_next(words):
+    """Though entries may be asked for again: it counts already, and would be chosen again and again."""
+    b, observed = belief(SHAPE), Entries.from_lists([0, 1, 2], [0, 1, 2])
+    found = keys(choose(words, b, Problem(SHAPE, observed, again=True), 6))
+    assert found == keys(choose(words, b, Problem(SHAPE, observed), 6))
+    assert len({*found, *observed.keys(SHAPE[1]).tolist()}) == 9
+    every = Entries.from_keys(np.arange(30), SHAPE[1])
+    assert len(keys(choose(words, b, Problem(SHAPE, every, again=True), 2))) == 2
+
+
+def test_plates_of_a_goal_that_would_not_fit_are_refused(monkeypatch):
+    b, q = belief(SHAPE), Problem(SHAPE, limits=Limits(plates="rows"))
+    assert len(set(choose("best", b, q, 2).rows.tolist())) == 2
+    monkeypatch.setattr(targets, "MOST_NUMBERS", b.n_draws * 30 - 1)
+    with pytest.raises(SizeError, match=r"at most 269 draws of entries .* got 270; ask for single entries"):
+        choose("best", b, q, 2)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from openpyxl import Workbook, load_workbook
 from tests.cli.run import answer, good, refused
 
 from maxentry import tables
-from maxentry.errors import DataError
+from maxentry.acquisition.problem import Limits
+from maxentry.cli.options import parse_shape
+from maxentry.errors import DataError, ParameterError
 from maxentry.tables import Format, Table
 
 
@@ -101,7 +105,7 @@ def test_an_empty_workbook_and_one_too_large_are_refused(monkeypatch: pytest.Mon
     with pytest.raises(DataError, match=r"got nothing in empty\.xlsx"):
         tables.read("empty.xlsx")
     monkeypatch.setattr(tables, "LARGEST_WORKBOOK", 100)
-    with pytest.raises(DataError, match="at most 1 GiB"):
+    with pytest.raises(DataError, match=r"at most 0 MiB, got one of 0 MiB"):
         tables.read("empty.xlsx")
     monkeypatch.setattr(tables, "MOST_LINES", 3)
     with pytest.raises(DataError, match="less than 3 lines"):
@@ -111,3 +115,87 @@ def test_an_empty_workbook_and_one_too_large_are_refused(monkeypatch: pytest.Mon
 def test_text_that_excel_cannot_hold_is_refused() -> None:
     with pytest.raises(DataError, match="text that Excel can hold"):
         tables.write(Table(["a"], [["\x01"]]), io.BytesIO(), Format.xlsx)
+
+
+def write_sheet(path: str, xml: str) -> str:
+    """Write a workbook whose only sheet is this XML."""
+    write_book("plain.xlsx", Sheet1=[])
+    with zipfile.ZipFile("plain.xlsx") as plain, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        for name in plain.namelist():
+            sheet = f'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">{xml}</worksheet>'
+            book.writestr(name, sheet if name.endswith("sheet1.xml") else plain.read(name))
+    return path
+
+
+TABLE = (
+    '<sheetData><row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c><c r="B1" t="inlineStr"><is><t>b</t></is>'
+    '</c></row><row r="2"><c r="B2"><v>2</v></c><c r="A2"><v>1</v></c></row></sheetData>'
+)
+
+
+@pytest.mark.parametrize("claim", ["A1", "A1:B1", "A1:XFD1048576", "B2:B2", None])
+def test_a_sheet_is_read_whatever_size_it_claims(claim: str | None) -> None:
+    write_sheet("book.xlsx", (f'<dimension ref="{claim}"/>' if claim else "") + TABLE)
+    table = tables.read("book.xlsx")
+    assert (table.names, table.columns, table.lines) == (["a", "b"], [[1], [2]], [2])
+
+
+@pytest.mark.parametrize(
+    ("row", "got"),
+    [
+        ('<row r="5000000"><c><v>1</v></c></row>', "got line 5e+06 with 1 columns"),
+        ('<row r="10000000000000"><c><v>1</v></c></row>', "got line 1e+13 with 1 columns"),
+        ('<row r="1"><c r="XFE1"><v>1</v></c></row>', "got line 1 with 16385 columns"),
+    ],
+)
+def test_a_line_or_column_beyond_a_sheet_is_refused(row: str, got: str) -> None:
+    write_sheet("book.xlsx", f"<sheetData>{row}</sheetData>")
+    with pytest.raises(DataError, match="at most 1048576 lines, 16384 columns and 5000000 cells") as refusal:
+        tables.read("book.xlsx")
+    assert got in str(refusal.value)
+
+
+def test_lines_that_are_not_there_are_not_looked_at() -> None:
+    rows = "".join(f'<row r="{k}"><c r="XFD{k}"><v>{k}</v></c></row>' for k in range(1000, 1_000_000, 1000))
+    write_sheet("book.xlsx", f'<dimension ref="A1:XFD1048576"/><sheetData>{rows}</sheetData>')
+    table = tables.read("book.xlsx")
+    assert (table.names, table.n, table.lines and table.lines[-1]) == (["1000"], 998, 999_000)
+
+
+def test_cells_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_book("full.xlsx", Sheet1=[["a", "b"], [1, 2], [3, 4]])
+    write_book("sparse.xlsx", Sheet1=[["a"], [None, 1], [None, None, 2]])
+    pl.DataFrame({"a": [1] * 100_000}).write_parquet("table.parquet")
+    size = Path("table.parquet").stat().st_size
+    assert 4 * size < 100_000
+    monkeypatch.setattr(tables, "MOST_CELLS", 5)
+    with pytest.raises(DataError, match="5 cells, got line 3 with 2 columns, cell 6"):
+        tables.read("full.xlsx")
+    with pytest.raises(DataError, match="at most 5 cells, got 9"):
+        tables.read("sparse.xlsx")
+    for library in ("pyarrow", "polars"):
+        monkeypatch.setattr(tables, "parquet_library", lambda library=library: library)
+        with pytest.raises(DataError, match=rf"at most {4 * size} cells in a file of its size, got 100000\."):
+            tables.read("table.parquet")
+    write_sheet("wide.xlsx", f"<sheetData><row>{'<d/>' * 200}</row></sheetData>")
+    monkeypatch.setattr(tables, "MOST_ELEMENTS", 100)
+    with pytest.raises(DataError, match="at most 16384 columns, got 101 elements in a line"):
+        tables.read("wide.xlsx")
+
+
+def test_a_formula_that_was_never_computed_is_refused() -> None:
+    write_book("book.xlsx", Sheet1=[["a", "b"], [1, "=A2+1"]])
+    with pytest.raises(DataError, match=r"book\.xlsx, sheet 'Sheet1', B2: expected a value, got a formula"):
+        tables.read("book.xlsx")
+    empty, four = '<c r="A3" t="str"><f>""</f><v></v></c>', '<c r="B3"><f>2+2</f><v>4</v></c>'
+    write_sheet("book.xlsx", TABLE.replace("</sheetData>", f'<row r="3">{empty}{four}</row></sheetData>'))
+    assert tables.read("book.xlsx").columns == [[1, None], [2, 4]]
+
+
+def test_a_plate_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(ParameterError, match="a block like '8x12' or None, got '999"):
+        Limits(plates="9" * 5000 + "x1")
+    with pytest.raises(ParameterError, match="a plate of 1 to 48 rows and columns, got 100x8"):
+        Limits(plates="100x8")
+    assert Limits(plates=" 8 × 12").block == (8, 12)
+    assert parse_shape("9" * 5000 + "x1") is None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ Shape = tuple[int, int]
 COST_PARTS = ("entry", "row", "col")
 NO_LIMIT = 2**62
 LARGEST_PLATE = 48  # rows or columns: plates of 1,536 wells have 32 x 48
+_BLOCK = re.compile(r"\s*(\d{1,9})\s*[xX×]\s*(\d{1,9})\s*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,10 +179,8 @@ class Limits:
     @cached_property
     def block(self) -> Shape | None:
         """The size of a plate that is a block of rows and columns; None for any other."""
-        parts = [] if not isinstance(self.plates, str) else self.plates.lower().replace("×", "x").split("x")
-        if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
-            return None
-        return int(parts[0]), int(parts[1])
+        found = _BLOCK.fullmatch(self.plates) if isinstance(self.plates, str) else None
+        return None if found is None else (int(found[1]), int(found[2]))
 
     def __post_init__(self) -> None:
         for name, most in (("per_row", self.per_row), ("per_col", self.per_col)):

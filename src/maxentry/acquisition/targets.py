@@ -22,7 +22,7 @@ some draws; else at random.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from maxentry._types import Array, Flags, Indices
 from maxentry.acquisition.plates import alternate_sums
 from maxentry.acquisition.problem import Problem, Quota, Selection, check_belief
 from maxentry.belief import BLOCK_NUMBERS, Belief, Entries
-from maxentry.errors import ParameterError
+from maxentry.errors import ParameterError, SizeError
 from maxentry.model.goal import Goal, Line
 
 # Draws x of a block of rows and columns, of one draw or of all, in the user's units: (x, rows, cols, draws) -> values
@@ -44,6 +44,7 @@ MOST_TARGETS = 2_000  # entries whose side of the threshold is followed
 SCREENS = 24  # draws whose best entries are the candidates of a large matrix
 MOST_MEASURED = 4_000  # measured entries among which the best so far are looked for
 SPARE = 3  # of each line at least so many more than k
+MOST_NUMBERS = 500_000_000  # draws of all entries, which plates look at: 4 GB
 LEAST_GAIN = 1e-12  # relative to the first: below it, what is left is chosen by its variance
 
 
@@ -59,8 +60,15 @@ class GoalCriterion:
         belief = check_belief(belief, problem)
         if self.goal.fills:
             raise ParameterError("expected a goal of best, rank or threshold, got fill")
+        numbers = belief.n_draws * problem.shape[0] * problem.shape[1]
+        if problem.limits.plates is not None and numbers > MOST_NUMBERS:
+            raise SizeError(
+                f"expected at most {MOST_NUMBERS:,} draws of entries for plates with the goal '{self.goal}', got "
+                f"{numbers:,}; ask for single entries, or set the goal to 'fill' for this batch"
+            )
         gain: _Improvement | _Knowledge
         if self.goal.kind == "best":
+            problem = _measure_once(problem)
             candidates = screen_best(belief, problem, self.goal, self.convert, n)
             gain = _Improvement.begin(belief, problem, self.goal, self.convert, candidates)
         else:
@@ -116,6 +124,13 @@ def available_blocks(problem: Problem) -> Iterator[tuple[slice, Flags]]:
     for start in range(0, m1, step):
         rows = slice(start, min(start + step, m1))
         yield rows, problem.available(np.arange(rows.start, rows.stop), np.arange(m2))
+
+
+def _measure_once(problem: Problem) -> Problem:
+    """Leave out what is measured while anything else is available: what counts already cannot improve the best."""
+    once = replace(problem, again=False)
+    others = problem.again and any(free.any() for _, free in available_blocks(once))
+    return once if others else problem
 
 
 def sample_available(problem: Problem, rng: np.random.Generator) -> Entries:

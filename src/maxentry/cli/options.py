@@ -267,7 +267,7 @@ def _parse_seconds(text: str) -> float:
 def parse_shape(text: str) -> tuple[int, int] | None:
     """`30x20` as (30, 20), or None where the text is no shape."""
     parts = text.lower().replace("×", "x").split("x")
-    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+    if len(parts) != 2 or not all(re.fullmatch(r"\s*\d{1,15}\s*", part) for part in parts):
         return None
     return int(parts[0]), int(parts[1])
 
