@@ -230,10 +230,10 @@ def test_what_is_measured_is_not_the_best_to_measure_next(words):
     """Though entries may be asked for again: it counts already, and would be chosen again and again."""
     b, observed = belief(SHAPE), Entries.from_lists([0, 1, 2], [0, 1, 2])
     found = keys(choose(words, b, Problem(SHAPE, observed, again=True), 6))
-    assert found == keys(choose(words, b, Problem(SHAPE, observed), 6))
-    assert len({*found, *observed.keys(SHAPE[1]).tolist()}) == 9
+    assert found[:3] == keys(choose(words, b, Problem(SHAPE, observed), 3))
+    assert len({*found[:3], *observed.keys(SHAPE[1]).tolist()}) == 6
     every = Entries.from_keys(np.arange(30), SHAPE[1])
-    assert len(keys(choose(words, b, Problem(SHAPE, every, again=True), 2))) == 2
+    assert len(set(keys(choose(words, b, Problem(SHAPE, every, again=True), 4)))) > 1
 
 
 def test_plates_of_a_goal_that_would_not_fit_are_refused(monkeypatch):

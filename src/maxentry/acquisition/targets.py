@@ -22,7 +22,7 @@ some draws; else at random.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,6 @@ class GoalCriterion:
             )
         gain: _Improvement | _Knowledge
         if self.goal.kind == "best":
-            problem = _measure_once(problem)
             candidates = screen_best(belief, problem, self.goal, self.convert, n)
             gain = _Improvement.begin(belief, problem, self.goal, self.convert, candidates)
         else:
@@ -124,13 +123,6 @@ def available_blocks(problem: Problem) -> Iterator[tuple[slice, Flags]]:
     for start in range(0, m1, step):
         rows = slice(start, min(start + step, m1))
         yield rows, problem.available(np.arange(rows.start, rows.stop), np.arange(m2))
-
-
-def _measure_once(problem: Problem) -> Problem:
-    """Leave out what is measured while anything else is available: what counts already cannot improve the best."""
-    once = replace(problem, again=False)
-    others = problem.again and any(free.any() for _, free in available_blocks(once))
-    return once if others else problem
 
 
 def sample_available(problem: Problem, rng: np.random.Generator) -> Entries:
@@ -235,10 +227,11 @@ def _draws_at(belief: Belief, convert: Convert | None, entries: Entries) -> Arra
 
 
 class _Improvement:
-    """The expected improvement of the k best of each line by each candidate."""
+    """The expected improvement of the k best of each line by each candidate; none by what counts already."""
 
-    def __init__(self, draws: Array, line: Indices, tops: Array) -> None:
+    def __init__(self, draws: Array, line: Indices, tops: Array, times: Array) -> None:
         self.draws, self.line = draws, line
+        self.times = times  # each candidate was measured, is pending or chosen
         self.tops = tops  # (S, L, k): the best so far, in no order
         self.least = tops.min(2)  # (S, L)
         self.gains = self._gain(slice(None))
@@ -259,7 +252,9 @@ class _Improvement:
         for which in np.unique(line):
             mine = np.sort(x[:, line == which], axis=1)[:, -goal.k :]
             tops[:, which, : mine.shape[1]] = mine
-        return cls(draws, number(candidates), tops)
+        m2 = problem.shape[1]
+        taken = problem.observed.joined(problem.pending).keys(m2)
+        return cls(draws, number(candidates), tops, np.isin(candidates.keys(m2), taken).astype(np.float64))
 
     def now(self) -> Array:
         """Return the gain of every candidate."""
@@ -267,20 +262,22 @@ class _Improvement:
 
     def _gain(self, which: Any) -> Array:
         better = self.draws[:, which] - self.least[:, self.line[which]]
-        return np.asarray(np.maximum(better, 0.0, out=better).mean(0))
+        return np.where(self.times[which] > 0, 0.0, np.maximum(better, 0.0, out=better).mean(0))
 
     def take(self, a: int) -> None:
         """Count a candidate as measured."""
         which, x, s = self.line[a], self.draws[:, a], np.arange(len(self.draws))
-        worst = self.tops[:, which].argmin(1)
-        self.tops[s, which, worst] = np.maximum(self.tops[s, which, worst], x)
+        if not self.times[a]:
+            worst = self.tops[:, which].argmin(1)
+            self.tops[s, which, worst] = np.maximum(self.tops[s, which, worst], x)
+        self.times[a] += 1
         self.least[:, which] = self.tops[:, which].min(1)
         same = np.flatnonzero(self.line == which)  # others gain as before
         self.gains[same] = self._gain(same if len(same) < len(self.line) else slice(None))
 
     def spread(self) -> Array:
         """Return the sd of the candidates, by which to choose where none improves anything."""
-        return np.asarray(self.draws.std(0))
+        return np.asarray(self.draws.std(0) / (1 + self.times))
 
 
 def _best_measured(belief: Belief, problem: Problem, goal: Goal, convert: Convert | None) -> Entries:
