@@ -21,7 +21,7 @@ from maxentry.errors import MaxentryError, NothingToAskError, refusal
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 CHOICE = re.compile(r"(?<=: )(?:Value error, )?(.+) is not one of (.+)\.$")  # as Typer says it
 
-WRONG_KIND = re.compile(r"('.*') is not a valid (integer|float)\.$")  # as Click says it
+WRONG_KIND = re.compile(r"('.*') is not a valid (integer|float)(?: range)?\.$")  # as Click says it
 KINDS = {"integer": "whole number", "float": "number"}
 
 TOKENS = "MAXENTRY_READ_TOKEN", "MAXENTRY_WRITE_TOKEN"
