@@ -208,9 +208,10 @@ def measurements(
     response_class=Response,
     responses={
         200: {
-            "description": "A table (long), or a matrix (wide), as CSV or JSON.",
+            "description": "A table (long), or a matrix (wide), as CSV, JSON or Excel.",
             "content": {
                 "text/csv": {"schema": {"type": "string"}},
+                WORKBOOK: {"schema": {"type": "string", "format": "binary"}},
                 "application/json": {"schema": {"type": "object"}},
             },
         }
