@@ -318,6 +318,8 @@ def test_new_rows_come_in_many_forms(labelled):
         labelled.rows({"a": {}, "b": 3})
     with pytest.raises(DataError, match="'ten'"):
         labelled.rows({"c1": "ten"})
+    with pytest.raises(DataError, match="'x'"):
+        labelled.rows(pd.DataFrame(np.zeros((2, 9)), ["x", "x"], [f"c{j}" for j in range(9)]))
     with pytest.raises(DataError, match="at least one new row, got none"):
         labelled.rows(np.empty((0, 9)))
 

@@ -338,7 +338,7 @@ def read_new_rows(posterior: Fitted, new: Any) -> tuple[frames.Form, Observation
         i, j, cells = np.repeat(np.arange(len(array)), m2), np.tile(np.arange(m2), len(array)), array.ravel()
     if not names:
         raise DataError("expected at least one new row, got none.")
-    form = form._replace(row_labels=tuple(names))
+    form = form._replace(row_labels=Axis.from_labels("row", len(names), names).labels)
     i, j = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
     words = kind_words(likelihood.kind, likelihood.levels or None)
     values, low, high = read_cells(
