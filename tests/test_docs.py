@@ -1,11 +1,13 @@
 """What the documents name exists: paths, links, and functions said to live in a file."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from tests.test_layers import LAYERS, modules
 
+import maxentry
 from maxentry.model.priors import Priors
 
 ROOT = Path(__file__).parent.parent
@@ -116,3 +118,32 @@ def test_the_checks_can_fail() -> None:
     ]
     assert missing_names("`model/smg.py` `SMG`, `gone`") == ["model/smg.py gone"]
     assert missing_sections("mathematics.md, section 6 and mathematics.md, section 99") == ["99"]
+
+
+def test_one_version_everywhere() -> None:
+    """The package, its metadata, the citation and the newest section of the changelog agree."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    (cited,) = re.findall(
+        r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    changes = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert maxentry.__version__ == project == cited == changes[0]
+    assert changes == ["0.2.0", "0.1.0"]
+
+
+def test_the_changelog_says_what_breaks() -> None:
+    """Who upgrades finds what to expect of results, files and names, below one heading."""
+    section = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("## 0.1.0")[0]
+    breaks = section.split("### What changes for you when you upgrade")[1].split("\n### ")[0]
+    for word in (
+        "draws of a seed",
+        "target_sd",
+        "0.1 cannot open",
+        "--force",
+        "maxentry.compare",
+        "[dask]",
+        "code",
+    ):
+        assert word in breaks, word
+    for line in section.splitlines():
+        assert len(line) < 600, line

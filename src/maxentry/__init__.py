@@ -39,7 +39,7 @@ else:
         return sorted({*globals(), *_HOMES})
 
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Campaign",
     "InverseGamma",
