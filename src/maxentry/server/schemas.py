@@ -162,6 +162,13 @@ class VersionResponse(ResponseBody):
     version: int
 
 
+class FeaturesResponse(VersionResponse):
+    """What was read of rows or columns: the names of the features, and what is missing or left out."""
+
+    features: list[str]
+    notes: list[str]
+
+
 class JobProgressResponse(_response(JobProgress)):  # type: ignore[misc]
     """The progress of a job; total is 0 before it begins."""
 

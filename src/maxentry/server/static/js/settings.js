@@ -77,7 +77,10 @@ export async function changeSettings(path, changed) {
   const costs = { row: h("textarea", { rows: 3 }), col: h("textarea", { rows: 3 }) };
   const free = h("input", { type: "checkbox" });
   const numbers = now.kind === "numbers";
+  const files = { rows: fileField(), cols: fileField() };
+  const words = h("input", { type: "text" });
   const send = async () => {
+    const read = await sendFeatures(path, files, words.value);
     const parts = { row: costsIn(costs.row.value, labels.rows, "row"), col: costsIn(costs.col.value, labels.cols, "column") };
     const given = Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== null));
     const wanted = { goal: goal.text, unit: unit.value.trim() || null, row_name: rows.value.trim() || null, col_name: cols.value.trim() || null, budget: numberIn(budget), target_sd: numberIn(target), range: endsOf(least, greatest), ...(numbers ? { limits: endsOf(low, high) } : {}) };
@@ -85,10 +88,10 @@ export async function changeSettings(path, changed) {
     const body = Object.fromEntries(Object.keys(wanted).filter((name) => !same(name)).map((name) => [name, wanted[name]]));
     if (free.checked) body.costs = null;
     else if (Object.keys(given).length) body.costs = given;
-    if (!Object.keys(body).length) return "Nothing was changed.";
-    await api.write(`${path}/settings`, { ...body, who: await author() }, { method: "PATCH" });
+    if (!Object.keys(body).length && read === null) return "Nothing was changed.";
+    if (Object.keys(body).length) await api.write(`${path}/settings`, { ...body, who: await author() }, { method: "PATCH" });
     changed();
-    return "Settings saved.";
+    return ["Settings saved.", ...(read ?? [])].join(" ");
   };
   const cost = "One number for all, or a line for each: label, cost.";
   ask("Settings", "Save settings", send,
@@ -101,7 +104,28 @@ export async function changeSettings(path, changed) {
     h("details", {}, h("summary", {}, now.has_costs ? "Costs (given)" : "Costs (each entry costs 1)"),
       h("div", { class: "two" }, field("Cost of each row", costs.row, cost), field("Cost of each column", costs.col, cost)),
       h("p", { class: "note" }, "An entry costs its row's and its column's cost together. Empty boxes leave costs as they are."),
-      now.has_costs ? h("label", { class: "check" }, free, " remove the costs: each entry costs 1 again") : null));
+      now.has_costs ? h("label", { class: "check" }, free, " remove the costs: each entry costs 1 again") : null),
+    h("details", {}, h("summary", {}, `Features (${[["rows", now.row_features], ["columns", now.col_features]].map(([many, names]) => `${many}: ${names?.length ?? "none"}`).join(", ")})`),
+      h("div", { class: "two" }, field("Features of rows", files.rows, namesOf(now.row_features)), field("Features of columns", files.cols, namesOf(now.col_features))),
+      field("Columns of words that are categories", words, "Names with commas between them, like “solvent, base”."),
+      h("p", { class: "note" }, "What is known of rows or columns beside the measurements: CSV or Excel, the labels first. Without a file they stay as they are.")));
+}
+
+const fileField = () => h("input", { type: "file", accept: ".csv,.tsv,.txt,.xlsx" });
+
+const namesOf = (names) => (names ? `Now: ${names.slice(0, 6).join(", ")}${names.length > 6 ? ", …" : ""}.` : "Now: none.");
+
+/** Send files of features; what the server says of them, or null where no file was chosen. */
+async function sendFeatures(path, files, words) {
+  const chosen = Object.entries(files).filter(([, input]) => input.files.length);
+  const notes = [];
+  for (const [side, input] of chosen) {
+    const query = new URLSearchParams({ who: (await author()) ?? "" });
+    for (const name of words.split(",").map((word) => word.trim()).filter(Boolean)) query.append("categories", name);
+    const answer = await api.write(`${path}/features/${side}?${query}`, await input.files[0].arrayBuffer(), { key: api.newKey(), type: "text/csv" });
+    notes.push(...answer.notes.map((note) => `${note}.`));
+  }
+  return chosen.length ? notes : null;
 }
 
 /** The dialog for more rows or columns. */
