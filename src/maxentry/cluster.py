@@ -105,8 +105,9 @@ class Workers:
             ):
                 if self._stopped.is_set():
                     raise KeyboardInterrupt
-                if future.status in ("finished", "error"):  # else it was lost with its worker
-                    yield places[k], _result(future)
+                there, result = _take_result(future)
+                if there:
+                    yield places[k], result
                     del left[places[k]]
             if not left:
                 return
@@ -155,12 +156,17 @@ def submit_tasks(
             client.cancel(list(futures), force=True)
 
 
-def _result(future: Any) -> Any:
+def _take_result(future: Any) -> tuple[bool, Any]:
+    """Return whether a task has a result, and the result. It has none if it was lost with its worker."""
+    if future.status not in ("finished", "error"):
+        return False, None
     try:
-        return future.result()
+        return True, future.result()
     except (MaxentryError, ArithmeticError):  # of the function
         raise
     except Exception as error:  # no maxentry there, a worker that died too often, no scheduler any more
+        if future.status != "error":  # finished, and lost before it was fetched
+            return False, None
         raise ClusterError(f"on the Dask cluster: {type(error).__name__}: {error}") from None
 
 

@@ -11,8 +11,8 @@ from tests.compare.test_runner import CASE, CELLS, timeless
 
 from maxentry import cluster
 from maxentry.cluster import ClusterError
-from maxentry.compare.runner import RunsFailed, run_all, run_on_cluster
 from maxentry.compare import runner
+from maxentry.compare.runner import RunsFailed, run_all, run_on_cluster
 from maxentry.compare.scenario import BASELINE, Cell
 from maxentry.compare.store import Store
 from maxentry.errors import MissingDependencyError
