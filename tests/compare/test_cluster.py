@@ -9,12 +9,12 @@ import pytest
 from tests.compare.test_interrupts import Working, last_words, until
 from tests.compare.test_runner import CASE, CELLS, timeless
 
-from maxentry import cluster
-from maxentry.cluster import ClusterError
 from maxentry.compare import runner
 from maxentry.compare.runner import RunsFailed, run_all, run_on_cluster
 from maxentry.compare.scenario import BASELINE, Cell
 from maxentry.compare.store import Store
+from maxentry.engines import cluster
+from maxentry.engines.cluster import ClusterError
 from maxentry.errors import MissingDependencyError
 
 distributed = pytest.importorskip("distributed")

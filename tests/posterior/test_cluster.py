@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxentry import cluster as module
 from maxentry import complete
-from maxentry.cluster import ClusterError, Workers, open_client
+from maxentry.engines import cluster as module
+from maxentry.engines.cluster import ClusterError, Workers, open_client
 from maxentry.errors import MissingDependencyError, ParameterError
 from maxentry.posterior.posterior import Posterior
 from maxentry.posterior.schedule import Sampling

@@ -28,9 +28,9 @@ from maxentry._types import Array, Indices
 from maxentry.campaign.campaign import Campaign
 from maxentry.campaign.policy import Batch, next_batch
 from maxentry.campaign.settings import WITHOUT_MODEL
-from maxentry.cluster import open_client, submit_tasks
 from maxentry.compare.scenario import LAW, Cell, Estimates, Policy, Truth
 from maxentry.compare.store import Look, Run, Store
+from maxentry.engines.cluster import open_client, submit_tasks
 from maxentry.errors import MaxentryError, MissingDependencyError, NothingToAskError, ParameterError
 from maxentry.progress import track
 

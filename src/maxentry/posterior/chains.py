@@ -22,7 +22,7 @@ import numpy as np
 
 from maxentry._io import max_threads
 from maxentry._types import Array
-from maxentry.cluster import Workers, is_cancelled
+from maxentry.engines.cluster import Workers, is_cancelled
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.labels import place

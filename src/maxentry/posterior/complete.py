@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from maxentry._types import Array, Indices
-from maxentry.cluster import Workers, open_client
+from maxentry.engines.cluster import Workers, open_client
 from maxentry.errors import DataError, LabelError, ParameterError, is_choice, is_whole
 from maxentry.model.likelihood import DataKind, Likelihood, Noise, kind_words
 from maxentry.model.priors import Priors
