@@ -78,3 +78,26 @@ def test_a_file_of_other_rows_is_refused() -> None:
     Path("other.csv").write_text("row,mass\nA,1\nB,2\n")
     said = refused("new", "lab", "--shape", "3x2", "--row-features", "other.csv")
     assert "Expected features by row label ('r1', ...), got 'A', ... and none of these" in said
+
+
+def test_rows_without_a_measurement_are_predicted_and_asked_about_from_the_shell() -> None:
+    rng = np.random.default_rng(0)
+    rows, cols = [f"K{k}" for k in range(24)], [f"T{k}" for k in range(6)]
+    F = rng.standard_normal((24, 2))
+    truth = F @ rng.standard_normal((2, 6)) + F[:, [0]]
+    measured = pd.DataFrame(truth + 0.1 * rng.standard_normal(truth.shape), rows, cols)
+    measured = measured.where(rng.random(truth.shape) < 0.7)[:18]  # six rows have no measurement
+    measured.to_csv("values.csv")
+    table = pd.DataFrame(F, rows, ["logp", "charge"])
+    table.to_csv("descriptors.csv", sep=";", decimal=",")
+    good(
+        "new", "lab", "--from", "values.csv", "--rows", "descriptors.csv", "--row-features", "descriptors.csv",
+        "--seed", 1, "--rank", 1, "--effort", "quick",
+    )  # fmt: skip
+    good("posterior", "--wide", "-o", "mean.csv")
+    mean = pd.read_csv("mean.csv", index_col=0).to_numpy()
+    error = np.sqrt(((mean - truth)[18:] ** 2).mean())
+    assert error < 0.5 * truth[18:].std()  # what the mean of each column would miss
+    asked = answer("ask", 6)["entries"]
+    assert any(entry["row"] in rows[18:] for entry in asked)
+    assert all(np.isfinite(entry["mean"]) for entry in asked)
