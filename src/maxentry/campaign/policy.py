@@ -94,9 +94,10 @@ def next_batch(
     if criterion == settings.goal and posterior is not None:
         how = _choose_for_goal(settings.wanted, posterior)
     chosen = choose(how, None if posterior is None else posterior.belief, problem, n, rng=rng)
-    if criterion == DEFAULT and posterior is not None and _is_uneven(settings):
+    mask = _uneven_mask(settings)
+    if criterion == DEFAULT and posterior is not None and mask is not None:
         at_random = choose("uniform", None, problem, n, rng=rng)
-        if promised_gain(posterior, problem, settings.mask, (chosen, at_random), rng) < LEAST_GAIN:
+        if promised_gain(posterior, problem, mask, (chosen, at_random), rng) < LEAST_GAIN:
             chosen, criterion = at_random, AT_RANDOM
     k = count_affordable(state, now, chosen.cost, _find_plates(chosen, plates))
     if k == 0:
@@ -110,9 +111,10 @@ def next_batch(
     )
 
 
-def _is_uneven(settings: Settings) -> bool:
-    """Return whether only a part of the entries can be measured; costs differ, so that batches cannot be compared."""
-    return settings.mask is not None and not settings.mask.all() and not settings.costs.given
+def _uneven_mask(settings: Settings) -> Flags | None:
+    """Return the mask, if only a part can be measured; None where costs differ, as batches then cannot be compared."""
+    mask = settings.mask
+    return None if mask is None or mask.all() or settings.costs.given else mask
 
 
 def promised_gain(
@@ -144,7 +146,7 @@ def promised_gain(
     )
     now = total.now() + m1 * m2 * float(belief.noise_at(*counted).mean())
     often = max(1.0, posterior.observations.n / max(len(batches[0].rows), 1))
-    return (by_chance - by_choice) / now * often**0.5
+    return (by_chance - by_choice) / now * float(np.sqrt(often))
 
 
 def _choose_for_goal(goal: Goal, posterior: Posterior) -> Any:
