@@ -321,6 +321,10 @@ def test_a_text_column_of_values_read_as_labels_gives_a_warning():
     ):
         Observations.of(frame)
     assert cells.are_measurements(["1", "2"]) is False  # whole numbers name rows
+    with pytest.warns(UserWarning, match="'x', is text and was read as row labels"):
+        Observations.of(
+            pl.DataFrame({"x": ["pass", "fail"], "y": ["pass", "pass"], "z": ["fail", None]}), words=cells.YES_NO
+        )
 
 
 def test_a_grade_called_none_is_no_missing_cell():

@@ -146,9 +146,7 @@ def tell_columns(lines: list[requests.TellLine]) -> dict[str, list[Any]]:
 
 
 def value_text(value: Any) -> Any:
-    """Return a limit or a range of a request, and true or false, as a cell holds them; anything else as it is."""
-    if isinstance(value, bool):
-        return str(value).lower()
+    """Return a limit or a range of a request as a cell holds them; anything else as it is."""
     if not isinstance(value, dict):
         return value
     given = {name: float(x) for name, x in value.items() if x is not None}
