@@ -321,6 +321,8 @@ def _advice(cell: Any, decimal_comma: DecimalComma = "never") -> str:
         return f"{WRITTEN}."
     if _UNIT.fullmatch(text):
         return "Write the number alone, without its unit."
+    if re.search(r"\b\d", text):
+        return f"{WRITTEN}."
     return GRADES if text else ""
 
 
