@@ -26,6 +26,7 @@ from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
 from maxentry.labels import place
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, Noise
+from maxentry.model.link import Basis
 from maxentry.model.priors import KNOWN, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
@@ -65,6 +66,7 @@ class ModelSpec:
     transform: Transform = NONE
     scale: Scaling = "none"
     scales: Scales | None = None
+    features: tuple[Any, Any] = (None, None)  # of rows and columns: `Features`, "observed" or None
 
     @property
     def noise(self) -> Noise:
@@ -92,7 +94,15 @@ class ModelSpec:
     def data(self, observations: Observations) -> gibbs.GibbsData:
         """Standardise observations in the user's units for the sampler."""
         z = self.statements(observations)
-        return gibbs.prepare(z, self.effects, self.likelihood, self.priors is None, self.units)
+        bases = self.bases(observations)
+        return gibbs.prepare(z, self.effects, self.likelihood, self.priors is None, self.units, bases)
+
+    def bases(self, observations: Observations) -> tuple[Basis, Basis] | None:
+        """What features can say of rows and of columns; None where neither have any."""
+        if self.features == (None, None):
+            return None
+        rows, cols = self.features
+        return basis_of(rows, observations, 0), basis_of(cols, observations, 1)
 
     def statements(self, observations: Observations, value_map: ValueMap | None = None) -> Observations:
         """Return what observations say of their latent values, on the scale of the model."""
@@ -112,6 +122,24 @@ class ModelSpec:
             return replace(found, noise=KNOWN) if known else found
 
         return priors
+
+
+def basis_of(features: Any, observations: Observations, side: int) -> Basis:
+    """Return the basis of the features of rows (side 0) or columns (1)."""
+    m = observations.shape[side]
+    if features is None:
+        return Basis(m)
+    if isinstance(features, str):
+        return observed_basis(observations.observed, side)
+    return features
+
+
+def observed_basis(observed, side):
+    from scipy.sparse import diags_array, csr_array
+    mask = observed.astype(float)
+    mask = csr_array(mask.T if side else mask)
+    counts = np.maximum(np.asarray(mask.sum(axis=1)).ravel(), 1.0)
+    return Basis(mask.shape[0], csr_array(diags_array(1 / np.sqrt(counts)) @ mask))
 
 
 def model_values(value_map: ValueMap, observations: Observations) -> Observations:
