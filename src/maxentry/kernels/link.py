@@ -39,7 +39,10 @@ from maxentry.kernels.latent import Latent
 from maxentry.kernels.rng import Errors, draw_variance, fill_normal
 from maxentry.kernels.simd import LANES, broadcast, fma, horizontal_sum, load, store
 
-RHO = (S2_ROW, S2_COL)  # in the place of the variances of aligned effects, which there are none of with features
+RHO = (
+    S2_ROW,
+    S2_COL,
+)  # in the place of the variances of aligned effects, which there are none of with features
 DF, FACTORS, EFFECT, SHAPE, SCALE = 0, 1, 2, 3, 4
 
 
@@ -155,7 +158,14 @@ def add_gram(A: Array, r: Array, R: int, effects: bool, weights: Array, S: Array
 
 @njit(cache=True, nogil=True)
 def draw_precision(
-    link: Link, factors: Array, ones: Array, R: int, effects: bool, rho: float, rng: np.random.Generator, Q: Array
+    link: Link,
+    factors: Array,
+    ones: Array,
+    R: int,
+    effects: bool,
+    rho: float,
+    rng: np.random.Generator,
+    Q: Array,
 ) -> None:
     """Q | G, rho ~ Wishart(df + m, (prior + G'G - sum_k d_k/(1 + d_k) h_k h_k')^-1)."""
     K = R + int(effects)
@@ -171,9 +181,7 @@ def draw_precision(
 
 
 @njit(cache=True, nogil=True)
-def draw_ridge(
-    link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.random.Generator
-) -> float:
+def draw_ridge(link: Link, R: int, effects: bool, rho: float, Q: Array, rng: np.random.Generator) -> float:
     """rho | G, Q: one slice step on its logarithm."""
     q, K, g = link.s2.size - 1, R + int(effects), np.empty(R + 1)
     if q <= 0 or not link.s2[1] > 0.0:
@@ -189,7 +197,9 @@ def draw_ridge(
                 total += g[a] * Q[a, b] * g[b]
         squares[k] = link.s2[k + 1] * total
     return float(
-        draw_variance(rho, link.s2[1:], rows, squares, 1.0, link.prior[SHAPE], link.prior[SCALE], np.empty(0), rng)
+        draw_variance(
+            rho, link.s2[1:], rows, squares, 1.0, link.prior[SHAPE], link.prior[SCALE], np.empty(0), rng
+        )
     )
 
 

@@ -11,15 +11,20 @@ Features with both sides above `MOST` are refused: their singular vectors would 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from maxentry._types import Array
 from maxentry.errors import ParameterError
+
+if TYPE_CHECKING:
+    from maxentry.features import Features
+    from maxentry.labels import Axis
+
+Observed = Literal["observed"]
 
 LANES = 8
 MOST = 5000  # rows or features, whichever are fewer
@@ -45,11 +50,16 @@ class Basis:
 
     m: int
     F: Any = None  # (m, p) array or scipy.sparse; None: no features
+    features: Features | None = None  # where they were given
 
     @property
     def p(self) -> int:
         """The number of features."""
         return 0 if self.F is None else int(self.F.shape[1])
+
+    def __str__(self) -> str:
+        notes = () if self.features is None else self.features.notes
+        return "; ".join([str(self.p), *notes])
 
     @cached_property
     def centre(self) -> Array:
@@ -59,7 +69,9 @@ class Basis:
     @cached_property
     def spread(self) -> Array:
         """Standard deviations of the features."""
-        squares = self.F.multiply(self.F).mean(axis=0) if hasattr(self.F, "multiply") else (self.F**2).mean(axis=0)
+        squares = (
+            self.F.multiply(self.F).mean(axis=0) if hasattr(self.F, "multiply") else (self.F**2).mean(axis=0)
+        )
         return np.sqrt(np.maximum(np.asarray(squares, dtype=float).ravel() - self.centre**2, 0.0))
 
     @cached_property
@@ -136,3 +148,45 @@ class Basis:
             gap = H[1:] - U[1:] @ self.apply(W) - rng.standard_normal((len(s2) - 1, K)) @ inverse
             W += rho * self.apply_transposed(U[1:].T @ (gap / (1 + d[1:, None])))
         return Q, w_0 / np.sqrt(self.m), W
+
+
+def read_side(given: Any, axis: Axis) -> Basis | Observed | None:
+    """Read the features of an axis: what `Features.of` reads, "observed", or None."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if given != "observed":
+            raise ParameterError(
+                f"{axis.name} features must be a frame, an array, a sparse matrix or 'observed', got {given!r}"
+            )
+        return "observed"
+    from maxentry.features import Features
+
+    features = Features.of(given, axis)
+    return Basis(axis.size, features.matrix, features)
+
+
+def find_basis(given: Basis | Observed | None, observed: Any, side: int) -> Basis:
+    """Return the basis of the rows (side 0) or columns (1) of a matrix with this mask of observed entries."""
+    if isinstance(given, Basis):
+        return given
+    if given is None:
+        return Basis(observed.shape[side])
+    mask = observed.T.tocsr() if side else observed.tocsr()
+    return _observed_basis(mask.indptr.tobytes(), mask.indices.tobytes(), str(mask.indices.dtype), mask.shape)
+
+
+@lru_cache(maxsize=4)
+def _observed_basis(indptr: bytes, indices: bytes, dtype: str, shape: tuple[int, int]) -> Basis:
+    """By the mask itself: choosing a rank asks for that of the same table again and again."""
+    from scipy.sparse import csr_array
+
+    starts, cols = np.frombuffer(indptr, dtype), np.frombuffer(indices, dtype)
+    return Basis(shape[0], normalise_mask(csr_array((np.ones(cols.size), cols, starts), shape=shape)))
+
+
+def normalise_mask(mask: Any) -> Any:
+    """Divide each row of a CSR matrix of ones by the root of how many it has."""
+    counts = np.diff(mask.indptr)
+    mask.data = 1 / np.sqrt(np.repeat(counts, counts).astype(float))
+    return mask

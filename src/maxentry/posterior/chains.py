@@ -11,7 +11,7 @@ run keeps the draws of every chain so far.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -20,19 +20,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxentry._io import max_threads
+from maxentry._io import ThreadTeam, check_memory, max_threads
 from maxentry._types import Array
 from maxentry.errors import ParameterError
 from maxentry.kernels import gibbs as kernel
+from maxentry.kernels.link import RHO, run_linked_sweeps
 from maxentry.labels import place
 from maxentry.model.likelihood import GAUSSIAN, Likelihood, Noise
-from maxentry.model.link import Basis
+from maxentry.model.link import PRIOR, Basis, Observed, find_basis
 from maxentry.model.priors import KNOWN, Priors
 from maxentry.observations import Observations
 from maxentry.posterior import gibbs
 from maxentry.posterior.diagnostics import find_stuck_chains
 from maxentry.posterior.draws import MEMORY, Draws, DrawStore
-from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, ThreadTeam, Units, Workspace
+from maxentry.posterior.gibbs import DrawBuffers, GibbsData, GibbsState, Units, Workspace
 from maxentry.posterior.schedule import Sampling, sweep_work
 from maxentry.progress import Progress, compiling_notice
 from maxentry.transform import NONE, Scales, Scaling, Transform, ValueMap, find_scales
@@ -66,7 +67,7 @@ class ModelSpec:
     transform: Transform = NONE
     scale: Scaling = "none"
     scales: Scales | None = None
-    features: tuple[Any, Any] = (None, None)  # of rows and columns: `Features`, "observed" or None
+    features: tuple[Basis | Observed | None, Basis | Observed | None] = (None, None)  # of rows, of columns
 
     @property
     def noise(self) -> Noise:
@@ -99,10 +100,15 @@ class ModelSpec:
 
     def bases(self, observations: Observations) -> tuple[Basis, Basis] | None:
         """What features can say of rows and of columns; None where neither have any."""
-        if self.features == (None, None):
+        if not self.linked:
             return None
         rows, cols = self.features
-        return basis_of(rows, observations, 0), basis_of(cols, observations, 1)
+        return find_basis(rows, observations.observed, 0), find_basis(cols, observations.observed, 1)
+
+    @property
+    def linked(self) -> bool:
+        """Whether rows or columns have features."""
+        return any(given is not None for given in self.features)
 
     def statements(self, observations: Observations, value_map: ValueMap | None = None) -> Observations:
         """Return what observations say of their latent values, on the scale of the model."""
@@ -122,24 +128,6 @@ class ModelSpec:
             return replace(found, noise=KNOWN) if known else found
 
         return priors
-
-
-def basis_of(features: Any, observations: Observations, side: int) -> Basis:
-    """Return the basis of the features of rows (side 0) or columns (1)."""
-    m = observations.shape[side]
-    if features is None:
-        return Basis(m)
-    if isinstance(features, str):
-        return observed_basis(observations.observed, side)
-    return features
-
-
-def observed_basis(observed, side):
-    from scipy.sparse import diags_array, csr_array
-    mask = observed.astype(float)
-    mask = csr_array(mask.T if side else mask)
-    counts = np.maximum(np.asarray(mask.sum(axis=1)).ravel(), 1.0)
-    return Basis(mask.shape[0], csr_array(diags_array(1 / np.sqrt(counts)) @ mask))
 
 
 def model_values(value_map: ValueMap, observations: Observations) -> Observations:
@@ -204,7 +192,7 @@ def spawn_chains(
     seed: np.random.SeedSequence, data: GibbsData, ranks: Sequence[int], priors: PriorsOf
 ) -> tuple[Chain, ...]:
     """Start one chain for each rank given: a draw from the prior and a random stream of its own."""
-    compiling_notice([kernel.run_sweeps])
+    compiling_notice([run_linked_sweeps if data.bases else kernel.run_sweeps])
     chains = []
     for rank, child in zip(ranks, seed.spawn(len(ranks)), strict=True):
         rng = np.random.Generator(np.random.PCG64(child))
@@ -255,7 +243,7 @@ def run_chains(
     observer(c, states): called by the thread of chain c with every state after settling, stored or not.
     plain: anneal on the path without aligned effects (docs/mathematics.md).
     """
-    compiling_notice([kernel.run_sweeps])
+    compiling_notice([run_linked_sweeps if data.bases else kernel.run_sweeps])
     lead, (m1, m2), rank = (len(chains), sampling.draws), data.shape, max(chain.rank for chain in chains)
     shapes = {"left": (*lead, m1, rank), "right": (*lead, m2, rank), "row": (*lead, m1), "col": (*lead, m2)}
     left, right, row, col = (draw_store.zeros(name, shape, dtype) for name, shape in shapes.items())
@@ -460,7 +448,40 @@ def draws_in_user_units(run: ChainRun, fit: ModelSpec) -> Draws:
     nu = scalars[..., kernel.NU].copy() if fit.likelihood.weighted else None
     cuts = draws_of_cuts(scalars, fit) if fit.likelihood.levels else None
     omega2 = eta2 * (1 - scalars[..., kernel.SHARE]) if fit.likelihood.split else None
-    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu, cuts, omega2)
+    rho = scalars[..., list(RHO)] if fit.linked else None
+    return Draws(left, right, row, col, mu, eta2, sigma2 if left.shape[-1] else None, nu, cuts, omega2, rho)
+
+
+class Coefficients(NamedTuple):
+    """What features say of a side in one draw, in user's units: rows g ~ N(centre + f W, Q^-1), f as a basis has it."""
+
+    Q: Array  # (K, K), K the rank of the chain, and one more with effects
+    centre: Array  # (K,)
+    W: Array  # (p, K)
+
+
+def draw_coefficients(
+    draws: Draws, chains: Sequence[Chain], fit: ModelSpec, observations: Observations, side: int
+) -> Iterator[Coefficients]:
+    """Draw the coefficients of the features given each draw of all else, so that they need not be stored."""
+    assert draws.rho is not None
+    assert fit.units is not None
+    scale, rng = fit.units.scale, np.random.default_rng(side)
+    basis = find_basis(fit.features[side], observations.observed, side)
+    factors, effect = (draws.left, draws.row) if side == 0 else (draws.right, draws.col)
+    sizes = [
+        1.0 if side else scale,
+        scale,
+    ]  # of factors and effects; those of columns are as the sampler has them
+    for c, chain in enumerate(chains):
+        for s in range(draws.mu.shape[1]):
+            G = np.asarray(factors[c, s, :, : chain.rank], dtype=float) / sizes[0]
+            unit = np.full(chain.rank, sizes[0])
+            if fit.effects:
+                G = np.column_stack([G, np.asarray(effect[c, s], dtype=float) / sizes[1]])
+                unit = np.append(unit, sizes[1])
+            Q, centre, W = basis.draw_coefficients(G, float(draws.rho[c, s, side]), PRIOR, fit.effects, rng)
+            yield Coefficients(Q / np.outer(unit, unit), centre * unit, W * unit)
 
 
 def draws_of_cuts(scalars: Array, fit: ModelSpec) -> Array:
@@ -473,3 +494,54 @@ def draws_of_cuts(scalars: Array, fit: ModelSpec) -> Array:
         fit.units.shift + fit.units.scale * scalars[..., kernel.N_SCALARS :]
     )
     return cuts
+
+
+def stack_coefficients(
+    draws: Draws, chains: Sequence[Chain], fit: ModelSpec, observations: Observations, Q: Array
+) -> tuple[Array, Array]:
+    """Draw what features say of new rows, the centres (S, K) and W (S, p, K), and the precisions around it into Q.
+
+    Directions beyond a chain's rank have no columns, and any prior.
+    """
+    S, K, p = len(Q), Q.shape[1], find_basis(fit.features[0], observations.observed, 0).p
+    check_memory(8 * S * p * K, f"{S} draws of the coefficients of {p} features")
+    centre, W = np.zeros((S, K)), np.zeros((S, p, K))
+    for s, drawn in enumerate(draw_coefficients(draws, chains, fit, observations, 0)):
+        at = np.arange(len(drawn.Q))
+        if fit.effects:
+            at[-1] = K - 1
+        Q[s] = np.eye(K)
+        Q[s][np.ix_(at, at)], centre[s, at], W[s][:, at] = drawn.Q, drawn.centre, drawn.W
+    return centre, W
+
+
+def describe_features(
+    draws: Draws, chains: Sequence[Chain], fit: ModelSpec, observations: Observations, level: float
+) -> dict[str, Any]:
+    """Columns of `Posterior.features`: coefficients for one sd of a feature, in the units of the model."""
+    parts: list[dict[str, Any]] = []
+    sides = (("row", draws.right, observations.col_axis), ("column", draws.left, observations.row_axis))
+    for side, (name, others, axis) in enumerate(sides):
+        basis = find_basis(fit.features[side], observations.observed, side)
+        if not basis.p:
+            continue
+        average, pattern = np.empty((draws.mu.size, basis.p)), np.zeros(basis.p)
+        unit = basis.spread / basis.length
+        drawn = draw_coefficients(draws, chains, fit, observations, side)
+        for s, coefficients in enumerate(drawn):
+            c, rank = s // draws.mu.shape[1], len(coefficients.Q) - fit.effects
+            B = np.asarray(others[c, s % draws.mu.shape[1], :, :rank], dtype=float)
+            W = coefficients.W * unit[:, None]
+            average[s] = W[:, :rank] @ B.mean(axis=0) + (W[:, rank] if fit.effects else 0.0)
+            pattern += ((W[:, :rank] @ (B - B.mean(axis=0)).T) ** 2).mean(axis=1) / draws.mu.size
+        tail = 50 * (1 - level)
+        low, high = np.percentile(average, [tail, 100 - tail], axis=0)
+        observed = [f"observed {label}" for label in axis.labels or range(axis.size)]
+        names = observed if basis.features is None else basis.features.names
+        parts.append(
+            {"side": [name] * basis.p, "feature": list(names), "coefficient": average.mean(axis=0), "low": low,
+             "high": high, "pattern": np.sqrt(pattern), "matters": (low > 0) | (high < 0)}
+        )  # fmt: skip
+    whole = {key: np.concatenate([np.asarray(part[key]) for part in parts]) for key in parts[0]}
+    order = np.argsort(-(whole["coefficient"] ** 2 + whole["pattern"] ** 2), kind="stable")
+    return {key: column[order] for key, column in whole.items()}

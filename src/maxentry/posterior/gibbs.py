@@ -14,9 +14,6 @@ A sweep draws the rows of (A, r) given the columns, the rows of (B, c) given the
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxentry._io import Task, ThreadTeam
 from maxentry._types import Array, Indices
 from maxentry.errors import DataError
 from maxentry.kernels import gibbs as kernel
@@ -44,7 +42,6 @@ from maxentry.observations import Half, Observations
 
 NU_GRID, LINE_NU_GRID = np.array(NU_VALUES), np.array(LINE_NU_VALUES)
 LINES: dict[str, float] = {"columns": kernel.BY_COL, "rows": kernel.BY_ROW}
-Task = Callable[[], object]
 RIDGE = 0.1  # of the prior on the plain path of annealing, in units of (1 - beta) sigma2
 OFTEN = 1 / 16  # share of the sweeps that draw the noise, and cuts, without latent values
 BLOCKS = 48  # of rows: enough for threads to end together, few enough that dealing them out costs nothing
@@ -486,45 +483,6 @@ def _padded(m: int, rank: int) -> Array:
     flat = np.zeros(m * width + LANES)
     skip = -(flat.ctypes.data // flat.itemsize) % LANES
     return flat[skip : skip + m * width].reshape(m, width)
-
-
-class ThreadTeam:
-    """Threads that run tasks together with the calling thread.
-
-    Draws do not depend on the number of threads: rows are independent given the other side, and their normals are
-    drawn beforehand, in the order of the rows.
-    """
-
-    def __init__(self, threads: int) -> None:
-        self.helpers = threads - 1
-        self._pool = ThreadPoolExecutor(max(1, self.helpers))  # starts a thread when it first needs one
-
-    def __enter__(self) -> ThreadTeam:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._pool.shutdown()
-
-    def share(self, tasks: Iterable[Task]) -> None:
-        """Run all tasks, started in the order given; return when all are done."""
-        waiting = deque(tasks)
-
-        def work() -> None:
-            while True:
-                try:
-                    task = waiting.popleft()
-                except IndexError:
-                    return
-                task()
-
-        others = [self._pool.submit(work) for _ in range(self.helpers)]
-        try:
-            work()
-        finally:
-            waiting.clear()  # if one fails, the others stop
-            wait(others)
-        for other in others:
-            other.result()
 
 
 def share_sweeps(
