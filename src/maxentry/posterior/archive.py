@@ -343,7 +343,11 @@ def _check_draws(
         if array is not None:
             _check_floats(array, (*each, *shapes.get(name, ())), values=not (mapped and name in LARGE))
     needed = {**dict.fromkeys((*LARGE, "mu", "eta2"), True), "nu": fit.likelihood.weighted}
-    needed |= {"cuts": bool(fit.likelihood.levels), "omega2": fit.likelihood.split, "rho": fit.features != (None, None)}
+    needed |= {
+        "cuts": bool(fit.likelihood.levels),
+        "omega2": fit.likelihood.split,
+        "rho": fit.features != (None, None),
+    }
     needed |= {"sigma2": True} if R else {}
     for name, wanted in needed.items():
         if (getattr(draws, name) is not None) != wanted:
