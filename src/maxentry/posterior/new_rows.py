@@ -51,7 +51,8 @@ from maxentry.model.likelihood import NoiseLaw, kind_words
 from maxentry.model.link import Basis, find_basis, normalise_mask
 from maxentry.observations import Observations
 from maxentry.posterior import intervals
-from maxentry.posterior.chains import Chain, ModelSpec, stack_coefficients
+from maxentry.posterior.chains import Chain, ModelSpec
+from maxentry.posterior.decisions import stack_coefficients
 from maxentry.posterior.draws import Draws
 from maxentry.posterior.gibbs import gather
 from maxentry.posterior.intervals import Answers, Deviation, Maps, Prediction, quantiles

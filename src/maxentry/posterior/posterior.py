@@ -29,7 +29,6 @@ from maxentry.posterior.archive import Parts
 from maxentry.posterior.chains import (
     Chain,
     ModelSpec,
-    describe_features,
     draws_in_user_units,
     model_values,
     run_chains,
@@ -430,7 +429,7 @@ class Posterior:
         intervals.check_level(level)
         if not self.fit.linked:
             raise ParameterError("features are of a fit with row_features or col_features, got one without")
-        found = describe_features(self.draws, self.chains, self.fit, self.observations, level)
+        found = decisions.describe_features(self.draws, self.chains, self.fit, self.observations, level)
         return frames.make_frame(found, self.observations.frame_kind)
 
     # Newcomers
