@@ -65,6 +65,12 @@ def test_a_sheet_is_named() -> None:
     assert "--sheet is for Excel files" in refused("new", "x", "--from", "wide.csv", "--sheet", "Yields")
 
 
+def test_a_sheet_without_a_table_names_another_one() -> None:
+    write_book("book.xlsx", Notes=[["Screening, March"]], Yields=YIELDS)
+    said = refused("new", "lab", "--from", "book.xlsx")
+    assert said.endswith("got only the column 'Screening, March'. Choose another sheet: --sheet 'Yields'.")
+
+
 def test_a_refusal_names_sheet_and_line() -> None:
     write_book("book.xlsx", Notes=[], Yields=[["ligand", "S1", "S2"], ["L1", 1, 2], [], ["L2", "abc", 2]])
     said = refused("new", "lab", "--from", "book.xlsx")

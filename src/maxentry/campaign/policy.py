@@ -365,8 +365,10 @@ def _asked_since(then: State, latest: State) -> Indices:
     return Entries(rows, cols).keys(latest.shape[1])
 
 
-def build_event(batch: Batch, kept: Flags, then: State, latest: State, now: dt.datetime) -> Asked:
-    """Build the event that asks for the entries of the batch where `kept` is true."""
+def build_event(
+    batch: Batch, kept: Flags, then: State, latest: State, now: dt.datetime, plates: Plates | None = None
+) -> Asked:
+    """Build the event that asks for the entries of the batch where `kept` is true; of a block with its plate."""
     lease = latest.settings.lease
     columns = {name: tuple(np.asarray(getattr(batch, name))[kept].tolist()) for name in Batch._fields[:6]}
     return Asked(
@@ -375,4 +377,5 @@ def build_event(batch: Batch, kept: Flags, then: State, latest: State, now: dt.d
         based_on=then.version,
         expires_at=None if lease is None else now + dt.timedelta(seconds=lease),
         why=batch.why,
+        plate=plates if plates is not None and Limits(plates=plates).block else "",
     )

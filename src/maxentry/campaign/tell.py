@@ -213,6 +213,7 @@ class Receipt(NamedTuple):
 # Reading lines
 
 COLUMNS = ("id", "row", "col", "value", "failed", "status", "reason")
+LONG = "A long table has the columns id (or row and col) and value."
 
 
 def read_lines(
@@ -244,8 +245,7 @@ def read_lines(
 
 
 def _refuse_beside(form: str, **given: Any) -> None:
-    extra = [name for name, x in given.items() if x is not None]
-    if extra:
+    if extra := [name for name, x in given.items() if x is not None]:
         raise DataError(f"expected {form} alone, got {extra[0]} too.")
 
 
@@ -253,14 +253,12 @@ def _lines_from_columns(beside: dict[str, Any], words: Words | None, **given: An
     """Read lines from one entry (its id, or row and col labels) and its value, or from as many entries as values."""
     if given["value"] is None and beside.keys() & {"low", "high"}:
         del given["value"]
-    missing = [name for name, column in given.items() if column is None]
-    if missing:
+    if missing := [name for name, column in given.items() if column is None]:
         raise DataError(f"expected {', '.join(given)} together, got no {missing[0]}.")
     given |= beside
     if not is_sequence(next(given[name] for name in ("value", "low", "high") if name in given)):
         return lines_from_table({name: [x] for name, x in given.items()}, words=words)
-    single = [name for name, x in given.items() if not is_sequence(x)]
-    if single:
+    if single := [name for name, x in given.items() if not is_sequence(x)]:
         got = show(given[single[0]])
         raise DataError(f"expected several {single[0]}s with several values, got one: {got}.")
     columns = {name: to_list(x) for name, x in given.items()}
@@ -304,10 +302,7 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
         raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
     if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
-    return [
-        _line({name: x[k] for name, x in columns.items()}, table.where(k), table.decimal_comma, words)
-        for k in range(table.n)
-    ]
+    return [_line({name: x[k] for name, x in columns.items()}, table, k, words) for k in range(table.n)]
 
 
 def _is_wide(table: Table) -> bool:
@@ -325,15 +320,19 @@ def _lines_from_wide(table: Table, words: Words | None) -> list[Line]:
             if cells.is_empty(column[k]) and not (words and words.has(column[k])):
                 continue
             line = {"row": table.columns[0][k], "col": name, "value": column[k]}
-            try:
-                lines.append(_line(line, table.where(k), table.decimal_comma, words))
-            except DataError as error:
-                hint = "A long table has the columns id (or row and col) and value."
-                raise DataError(error.message, code=error.code, hint=hint, **error.fields) from None
+            lines.append(_line(line, table, k, words, LONG))
     return lines
 
 
-def _line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None) -> Line:
+def _line(cell: dict[str, Any], table: Table, k: int, words: Words | None, hint: str = "") -> Line:
+    try:
+        return _parse_line(cell, table.where(k), table.decimal_comma, words)
+    except DataError as error:
+        about = {"hint": hint or error.hint, "line": k + 1, **error.fields}
+        raise DataError(error.message, code=error.code, **about) from None
+
+
+def _parse_line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None) -> Line:
     value, status = cell.get("value"), cell.get("status")
     failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
     no_value = cells.is_failure(value, words)
@@ -524,10 +523,7 @@ class _Judge:
     # Results
 
     def settled(self) -> list[int]:
-        """Return the ids still pending whose entries got a value by row and col; they are no longer needed.
-
-        None if the campaign asks for replicates: then every id needs its own value.
-        """
+        """Return pending ids whose entries got a value by row and col; none if each id needs its own (`again`)."""
         if self.state.settings.again:
             return []
         return sorted(id for entry in self.by_labels for id in self.pending(entry))
@@ -557,8 +553,12 @@ def judge_lines(
 ) -> tuple[list[Event], Receipt]:
     """Turn lines into events and a receipt. Raise if any line is not valid; then nothing is recorded."""
     judge = _Judge(lines, state, again, now)
-    for line in lines:
-        judge.take(line)
+    try:
+        for k, line in enumerate(lines, 1):  # noqa: B007
+            judge.take(line)
+    except MaxentryError as error:
+        error.fields.setdefault("line", k)
+        raise
     events: list[Event] = []
     if judge.told:
         events.append(_told_event(judge.told))
@@ -570,9 +570,7 @@ def judge_lines(
 
 
 def _text(value: float | Reading | str, words: cells.Words | None = None) -> str:
-    if not isinstance(value, float):
-        return str(value)
-    return words.show(value) if words else f"{value:g}"
+    return str(value) if not isinstance(value, float) else words.show(value) if words else f"{value:g}"
 
 
 def _told_event(told: Sequence[tuple[int | None, int, int, float | Reading]]) -> Told:
