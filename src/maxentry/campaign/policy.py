@@ -186,7 +186,7 @@ def explain_design_phase(state: State, now: dt.datetime) -> str | None:
     wanted = _count_initial(state)
     told, waiting = len(state.told_keys), len(state.pending(now).rows)
     if told == 0:
-        return "initial design, nothing told yet"
+        return "initial design, before any value"
     if told + waiting < wanted:
         return f"initial design, {told + waiting} of {wanted} told or pending"
     if 2 * told < wanted:

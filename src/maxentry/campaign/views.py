@@ -232,6 +232,10 @@ def history(records: Sequence[Record], words: Words | None) -> Columns:
     return {name: [line[k] for line in lines] for k, name in enumerate(HISTORY_COLUMNS)}
 
 
+# Reasons that are stored in words which are no longer true when somebody reads them, and what is said instead.
+EARLIER_WORDS = {"initial design, nothing told yet": "initial design, before any value"}
+
+
 def describe(event: Event, words: Words | None = None) -> str:
     """Describe an event in a few words; words: those that stand for the values."""
     match event:
@@ -242,9 +246,8 @@ def describe(event: Event, words: Words | None = None) -> str:
             return f"{settings.shape[0]} x {settings.shape[1]}, {about}"
         case events.Asked():
             plate = f", a plate of {event.plate}" if event.plate else ""
-            return _with_reason(
-                f"{_ids(range(event.first, event.first + len(event.rows)))}{plate}", event.why
-            )
+            ids = _ids(range(event.first, event.first + len(event.rows)))
+            return _with_reason(f"{ids}{plate}", EARLIER_WORDS.get(event.why, event.why))
         case events.Told():
             known = [id for id in event.ids if id is not None]
             free = len(event.ids) - len(known)
