@@ -316,7 +316,7 @@ def _from_parquet(content: bytes, source: str, limit: int) -> Table:
         got, most = _count_parquet(content, library), limit or max(MOST_CELLS, 4 * len(content))
         if got > most:  # a few bytes can repeat a cell any number of times
             where = source or "the stream"
-            raise DataError(f"{where}: expected at most {most} cells in such a file, got {got}.")
+            raise DataError(f"{where}: expected at most {most} cells in a file of its size, got {got}.")
         frame = nw.read_parquet(io.BytesIO(content), backend=library)
         columns = {name: frame.get_column(name).to_list() for name in frame.columns}
         schema = getattr(frame.to_native(), "schema", None)

@@ -49,7 +49,7 @@ def test_a_matrix_a_plate_and_the_result_are_workbooks() -> None:
     assert answer("tell", "plate.xlsx")["told"] == 2
     good("posterior", "-o", "completed.xlsx")
     lines = list(load_workbook("completed.xlsx").active.iter_rows(values_only=True))
-    assert [line[0] for line in lines] == ["row", "L1", "L2", "L3"]
+    assert [line[0] for line in lines] == ["ligand", "L1", "L2", "L3"]
     assert all(isinstance(x, float) for line in lines[1:] for x in line[1:])
     good("history", "-o", "history.xlsx")
     good("export", "--wide", "-o", "values.xlsx")

@@ -323,8 +323,8 @@ def test_no_route_ignores_a_key() -> None:
 
 def test_removing_and_renaming_again_change_nothing_more() -> None:
     with serving() as client:
-        path = begin(client, rows=["a", "b", "c"], cols=["x", "y"])
-        lines = [{"row": row, "col": "x", "value": 1.0} for row in "abc"]
+        path = begin(client, rows=["a", "b", "c", "d"], cols=["x", "y"])
+        lines = [{"row": row, "col": "x", "value": 1.0} for row in "abcd"]
         client.post(f"{path}/tell", json={"lines": lines})
         for route, body in (("rows/remove", {"labels": ["b"]}), ("rename", {"name": "other"})):
             send = {"json": body, "headers": {"Idempotency-Key": route}}

@@ -251,7 +251,7 @@ def describe(event: Event, words: Words | None = None) -> str:
         case events.Told():
             known = [id for id in event.ids if id is not None]
             free = len(event.ids) - len(known)
-            return ", ".join(part for part in (_ids(known), f"{free} not asked for" if free else "") if part)
+            return ", ".join(filter(None, (_ids(known), f"imported {count(free, 'value')}" if free else "")))
         case events.Corrected(number, value, reason, low, high):
             now = ""
             if low is not None and high is not None:

@@ -162,7 +162,8 @@ def _parse_long(table: Table, names: str | None, se: str | None, words: Words | 
         matrix.add(row, col, parse_line(line, where, table.decimal_comma, words))
     unused = frames.find_unused(table.names, at.values())
     if unused:
-        warn(frames.name_unused(unused, table.source))
+        called = ", ".join(titles.get(role, role) for role in ("row", "col", "value"))
+        warn(frames.name_unused(unused, table.source, called))
     return matrix
 
 
