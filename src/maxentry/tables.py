@@ -13,7 +13,7 @@ import stat
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
@@ -274,7 +274,9 @@ def _separator(form: Format | None) -> str | None:
 
 def _fit_width(line: list[str], width: int, where: str) -> list[str | None]:
     if any(cell.strip() for cell in line[width:]):
-        raise DataError(f"{where}: expected {width} cells, got {len(line)}.")
+        bracket = any(cell.strip().startswith("[") for cell in line)
+        hint = " A range like [0.5, 0.7] needs quotes around it here; or write 0.5..0.7." if bracket else ""
+        raise DataError(f"{where}: expected {width} cells, got {len(line)}.{hint}")
     cells = [cell if cell.strip() else None for cell in line[:width]]
     return cells + [None] * (width - len(cells))
 
@@ -315,8 +317,8 @@ def _from_parquet(content: bytes, source: str, limit: int) -> Table:
     try:
         got, most = _count_parquet(content, library), limit or max(MOST_CELLS, 4 * len(content))
         if got > most:  # a few bytes can repeat a cell any number of times
-            where = source or "the stream"
-            raise DataError(f"{where}: expected at most {most} cells in a file of its size, got {got}.")
+            source = source or "the stream"
+            raise DataError(f"{source}: expected at most {most} cells in a file of its size, got {got}.")
         frame = nw.read_parquet(io.BytesIO(content), backend=library)
         columns = {name: frame.get_column(name).to_list() for name in frame.columns}
         schema = getattr(frame.to_native(), "schema", None)
@@ -361,9 +363,8 @@ def _to_parquet(table: Table) -> bytes:
             text = [None if cell is None else str(cell) for cell in column]
             return nw.new_series(name, text, nw.String(), backend=library)
 
-    twice = next((name for k, name in enumerate(table.names) if name in table.names[:k]), None)
-    if twice is not None:
-        raise DataError(f"expected distinct column names for Parquet, got {show(twice)} twice.")
+    if twice := [name for k, name in enumerate(table.names) if name in table.names[:k]]:
+        raise DataError(f"expected distinct column names for Parquet, got {show(twice[0])} twice.")
     pairs = zip(table.names, table.columns, strict=True)
     nw.from_dict({name: series(name, column) for name, column in pairs}).write_parquet(content)
     return content.getvalue()
@@ -409,10 +410,8 @@ def sheet_names(content: bytes, source: str = "the file") -> list[str]:
     """The names of the sheets of a workbook; none for a file of another kind."""
     if content[:4] != XLSX_MAGIC:
         return []
-    book = _open_workbook(content, source)
-    names = [page.title for page in book.worksheets]
-    book.close()
-    return names
+    with closing(_open_workbook(content, source)) as book:
+        return [page.title for page in book.worksheets]
 
 
 def _open_workbook(content: bytes, source: str) -> Any:

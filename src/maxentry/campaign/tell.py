@@ -46,7 +46,7 @@ def correct(
     se: its standard error; None leaves it as it was.
     """
     old = _find_measurement(state, id, row, col, number)
-    statement = cells.parse_measurement(value, "the correction", words=state.settings.words)
+    statement = cells.parse_measurement(cells.flag_text(value), "the correction", words=state.settings.words)
     error = cells.parse_number(se, "the correction, se")
     if statement is None:
         if error is not None:
@@ -227,16 +227,17 @@ def read_lines(
     high: Any = None,
     se: Any = None,
     words: Words | None = None,
+    flags: bool = False,
 ) -> list[Line]:
     """Read the lines of a report: ids with values, rows and columns with values, or a table.
 
     low, high, se: ends and standard errors of the values; of a table, se may be the name of a column.
-    words: words that stand for numbers in the values (`Settings.words`).
+    words: that stand for numbers in the values (`Settings.words`); flags: take True and False for 1 and 0.
     """
     beside = {name: x for name, x in (("low", low), ("high", high), ("se", se)) if x is not None}
     if tables.is_table(ids):
         _refuse_beside("a table", values=values, row=row, col=col, value=value, low=low, high=high)
-        return lines_from_table(ids, se, words)
+        return lines_from_table(ids, se, words, flags)
     if ids is not None:
         _refuse_beside("ids", row=row, col=col, value=value)
         return _lines_from_columns(beside, words, id=ids, value=values)
@@ -278,12 +279,14 @@ def _find_columns(table: Table, se: str | None, words: Words | None) -> dict[str
 
 def find_unused(table: Table, se: str | None = None, words: Words | None = None) -> list[Any]:
     """Return the names of the columns that `lines_from_table` does not read."""
-    if _is_wide(table):
-        return []
-    return frames.find_unused(table.names, _find_columns(table, se, words).values())
+    return (
+        [] if _is_wide(table) else frames.find_unused(table.names, _find_columns(table, se, words).values())
+    )
 
 
-def lines_from_table(data: Any, se: str | None = None, words: Words | None = None) -> list[Line]:
+def lines_from_table(
+    data: Any, se: str | None = None, words: Words | None = None, flags: bool = False
+) -> list[Line]:
     """Read lines from a frame, a CSV or Parquet file, or a mapping of columns.
 
     Columns: id, or row and col, or both; value; and optionally low, high, se (or the column named by `se`), failed,
@@ -292,7 +295,7 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
     table = tables.read(data)
     if se is None and _is_wide(table):
         own_labels = not isinstance(data, Mapping) and frames.is_frame(data)
-        return _lines_from_wide(Table(*label_columns(data)) if own_labels else table, words)
+        return _lines_from_wide(Table(*label_columns(data)) if own_labels else table, words, flags)
     places = _find_columns(table, se, words)
     columns = {name: table.columns[place] for name, place in places.items()}
     if not columns.keys() & {"value", "low", "high", "trials", "failed", "status"} or not (
@@ -302,7 +305,8 @@ def lines_from_table(data: Any, se: str | None = None, words: Words | None = Non
         raise DataError(f"expected columns id (or row and col) and value, got the columns {names}.")
     if unused := find_unused(table, se, words):
         warn(frames.name_unused(unused, table.source), stacklevel=4)
-    return [_line({name: x[k] for name, x in columns.items()}, table, k, words) for k in range(table.n)]
+    cells_of = ({name: x[k] for name, x in columns.items()} for k in range(table.n))
+    return [_line(table, k, cell, words, flags) for k, cell in enumerate(cells_of)]
 
 
 def _is_wide(table: Table) -> bool:
@@ -312,7 +316,7 @@ def _is_wide(table: Table) -> bool:
     return len(names) > 1 and table.n > 0 and roles.isdisjoint(names if names[0] != "row" else names[1:])
 
 
-def _lines_from_wide(table: Table, words: Words | None) -> list[Line]:
+def _lines_from_wide(table: Table, words: Words | None, flags: bool) -> list[Line]:
     """Read one line for each cell that is not empty."""
     lines = []
     for k in range(table.n):
@@ -320,24 +324,24 @@ def _lines_from_wide(table: Table, words: Words | None) -> list[Line]:
             if cells.is_empty(column[k]) and not (words and words.has(column[k])):
                 continue
             line = {"row": table.columns[0][k], "col": name, "value": column[k]}
-            lines.append(_line(line, table, k, words, LONG))
+            lines.append(_line(table, k, line, words, flags, hint=LONG))
     return lines
 
 
-def _line(cell: dict[str, Any], table: Table, k: int, words: Words | None, hint: str = "") -> Line:
+def _line(table: Table, k: int, cell: dict[str, Any], *how: Any, hint: str = "") -> Line:
     try:
-        return _parse_line(cell, table.where(k), table.decimal_comma, words)
+        return _read(cell, table.where(k), table.decimal_comma, *how)
     except DataError as error:
         about = {"hint": hint or error.hint, "line": k + 1, **error.fields}
         raise DataError(error.message, code=error.code, **about) from None
 
 
-def _parse_line(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None) -> Line:
-    value, status = cell.get("value"), cell.get("status")
+def _read(cell: dict[str, Any], where: str, comma: DecimalComma, words: Words | None, flags: bool) -> Line:
+    value, status = cell.get("value") if flags else cells.flag_text(cell.get("value")), cell.get("status")
     failed = cells.parse_flag(cell.get("failed"), f"{where}, column failed")
     no_value = cells.is_failure(value, words)
     failed = failed or no_value or cells.is_failure(status)
-    measured = cell | {"value": None} if no_value else cell
+    measured = cell | {"value": None if no_value else value}
     readings = cells.parse_line(measured, lambda name: f"{where}, column {name}", comma, words)
     reading = readings[0] if readings else None
     known = None if reading is None else reading.statement.value
@@ -439,10 +443,7 @@ class _Judge:
         return self.rows.find(line.row), self.cols.find(line.col)
 
     def answered(self, line: Line, entry: Entry) -> int | None:
-        """Return the id that a line answers.
-
-        Without an id of its own it answers the first pending id of its entry, else the last expired one, else none.
-        """
+        """Return the id that a line answers: its own, else the first pending one of its entry, else the last expired."""
         if line.id is not None:
             return line.id
         left = [a.id for a in self.open(entry) if not self.is_answered(a.id)]
