@@ -443,7 +443,7 @@ class _Judge:
         return self.rows.find(line.row), self.cols.find(line.col)
 
     def answered(self, line: Line, entry: Entry) -> int | None:
-        """Return the id that a line answers: its own, else the first pending one of its entry, else the last expired."""
+        """Return the id that a line answers: its own, or the first pending of its entry, or the last expired one."""
         if line.id is not None:
             return line.id
         left = [a.id for a in self.open(entry) if not self.is_answered(a.id)]
